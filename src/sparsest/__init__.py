@@ -1,0 +1,53 @@
+"""Select the few features that matter, and prove it.
+
+The public names are loaded on first use, so importing the package costs little.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparsest import datasets, metrics
+    from sparsest.api import best_subset
+    from sparsest.certificate import Certificate, Verdict
+    from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor
+    from sparsest.result import Result, Status
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "best_subset": "api",
+    "Certificate": "certificate",
+    "Verdict": "certificate",
+    "BestSubsetClassifier": "estimators",
+    "BestSubsetRegressor": "estimators",
+    "Result": "result",
+    "Status": "result",
+}
+_MODULES = ("datasets", "metrics")
+
+__all__ = [
+    "BestSubsetClassifier",
+    "BestSubsetRegressor",
+    "Certificate",
+    "Result",
+    "Status",
+    "Verdict",
+    "best_subset",
+    "datasets",
+    "metrics",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"sparsest.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"sparsest.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'sparsest' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,90 @@
+"""The command line ``sparsest``."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Select the few features that matter, and prove it.")
+
+Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON instead of tables.")]
+
+
+@app.callback()
+def _setup(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is being done.")] = False,
+) -> None:
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
+    logging.getLogger("sparsest").setLevel(logging.INFO)
+
+
+@app.command()
+def demo(
+    k: Annotated[int, typer.Option(help="Number of features of each model.", min=1)] = 6,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each model.", min=0.01)] = 60.0,
+    as_json: Json = False,
+) -> None:
+    """Fit a regression and a classifier to data that come with scikit-learn, and show what is proved."""
+    from rich.console import Console
+
+    from sparsest.api import best_subset
+    from sparsest.datasets import load_breast_cancer, load_diabetes_quadratic
+    from sparsest.report import live_progress, print_model
+
+    console = Console()
+    cases = (
+        ("Diabetes, 442 × 64: disease progression, squared loss", load_diabetes_quadratic(), "squared"),
+        ("Breast cancer, 569 × 30: benign or malignant, logistic loss", load_breast_cancer(), "logistic"),
+    )
+    printed = []
+    for title, data, loss in cases:
+        settings: dict[str, Any] = {"loss": loss, "standardize": True, "time_limit": time_limit}
+        if as_json:
+            result = best_subset(data.X, data.y, k, **settings)
+            printed.append({"title": title, **result.to_dict(data.feature_names)})
+            continue
+        with live_progress(console, title) as callback:
+            result = best_subset(data.X, data.y, k, callback=callback, **settings)
+        print_model(console, result, data.feature_names, f"{title}, k = {k}")
+    if as_json:
+        typer.echo(json.dumps(printed, indent=2))
+
+
+@app.command()
+def verify(
+    certificate: Annotated[str, typer.Argument(help="File written by Certificate.to_json.")],
+    data: Annotated[str, typer.Argument(help="The data: an .npz file with X and y, or a folder of data.npz [X.npz].")],
+    as_json: Json = False,
+) -> None:
+    """Check a certificate against the data, without the solver."""
+    from sparsest.certificate import Certificate
+    from sparsest.datasets import load_folder
+
+    try:
+        with open(certificate, encoding="utf-8") as file:
+            proof = Certificate.from_json(file.read())
+        dataset = load_folder(data)
+    except (OSError, ValueError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    verdict = proof.verify(dataset.X, dataset.y)
+    if as_json:
+        typer.echo(json.dumps({**verdict._asdict(), "gap": verdict.gap}))
+    else:
+        typer.echo("valid" if verdict else "NOT VALID: " + "; ".join(verdict.reasons))
+        typer.echo(f"objective {verdict.objective:.10g}, lower bound {verdict.lower_bound:.10g}, gap {verdict.gap:.3%}")
+    raise typer.Exit(0 if verdict else 1)
+
+
+@app.command()
+def warmup() -> None:
+    """Compile the numerical kernels once, so that no later fit has to wait for it."""
+    from sparsest.api import warmup as compile_all
+
+    start = time.perf_counter()
+    compile_all()
+    typer.echo(f"kernels are compiled ({time.perf_counter() - start:.1f} s)")

@@ -1,0 +1,324 @@
+"""Synthetic designs of the studies, and loaders of real data.
+
+The synthetic response is `y = Xw + ε` or `sign(Xw + ε)`, with Gaussian noise scaled so that
+`√SNR = ‖Xw‖ / ‖ε‖` holds exactly. Columns are scaled to unit root mean square after the response was made.
+Data are made in float64, one block of columns after the other: memory stays near one X, and a seed means the
+same data in float32 and float64.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+__all__ = [
+    "Dataset",
+    "load_breast_cancer",
+    "load_diabetes_quadratic",
+    "load_folder",
+    "make_hard",
+    "make_toeplitz",
+]
+
+Task = Literal["regression", "classification"]
+Seed = int | np.random.Generator | None
+
+_BLOCK_ENTRIES = 2**20
+
+
+class Dataset(NamedTuple):
+    """A design with its response and, for synthetic data, the truth behind them.
+
+    Attributes
+    ----------
+    X : ndarray or SciPy sparse container of shape (n, p)
+        The design.
+    y : ndarray of shape (n,)
+        The response: numbers, or labels.
+    coef : ndarray of shape (p,), or None
+        True coefficients for this X, so that `X @ coef` is the signal without noise.
+    support : ndarray of int, or None
+        Indices of the nonzero true coefficients, in increasing order.
+    feature_names, target_names : ndarray of str, or None
+        Names of the columns of X and of the classes.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    coef: NDArray[np.floating] | None = None
+    support: NDArray[np.intp] | None = None
+    feature_names: NDArray[np.str_] | None = None
+    target_names: NDArray[np.str_] | None = None
+
+
+def make_toeplitz(
+    n: int,
+    p: int,
+    k: int,
+    *,
+    rho: float = 0.2,
+    snr: float = 6.0,
+    task: Task = "regression",
+    rng: Seed = None,
+    dtype: DTypeLike = np.float64,
+    scale: bool = True,
+) -> Dataset:
+    """Gaussian data whose features correlate as Σ_ij = ρ^|i-j|.
+
+    The true coefficients, before the columns are scaled, are ±1 at k random positions.
+
+    Parameters
+    ----------
+    n, p, k : int
+        Numbers of rows, of features and of true features.
+    rho : float
+        Correlation of neighbouring features, in (-1, 1).
+    snr : float
+        Signal-to-noise ratio ‖Xw‖² / ‖ε‖².
+    task : {"regression", "classification"}
+        Whether y is `Xw + ε` or its sign, -1 or 1.
+    rng : None, int or numpy.random.Generator
+        Seed or source of the random numbers.
+    dtype : float32 or float64
+        Type of X, y and coef.
+    scale : bool
+        Scale columns to unit root mean square.
+
+    Returns
+    -------
+    Dataset
+        X is Fortran-ordered.
+    """
+    _check_arguments(n, p, k, snr, task, dtype)
+    if not -1 < rho < 1:
+        raise ValueError(f"rho must lie in (-1, 1), got {rho}")
+    generator = np.random.default_rng(rng)
+    w = np.zeros(p)
+    w[generator.choice(p, size=k, replace=False)] = generator.choice([-1.0, 1.0], size=k)
+    noise = generator.standard_normal(n)
+    return _assemble(_toeplitz_blocks(n, p, rho, generator), w, noise, snr, task, np.dtype(dtype), scale)
+
+
+def make_hard(
+    n: int,
+    p: int,
+    k: int,
+    *,
+    snr: float = 6.0,
+    task: Task = "regression",
+    rng: Seed = None,
+    dtype: DTypeLike = np.float64,
+    scale: bool = True,
+) -> Dataset:
+    """Gaussian data without mutual incoherence: one false feature correlates with every true one.
+
+    Features are independent, except that feature k (counted from 0) has correlation θ = ½(1/k + 1/√k) with
+    each of the first k. The true coefficients, before the columns are scaled, are 1/√k on the first k.
+
+    Parameters
+    ----------
+    n, p, k : int
+        Numbers of rows, of features and of true features; 2 ≤ k < p.
+    snr : float
+        Signal-to-noise ratio ‖Xw‖² / ‖ε‖².
+    task : {"regression", "classification"}
+        Whether y is `Xw + ε` or its sign, -1 or 1.
+    rng : None, int or numpy.random.Generator
+        Seed or source of the random numbers.
+    dtype : float32 or float64
+        Type of X, y and coef.
+    scale : bool
+        Scale columns to unit root mean square.
+
+    Returns
+    -------
+    Dataset
+        X is Fortran-ordered.
+    """
+    _check_arguments(n, p, k, snr, task, dtype)
+    if not 2 <= k < p:
+        raise ValueError(f"k must be at least 2 and less than p = {p} for the hard design, got {k}")
+    generator = np.random.default_rng(rng)
+    w = np.zeros(p)
+    w[:k] = 1 / math.sqrt(k)
+    noise = generator.standard_normal(n)
+    return _assemble(_hard_blocks(n, p, k, generator), w, noise, snr, task, np.dtype(dtype), scale)
+
+
+def load_diabetes_quadratic() -> Dataset:
+    """Diabetes data with all quadratic terms, 442 × 64, as used by Efron et al. (2004).
+
+    Ten main effects, nine squares (sex has two levels, its square is left out) and 45 interactions, named
+    like `bmi`, `bmi^2` and `bmi:bp`. Every column is centred and has unit root mean square; y is not scaled.
+
+    Returns
+    -------
+    Dataset
+        Without coef and support.
+    """
+    from sklearn.datasets import load_diabetes
+
+    source = load_diabetes()
+    names = list(source.feature_names)
+    main = np.asarray(source.data, dtype=np.float64)
+    terms = [(name, main[:, j]) for j, name in enumerate(names)]
+    terms += [(f"{name}^2", main[:, j] ** 2) for j, name in enumerate(names) if name != "sex"]
+    terms += [
+        (f"{names[i]}:{names[j]}", main[:, i] * main[:, j]) for i, j in itertools.combinations(range(len(names)), 2)
+    ]
+    X = np.asfortranarray(np.column_stack([column for _, column in terms]))
+    X -= X.mean(axis=0)
+    X /= np.sqrt(np.mean(X**2, axis=0))
+    return Dataset(X, np.asarray(source.target, dtype=np.float64), feature_names=np.array([t for t, _ in terms]))
+
+
+def load_breast_cancer() -> Dataset:
+    """Breast cancer data of Wisconsin, 569 × 30, with labels 0 (malignant) and 1 (benign).
+
+    Returns
+    -------
+    Dataset
+        Without coef and support; `target_names[y]` are the names of the labels.
+    """
+    from sklearn.datasets import load_breast_cancer as load
+
+    source = load()
+    return Dataset(
+        np.asfortranarray(source.data, dtype=np.float64),
+        np.asarray(source.target),
+        feature_names=np.asarray(source.feature_names, dtype=np.str_),
+        target_names=np.asarray(source.target_names, dtype=np.str_),
+    )
+
+
+def load_folder(path: str | os.PathLike[str]) -> Dataset:
+    """Data of one folder.
+
+    The file `data.npz` holds `y`, `X` unless it is sparse, and possibly `feature_names`; a sparse X is the
+    file `X.npz` in the form of `scipy.sparse.save_npz`. Types and labels are kept as they are stored.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+
+    Returns
+    -------
+    Dataset
+        Without coef and support.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no data folder {folder}")
+    if not (folder / "data.npz").is_file():
+        raise FileNotFoundError(f"the data folder {folder} has no file data.npz")
+    with np.load(folder / "data.npz", allow_pickle=False) as arrays:
+        if "y" not in arrays:
+            raise ValueError(f"{folder / 'data.npz'} has no array y")
+        y = arrays["y"]
+        X = arrays["X"] if "X" in arrays else _load_sparse(folder)
+        names = arrays.get("feature_names")
+    if X.ndim != 2 or y.shape != (X.shape[0],):
+        raise ValueError(f"X and y in {folder} do not fit together: shapes {X.shape} and {y.shape}")
+    if names is not None and names.shape != (X.shape[1],):
+        raise ValueError(f"{folder} has {X.shape[1]} features but feature_names of shape {names.shape}")
+    return Dataset(X, y, feature_names=names)
+
+
+def _load_sparse(folder: Path) -> Any:
+    """The sparse design of a data folder."""
+    from scipy import sparse
+
+    if not (folder / "X.npz").is_file():
+        raise FileNotFoundError(f"the data folder {folder} has neither an array X in data.npz nor a file X.npz")
+    return sparse.load_npz(folder / "X.npz")
+
+
+def _check_arguments(n: int, p: int, k: int, snr: float, task: str, dtype: DTypeLike) -> None:
+    """Raise a ValueError for arguments that no generator can serve."""
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    if p < 1:
+        raise ValueError(f"p must be at least 1, got {p}")
+    if not 1 <= k <= p:
+        raise ValueError(f"k must lie between 1 and p = {p}, got {k}")
+    if not 0 < snr < math.inf:
+        raise ValueError(f"snr must be positive and finite, got {snr}")
+    if task not in ("regression", "classification"):
+        raise ValueError(f'task must be "regression" or "classification", got {task!r}')
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+
+
+def _assemble(
+    blocks: Iterator[NDArray[np.float64]],
+    w: NDArray[np.float64],
+    noise: NDArray[np.float64],
+    snr: float,
+    task: Task,
+    dtype: np.dtype[Any],
+    scale: bool,
+) -> Dataset:
+    """Data set from blocks of shape (features, n) and the coefficients of the unscaled features."""
+    n, p = noise.size, w.size
+    rows = np.empty((p, n), dtype=dtype)
+    coef = w.copy()
+    signal = np.zeros(n)
+    start = 0
+    for block in blocks:
+        part = slice(start, start + len(block))
+        signal += w[part] @ block
+        if scale:
+            rms = np.sqrt(np.einsum("ij,ij->i", block, block) / n)
+            block /= rms[:, None]
+            coef[part] *= rms
+        rows[part] = block
+        start = part.stop
+    noise *= np.linalg.norm(signal) / (math.sqrt(snr) * np.linalg.norm(noise))
+    y = signal + noise
+    if task == "classification":
+        y = np.where(y >= 0, 1.0, -1.0)
+    return Dataset(rows.T, y.astype(dtype), coef.astype(dtype), np.flatnonzero(w))
+
+
+def _normal_blocks(n: int, p: int, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+    """Independent standard normal features, in blocks of shape (features, n)."""
+    width = max(1, _BLOCK_ENTRIES // n)
+    for start in range(0, p, width):
+        yield generator.standard_normal((min(width, p - start), n))
+
+
+def _toeplitz_blocks(n: int, p: int, rho: float, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+    """Features of the recursion x_j = ρ x_{j-1} + √(1-ρ²) z_j, in blocks of shape (features, n)."""
+    previous: NDArray[np.float64] | None = None
+    for block in _normal_blocks(n, p, generator):
+        for feature in block:
+            if previous is not None:
+                feature *= math.sqrt(1 - rho**2)
+                feature += rho * previous
+            previous = feature
+        # The caller scales the block in place, and the recursion goes on from the unscaled feature.
+        previous = block[-1].copy()
+        yield block
+
+
+def _hard_blocks(n: int, p: int, k: int, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+    """Features of the hard design, in blocks of shape (features, n)."""
+    theta = (1 / k + 1 / math.sqrt(k)) / 2
+    total = np.zeros(n)
+    start = 0
+    for block in _normal_blocks(n, p, generator):
+        total += block[: max(0, k - start)].sum(axis=0)
+        if start <= k < start + len(block):
+            feature = block[k - start]
+            feature *= math.sqrt(1 - k * theta**2)
+            feature += theta * total
+        start += len(block)
+        yield block

@@ -1,0 +1,149 @@
+"""What all estimators share: input checks, linear predictions, and selection of the chosen columns.
+
+A concrete estimator defines ``_fit_linear(X, y, sample_weight)``, which fits data that are checked already and sets
+``coef_`` and ``intercept_`` as vectors for one response; everything else is here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+Array = NDArray[np.float64]
+
+
+class SparseLinearModel(SelectorMixin, BaseEstimator):
+    """A linear model with few coefficients that is also a transformer to its chosen columns."""
+
+    loss: str | None
+    coef_: Array
+    intercept_: float | Array
+    _default_loss: str
+
+    @property
+    def _loss_name(self) -> str:
+        return self._default_loss if self.loss is None else self.loss
+
+    @abstractmethod
+    def _fit_linear(self, X: Any, y: Any, sample_weight: Array | None) -> None:
+        """Fit checked data; set ``coef_`` and ``intercept_``."""
+
+    def _check_fit(self, X: Any, y: Any, sample_weight: Any, y_numeric: bool) -> tuple[Any, Any, Array | None]:
+        X, y = validate_data(
+            self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], y_numeric=y_numeric, order=None
+        )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return X, y, sample_weight
+
+    def _linear(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, ensure_min_samples=1
+        )
+        return np.asarray(X @ np.ravel(self.coef_)) + np.ravel(self.intercept_)[0]
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return np.ravel(self.coef_) != 0
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class SparseRegressor(RegressorMixin, SparseLinearModel):
+    """A linear regression with few coefficients."""
+
+    _default_loss = "squared"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : matrix or sparse matrix of shape (n_samples, n_features)
+        y : n_samples responses
+        sample_weight : n_samples weights, not negative
+
+        Returns
+        -------
+        self
+        """
+        X, y, sample_weight = self._check_fit(X, y, sample_weight, y_numeric=True)
+        self._fit_linear(X, np.asarray(y, dtype=np.float64), sample_weight)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predict the response of every row."""
+        return self._linear(X)
+
+
+def _is_logistic(estimator: Any) -> bool:
+    if estimator._loss_name != "logistic":
+        raise AttributeError(f"probabilities need loss='logistic', not {estimator.loss!r}")
+    return True
+
+
+class SparseClassifier(ClassifierMixin, SparseLinearModel):
+    """A linear classifier of two classes with few coefficients; ``coef_`` has the shape (1, n_features)."""
+
+    classes_: NDArray[Any]
+    _default_loss = "logistic"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : matrix or sparse matrix of shape (n_samples, n_features)
+        y : n_samples labels of two classes
+        sample_weight : n_samples weights, not negative
+
+        Returns
+        -------
+        self
+        """
+        X, y, sample_weight = self._check_fit(X, y, sample_weight, y_numeric=False)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if self.classes_.size > 2:
+            raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(y)}.")
+        if self.classes_.size < 2:
+            raise ValueError("Classifier can't train when only one class is present.")
+        self._fit_linear(X, np.where(y == self.classes_[1], 1.0, -1.0), sample_weight)
+        self.coef_ = np.atleast_2d(self.coef_)
+        self.intercept_ = np.atleast_1d(self.intercept_)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed score of every row: positive for the second class."""
+        return self._linear(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of every row."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    @available_if(_is_logistic)
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the two classes (logistic loss)."""
+        score = self.decision_function(X)
+        positive = 1.0 / (1.0 + np.exp(-np.clip(score, -700.0, 700.0)))
+        return np.column_stack([1.0 - positive, positive])
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that there are two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,1 @@
+"""Compiled kernels: the only package that imports numba."""

@@ -1,0 +1,394 @@
+"""The problem: data, loss, ridge, sparsity and forced features, frozen; and its primal and dual values.
+
+    min_w  Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²  [+ λ0 ‖w‖_0]      s.t. [‖w‖_0 ≤ k,]  w_j = 0 for j excluded
+
+For every dual point α (in the conjugate's domain, and with Σα = 0 under an intercept) and every region of the
+search, given by features forced in (S1) and out (S0),
+
+    D(α) = -Σ_i ω_i ℓ*(y_i, α_i/ω_i) - gain(q),     q_j = (γ/2)(X_j'α)²
+
+is a lower bound, where ``gain`` adds q over S1 and over the best free choice that the sparsity admits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.designs import Design, Standardized, as_design, standardized
+from sparsest.losses import Loss, make_loss
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_ORTHOGONAL = 1e-10
+
+
+class Region(NamedTuple):
+    """The supports that contain ``forced_in`` and avoid ``forced_out``."""
+
+    forced_in: Indices
+    forced_out: Indices
+
+    def free(self, p: int) -> Indices:
+        """The features that are neither forced in nor out."""
+        mask = np.ones(p, dtype=bool)
+        mask[self.forced_in] = False
+        mask[self.forced_out] = False
+        return np.flatnonzero(mask)
+
+
+class Cardinality(NamedTuple):
+    """At most ``k`` features."""
+
+    k: int
+
+    def budget(self, n_forced_in: int, n_free: int) -> int:
+        """How many free features may still be chosen."""
+        return max(0, min(self.k - n_forced_in, n_free))
+
+    def cost(self, n_selected: int) -> float:
+        """What choosing that many features costs."""
+        return 0.0
+
+    def choose(self, q: Array, n_forced_in: int) -> Indices:
+        """Positions of the free gains ``q`` that the best choice takes: exactly the budget, ties broken."""
+        budget = self.budget(n_forced_in, q.size)
+        if budget == 0:
+            return np.empty(0, dtype=np.intp)
+        return np.argpartition(-q, budget - 1)[:budget]
+
+    def gain(self, q_in: Array, q_free: Array) -> float:
+        """What the dual bound loses to the forced and the best free features."""
+        return float(q_in.sum() + q_free[self.choose(q_free, q_in.size)].sum())
+
+    def forcing_costs(self, q_in: Array, q_free: Array) -> tuple[Array, Array]:
+        """How much the dual bound rises when each free feature is forced in, and forced out.
+
+        With k' the budget, forcing in a feature outside the best choice costs ``q_(k') - q_j``; forcing out
+        one of the choice costs ``q_j - q_(k'+1)``.
+        """
+        m, budget = q_free.size, self.budget(q_in.size, q_free.size)
+        if budget == 0:
+            return np.full(m, np.inf), np.zeros(m)
+        if budget == m:
+            return np.zeros(m), q_free.copy()
+        order = np.argpartition(-q_free, (budget - 1, budget))
+        last, following = q_free[order[budget - 1]], q_free[order[budget]]
+        return np.maximum(last - q_free, 0.0), np.maximum(q_free - following, 0.0)
+
+
+class Penalty(NamedTuple):
+    """A price ``l0`` for every feature."""
+
+    l0: float
+
+    def budget(self, n_forced_in: int, n_free: int) -> int:
+        """How many free features may still be chosen."""
+        return n_free
+
+    def cost(self, n_selected: int) -> float:
+        """What choosing that many features costs."""
+        return self.l0 * n_selected
+
+    def choose(self, q: Array, n_forced_in: int) -> Indices:
+        """Positions of the free gains ``q`` worth their price."""
+        return np.flatnonzero(q > self.l0)
+
+    def gain(self, q_in: Array, q_free: Array) -> float:
+        """What the dual bound loses to the forced and the best free features."""
+        return float((q_in - self.l0).sum() + np.maximum(q_free - self.l0, 0.0).sum())
+
+    def forcing_costs(self, q_in: Array, q_free: Array) -> tuple[Array, Array]:
+        """How much the dual bound rises when each free feature is forced in, and forced out."""
+        return np.maximum(self.l0 - q_free, 0.0), np.maximum(q_free - self.l0, 0.0)
+
+
+Sparsity = Cardinality | Penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A best-subset problem; ``design`` is centred when there is an intercept (which changes b alone)."""
+
+    design: Design
+    y: Array
+    weights: Array
+    loss: Loss
+    gamma: float
+    sparsity: Sparsity
+    include: Indices
+    exclude: Indices
+    fit_intercept: bool
+    standardize: bool
+
+    @property
+    def n(self) -> int:
+        """Number of observations."""
+        return self.design.shape[0]
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return self.design.shape[1]
+
+    @property
+    def ridge(self) -> float:
+        """``λ = 1/γ``."""
+        return 1.0 / self.gamma
+
+    @property
+    def root(self) -> Region:
+        """The region of all admissible supports."""
+        return Region(self.include, self.exclude)
+
+    def with_sparsity(self, sparsity: Sparsity) -> Problem:
+        """Return the same problem with another k or λ0."""
+        return replace(self, sparsity=sparsity)
+
+    def with_gamma(self, gamma: float) -> Problem:
+        """Return the same problem with another γ."""
+        return replace(self, gamma=check_gamma(gamma))
+
+    def primal(self, margin: Array, w: Array, n_selected: int) -> float:
+        """The objective of coefficients ``w`` (packed or whole) whose predictions are ``margin``."""
+        fit = float(self.weights @ self.loss.value(self.y, margin))
+        return fit + 0.5 * self.ridge * float(w @ w) + self.sparsity.cost(n_selected)
+
+    def conjugate_sum(self, alpha: Array) -> float:
+        """``Σ ω ℓ*(y, α/ω)``."""
+        return float(self.weights @ self.loss.conjugate(self.y, alpha / self.weights))
+
+    def feasible(self, alpha: Array) -> Array:
+        """Return a dual point near ``alpha`` that is in the domain and, under an intercept, sums to zero.
+
+        Scaling down the sign whose total is larger keeps every coordinate in its domain, which is
+        star-shaped about zero for all losses.
+        """
+        alpha = self.weights * self.loss.project(self.y, alpha / self.weights)
+        if not self.fit_intercept:
+            return alpha
+        up, down = np.maximum(alpha, 0.0).sum(), np.maximum(-alpha, 0.0).sum()
+        if up > down:
+            return np.where(alpha > 0, alpha * (down / up), alpha)
+        return np.where(alpha < 0, alpha * (up / down), alpha) if down > up else alpha
+
+    def gains(self, alpha: Array) -> Array:
+        """``q_j = (γ/2)(X_j'α)²`` for every feature."""
+        return self.gains_from(self.design.tdot(alpha), alpha, slice(None))
+
+    def gains_from(self, products: Array, alpha: Array, index: Indices | slice) -> Array:
+        """``(γ/2)u²`` for the products ``u = X_j'α`` of the chosen features.
+
+        Without a ridge only features orthogonal to α, to within rounding, gain nothing; all others gain infinity.
+        """
+        if np.isfinite(self.gamma):
+            return 0.5 * self.gamma * products**2
+        size = self.column_norms[index] * float(np.linalg.norm(alpha))
+        return np.where(np.abs(products) <= _ORTHOGONAL * size, 0.0, np.inf)
+
+    @cached_property
+    def column_norms(self) -> Array:
+        """``√(Σ_i ω_i x_ij²)`` of every column."""
+        mean, variance = self.design.moments(self.weights)
+        return np.sqrt(self.weights.sum() * (variance + mean**2))
+
+    def intercept_for(self, margin: Array, start: float = 0.0) -> float:
+        """The b that minimises ``Σ ω ℓ(y, margin + b)``: 0 without an intercept."""
+        if not self.fit_intercept:
+            return 0.0
+        return best_intercept(self.loss, self.y, self.weights, margin, start)
+
+    def original(self, w: Array, b: float) -> tuple[Array, float]:
+        """Coefficients and intercept for the data as given, from those for the view."""
+        if not isinstance(self.design, Standardized):
+            return w, b
+        coef = w / self.design.scale
+        return coef, b - float(self.design.shift @ coef) if self.fit_intercept else 0.0
+
+
+def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: float = 0.0) -> float:
+    """Minimise ``b → Σ ω ℓ(y, margin + b)`` by Newton steps inside a shrinking bracket."""
+
+    def slope(b: float) -> float:
+        return float(weights @ loss.derivative(y, margin + b))
+
+    low = high = start
+    at_start = slope(start)
+    if at_start == 0.0:
+        return start
+    step = 1.0
+    while True:  # widen until the slope changes sign; it does as long as both labels or finite y occur
+        if at_start > 0:
+            high, low = low, low - step
+            if slope(low) <= 0 or step > 1e15:
+                break
+        else:
+            low, high = high, high + step
+            if slope(high) >= 0 or step > 1e15:
+                break
+        step *= 2.0
+    b = 0.5 * (low + high)
+    for _ in range(200):
+        g = slope(b)
+        if g > 0:
+            high = b
+        else:
+            low = b
+        curvature = float(weights @ loss.second_derivative(y, margin + b))
+        newton = b - g / curvature if curvature > 0 else np.inf
+        previous, b = b, newton if low < newton < high else 0.5 * (low + high)
+        if abs(b - previous) <= 4e-16 * max(1.0, abs(b)) or g == 0.0:
+            break
+    return b
+
+
+def check_gamma(gamma: Any) -> float:
+    """Return γ as a float, or say what is wrong with it."""
+    try:
+        value = float(gamma)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"gamma must be a number > 0 or inf, got {gamma!r}") from error
+    if not value > 0:
+        raise ValueError(f"gamma must be > 0 (inf for no ridge), got {gamma!r}")
+    return value
+
+
+def make_problem(
+    X: Any,
+    y: Any,
+    k: int | None = None,
+    *,
+    l0_penalty: float | None = None,
+    gamma: float = np.inf,
+    loss: str | Loss = "squared",
+    epsilon: float = 0.1,
+    fit_intercept: bool = True,
+    standardize: bool = False,
+    sample_weight: Any = None,
+    include: Sequence[int] = (),
+    exclude: Sequence[int] = (),
+) -> Problem:
+    """Check the user's data and build the problem; every complaint says what to do."""
+    chosen = make_loss(loss, epsilon)
+    design = as_design(X)
+    n, p = design.shape
+    weights = _check_weights(sample_weight, n)
+    target = encode_labels(y)[0] if chosen.classification else _check_target(y)
+    if target.shape != (n,):
+        raise ValueError(f"X has {n} rows but y has {target.size} entries")
+    if not weights.all():
+        keep = np.flatnonzero(weights)
+        design = as_design(_take_rows(X, keep))
+        target, weights = target[keep], weights[keep]
+        if chosen.classification and np.ptp(target) == 0:
+            raise ValueError("all observations with a positive weight belong to one class")
+    inside, outside = _check_forced(include, exclude, p)
+    sparsity = _check_sparsity(k, l0_penalty, inside.size, p - outside.size)
+    view = standardized(design, weights, center=fit_intercept, scale=standardize)
+    return Problem(
+        view,
+        target,
+        weights,
+        chosen,
+        check_gamma(gamma),
+        sparsity,
+        inside,
+        outside,
+        bool(fit_intercept),
+        bool(standardize),
+    )
+
+
+def encode_labels(y: Any) -> tuple[Array, NDArray[Any]]:
+    """Return y as -1/1 and the two labels in sorted order; the larger label is 1."""
+    labels = _one_dimensional(y)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y contains NaN or infinity")
+    classes, codes = np.unique(labels, return_inverse=True)
+    if classes.size != 2:
+        raise ValueError(
+            f"a classification loss needs y with exactly two classes, got {classes.size} class(es); "
+            "recode y, or use a regression loss"
+        )
+    return 2.0 * codes - 1.0, classes
+
+
+def _one_dimensional(y: Any) -> NDArray[Any]:
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"y must be one-dimensional, got shape {array.shape}")
+    return array
+
+
+def _check_target(y: Any) -> Array:
+    try:
+        target = _one_dimensional(y).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        if "one-dimensional" in str(error):
+            raise
+        raise ValueError("y must hold numbers for a regression loss") from error
+    if not np.isfinite(target).all():
+        raise ValueError("y contains NaN or infinity")
+    return target
+
+
+def _check_weights(sample_weight: Any, n: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have {n} entries, got shape {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must be finite and not negative")
+    if not weights.any():
+        raise ValueError("sample_weight is zero everywhere: no observation is left")
+    return weights
+
+
+def _take_rows(X: Any, rows: Indices) -> Any:
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
+    return np.asarray(X)[rows]
+
+
+def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tuple[Indices, Indices]:
+    sets = []
+    for name, values in (("include", include), ("exclude", exclude)):
+        index = np.asarray(values)
+        if index.size and index.dtype.kind not in "iu":
+            raise ValueError(f"{name} must hold column numbers, got {values!r}")
+        index = index.astype(np.intp).ravel()
+        if index.size and (index.min() < 0 or index.max() >= p):
+            raise ValueError(f"{name} must hold column numbers from 0 to {p - 1}, got {values!r}")
+        sets.append(np.unique(index))
+    both = np.intersect1d(*sets)
+    if both.size:
+        raise ValueError(f"columns {both.tolist()} are both in include and in exclude")
+    return sets[0], sets[1]
+
+
+def _check_sparsity(k: Any, l0_penalty: Any, n_include: int, n_allowed: int) -> Sparsity:
+    if (k is None) == (l0_penalty is None):
+        raise ValueError("give exactly one of k (a number of features) and l0_penalty (a price per feature)")
+    if k is None:
+        price = float(l0_penalty)
+        if not (np.isfinite(price) and price >= 0):
+            raise ValueError(f"l0_penalty must be a finite number >= 0, got {l0_penalty!r}")
+        return Penalty(price)
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+        raise ValueError(f"k must be a whole number, got {k!r}")
+    if k < 0:
+        raise ValueError(f"k must be at least 0, got {k}")
+    if k < n_include:
+        raise ValueError(f"k = {k} is less than the {n_include} features that include forces in")
+    return Cardinality(min(int(k), n_allowed))

@@ -1,0 +1,1 @@
+"""Solvers: each turns a problem into a result or a part of one."""

@@ -1,0 +1,122 @@
+"""What all solvers share: the clock, the events, and how a result is put together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from sparsest.certificate import Certificate, DualPoint, Leaf, Point, Step, certify
+from sparsest.problem import Problem
+from sparsest.result import Done, Event, Incumbent, Result, Status, relative_gap
+from sparsest.solvers.support import SupportFit
+
+Callback = Callable[[Event], Any]
+
+
+class Solver(Protocol):
+    """A frozen dataclass of settings that turns a problem into a result."""
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Solve the problem; ``start`` is an earlier result or a support to begin from."""
+
+
+class Clock:
+    """Time since the start, the limit, and the callback's wish to stop."""
+
+    def __init__(self, time_limit: float, callback: Callback | None = None) -> None:
+        self.began = time.perf_counter()
+        self.limit = time_limit
+        self.callback = callback
+        self.interrupted = False
+
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.began
+
+    def expired(self) -> bool:
+        """Whether the search has to stop now."""
+        return self.interrupted or self.seconds() >= self.limit
+
+    def tell(self, event: Event) -> None:
+        """Send an event; a callback that returns True stops the search."""
+        if self.callback is not None and self.callback(event) is True:
+            self.interrupted = True
+
+    def found(self, fit: SupportFit) -> None:
+        """Send the event of a new incumbent."""
+        self.tell(Incumbent(self.seconds(), fit.primal, tuple(fit.support.tolist())))
+
+    def early(self) -> Status:
+        """Why the search stopped before its end."""
+        return Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT
+
+
+def make_result(
+    problem: Problem,
+    fit: SupportFit,
+    points: Sequence[Point],
+    steps: Sequence[Step],
+    *,
+    clock: Clock,
+    gap_tol: float,
+    otherwise: Status,
+    trace: dict[str, Any] | None = None,
+    n_nodes: int = 0,
+) -> Result:
+    """Certify an incumbent and a proof; OPTIMAL exactly when the certified gap is within the tolerance."""
+    certificate = certify(problem, fit.support, fit.w, fit.b, points, steps)
+    closed = relative_gap(certificate.objective, certificate.lower_bound) <= gap_tol
+    status = Status.OPTIMAL if closed else otherwise
+    return finish(problem, fit, certificate, status, clock, trace, n_nodes)
+
+
+def finish(
+    problem: Problem,
+    fit: SupportFit,
+    certificate: Certificate,
+    status: Status,
+    clock: Clock,
+    trace: dict[str, Any] | None = None,
+    n_nodes: int = 0,
+) -> Result:
+    """Express a certified incumbent for the data as given."""
+    w = np.zeros(problem.p)
+    w[fit.support] = fit.w
+    coef, intercept = problem.original(w, fit.b)
+    bound = min(certificate.lower_bound, certificate.objective)
+    clock.tell(Done(clock.seconds(), bound, certificate.objective, status))
+    return Result(
+        coef,
+        intercept,
+        fit.support,
+        certificate.objective,
+        bound,
+        status,
+        certificate,
+        trace or {},
+        clock.seconds(),
+        n_nodes,
+    )
+
+
+def single_leaf(alpha: np.ndarray) -> tuple[list[Point], list[Step]]:
+    """The proof that consists of one dual point."""
+    return [DualPoint(alpha)], [Leaf(0)]
+
+
+def start_support(start: Any, problem: Problem) -> np.ndarray | None:
+    """The support that a warm start names, made admissible; None without one."""
+    if start is None:
+        return None
+    support = np.asarray(start.support if isinstance(start, Result) else start)
+    if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
+        raise ValueError("start must be an earlier Result or a list of column numbers")
+    support = support.astype(np.intp)
+    if support.size and (support.min() < 0 or support.max() >= problem.p):
+        raise ValueError(f"start must hold column numbers from 0 to {problem.p - 1}")
+    free = np.setdiff1d(support, np.concatenate([problem.include, problem.exclude]))
+    budget = problem.sparsity.budget(problem.include.size, problem.p)
+    return np.sort(np.concatenate([problem.include, free[:budget]]))

@@ -1,0 +1,103 @@
+"""From any dual point to the best bound it can give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from sparsest.certificate import bound_from_gains
+from sparsest.problem import Cardinality, Problem, Region
+
+Array = NDArray[np.float64]
+
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+class Bound(NamedTuple):
+    """A feasible dual point, the bound it proves for a region, and the gains q of all features."""
+
+    alpha: Array
+    value: float
+    q: Array
+
+
+def best_bound(problem: Problem, alpha: Array, region: Region) -> Bound:
+    """Make ``alpha`` feasible, scale it by the best factor, and return the bound; α = 0 is never beaten by worse."""
+    alpha = problem.feasible(alpha)
+    if np.isinf(problem.gamma):
+        alpha = _orthogonal(problem, alpha, region)
+    q = problem.gains(alpha)
+    q_in, q_free = q[region.forced_in], q[region.free(problem.p)]
+    t = _best_scale(problem, alpha, q_in, q_free)
+    value = bound_from_gains(problem, t * alpha, t * t * q_in, t * t * q_free)
+    if np.isfinite(value) and value > bound_of_zero(problem, region):
+        return Bound(t * alpha, value, t * t * q)
+    zero = np.zeros(problem.n)
+    return Bound(zero, bound_of_zero(problem, region), np.zeros(problem.p))
+
+
+def bound_of_zero(problem: Problem, region: Region) -> float:
+    """The bound of α = 0: the losses are not negative, and forced features have their price."""
+    return problem.sparsity.cost(region.forced_in.size)
+
+
+def _best_scale(problem: Problem, alpha: Array, q_in: Array, q_free: Array) -> float:
+    """Maximise ``t → D(tα)``, in closed form where both terms are quadratic in t."""
+    total = problem.conjugate_sum(alpha)
+    most = np.inf if problem.loss.domain_is_cone else 1.0
+    if problem.loss.conjugate_is_quadratic and isinstance(problem.sparsity, Cardinality):
+        half = problem.conjugate_sum(0.5 * alpha)
+        linear, quadratic = 4.0 * half - total, 2.0 * total - 4.0 * half
+        curvature = quadratic + problem.sparsity.gain(q_in, q_free)
+        best = -linear / (2.0 * curvature) if curvature > 0 else most
+        return float(np.clip(best, 0.0, min(most, 1e6)))
+
+    def value(t: float) -> float:
+        return -problem.conjugate_sum(t * alpha) - problem.sparsity.gain(t * t * q_in, t * t * q_free)
+
+    return _maximise(value, min(most, 2.0))
+
+
+def _maximise(function: Callable[[float], float], most: float) -> float:
+    """Golden-section search for the maximum of a concave function on [0, most]; the end 1 is tried too."""
+    low, high = 0.0, most
+    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_a, at_b = function(a), function(b)
+    for _ in range(40):
+        if at_a < at_b:
+            low, a, at_a = a, b, at_b
+            b = low + _GOLDEN * (high - low)
+            at_b = function(b)
+        else:
+            high, b, at_b = b, a, at_a
+            a = high - _GOLDEN * (high - low)
+            at_a = function(a)
+    best, at_best = (a, at_a) if at_a > at_b else (b, at_b)
+    return best if at_best > function(1.0) else 1.0
+
+
+def _orthogonal(problem: Problem, alpha: Array, region: Region) -> Array:
+    """Project onto the vectors orthogonal to every admissible feature, then back into the domain by scaling."""
+    allowed = np.setdiff1d(np.arange(problem.p), region.forced_out)
+    zero = np.zeros(problem.n)
+    if allowed.size + problem.fit_intercept >= problem.n:
+        return zero
+    block = problem.design.columns(allowed)
+    if problem.fit_intercept:
+        block = np.column_stack([block, np.ones(problem.n)])
+    basis, triangle, _ = la.qr(block, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diagonal(triangle))
+    basis = basis[:, diagonal > 1e-12 * diagonal.max(initial=0.0)]
+    for _ in range(2):
+        alpha = alpha - basis @ (basis.T @ alpha)
+    ratio = alpha / problem.weights
+    inside = problem.loss.project(problem.y, ratio)
+    if np.array_equal(ratio, inside):
+        return alpha
+    outside = np.abs(ratio - inside) > 0
+    shrink = float(np.min(np.abs(inside[outside]) / np.abs(ratio[outside])))
+    return shrink * alpha

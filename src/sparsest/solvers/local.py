@@ -1,0 +1,31 @@
+"""The method "local": an incumbent by swap search, and the bound of its own dual point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparsest.problem import Problem
+from sparsest.result import Result, Status
+from sparsest.solvers.base import Callback, Clock, make_result, single_leaf, start_support
+from sparsest.solvers.dual import best_bound
+from sparsest.solvers.local_search import LocalSearch
+
+
+@dataclass(frozen=True)
+class Local:
+    """Swap search from a forward start; no search for a better bound."""
+
+    time_limit: float = 60.0
+    gap_tol: float = 1e-4
+    moves: LocalSearch = field(default_factory=LocalSearch)
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Return the incumbent; HEURISTIC unless one dual point happens to prove it."""
+        clock = Clock(self.time_limit, callback)
+        fit = self.moves.search(
+            problem, start=start_support(start, problem), expired=clock.expired, improved=clock.found
+        )
+        bound = best_bound(problem, fit.alpha, problem.root)
+        points, steps = single_leaf(bound.alpha)
+        return make_result(problem, fit, points, steps, clock=clock, gap_tol=self.gap_tol, otherwise=Status.HEURISTIC)
