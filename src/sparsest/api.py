@@ -12,8 +12,10 @@ from sparsest.problem import Problem, make_problem
 from sparsest.result import Event, Result
 from sparsest.solvers.base import Solver
 from sparsest.solvers.local import Local
+from sparsest.solvers.relaxation import Relaxation
+from sparsest.solvers.subgradient import Subgradient
 
-METHODS = ("local",)
+METHODS = ("local", "relaxation", "subgradient")
 
 
 def best_subset(
@@ -47,8 +49,8 @@ def best_subset(
     y : n responses; for a classification loss any two labels (the larger one, in sorted order, is the positive class)
     k : the largest number of features
     l0_penalty : the price of a feature; give exactly one of ``k`` and ``l0_penalty``
-    gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  By default 10 over the mean sum of squares of a centred column,
-        which is 10/n for standardised columns
+    gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  By default 10 over the mean sum of squares of a centred
+        column, which is 10/n for standardised columns
     loss : "squared", "logistic", "hinge", "squared_hinge", "epsilon_insensitive" or "squared_epsilon_insensitive"
     epsilon : half width of the insensitive zone of the last two
     method : how to solve it; see the table of methods in the README
@@ -99,7 +101,7 @@ def make_solver(method: str, *, time_limit: float, gap_tol: float, **options: An
         raise ValueError(f"time_limit must be > 0 seconds, got {time_limit!r}")
     if not (0 <= gap_tol < 1):
         raise ValueError(f"gap_tol must be in [0, 1), got {gap_tol!r}")
-    solvers: dict[str, Callable[..., Solver]] = {"local": Local}
+    solvers: dict[str, Callable[..., Solver]] = {"local": Local, "relaxation": Relaxation, "subgradient": Subgradient}
     if method not in solvers:
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     try:

@@ -31,6 +31,7 @@ Indices = NDArray[np.intp]
 
 ROUNDING = 1e-12
 _OBJECTIVE_TOLERANCE = 1e-9
+_ROUNDING_OF_DATA = 1e-14
 _BALANCE_TOLERANCE = 1e-9
 
 
@@ -41,13 +42,15 @@ class DualPoint(NamedTuple):
 
     def alpha(self, problem: Problem) -> Array:
         """The dual point."""
+        if self.values.shape != (problem.n,):
+            raise ValueError(f"a dual point has {self.values.size} entries for {problem.n} observations")
         return problem.feasible(self.values)
 
 
 class PrimalPoint(NamedTuple):
     """A dual point that follows from sparse coefficients: ``scale · ωℓ'(y, Xw + b)``, smoothed by ``mu``."""
 
-    index: Indices
+    features: Indices
     values: Array
     intercept: float
     mu: float
@@ -55,7 +58,9 @@ class PrimalPoint(NamedTuple):
 
     def alpha(self, problem: Problem) -> Array:
         """The dual point."""
-        margin = problem.design.columns(self.index) @ self.values + self.intercept
+        if self.values.shape != self.features.shape or not _is_column_set(self.features, problem.p):
+            raise ValueError("a point's coefficients do not fit the columns of the data")
+        margin = problem.design.columns(self.features) @ self.values + self.intercept
         alpha = dual_from_margin(problem.loss, problem.y, margin, problem.weights, self.mu)
         return problem.feasible(self.scale * alpha)
 
@@ -134,9 +139,9 @@ class Certificate:
         """Recompute everything from the data; the verdict says what, if anything, is wrong."""
         try:
             problem = _rebuild(self.description, X, y, sample_weight)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             return Verdict(False, (f"the data do not fit the certificate: {error}",), np.nan, -np.inf)
-        reasons = []
+        reasons: list[str] = []
         if (problem.n, problem.p) != (self.description["n"], self.description["p"]):
             shape = (self.description["n"], self.description["p"])
             return Verdict(False, (f"the certificate is for data of shape {shape}",), np.nan, -np.inf)
@@ -150,10 +155,10 @@ class Certificate:
 
     def _check_incumbent(self, problem: Problem) -> tuple[float, list[str]]:
         support = np.asarray(self.support)
-        if support.size and (
-            np.unique(support).size != support.size or not 0 <= support.min() <= support.max() < problem.p
-        ):
+        if not _is_column_set(support, problem.p):
             return np.nan, ["the incumbent's support is not a set of columns"]
+        if self.coef.shape != support.shape:
+            return np.nan, [f"the incumbent has {self.coef.size} coefficients for {support.size} columns"]
         reasons = []
         if np.setdiff1d(problem.include, support).size or np.intersect1d(problem.exclude, support).size:
             reasons.append("the incumbent does not respect include and exclude")
@@ -161,7 +166,9 @@ class Certificate:
             reasons.append(f"the incumbent has {support.size} features, more than k = {problem.sparsity.k}")
         margin = problem.design.columns(support) @ self.coef + self.intercept
         objective = problem.primal(margin, self.coef, support.size)
-        if not abs(objective - self.objective) <= _OBJECTIVE_TOLERANCE * max(abs(objective), 1e-300):
+        # A perfect fit's objective is rounding error of the data, which differs with their storage.
+        empty = problem.primal(np.zeros(problem.n), np.zeros(0), 0)
+        if not abs(objective - self.objective) <= _OBJECTIVE_TOLERANCE * abs(objective) + _ROUNDING_OF_DATA * empty:
             reasons.append(f"the objective claimed is {self.objective!r}, recomputed {objective!r}")
         if not problem.fit_intercept and self.intercept != 0.0:
             reasons.append("the incumbent has an intercept where none is allowed")
@@ -193,6 +200,8 @@ class Certificate:
             data = json.loads(text)
             if data["format"] != "sparsest certificate" or data["version"] != 1:
                 raise ValueError(f"unknown format {data['format']!r}, version {data['version']!r}")
+            if set(data["problem"]) != _DESCRIPTION:
+                raise ValueError(f"the problem must be described by {', '.join(sorted(_DESCRIPTION))}")
             incumbent = data["incumbent"]
             return cls(
                 data["problem"],
@@ -206,6 +215,13 @@ class Certificate:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"this is not a readable certificate: {error}") from error
+
+
+def _is_column_set(features: Indices, p: int) -> bool:
+    """Whether these are distinct columns of a matrix of p."""
+    if features.ndim != 1 or np.unique(features).size != features.size:
+        return False
+    return not features.size or bool(0 <= features.min() and features.max() < p)
 
 
 def certify(
@@ -223,6 +239,11 @@ def certify(
     if complaints:
         raise ValueError(f"the proof does not hold: {'; '.join(complaints)}")
     return Certificate(describe(problem), support, coef, intercept, objective, bound, tuple(points), tuple(steps))
+
+
+_DESCRIPTION = frozenset(
+    ("n", "p", "loss", "epsilon", "gamma", "k", "l0_penalty", "include", "exclude", "fit_intercept", "standardize")
+)
 
 
 def describe(problem: Problem) -> dict[str, Any]:
@@ -252,7 +273,7 @@ def _rebuild(description: dict[str, Any], X: Any, y: Any, sample_weight: Any) ->
 class _View(NamedTuple):
     """The columns a region still needs: all of the design, or a packed copy of the few that are left."""
 
-    index: Indices
+    features: Indices
     block: Array | None
 
     def products(self, problem: Problem, alpha: Array) -> Array:
@@ -260,8 +281,8 @@ class _View(NamedTuple):
 
     def narrow(self, problem: Problem, region: Region) -> _View:
         """Pack the columns that are left when they are few."""
-        keep = np.setdiff1d(self.index, region.forced_out)
-        if 4 * keep.size > self.index.size:
+        keep = np.setdiff1d(self.features, region.forced_out)
+        if 4 * keep.size > self.features.size:
             return self
         return _View(keep, problem.design.columns(keep))
 
@@ -280,13 +301,12 @@ def _walk(problem: Problem, points: Sequence[Point], steps: Sequence[Step]) -> t
             inside, outside = _force(region, [step.feature], []), _force(region, [], [step.feature])
             stack += [(outside, view), (inside, view)]
             continue
-        if not 0 <= step.point < len(points):
-            return -np.inf, [f"step {position} names a point that is not there"]
-        alpha = points[step.point].alpha(problem)
-        if problem.fit_intercept and abs(alpha.sum()) > _BALANCE_TOLERANCE * (1e-300 + np.abs(alpha).sum()):
-            return -np.inf, [f"the dual point of step {position} does not sum to zero"]
+        try:
+            alpha = _dual_point(problem, points, step.point)
+        except ValueError as error:
+            return -np.inf, [f"step {position}: {error}"]
         q = np.zeros(problem.p)
-        q[view.index] = problem.gains_from(view.products(problem, alpha), alpha, view.index)
+        q[view.features] = problem.gains_from(view.products(problem, alpha), alpha, view.features)
         free = region.free(problem.p)
         bound = bound_from_gains(problem, alpha, q[region.forced_in], q[free])
         if isinstance(step, Leaf):
@@ -303,6 +323,19 @@ def _walk(problem: Problem, points: Sequence[Point], steps: Sequence[Step]) -> t
     return lowest, []
 
 
+def _dual_point(problem: Problem, points: Sequence[Point], number: int) -> Array:
+    """Return a point's α, or say why it proves nothing."""
+    if not 0 <= number < len(points):
+        raise ValueError(f"there is no point {number}")
+    alpha = points[number].alpha(problem)
+    # Comparisons with NaN are false, so a point that is not a number would pass for any bound.
+    if not np.isfinite(alpha).all():
+        raise ValueError("the dual point is not finite")
+    if problem.fit_intercept and abs(alpha.sum()) > _BALANCE_TOLERANCE * (1e-300 + np.abs(alpha).sum()):
+        raise ValueError("the dual point does not sum to zero")
+    return alpha
+
+
 def _closed_by(problem: Problem, step: Fix, region: Region, q: Array, bound: float) -> tuple[float, str]:
     """Return the smallest bound over the sides that a ``Fix`` closes."""
     free = region.free(problem.p)
@@ -311,6 +344,8 @@ def _closed_by(problem: Problem, step: Fix, region: Region, q: Array, bound: flo
         or np.intersect1d(step.inside, step.outside).size
     ):
         return -np.inf, "a feature is fixed that is not free"
+    if bound == -np.inf:
+        return bound, ""
     cost_in, cost_out = problem.sparsity.forcing_costs(q[region.forced_in], q[free])
     costs = np.concatenate([cost_out[np.searchsorted(free, step.inside)], cost_in[np.searchsorted(free, step.outside)]])
     return bound + costs.min(initial=np.inf), ""
@@ -335,14 +370,14 @@ def _point_to_json(point: Point) -> list[Any]:
     if isinstance(point, DualPoint):
         return ["dual", _pack(point.values, "<f8")]
     values = _pack(point.values, "<f8")
-    return ["primal", _pack(point.index, "<i4"), values, point.intercept, point.mu, point.scale]
+    return ["primal", _pack(point.features, "<i4"), values, point.intercept, point.mu, point.scale]
 
 
 def _point_from_json(data: list[Any]) -> Point:
     if data[0] == "dual":
         return DualPoint(_unpack(data[1], "<f8"))
-    index, values = _unpack(data[1], "<i4").astype(np.intp), _unpack(data[2], "<f8")
-    return PrimalPoint(index, values, float(data[3]), float(data[4]), float(data[5]))
+    features, values = _unpack(data[1], "<i4").astype(np.intp), _unpack(data[2], "<f8")
+    return PrimalPoint(features, values, float(data[3]), float(data[4]), float(data[5]))
 
 
 def _step_to_json(step: Step) -> list[Any]:

@@ -27,7 +27,10 @@ class Design(ABC):
     ``dot(w) = Xw``, ``tdot(r) = X'r``, ``columns(S)`` the packed float64 columns in Fortran order.
     """
 
-    shape: tuple[int, int]
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
 
     @abstractmethod
     def dot(self, w: Array) -> Array:
@@ -68,14 +71,13 @@ class Dense(Design):
     array: NDArray[Any]
 
     @property
-    def shape(self) -> tuple[int, int]:  # type: ignore[override]
-        """Rows and columns."""
-        return self.array.shape  # type: ignore[return-value]
+    def shape(self) -> tuple[int, int]:
+        return self.array.shape
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         """Blocks of columns as float64 matrices: the whole matrix where it is float64 already."""
         n, p = self.shape
-        width = p if self.array.dtype == np.float64 else max(1, _BLOCK_BYTES // (8 * max(n, 1)))
+        width = max(1, p if self.array.dtype == np.float64 else _BLOCK_BYTES // (8 * max(n, 1)))
         for start in range(0, p, width):
             part = slice(start, min(start + width, p))
             yield part, self.array[:, part].astype(np.float64, copy=False)
@@ -125,8 +127,7 @@ class Sparse(Design):
     matrix: sp.csc_array
 
     @property
-    def shape(self) -> tuple[int, int]:  # type: ignore[override]
-        """Rows and columns."""
+    def shape(self) -> tuple[int, int]:
         return self.matrix.shape
 
     def dot(self, w: Array) -> Array:
@@ -168,8 +169,7 @@ class Standardized(Design):
     scale: Array
 
     @property
-    def shape(self) -> tuple[int, int]:  # type: ignore[override]
-        """Rows and columns."""
+    def shape(self) -> tuple[int, int]:
         return self.base.shape
 
     def dot(self, w: Array) -> Array:
@@ -207,34 +207,44 @@ def as_design(X: Any) -> Design:
     """Wrap a matrix, sparse matrix or data frame; convert only what has to be converted."""
     if isinstance(X, Design):
         return X
-    if sp.issparse(X):
-        matrix = sp.csc_array(X)
-        if matrix.dtype not in (np.float32, np.float64):
-            matrix = matrix.astype(np.float64)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        values, design = matrix.data, Sparse(matrix)
-    else:
-        array = np.asarray(X)
-        if array.ndim != 2:
-            raise ValueError(
-                f"X must be a matrix with two dimensions, got {array.ndim}; reshape a single column with X.reshape(-1, 1)"
-            )
-        if array.dtype.kind not in "fiub":
-            try:
-                array = array.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError("X must hold numbers: encode text and categories first") from error
-        if array.dtype not in (np.float32, np.float64):
-            array = array.astype(np.float64)
-        values, design = array, Dense(array)
+    design = Sparse(_sparse_matrix(X)) if sp.issparse(X) else Dense(_dense_matrix(X))
     n, p = design.shape
     if n == 0 or p == 0:
         raise ValueError(f"X must have at least one row and one column, got shape {design.shape}")
-    if not _all_finite(values):
+    if not _all_finite(design.matrix.data if isinstance(design, Sparse) else design.array):
         raise ValueError("X contains NaN or infinity: impute or drop those entries first")
     return design
+
+
+def _sparse_matrix(X: Any) -> sp.csc_array:
+    """Compressed columns of float32 or float64 without duplicate entries."""
+    matrix = sp.csc_array(X)
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = as_numbers(matrix, "X")
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _dense_matrix(X: Any) -> NDArray[Any]:
+    """Two dimensions of float32 or float64."""
+    array = np.asarray(X)
+    if array.ndim != 2:
+        hint = "reshape a single column with X.reshape(-1, 1)"
+        raise ValueError(f"X must be a matrix with two dimensions, got {array.ndim}; {hint}")
+    return array if array.dtype in (np.float32, np.float64) else as_numbers(array, "X")
+
+
+def as_numbers(values: Any, name: str) -> Any:
+    """Return an array or sparse matrix as float64; complex numbers and dates are refused, not cut off."""
+    complaint = f"{name} must hold real numbers: encode text, categories and dates first"
+    if values.dtype.kind in "cmM":
+        raise ValueError(complaint)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(complaint) from error
 
 
 def _all_finite(values: NDArray[Any]) -> bool:
@@ -249,7 +259,10 @@ def _all_finite(values: NDArray[Any]) -> bool:
 
 
 def standardized(design: Design, weights: Array, *, center: bool, scale: bool) -> Design:
-    """Return the view with weighted mean 0 (``center``) and mean square 1 (``scale``); constant columns keep scale 1."""
+    """Return the view with weighted mean 0 (``center``) and mean square 1 (``scale``).
+
+    Constant columns keep scale 1.
+    """
     if not (center or scale):
         return design
     p = design.shape[1]

@@ -49,6 +49,9 @@ class Loss(Protocol):
     def conjugate(self, y: Any, alpha: Any) -> Any:
         """``ℓ*(y, α)`` for ``α`` in the domain."""
 
+    def conjugate_derivative(self, y: Any, alpha: Any) -> Any:
+        """A subgradient of ``ℓ*(y, ·)`` at ``α``: the prediction that belongs to a dual point."""
+
     def project(self, y: Any, alpha: Any) -> Any:
         """The point of the conjugate's domain nearest to ``α``."""
 
@@ -76,6 +79,9 @@ class Squared(NamedTuple):
 
     def conjugate(self, y, alpha):
         return (0.5 * alpha + y) * alpha
+
+    def conjugate_derivative(self, y, alpha):
+        return alpha + y
 
     def project(self, y, alpha):
         return alpha + 0.0
@@ -108,6 +114,10 @@ class Logistic(NamedTuple):
         a = np.minimum(np.maximum(-y * alpha, 0.0), 1.0)
         # a log a is 0 at a = 0: the floor keeps the logarithm finite and changes no value.
         return a * np.log(np.maximum(a, 1e-300)) + (1.0 - a) * np.log(np.maximum(1.0 - a, 1e-300))
+
+    def conjugate_derivative(self, y, alpha):
+        a = np.minimum(np.maximum(-y * alpha, 1e-15), 1.0 - 1e-15)
+        return y * np.log((1.0 - a) / a)
 
     def project(self, y, alpha):
         return y * np.minimum(np.maximum(y * alpha, -1.0), 0.0)
@@ -145,6 +155,9 @@ class SmoothedHinge(NamedTuple):
     def conjugate(self, y, alpha):
         return (0.5 * self.mu * alpha + y) * alpha
 
+    def conjugate_derivative(self, y, alpha):
+        return self.mu * alpha + y
+
     def project(self, y, alpha):
         return y * np.minimum(np.maximum(y * alpha, -1.0), 0.0)
 
@@ -172,6 +185,9 @@ class Hinge(NamedTuple):
 
     def conjugate(self, y, alpha):
         return y * alpha
+
+    def conjugate_derivative(self, y, alpha):
+        return y + 0.0 * alpha
 
     def project(self, y, alpha):
         return y * np.minimum(np.maximum(y * alpha, -1.0), 0.0)
@@ -205,6 +221,9 @@ class SquaredHinge(NamedTuple):
 
     def conjugate(self, y, alpha):
         return (0.5 * alpha + y) * alpha
+
+    def conjugate_derivative(self, y, alpha):
+        return alpha + y
 
     def project(self, y, alpha):
         return y * np.minimum(y * alpha, 0.0)
@@ -244,6 +263,9 @@ class SmoothedEpsilonInsensitive(NamedTuple):
     def conjugate(self, y, alpha):
         return (0.5 * self.mu * alpha + y) * alpha + self.epsilon * np.abs(alpha)
 
+    def conjugate_derivative(self, y, alpha):
+        return self.mu * alpha + y + self.epsilon * np.sign(alpha)
+
     def project(self, y, alpha):
         return np.minimum(np.maximum(alpha, -1.0), 1.0)
 
@@ -274,6 +296,9 @@ class EpsilonInsensitive(NamedTuple):
 
     def conjugate(self, y, alpha):
         return y * alpha + self.epsilon * np.abs(alpha)
+
+    def conjugate_derivative(self, y, alpha):
+        return y + self.epsilon * np.sign(alpha)
 
     def project(self, y, alpha):
         return np.minimum(np.maximum(alpha, -1.0), 1.0)
@@ -312,6 +337,9 @@ class SquaredEpsilonInsensitive(NamedTuple):
     def conjugate(self, y, alpha):
         return (0.5 * alpha + y) * alpha + self.epsilon * np.abs(alpha)
 
+    def conjugate_derivative(self, y, alpha):
+        return alpha + y + self.epsilon * np.sign(alpha)
+
     def project(self, y, alpha):
         return alpha + 0.0
 
@@ -319,7 +347,7 @@ class SquaredEpsilonInsensitive(NamedTuple):
         return self
 
 
-LOSSES: dict[str, type] = {
+LOSSES: dict[str, type[Loss]] = {
     loss.name: loss for loss in (Squared, Logistic, Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive)
 }
 

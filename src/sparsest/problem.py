@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, Standardized, as_design, standardized
+from sparsest.designs import Design, Standardized, as_design, as_numbers, standardized
 from sparsest.losses import Loss, make_loss
 
 Array = NDArray[np.float64]
@@ -236,14 +236,13 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
     b = 0.5 * (low + high)
     for _ in range(200):
         g = slope(b)
-        if g > 0:
-            high = b
-        else:
-            low = b
         curvature = float(weights @ loss.second_derivative(y, margin + b))
         newton = b - g / curvature if curvature > 0 else np.inf
+        if g == 0.0 or newton == b:
+            break
+        low, high = (low, b) if g > 0 else (b, high)
         previous, b = b, newton if low < newton < high else 0.5 * (low + high)
-        if abs(b - previous) <= 4e-16 * max(1.0, abs(b)) or g == 0.0:
+        if abs(b - previous) <= 4e-16 * max(1.0, abs(b)):
             break
     return b
 
@@ -257,6 +256,17 @@ def check_gamma(gamma: Any) -> float:
     if not value > 0:
         raise ValueError(f"gamma must be > 0 (inf for no ridge), got {gamma!r}")
     return value
+
+
+def check_price(l0_penalty: Any) -> float:
+    """Return λ0 as a float, or say what is wrong with it."""
+    try:
+        price = float(l0_penalty)
+    except (TypeError, ValueError):
+        price = np.nan
+    if not (np.isfinite(price) and price >= 0):
+        raise ValueError(f"l0_penalty must be a finite number >= 0, got {l0_penalty!r}")
+    return price
 
 
 def make_problem(
@@ -310,13 +320,16 @@ def encode_labels(y: Any) -> tuple[Array, NDArray[Any]]:
     labels = _one_dimensional(y)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity")
-    classes, codes = np.unique(labels, return_inverse=True)
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"the labels of y cannot be sorted: {error}") from error
     if classes.size != 2:
         raise ValueError(
             f"a classification loss needs y with exactly two classes, got {classes.size} class(es); "
             "recode y, or use a regression loss"
         )
-    return 2.0 * codes - 1.0, classes
+    return np.where(codes == 1, 1.0, -1.0), classes
 
 
 def _one_dimensional(y: Any) -> NDArray[Any]:
@@ -329,12 +342,7 @@ def _one_dimensional(y: Any) -> NDArray[Any]:
 
 
 def _check_target(y: Any) -> Array:
-    try:
-        target = _one_dimensional(y).astype(np.float64)
-    except (TypeError, ValueError) as error:
-        if "one-dimensional" in str(error):
-            raise
-        raise ValueError("y must hold numbers for a regression loss") from error
+    target: Array = as_numbers(_one_dimensional(y), "y")
     if not np.isfinite(target).all():
         raise ValueError("y contains NaN or infinity")
     return target
@@ -343,7 +351,7 @@ def _check_target(y: Any) -> Array:
 def _check_weights(sample_weight: Any, n: int) -> Array:
     if sample_weight is None:
         return np.ones(n)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights: Array = as_numbers(np.asarray(sample_weight), "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
@@ -371,20 +379,18 @@ def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tup
         if index.size and (index.min() < 0 or index.max() >= p):
             raise ValueError(f"{name} must hold column numbers from 0 to {p - 1}, got {values!r}")
         sets.append(np.unique(index))
-    both = np.intersect1d(*sets)
+    inside, outside = sets
+    both = np.intersect1d(inside, outside)
     if both.size:
         raise ValueError(f"columns {both.tolist()} are both in include and in exclude")
-    return sets[0], sets[1]
+    return inside, outside
 
 
 def _check_sparsity(k: Any, l0_penalty: Any, n_include: int, n_allowed: int) -> Sparsity:
     if (k is None) == (l0_penalty is None):
         raise ValueError("give exactly one of k (a number of features) and l0_penalty (a price per feature)")
     if k is None:
-        price = float(l0_penalty)
-        if not (np.isfinite(price) and price >= 0):
-            raise ValueError(f"l0_penalty must be a finite number >= 0, got {l0_penalty!r}")
-        return Penalty(price)
+        return Penalty(check_price(l0_penalty))
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
         raise ValueError(f"k must be a whole number, got {k!r}")
     if k < 0:

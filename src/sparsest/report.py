@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sparsest.result import Bound, Done, Event, Incumbent, Result, Root
+from sparsest.result import Bound, Done, Event, Incumbent, Names, Result, Root
 
 
-def print_model(console: Console, result: Result, names: Sequence[str] | None, title: str) -> None:
+def print_model(console: Console, result: Result, names: Names | None, title: str) -> None:
     """Print the selected features with their coefficients, and below them what is proved."""
     table = Table()
     table.add_column("feature")

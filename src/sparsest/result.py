@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Names = Sequence[str] | NDArray[np.str_]
 
 
 class Status(Enum):
@@ -93,7 +94,7 @@ class Result:
         """Relative distance between objective and lower bound."""
         return relative_gap(self.objective, self.lower_bound)
 
-    def to_dict(self, feature_names: Sequence[str] | None = None) -> dict[str, Any]:
+    def to_dict(self, feature_names: Names | None = None) -> dict[str, Any]:
         """Return the model and what is proved of it in JSON's types."""
         names = [str(j) if feature_names is None else str(feature_names[j]) for j in self.support]
         return {

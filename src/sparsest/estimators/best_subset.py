@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from sparsest.estimators.base import SparseClassifier, SparseLinearModel, Sparse
 from sparsest.result import Result, Status
 
 Array = NDArray[np.float64]
+
+_Class = TypeVar("_Class")
 
 
 class _BestSubset(SparseLinearModel):
@@ -87,19 +89,22 @@ class _BestSubset(SparseLinearModel):
         )
         self.result_ = result
         self.coef_, self.intercept_ = result.coef, result.intercept
-        self.support_, self.objective_, self.lower_bound_ = (
-            result.support,
-            result.objective,
-            result.lower_bound,
-        )
-        self.gap_, self.status_ = result.gap, result.status
+        self.support_, self.status_ = result.support, result.status
+        self.objective_, self.lower_bound_, self.gap_ = result.objective, result.lower_bound, result.gap
 
 
+def _with_parameters(cls: type[_Class]) -> type[_Class]:
+    """Append the shared parameters to a class's docstring."""
+    shared = (_BestSubset.__doc__ or "").partition("\n")[2]
+    cls.__doc__ = f"{cls.__doc__}\n{shared}"
+    return cls
+
+
+@_with_parameters
 class BestSubsetRegressor(SparseRegressor, _BestSubset):
-    __doc__ = "The best regression with at most ``k`` features, with a proof.\n" + (_BestSubset.__doc__ or "")
+    """The best regression with at most ``k`` features, with a proof."""
 
 
+@_with_parameters
 class BestSubsetClassifier(SparseClassifier, _BestSubset):
-    __doc__ = "The best classifier of two classes with at most ``k`` features, with a proof.\n" + (
-        _BestSubset.__doc__ or ""
-    )
+    """The best classifier of two classes with at most ``k`` features, with a proof."""

@@ -10,7 +10,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from sparsest.certificate import bound_from_gains
-from sparsest.problem import Cardinality, Problem, Region
+from sparsest.problem import Cardinality, Penalty, Problem, Region
 
 Array = NDArray[np.float64]
 
@@ -26,23 +26,39 @@ class Bound(NamedTuple):
 
 
 def best_bound(problem: Problem, alpha: Array, region: Region) -> Bound:
-    """Make ``alpha`` feasible, scale it by the best factor, and return the bound; α = 0 is never beaten by worse."""
+    """Make ``alpha`` feasible, scale it by the best factor, and return the bound; that of α = 0 when it is better."""
     alpha = problem.feasible(alpha)
     if np.isinf(problem.gamma):
         alpha = _orthogonal(problem, alpha, region)
-    q = problem.gains(alpha)
+    return scaled_bound(problem, alpha, problem.gains(alpha), region)
+
+
+def scaled_bound(problem: Problem, alpha: Array, q: Array, region: Region) -> Bound:
+    """Scale a feasible dual point with gains ``q`` by the best factor and return the bound."""
     q_in, q_free = q[region.forced_in], q[region.free(problem.p)]
     t = _best_scale(problem, alpha, q_in, q_free)
     value = bound_from_gains(problem, t * alpha, t * t * q_in, t * t * q_free)
-    if np.isfinite(value) and value > bound_of_zero(problem, region):
+    zero = bound_of_zero(problem, region)
+    if np.isfinite(value) and value > zero:
         return Bound(t * alpha, value, t * t * q)
-    zero = np.zeros(problem.n)
-    return Bound(zero, bound_of_zero(problem, region), np.zeros(problem.p))
+    return Bound(np.zeros(problem.n), zero, np.zeros(problem.p))
 
 
 def bound_of_zero(problem: Problem, region: Region) -> float:
     """The bound of α = 0: the losses are not negative, and forced features have their price."""
     return problem.sparsity.cost(region.forced_in.size)
+
+
+def separation(problem: Problem, q: Array, region: Region) -> float:
+    """Return how clearly the gains choose a support: at the optimum the relaxation is tight exactly when this is positive.
+
+    That is the k-th less the (k+1)-th largest gain, or the least distance of a gain from its price.
+    """
+    free = np.sort(q[region.free(problem.p)])[::-1]
+    if isinstance(problem.sparsity, Penalty):
+        return float(np.abs(free - problem.sparsity.l0).min(initial=np.inf))
+    budget = problem.sparsity.budget(region.forced_in.size, free.size)
+    return float(free[budget - 1] - free[budget]) if 0 < budget < free.size else float("inf")
 
 
 def _best_scale(problem: Problem, alpha: Array, q_in: Array, q_free: Array) -> float:

@@ -21,11 +21,12 @@ class Local:
     moves: LocalSearch = field(default_factory=LocalSearch)
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
-        """Return the incumbent; HEURISTIC unless one dual point happens to prove it."""
+        """Return the incumbent; HEURISTIC, or why it stopped early, unless one dual point happens to prove it."""
         clock = Clock(self.time_limit, callback)
         fit = self.moves.search(
             problem, start=start_support(start, problem), expired=clock.expired, improved=clock.found
         )
+        otherwise = clock.early() if clock.expired() else Status.HEURISTIC
         bound = best_bound(problem, fit.alpha, problem.root)
         points, steps = single_leaf(bound.alpha)
-        return make_result(problem, fit, points, steps, clock=clock, gap_tol=self.gap_tol, otherwise=Status.HEURISTIC)
+        return make_result(problem, fit, points, steps, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise)

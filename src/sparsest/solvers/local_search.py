@@ -1,7 +1,7 @@
 """A strong incumbent: blockwise forward selection, then swaps, additions and removals by their scores.
 
-With curvatures ``D = ωℓ''`` at the present fit, ``N = (X_S'DX_S + λI)^{-1}``, gradient g and ``A = X'DX_S N``, exchanging
-feature j of the support for feature i changes the quadratic model of the objective by
+With curvatures ``D = ωℓ''`` at the present fit, ``N = (X_S'DX_S + λI)^{-1}``, gradient g and ``A = X'DX_S N``,
+exchanging feature j of the support for feature i changes the quadratic model of the objective by
 
     w_j²/(2N_jj) - (g_i + A_ij w_j/N_jj)² / (2(d_i + A_ij²/N_jj)),     d_i = X_i'DX_i + λ - (A N^{-1} A')_ii .
 
@@ -25,6 +25,9 @@ from sparsest.solvers.support import SupportFit, fit_support
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+# Predicted decrease, position in the pool of what goes out, and of what comes in.
+Move = tuple[float, int | None, int | None]
 
 _IMPROVEMENT = 1e-9
 
@@ -63,7 +66,15 @@ class LocalSearch:
         """Improve a given support by moves until none helps."""
         return self.search(problem, start=support, expired=expired)
 
-    def _exhaust_pool(self, problem, region, fit, max_moves, expired, improved):
+    def _exhaust_pool(
+        self,
+        problem: Problem,
+        region: Region,
+        fit: SupportFit,
+        max_moves: int,
+        expired: Callable[[], bool],
+        improved: Callable[[SupportFit], None],
+    ) -> tuple[SupportFit | None, int]:
         """Make moves among the support and the most promising outside features until none improves."""
         free = region.free(problem.p)
         outside = np.setdiff1d(free, fit.support)
@@ -73,7 +84,7 @@ class LocalSearch:
         if outside.size > size:
             outside = outside[np.argpartition(-promise, size)[:size]]
         pool = _Pool(problem, region, np.union1d(fit.support, outside))
-        best = None
+        best: SupportFit | None = None
         for moves in range(max_moves):
             if expired():
                 return best, moves
@@ -89,7 +100,8 @@ class LocalSearch:
         threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
         moves = pool.moves(fit, 1 if exact else self.trials)
         for predicted, out, into in moves:
-            if predicted <= threshold:
+            # Other losses' scores are a guess, of whose sign too: their best moves are tried whatever it says.
+            if exact and predicted <= threshold:
                 return None
             candidate = pool.refit(fit, out, into)
             if candidate.primal < fit.primal - threshold:
@@ -98,7 +110,7 @@ class LocalSearch:
 
 
 class _Pool:
-    """The features that a round of moves looks at: their packed columns and, for the squared loss, their Gram matrix."""
+    """The features that a round of moves looks at: packed columns and, for the squared loss, their Gram matrix."""
 
     def __init__(self, problem: Problem, region: Region, features: Indices) -> None:
         self.problem, self.features = problem, features
@@ -139,8 +151,8 @@ class _Pool:
         columns = self.columns[:, self.positions(support)]
         return fit_support(self.problem, support, (w, fit.b), columns)
 
-    def moves(self, fit: SupportFit, count: int) -> list[tuple[float, int | None, int | None]]:
-        """The most promising moves: predicted decrease, position out, position in."""
+    def moves(self, fit: SupportFit, count: int) -> list[Move]:
+        """The most promising moves."""
         problem, gram = self.problem, self.gram(fit)
         inside = self.positions(fit.support)
         outside = np.setdiff1d(np.arange(self.features.size), inside)
@@ -157,7 +169,7 @@ class _Pool:
         price = problem.sparsity.cost(1)
         drop = fit.w**2 / (2.0 * n_diagonal)
         movable = np.flatnonzero(self.movable[inside])
-        found: list[tuple[float, int | None, int | None]] = []
+        found: list[Move] = []
         if problem.sparsity.budget(inside.size, outside.size) > 0:
             found += _top(gradient**2 / (2.0 * d) - price, count, lambda i: (None, int(outside[i])))
         if price > 0:
@@ -174,7 +186,7 @@ class _Pool:
         return found[:count]
 
 
-def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int | None]]):
+def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int | None]]) -> list[Move]:
     """The largest scores with the moves they belong to."""
     if scores.size == 0:
         return []

@@ -2,8 +2,8 @@
 
     c(s) = min_{w on s, b} Σ ω ℓ(y, Xw + b) + (1/2γ)‖w‖²  =  max_α -Σ ω ℓ*(y, α/ω) - (γ/2)‖X_s'α‖²
 
-Squared loss: Cholesky of the smaller of the |s| × |s| and n × n systems.  Other smooth losses: Newton's method with a line
-search.  Piecewise linear losses: an interior-point method.  All stop at a computed relative primal-dual gap.
+Squared loss: Cholesky of the smaller of the |s| × |s| and n × n systems.  Other smooth losses: Newton's method with a
+line search.  Piecewise linear losses: an interior-point method.  All stop at a computed relative primal-dual gap.
 More features than observations are rotated into the row space first, so no method ever sees more columns than rows.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparsest.losses import Loss, Squared
 from sparsest.problem import Problem, best_intercept
-from sparsest.solvers.interior_point import minimise_piecewise_linear
+from sparsest.solvers.piecewise import minimise, stack
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -53,7 +53,7 @@ class _Model(NamedTuple):
 def fit_support(
     problem: Problem, support: Indices, start: tuple[Array, float] | None = None, columns: Array | None = None
 ) -> SupportFit:
-    """Fit the model on a support to a relative gap of 1e-8; ``start`` is coefficients and an intercept to begin from."""
+    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept."""
     support = np.asarray(support, dtype=np.intp)
     block = problem.design.columns(support) if columns is None else columns
     n, m = block.shape
@@ -80,9 +80,8 @@ def _minimise(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, 
     if isinstance(model.loss, Squared):
         return _ridge(model)
     if hasattr(model.loss, "pieces"):
-        return minimise_piecewise_linear(
-            model.columns, model.weights, model.loss.pieces(model.y), model.ridge, model.fit_intercept
-        )
+        rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
+        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP)
     return _newton(model, start)
 
 
@@ -101,7 +100,7 @@ def _ridge(model: _Model) -> tuple[Array, float, Array]:
 
 def ridge_solve(A: Array, z: Array, ridge: float, shift: Array | None = None) -> Array:
     """Solve ``(A'A + λI) w = A'z - shift``; the minimum-norm solution when that is singular."""
-    n, m = A.shape
+    m = A.shape[1]
     if m == 0:
         return np.empty(0)
     right = A.T @ z

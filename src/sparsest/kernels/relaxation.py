@@ -1,0 +1,327 @@
+"""The Boolean relaxation of a quadratic on a few columns, by restarted FISTA in Gram space.
+
+    min_w ½w'Hw - c'w + Ω(w),     Ω(w) = min_s { ½ Σ_j δ_j w_j²/s_j + price Σ_j s_j :  0 ≤ s ≤ 1, Σ_free s ≤ budget }
+
+where s_j = 1 for features that are forced in.  With ``a_j = √δ_j |w_j|`` the best s is ``min(1, σ a_j)``: σ = 1/√(2 price) when
+each feature has a price, and otherwise the root of ``Σ min(1, σ a_j) = budget``.  The proximal step of length 1/L from v has
+``s_j = clip(σ √δ_j |v_j| - δ_j/L, 0, 1)`` and ``w_j = v_j s_j / (s_j + δ_j/L)``, with σ the root of ``Σ s_j = budget``.
+
+Every w gives the lower bound ``-½w'Hw - gain(u)``, ``u = c - Hw``, where gain adds ``q_j = u_j²/(2δ_j)`` over the forced features and
+over the best free choice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsest.kernels.jit import kernel
+
+
+@kernel
+def best_sigma(a, shift, budget, sigma):
+    """Return the σ with ``Σ_j clip(σ a_j - shift_j, 0, 1) = budget``, by Newton steps inside a bracket; inf if there is none."""
+    positive = 0
+    for j in range(a.size):
+        if a[j] > 0.0:
+            positive += 1
+    if positive <= budget:
+        return np.inf
+    low, high = 0.0, np.inf
+    if not 0.0 < sigma < np.inf:
+        total = 0.0
+        for j in range(a.size):
+            total += a[j]
+        sigma = budget / total if budget > 0 else 0.5 / total
+    for _ in range(100):
+        value, slope = -float(budget), 0.0
+        for j in range(a.size):
+            s = sigma * a[j] - shift[j]
+            if s >= 1.0:
+                value += 1.0
+            elif s > 0.0:
+                value += s
+                slope += a[j]
+        if value >= 0.0:
+            high = sigma
+        else:
+            low = sigma
+        if abs(value) <= 1e-13 * (budget + 1.0):
+            break
+        step = sigma - value / slope if slope > 0.0 else np.inf
+        if low < step < high:
+            sigma = step
+        elif high < np.inf:
+            sigma = 0.5 * (low + high)
+        else:
+            sigma *= 4.0
+        if high - low <= 1e-15 * high:
+            break
+    return sigma
+
+
+@kernel
+def penalty_value(w, root_delta, forced, budget, price, sigma):
+    """Return Ω(w) and the σ at which it is attained; a negative budget stands for a price per feature."""
+    m = w.size
+    a = np.empty(m)
+    shift = np.zeros(m)
+    for j in range(m):
+        a[j] = 0.0 if forced[j] else root_delta[j] * abs(w[j])
+    if budget >= 0:
+        sigma = best_sigma(a, shift, budget, sigma)
+    total = 0.0
+    for j in range(m):
+        full = root_delta[j] * abs(w[j])
+        if forced[j]:
+            total += 0.5 * full * full + price
+        elif full > 0.0:
+            s = min(1.0, sigma * full)
+            if s > 0.0:
+                total += 0.5 * full * full / s + price * s
+            else:
+                total = np.inf
+    return total, sigma
+
+
+@kernel
+def largest_sum(values, count):
+    """Return the sum of the ``count`` largest entries and the smallest of them; ``values`` is reordered."""
+    size = values.size
+    if count <= 0:
+        return 0.0, np.inf
+    if count >= size:
+        total, least = 0.0, np.inf
+        for j in range(size):
+            total += values[j]
+            least = min(least, values[j])
+        return total, least
+    low, high = 0, size - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if count - 1 <= j:
+            high = j
+        elif count - 1 >= i:
+            low = i
+        else:
+            break
+    total, least = 0.0, np.inf
+    for j in range(count):
+        total += values[j]
+        least = min(least, values[j])
+    return total, least
+
+
+@kernel
+def dual_gain(u, root_delta, forced, budget, price):
+    """Return ``gain(u)``: what the lower bound loses to the forced and the best free features."""
+    m = u.size
+    q = np.empty(m)
+    total = 0.0
+    free = 0
+    for j in range(m):
+        ratio = u[j] / root_delta[j]
+        gain = 0.5 * ratio * ratio
+        if forced[j]:
+            total += gain - price
+        elif budget < 0:
+            total += max(gain - price, 0.0)
+        else:
+            q[free] = gain
+            free += 1
+    if budget >= 0:
+        total += largest_sum(q[:free], budget)[0]
+    return total
+
+
+@kernel
+def gradient_product(H, w, out):
+    """``out = Hw`` for symmetric H, adding the columns of the nonzero weights."""
+    m = w.size
+    for i in range(m):
+        out[i] = 0.0
+    for j in range(m):
+        if w[j] != 0.0:
+            weight = w[j]
+            for i in range(m):
+                out[i] += weight * H[i, j]
+
+
+@kernel
+def largest_eigenvalue(H, iterations):
+    """Return an estimate of the largest eigenvalue of a positive semidefinite matrix, by the power method."""
+    m = H.shape[0]
+    v = np.empty(m)
+    z = np.empty(m)
+    for j in range(m):
+        v[j] = 1.0 + 0.1 * ((j * 7919) % 13)
+    value = 0.0
+    for _ in range(iterations):
+        size = 0.0
+        for j in range(m):
+            size += v[j] * v[j]
+        size = np.sqrt(size)
+        if size == 0.0:
+            return 0.0
+        for j in range(m):
+            v[j] /= size
+        gradient_product(H, v, z)
+        value = 0.0
+        for j in range(m):
+            value += v[j] * z[j]
+            v[j] = z[j]
+    return value
+
+
+@kernel
+def proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, out):
+    """Write the proximal step from v into ``out``; return the σ found."""
+    m = v.size
+    if budget >= 0:
+        for j in range(m):
+            a[j] = 0.0 if forced[j] else root_delta[j] * abs(v[j])
+            shift[j] = root_delta[j] * root_delta[j] / L
+        sigma = best_sigma(a, shift, budget, sigma)
+    for j in range(m):
+        tau = root_delta[j] * root_delta[j] / L
+        if forced[j]:
+            s = 1.0
+        elif v[j] == 0.0:
+            s = 0.0
+        else:
+            s = min(max(sigma * root_delta[j] * abs(v[j]) - tau, 0.0), 1.0)
+        out[j] = v[j] * s / (s + tau) if s > 0.0 else 0.0
+    return sigma
+
+
+@kernel
+def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cutoff, max_iterations):
+    """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w`` (overwritten) until primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``.
+
+    Returns the primal value, the best dual value, the number of iterations and the last L and σ.
+    """
+    m = w.size
+    Hw = np.empty(m)
+    previous, H_previous = w.copy(), np.empty(m)
+    v, a, shift, u = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    point, H_point = w.copy(), np.empty(m)
+    gradient_product(H, w, Hw)
+    for j in range(m):
+        H_point[j] = Hw[j]
+        H_previous[j] = Hw[j]
+    momentum = 1.0
+    sigma, omega_sigma = 0.0 if budget >= 0 else (1.0 / np.sqrt(2.0 * price) if price > 0.0 else np.inf), 0.0
+    if budget < 0:
+        omega_sigma = sigma
+    primal, dual = np.inf, -np.inf
+    iteration = 0
+    while True:
+        if iteration % 10 == 0 or iteration >= max_iterations:
+            quadratic, linear = 0.0, 0.0
+            for j in range(m):
+                quadratic += w[j] * Hw[j]
+                linear += c[j] * w[j]
+                u[j] = c[j] - Hw[j]
+            omega, omega_sigma = penalty_value(w, root_delta, forced, budget, price, omega_sigma)
+            primal = 0.5 * quadratic - linear + omega
+            dual = max(dual, -0.5 * quadratic - dual_gain(u, root_delta, forced, budget, price))
+            if primal - dual <= tolerance or dual >= cutoff or iteration >= max_iterations:
+                break
+        iteration += 1
+        for j in range(m):
+            previous[j] = w[j]
+            H_previous[j] = Hw[j]
+        while True:
+            for j in range(m):
+                v[j] = point[j] - (H_point[j] - c[j]) / L
+            sigma = proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, w)
+            gradient_product(H, w, Hw)
+            curvature, length = 0.0, 0.0
+            for j in range(m):
+                d = w[j] - point[j]
+                curvature += d * (Hw[j] - H_point[j])
+                length += d * d
+            if curvature <= L * length * (1.0 + 1e-12) or length == 0.0:
+                break
+            L = max(1.2 * L, min(2.0 * L, 1.02 * curvature / length))
+        uphill = 0.0
+        for j in range(m):
+            uphill += (point[j] - w[j]) * (w[j] - previous[j])
+        following = 1.0 if uphill > 0.0 else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
+        beta = 0.0 if uphill > 0.0 else (momentum - 1.0) / following
+        momentum = following
+        for j in range(m):
+            point[j] = w[j] + beta * (w[j] - previous[j])
+            H_point[j] = Hw[j] + beta * (Hw[j] - H_previous[j])
+    return primal, dual, iteration, L, sigma
+
+
+@kernel
+def central_indicator(energy, mu, price, s):
+    """Overwrite ``s`` with the minimisers of ``energy/s + price s - μ ln s - μ ln(1 - s)`` on (0, 1); return their sum and its slope in the price."""
+    total, slope = 0.0, 0.0
+    for j in range(s.size):
+        low, high = 0.0, 1.0
+        x = s[j]
+        curvature = 1.0
+        for _ in range(100):
+            value = -energy[j] / (x * x) + price - mu / x + mu / (1.0 - x)
+            curvature = 2.0 * energy[j] / (x * x * x) + mu / (x * x) + mu / ((1.0 - x) * (1.0 - x))
+            if value > 0.0:
+                high = x
+            else:
+                low = x
+            # Newton in log(x / (1 - x)): the function is steep at both ends.
+            logit = x * (1.0 - x)
+            move = value / (curvature * logit + value * (1.0 - 2.0 * x)) if curvature * logit + value * (1.0 - 2.0 * x) > 0.0 else 0.0
+            if move != 0.0 and abs(move) < 5.0:
+                odds = x / (1.0 - x) * np.exp(-move)
+                following = odds / (1.0 + odds)
+            else:
+                following = np.nan
+            if not low < following < high:
+                following = np.sqrt(low * high) if low > 0.0 and high < 0.5 else 0.5 * (low + high)
+            change = abs(following - x)
+            x = following
+            if change <= 1e-14 * x or high - low <= 1e-15 * high:
+                break
+        s[j] = x
+        total += x
+        slope -= 1.0 / (2.0 * energy[j] / (x * x * x) + mu / (x * x) + mu / ((1.0 - x) * (1.0 - x)))
+    return total, slope
+
+
+@kernel
+def central_price(energy, mu, budget, price, s):
+    """Overwrite ``s`` with the central indicators that sum to ``budget``; return their price."""
+    low, high = -np.inf, np.inf
+    width = max(abs(price), mu)
+    for _ in range(100):
+        total, slope = central_indicator(energy, mu, price, s)
+        excess = total - budget
+        if excess > 0.0:
+            low = price
+        else:
+            high = price
+        if abs(excess) <= 1e-10 * budget or high - low <= 1e-14 * abs(price):
+            break
+        following = price - excess / slope
+        if not low < following < high or abs(following - price) > 10.0 * width:
+            if low == -np.inf:
+                following = high - width
+            elif high == np.inf:
+                following = low + width
+            else:
+                following = 0.5 * (low + high)
+            width *= 2.0
+        price = following
+    return price
