@@ -14,8 +14,9 @@ from sparsest.solvers.base import Solver
 from sparsest.solvers.local import Local
 from sparsest.solvers.relaxation import Relaxation
 from sparsest.solvers.subgradient import Subgradient
+from sparsest.solvers.tree import Tree
 
-METHODS = ("local", "relaxation", "subgradient")
+METHODS = ("tree", "relaxation", "subgradient", "local")
 
 
 def best_subset(
@@ -101,7 +102,12 @@ def make_solver(method: str, *, time_limit: float, gap_tol: float, **options: An
         raise ValueError(f"time_limit must be > 0 seconds, got {time_limit!r}")
     if not (0 <= gap_tol < 1):
         raise ValueError(f"gap_tol must be in [0, 1), got {gap_tol!r}")
-    solvers: dict[str, Callable[..., Solver]] = {"local": Local, "relaxation": Relaxation, "subgradient": Subgradient}
+    solvers: dict[str, Callable[..., Solver]] = {
+        "tree": Tree,
+        "relaxation": Relaxation,
+        "subgradient": Subgradient,
+        "local": Local,
+    }
     if method not in solvers:
         raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from typing import Annotated, Any
 
@@ -54,10 +55,15 @@ def demo(
         typer.echo(json.dumps(printed, indent=2))
 
 
+def _finite(data: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity and no NaN: they become null."""
+    return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in data.items()}
+
+
 @app.command()
 def verify(
     certificate: Annotated[str, typer.Argument(help="File written by Certificate.to_json.")],
-    data: Annotated[str, typer.Argument(help="The data: an .npz file with X and y, or a folder of data.npz [X.npz].")],
+    data: Annotated[str, typer.Argument(help="Folder with data.npz (X and y), and X.npz when X is sparse.")],
     as_json: Json = False,
 ) -> None:
     """Check a certificate against the data, without the solver."""
@@ -73,7 +79,7 @@ def verify(
         raise typer.Exit(2) from None
     verdict = proof.verify(dataset.X, dataset.y)
     if as_json:
-        typer.echo(json.dumps({**verdict._asdict(), "gap": verdict.gap}))
+        typer.echo(json.dumps(_finite({**verdict._asdict(), "gap": verdict.gap})))
     else:
         typer.echo("valid" if verdict else "NOT VALID: " + "; ".join(verdict.reasons))
         typer.echo(f"objective {verdict.objective:.10g}, lower bound {verdict.lower_bound:.10g}, gap {verdict.gap:.3%}")

@@ -207,7 +207,7 @@ def proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, out):
 def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cutoff, max_iterations):
     """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w`` (overwritten) until primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``.
 
-    Returns the primal value, the best dual value, the number of iterations and the last L and σ.
+    Returns the primal value, the best dual value, the number of iterations, the last L, and the σ of w.
     """
     m = w.size
     Hw = np.empty(m)
@@ -225,7 +225,7 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
     primal, dual = np.inf, -np.inf
     iteration = 0
     while True:
-        if iteration % 10 == 0 or iteration >= max_iterations:
+        if iteration % 5 == 0 or iteration >= max_iterations:
             quadratic, linear = 0.0, 0.0
             for j in range(m):
                 quadratic += w[j] * Hw[j]
@@ -262,7 +262,7 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
         for j in range(m):
             point[j] = w[j] + beta * (w[j] - previous[j])
             H_point[j] = Hw[j] + beta * (Hw[j] - H_previous[j])
-    return primal, dual, iteration, L, sigma
+    return primal, dual, iteration, L, omega_sigma
 
 
 @kernel

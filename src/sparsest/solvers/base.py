@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sparsest.certificate import Certificate, DualPoint, Leaf, Point, Step, certify
+from sparsest.certificate import Certificate, certify
+from sparsest.proof import DualPoint, Leaf, Point, Step
 from sparsest.problem import Problem
 from sparsest.result import Done, Event, Incumbent, Result, Status, relative_gap
 from sparsest.solvers.support import SupportFit
@@ -70,29 +71,30 @@ def make_result(
     certificate = certify(problem, fit.support, fit.w, fit.b, points, steps)
     closed = relative_gap(certificate.objective, certificate.lower_bound) <= gap_tol
     status = Status.OPTIMAL if closed else otherwise
-    return finish(problem, fit, certificate, status, clock, trace, n_nodes)
+    return finish(problem, fit, certificate, status, clock, trace, n_nodes, certificate.lower_bound)
 
 
 def finish(
     problem: Problem,
     fit: SupportFit,
-    certificate: Certificate,
+    certificate: Certificate | None,
     status: Status,
     clock: Clock,
-    trace: dict[str, Any] | None = None,
-    n_nodes: int = 0,
+    trace: dict[str, Any] | None,
+    n_nodes: int,
+    lower_bound: float,
 ) -> Result:
-    """Express a certified incumbent for the data as given."""
+    """Express an incumbent for the data as given."""
     w = np.zeros(problem.p)
     w[fit.support] = fit.w
     coef, intercept = problem.original(w, fit.b)
-    bound = min(certificate.lower_bound, certificate.objective)
-    clock.tell(Done(clock.seconds(), bound, certificate.objective, status))
+    bound = min(lower_bound, fit.primal)
+    clock.tell(Done(clock.seconds(), bound, fit.primal, status))
     return Result(
         coef,
         intercept,
         fit.support,
-        certificate.objective,
+        fit.primal,
         bound,
         status,
         certificate,

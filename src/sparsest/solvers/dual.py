@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from sparsest.certificate import bound_from_gains
+from sparsest.proof import bound_from_gains
 from sparsest.problem import Cardinality, Penalty, Problem, Region
 
 Array = NDArray[np.float64]

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.certificate import DualPoint, Fix, Leaf
-from sparsest.certificate import Point as ProofPoint
+from sparsest.proof import DualPoint, Fix, Leaf
+from sparsest.proof import Point as ProofPoint
 from sparsest.designs import Dense, Design
 from sparsest.losses import dual_from_margin
 from sparsest.problem import Problem, Region

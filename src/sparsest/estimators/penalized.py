@@ -1,0 +1,115 @@
+"""Lasso, elastic net, MCP and SCAD as scikit-learn estimators, for one penalty strength."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
+from sparsest.solvers.path import PathResult, penalty_path
+
+Array = NDArray[np.float64]
+
+_Class = TypeVar("_Class")
+
+
+class _Penalized(SparseLinearModel):
+    """The parameters and the fit that regression and classification share.
+
+    Parameters
+    ----------
+    penalty : {"l1", "elastic_net", "mcp", "scad"}
+    alpha : penalty strength, > 0; the loss is the weighted mean over the observations
+    l1_ratio : share of the l1 part in the elastic net, in (0, 1]
+    concavity : the g of MCP (default 3) or SCAD (default 3.7)
+    loss : by default "squared" for regression, "logistic" for classification
+    standardize : penalise the coefficients of columns of mean square 1; coefficients are for the data as given
+    fit_intercept : whether to fit an intercept, which is not penalised
+    penalty_factor : factor of alpha for every feature; 0 means never penalised
+    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha
+
+    Attributes
+    ----------
+    coef_, intercept_ : the linear model, for the data as given
+    support_ : columns with a nonzero coefficient
+    gap_ : relative duality gap, or None for MCP and SCAD
+    kkt_violation_ : largest violation of the optimality conditions, relative to alpha
+    n_iter_ : sweeps of coordinate descent
+    result_ : the path of one alpha behind the fit
+    """
+
+    support_: NDArray[np.intp]
+    gap_: float | None
+    kkt_violation_: float
+    n_iter_: int
+    result_: PathResult
+
+    def __init__(
+        self,
+        penalty: str = "l1",
+        alpha: float = 0.01,
+        *,
+        l1_ratio: float = 1.0,
+        concavity: float | None = None,
+        loss: str | None = None,
+        standardize: bool = True,
+        fit_intercept: bool = True,
+        penalty_factor: Any = None,
+        tol: float = 1e-7,
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.concavity = concavity
+        self.loss = loss
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.penalty_factor = penalty_factor
+        self.tol = tol
+
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Array | None) -> None:
+        result = penalty_path(
+            X,
+            y,
+            self.penalty,
+            loss=self._loss_name,
+            alphas=[self.alpha],
+            l1_ratio=self.l1_ratio,
+            concavity=self.concavity,
+            fit_intercept=self.fit_intercept,
+            standardize=self.standardize,
+            sample_weight=sample_weight,
+            penalty_factor=self.penalty_factor,
+            tol=self.tol,
+        )
+        self.result_ = result
+        self.coef_ = result.coefs.toarray()[:, 0]
+        self.intercept_ = float(result.intercepts[0])
+        self.support_ = np.flatnonzero(self.coef_)
+        self.gap_ = None if result.dual_gaps is None else float(result.dual_gaps[0])
+        self.kkt_violation_ = float(result.kkt_violations[0])
+        self.n_iter_ = max(1, int(result.n_iter[0]))
+        if not result.converged[0]:
+            reached = self.kkt_violation_ if self.gap_ is None else self.gap_
+            warnings.warn(f"stopped at {reached:.1e}, above tol={self.tol:g}", ConvergenceWarning, stacklevel=3)
+
+
+def _with_parameters(cls: type[_Class]) -> type[_Class]:
+    """Append the shared parameters to a class's docstring."""
+    shared = (_Penalized.__doc__ or "").partition("\n")[2]
+    cls.__doc__ = f"{cls.__doc__}\n{shared}"
+    return cls
+
+
+@_with_parameters
+class PenalizedRegressor(SparseRegressor, _Penalized):
+    """A linear regression with an l1, elastic-net, MCP or SCAD penalty."""
+
+
+@_with_parameters
+class PenalizedClassifier(SparseClassifier, _Penalized):
+    """A linear classifier of two classes with an l1, elastic-net, MCP or SCAD penalty."""

@@ -1,0 +1,190 @@
+"""The relaxation of one node of the tree in Gram space, with fixing of features on the way.
+
+The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root.  Columns of H are stored as far as they were needed:
+``slot[j]`` is the position of feature j's column in ``store``, or -1.  ``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsest.kernels.jit import kernel
+from sparsest.kernels.relaxation import largest_sum, relax_quadratic
+
+SOLVED, CLOSED, MISSING = 0, 1, 2
+
+
+@kernel
+def list_alive(state, alive):
+    """Write the features that are not forced out into ``alive``; return their number and how many are forced in."""
+    count, forced = 0, 0
+    for j in range(state.size):
+        if state[j] >= 0:
+            alive[count] = j
+            count += 1
+            if state[j] == 1:
+                forced += 1
+    return count, forced
+
+
+@kernel
+def products(store, slot, b, w, alive, u):
+    """``u = b - Hw`` over the living features."""
+    m = b.size
+    for i in range(m):
+        u[i] = b[i]
+    # Whole columns are faster than a third of their entries picked one by one.
+    whole = 3 * alive.size > m
+    for j in alive:
+        if w[j] != 0.0:
+            weight, column = w[j], slot[j]
+            if whole:
+                for i in range(m):
+                    u[i] -= weight * store[i, column]
+            else:
+                for i in alive:
+                    u[i] -= weight * store[i, column]
+
+
+@kernel
+def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q, work):
+    """Return ``-½w'Hw - gain(u)``, and the gains between which the best free choice ends: the last inside and the first outside."""
+    gain = 0.0
+    free = 0
+    for j in alive:
+        ratio = u[j] / root_delta[j]
+        q[j] = 0.5 * ratio * ratio
+        if state[j] == 1:
+            gain += q[j] - price
+        elif budget < 0:
+            gain += max(q[j] - price, 0.0)
+        else:
+            work[free] = q[j]
+            free += 1
+    last, following = price, price
+    if budget >= 0:
+        left = budget - n_in
+        total, last = largest_sum(work[:free], left)
+        gain += total
+        following = 0.0
+        for j in range(max(left, 0), free):
+            following = max(following, work[j])
+        if left <= 0:
+            last, following = np.inf, np.inf
+        elif left >= free:
+            last = 0.0
+    return -0.5 * quadratic - gain, last, following
+
+
+@kernel
+def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
+    """Return a point's bound for a region; ``state`` is narrowed by what the point fixes against ``cutoff``."""
+    m = state.size
+    alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
+    count, n_in = list_alive(state, alive)
+    bound, last, following = region_bound(u, quadratic, root_delta, state, alive[:count], n_in, budget, price, q, work)
+    slack = cutoff - bound
+    if slack > 0.0:
+        for j in alive[:count]:
+            if state[j] == 0:
+                if last - q[j] > slack:
+                    state[j] = -1
+                elif q[j] - following > slack:
+                    state[j] = 1
+    return bound
+
+
+@kernel
+def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
+    """Write the working set into ``chosen``: forced, nonzero, and up to ``extra`` further features above the threshold; return its size."""
+    threshold = 0.999 * 0.5 / (sigma * sigma) if 0.0 < sigma < np.inf else 0.0
+    count = 0
+    for j in alive:
+        if state[j] == 0 and w[j] == 0.0 and q[j] > threshold:
+            work[count] = q[j]
+            count += 1
+    level = threshold
+    if count > extra:
+        level = max(level, largest_sum(work[:count], extra)[1]) if extra > 0 else np.inf
+    size = 0
+    for j in alive:
+        if state[j] == 1 or w[j] != 0.0 or q[j] > level or (q[j] == level and level > threshold):
+            chosen[size] = j
+            size += 1
+    return size
+
+
+@kernel
+def missing_columns(q, slot, alive, count, work, chosen):
+    """Return the living features without a column that have the largest gains: those now needed, and those likely to be next."""
+    size = 0
+    for j in alive:
+        if slot[j] < 0:
+            work[size] = q[j]
+            size += 1
+    level = largest_sum(work[:size], count)[1] if size > count else -1.0
+    size = 0
+    for j in alive:
+        if slot[j] < 0 and q[j] >= level:
+            chosen[size] = j
+            size += 1
+    return chosen[:size]
+
+
+@kernel
+def solve_node(store, slot, b, root_delta, state, budget, price, w, cutoff, scale, extra, u):
+    """Solve the relaxation of a region from ``w`` (overwritten) until its bound passes ``cutoff`` or is precise enough.
+
+    On return ``u = b - Hw`` over the features that are not forced out.  Returns the outcome, the bound at the last w, the relaxed primal value, σ, the number of
+    inner iterations, and the features whose columns of H are missing if the outcome is MISSING.
+    """
+    m = b.size
+    q, work, all_alive, chosen = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    primal, sigma, precision, bound = np.inf, 0.0, 0.1, -np.inf
+    iterations = 0
+    count, n_in = list_alive(state, all_alive)
+    alive = all_alive[:count]
+    for j in range(m):
+        if state[j] == -1 or slot[j] < 0:
+            w[j] = 0.0
+    left = budget - n_in if budget >= 0 else -1
+    for round_number in range(50):
+        products(store, slot, b, w, alive, u)
+        quadratic = 0.0
+        for j in alive:
+            quadratic += w[j] * (b[j] - u[j])
+        bound, _, _ = region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q, work)
+        if bound >= cutoff:
+            return CLOSED, bound, primal, sigma, iterations, chosen[:0]
+        if primal - bound <= max(0.1 * (cutoff - bound), 1e-9 * scale):
+            break
+        size = pick_working_set(q, w, state, alive, sigma, extra if left != 0 else 0, work, chosen)
+        missing = 0
+        for a in range(size):
+            if slot[chosen[a]] < 0:
+                missing += 1
+        if missing > 0:
+            return MISSING, bound, primal, sigma, iterations, missing_columns(q, slot, alive, missing + 64, work, chosen)
+        H = np.empty((size, size)).T
+        c, roots, start = np.empty(size), np.empty(size), np.empty(size)
+        forced = np.empty(size, dtype=np.bool_)
+        largest = 0.0
+        for a in range(size):
+            j = chosen[a]
+            column = slot[j]
+            row_sum = 0.0
+            for i in range(size):
+                H[i, a] = store[chosen[i], column]
+                row_sum += abs(H[i, a])
+            largest = max(largest, row_sum)
+            c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
+        tolerance = max(precision * (cutoff - bound), 1e-10 * scale)
+        primal, _, steps, _, sigma = relax_quadratic(
+            H, c, roots, forced, left, price, start, 0.35 * largest + 1e-300, tolerance, cutoff, 5000
+        )
+        iterations += steps
+        for a in range(size):
+            w[chosen[a]] = start[a]
+        if round_number > 2:
+            precision *= 0.3
+    return SOLVED, bound, primal, sigma, iterations, chosen[:0]

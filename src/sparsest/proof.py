@@ -1,0 +1,293 @@
+"""Proofs of a lower bound: what they consist of, and how they are checked from the problem alone.
+
+A proof is a list of steps in preorder over the regions of the search, starting from all admissible supports:
+
+- ``Leaf(point)``: the point's bound holds for the whole region;
+- ``Branch(feature)``: two proofs follow, for the region with the feature in, then with it out;
+- ``Fix(point, inside, outside)``: for each listed feature the point's bound closes the other side; one proof follows, for the
+  region in which all of them are fixed.
+
+The bound proved is the smallest over all closed regions.  Everything is recomputed here in float64 NumPy, each bound lowered by ``ROUNDING`` times
+the sizes of its terms to cover rounding errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from sparsest.losses import Squared, dual_from_margin
+from sparsest.problem import Problem, Region
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+ROUNDING = 1e-12
+_BALANCE_TOLERANCE = 1e-9
+_SEMIDEFINITE_TOLERANCE = 1e-11
+
+
+class DualPoint(NamedTuple):
+    """A dual point given by its n entries."""
+
+    values: Array
+
+    def alpha(self, problem: Problem) -> Array:
+        """The dual point."""
+        if self.values.shape != (problem.n,):
+            raise ValueError(f"a dual point has {self.values.size} entries for {problem.n} observations")
+        if not np.isfinite(self.values).all():
+            raise ValueError("the dual point is not finite")
+        return problem.feasible(self.values)
+
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return 8 * self.values.size
+
+
+class PrimalPoint(NamedTuple):
+    """A dual point that follows from sparse coefficients: ``scale · ωℓ'(y, Xw + b)``, smoothed by ``mu``."""
+
+    features: Indices
+    values: Array
+    intercept: float
+    mu: float
+    scale: float
+
+    def alpha(self, problem: Problem) -> Array:
+        """The dual point."""
+        if self.values.shape != self.features.shape or not is_column_set(self.features, problem.p):
+            raise ValueError("a point's coefficients do not fit the columns of the data")
+        margin = problem.design.columns(self.features) @ self.values + self.intercept
+        alpha = dual_from_margin(problem.loss, problem.y, margin, problem.weights, self.mu)
+        return problem.feasible(self.scale * alpha)
+
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return 16 * self.values.size
+
+
+class Split(NamedTuple):
+    """A diagonal δ with ``X_F'ΩX_F + λI - diag(δ)`` positive semidefinite for the features F; squared loss only."""
+
+    features: Indices
+    delta: Array
+
+
+class SplitPoint(NamedTuple):
+    """Sparse coefficients w whose bound uses a split: with ``Q = X_F'ΩX_F + λI - diag(δ)`` and ``g = X_F'Ωy - Qw``,
+
+    ``½y'Ωy - ½w'Qw - gain(q)``, ``q_j = g_j²/(2δ_j)``, for every region within F.
+    """
+
+    features: Indices
+    values: Array
+    split: int
+
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return 16 * self.values.size
+
+
+Point = DualPoint | PrimalPoint | SplitPoint
+
+
+class Leaf(NamedTuple):
+    """Close the region by a point."""
+
+    point: int
+
+
+class Branch(NamedTuple):
+    """Split the region on a feature: in first, then out."""
+
+    feature: int
+
+
+class Fix(NamedTuple):
+    """Close one side of each listed feature by a point."""
+
+    point: int
+    inside: Indices
+    outside: Indices
+
+
+Step = Leaf | Branch | Fix
+
+
+def is_column_set(features: Indices, p: int) -> bool:
+    """Whether these are distinct columns of a matrix of p."""
+    if features.ndim != 1 or np.unique(features).size != features.size:
+        return False
+    return not features.size or bool(features.min() >= 0 and features.max() < p)
+
+
+def dual_bound(problem: Problem, alpha: Array, region: Region) -> tuple[float, Array]:
+    """Return the bound that a feasible dual point proves for a region, and all gains q."""
+    q = problem.gains(alpha)
+    return bound_from_gains(problem, alpha, q[region.forced_in], q[region.free(problem.p)]), q
+
+
+def bound_from_gains(problem: Problem, alpha: Array, q_in: Array, q_free: Array) -> float:
+    """``-Σωℓ*(α/ω) - gain(q)``, less the rounding margin; -inf where an overflow leaves no number."""
+    terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
+    gain = problem.sparsity.gain(q_in, q_free)
+    bound = float(-terms.sum() - gain - ROUNDING * (np.abs(terms).sum() + abs(gain)))
+    return -np.inf if np.isnan(bound) else bound
+
+
+class _View(NamedTuple):
+    """The columns a region still needs: all of the design, or a packed copy of the few that are left."""
+
+    features: Indices
+    block: Array | None
+
+    def products(self, problem: Problem, alpha: Array) -> Array:
+        return problem.design.tdot(alpha) if self.block is None else self.block.T @ alpha
+
+    def narrow(self, problem: Problem, region: Region) -> _View:
+        """Pack the columns that are left when they are few."""
+        keep = np.setdiff1d(self.features, region.forced_out)
+        if 4 * keep.size > self.features.size:
+            return self
+        return _View(keep, problem.design.columns(keep))
+
+
+class _SplitForm:
+    """The quadratic of a split, recomputed from the data and checked."""
+
+    def __init__(self, problem: Problem, split: Split) -> None:
+        if not isinstance(problem.loss, Squared):
+            raise ValueError("a split proves bounds for the squared loss only")
+        if not is_column_set(split.features, problem.p) or split.delta.shape != split.features.shape:
+            raise ValueError("a split does not fit the columns of the data")
+        if not (np.isfinite(split.delta).all() and (split.delta > 0).all()):
+            raise ValueError("a split's diagonal is not positive")
+        self.features, self.delta = split.features, split.delta
+        root = np.sqrt(problem.weights)
+        target = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
+        block = root[:, None] * problem.design.columns(split.features)
+        self.Q = block.T @ block
+        m = split.features.size
+        size = float(np.trace(self.Q)) / max(m, 1) + problem.ridge
+        self.Q.flat[:: m + 1] += problem.ridge - split.delta
+        if (split.delta > problem.ridge).any():
+            least = float(la.eigvalsh(self.Q, subset_by_index=[0, 0], check_finite=False)[0])
+            if least < -_SEMIDEFINITE_TOLERANCE * size:
+                raise ValueError(f"a split leaves an eigenvalue of {least:.3g}, which is negative")
+        self.c, self.constant = block.T @ target, 0.5 * float(target @ target)
+
+    def bound(self, problem: Problem, point: SplitPoint, region: Region) -> tuple[float, Array]:
+        """Return the point's bound for a region within the split's features, and all gains q."""
+        position = np.full(problem.p, -1)
+        position[self.features] = np.arange(self.features.size)
+        used = position[point.features] if is_column_set(point.features, problem.p) else np.array([-1])
+        if point.values.shape != point.features.shape or (used < 0).any() or not np.isfinite(point.values).all():
+            raise ValueError("a point's coefficients do not fit its split")
+        free = region.free(problem.p)
+        if (position[free] < 0).any() or (position[region.forced_in] < 0).any():
+            raise ValueError("a split does not cover the region")
+        product = self.Q[:, used] @ point.values
+        q = np.zeros(problem.p)
+        q[self.features] = 0.5 * (self.c - product) ** 2 / self.delta
+        quadratic = 0.5 * float(point.values @ product[used])
+        gain = problem.sparsity.gain(q[region.forced_in], q[free])
+        margin = ROUNDING * (self.constant + abs(quadratic) + abs(gain))
+        return self.constant - quadratic - gain - margin, q
+
+
+class _Checker:
+    """Bounds of points for regions; splits are checked when they are first used."""
+
+    def __init__(self, problem: Problem, points: Sequence[Point], splits: Sequence[Split]) -> None:
+        self.problem, self.points, self.splits = problem, points, splits
+        self._forms: dict[int, _SplitForm] = {}
+
+    def bound(self, number: int, region: Region, view: _View) -> tuple[float, Array]:
+        """Return a point's bound for a region and all gains q, or say why it proves nothing."""
+        if not 0 <= number < len(self.points):
+            raise ValueError(f"there is no point {number}")
+        point, problem = self.points[number], self.problem
+        if isinstance(point, SplitPoint):
+            return self._form(point.split).bound(problem, point, region)
+        alpha = point.alpha(problem)
+        # Comparisons with NaN are false, so a point that is not a number would pass for any bound.
+        if not np.isfinite(alpha).all():
+            raise ValueError("the dual point is not finite")
+        if problem.fit_intercept and abs(alpha.sum()) > _BALANCE_TOLERANCE * (1e-300 + np.abs(alpha).sum()):
+            raise ValueError("the dual point does not sum to zero")
+        q = np.zeros(problem.p)
+        q[view.features] = problem.gains_from(view.products(problem, alpha), alpha, view.features)
+        return bound_from_gains(problem, alpha, q[region.forced_in], q[region.free(problem.p)]), q
+
+    def _form(self, number: int) -> _SplitForm:
+        if not 0 <= number < len(self.splits):
+            raise ValueError(f"there is no split {number}")
+        if number not in self._forms:
+            self._forms[number] = _SplitForm(self.problem, self.splits[number])
+        return self._forms[number]
+
+
+def check(
+    problem: Problem, points: Sequence[Point], steps: Sequence[Step], splits: Sequence[Split] = ()
+) -> tuple[float, list[str]]:
+    """Check that the steps cover every admissible support; return the smallest bound, and what is wrong."""
+    lowest = np.inf
+    checker = _Checker(problem, points, splits)
+    stack = [(problem.root, _View(np.arange(problem.p), None))]
+    for position, step in enumerate(steps):
+        if not stack:
+            return -np.inf, [f"step {position} follows a finished proof"]
+        region, view = stack.pop()
+        try:
+            if isinstance(step, Branch):
+                inside, outside = _split_region(problem, region, step.feature)
+                stack += [(outside, view), (inside, view)]
+                continue
+            bound, q = checker.bound(step.point, region, view)
+            # Comparisons with NaN are false: it would be skipped as a gain and pass for any bound.
+            if np.isnan(bound) or np.isnan(q).any():
+                raise ValueError("an overflow leaves no bound")
+            if isinstance(step, Leaf):
+                lowest = min(lowest, bound)
+                continue
+            lowest = min(lowest, _closed_by(problem, step, region, q, bound))
+        except ValueError as error:
+            return -np.inf, [f"step {position}: {error}"]
+        narrowed = force(region, step.inside, step.outside)
+        stack.append((narrowed, view.narrow(problem, narrowed)))
+    if stack:
+        return -np.inf, [f"the proof leaves {len(stack)} region(s) open"]
+    return lowest, []
+
+
+def _split_region(problem: Problem, region: Region, feature: int) -> tuple[Region, Region]:
+    if feature not in region.free(problem.p):
+        raise ValueError(f"branches on feature {feature}, which is not free")
+    return force(region, [feature], []), force(region, [], [feature])
+
+
+def _closed_by(problem: Problem, step: Fix, region: Region, q: Array, bound: float) -> float:
+    """Return the smallest bound over the sides that a ``Fix`` closes."""
+    free = region.free(problem.p)
+    fixed = np.concatenate([step.inside, step.outside])
+    if np.setdiff1d(fixed, free).size or np.unique(fixed).size != fixed.size:
+        raise ValueError("a feature is fixed that is not free")
+    if bound == -np.inf:
+        return bound
+    cost_in, cost_out = problem.sparsity.forcing_costs(q[region.forced_in], q[free])
+    costs = np.concatenate([cost_out[np.searchsorted(free, step.inside)], cost_in[np.searchsorted(free, step.outside)]])
+    return bound + float(costs.min(initial=np.inf))
+
+
+def force(region: Region, inside: Sequence[int] | Indices, outside: Sequence[int] | Indices) -> Region:
+    """Return the region with further features forced in and out."""
+
+    def joined(old: Indices, new: Any) -> Indices:
+        return np.concatenate([old, np.asarray(new, dtype=np.intp)])
+
+    return Region(joined(region.forced_in, inside), joined(region.forced_out, outside))

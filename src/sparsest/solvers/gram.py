@@ -1,0 +1,155 @@
+"""Nodes of the tree for the squared loss, in Gram space.
+
+Over the features that survived the root the objective is ``constant + ½w'Hw - c'w + ½ Σ_j δ_j w_j²/s_j``.  With the ridge alone H is the Gram matrix and
+``δ = λ``.  Where the Gram matrix is well conditioned, part of it strengthens the ridge: ``G + λI = H + diag(δ)`` with ``H ⪰ 0`` and ``δ_j = c/(M^{-1})_jj``,
+``M = G + λI``, c the largest factor that keeps H positive semidefinite.  That is what certifies problems without any ridge.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from sparsest.proof import Point, PrimalPoint, Split, SplitPoint
+from sparsest.kernels.node import CLOSED, MISSING, solve_node, tighten
+from sparsest.problem import Cardinality, Problem
+from sparsest.solvers.nodes import NodeOutcome, State, Warm
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_FULL_GRAM = 1500
+
+
+class GramPoint(NamedTuple):
+    """Coefficients over the survivors from which a bound follows, their products ``u = c - Hw`` and ``w'Hw``."""
+
+    w: Array
+    u: Array
+    quadratic: float
+
+
+class GramNodes:
+    """Bounds of regions over the surviving features; read by several threads at once."""
+
+    def __init__(self, problem: Problem, survivors: Indices, split_id: int = 0) -> None:
+        self.problem, self.survivors = problem, survivors
+        self.mean = problem.intercept_for(np.zeros(problem.n))
+        root = np.sqrt(problem.weights)
+        target = root * (problem.y - self.mean)
+        self.columns = problem.design.columns(survivors)
+        self.columns *= root[:, None]
+        self.c = self.columns.T @ target
+        self.constant = 0.5 * float(target @ target)
+        m = survivors.size
+        self.roots = np.full(m, np.sqrt(problem.ridge))
+        self.split_id, self.strong = split_id, False
+        if m <= _FULL_GRAM:
+            self.gram = np.asfortranarray(self.columns.T @ self.columns), np.arange(m)
+        else:
+            self.gram = np.empty((m, 512), order="F"), np.full(m, -1)
+        self._used = m if m <= _FULL_GRAM else 0
+        sparsity = problem.sparsity
+        self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
+        self.price = sparsity.cost(1)
+        self._lock = Lock()
+
+    def strengthen(self) -> None:
+        """Move what the Gram matrix can spare into the ridge, where that makes it larger."""
+        m, ridge = self.survivors.size, self.problem.ridge
+        if not self._complete or not 0 < m < self.problem.n:
+            return
+        M = self.gram[0].copy()
+        M.flat[:: m + 1] += ridge
+        delta = _spare_diagonal(M)
+        if delta is None or delta.min() < ridge:
+            return
+        M.flat[:: m + 1] -= delta
+        self.gram, self.roots, self.strong = (M, self.gram[1]), np.sqrt(delta), True
+
+    @property
+    def _complete(self) -> bool:
+        return self.survivors.size <= _FULL_GRAM
+
+    @property
+    def split(self) -> Split | None:
+        """The diagonal that the bounds use; None when only parts of the Gram matrix are stored."""
+        return Split(self.survivors, self.roots**2) if self._complete else None
+
+    def start(self, features: Indices, w: Array, b: float) -> Warm:
+        """Coefficients of an earlier relaxation, as far as their features survived."""
+        kept = np.isin(features, self.survivors) & (w != 0)
+        return np.searchsorted(self.survivors, features[kept]), w[kept], b
+
+    def compress(self, point: GramPoint) -> Warm:
+        """What an open node keeps of a point."""
+        used = np.flatnonzero(point.w)
+        return used, point.w[used], 0.0
+
+    def tighten(self, point: GramPoint, state: State, cutoff: float) -> float:
+        """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
+        return self.constant + tighten(
+            point.u, point.quadratic, self.roots, state, self.budget, self.price, cutoff - self.constant
+        )
+
+    def solve(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
+        """Solve the relaxation of a region, starting from warm coefficients."""
+        m = state.size
+        w, u = np.zeros(m), np.zeros(m)
+        w[warm[0]] = warm[1]
+        extra = max(50, 2 * (self.budget - int((state == 1).sum())))
+        while True:
+            store, slot = self.gram
+            outcome, bound, primal, sigma, iterations, missing = solve_node(
+                store, slot, self.c, self.roots, state, self.budget, self.price, w,
+                cutoff - self.constant, self.constant, extra, u,
+            )  # fmt: skip
+            if outcome != MISSING:
+                break
+            self._add_columns(missing)
+        indicator = np.minimum(1.0, min(sigma, 1e300) * self.roots * np.abs(w))
+        indicator[state == 1] = 1.0
+        point = GramPoint(w, u, float(w @ (self.c - u)))
+        exact = np.inf if outcome == CLOSED else primal + self.constant
+        return NodeOutcome(point, bound + self.constant, exact, indicator, iterations)
+
+    def proof_point(self, point: GramPoint) -> Point:
+        """The point in the form a certificate keeps."""
+        used = np.flatnonzero(point.w)
+        if self._complete:
+            return SplitPoint(self.survivors[used], point.w[used], self.split_id)
+        return PrimalPoint(self.survivors[used], point.w[used], self.mean, 0.0, 1.0)
+
+    def _add_columns(self, features: Indices) -> None:
+        """Compute further columns of the Gram matrix; other threads go on with the old slots meanwhile."""
+        with self._lock:
+            store, slot = self.gram
+            features = features[slot[features] < 0]
+            end = self._used + features.size
+            if end > store.shape[1]:
+                larger = np.empty((store.shape[0], max(2 * store.shape[1], end)), order="F")
+                larger[:, : self._used] = store[:, : self._used]
+                store = larger
+            store[:, self._used : end] = self.columns.T @ self.columns[:, features]
+            slot = slot.copy()
+            slot[features] = np.arange(self._used, end)
+            self.gram, self._used = (store, slot), end
+
+
+def _spare_diagonal(M: Array) -> Array | None:
+    """``δ_j = c/(M^{-1})_jj`` with ``M - diag(δ)`` positive semidefinite; None when M is singular."""
+    try:
+        factor = la.cholesky(M, lower=True, check_finite=False)
+        inverse = la.solve_triangular(factor, np.eye(M.shape[0]), lower=True, check_finite=False)
+    except la.LinAlgError:
+        return None
+    diagonal = 1.0 / np.einsum("ij,ij->j", inverse, inverse)
+    scale = np.sqrt(diagonal)
+    c = float(la.eigvalsh(M / np.outer(scale, scale), subset_by_index=[0, 0], check_finite=False)[0])
+    # Below the exact factor, so that rounding cannot make the remainder indefinite.
+    c -= 1e-10
+    return c * diagonal if c > 1e-8 else None

@@ -1,0 +1,402 @@
+"""Paths of penalised fits over a falling penalty strength.
+
+    min_{w,b}  (1/Σω) Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; α f_j)
+
+over columns standardised to mean square 1 (``standardize``), with f the penalty factors.  Each α starts from the
+last one: the sequential strong rule names candidates, a working set is minimised, candidates and then all
+features are checked against the optimality conditions, and violators join the set until there are none.
+
+Convex penalties stop at a duality gap, relative to the loss of the constant model: with ``θ = ω ℓ'(y, Xw + b)``
+and a scale ``s`` that makes ``sθ`` feasible, ``D = -Σ ω ℓ*(y, sθ/ω) - Σ_j φ*(s X_j'θ; α f_j)``.  The others stop at
+the largest violation of the stationarity conditions, relative to α.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsest.designs import Design, Standardized
+from sparsest.kernels.descent import restricted
+from sparsest.losses import Loss
+from sparsest.penalties import Penalty, make_penalty
+from sparsest.problem import make_problem
+from sparsest.solvers.descent import Effort, WorkingSet
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_LOOSE = 1e-2  # share of α to which a working set is minimised while it still grows
+_ROUGH = Effort(sweeps=30)  # for that
+_FINE = Effort(sweeps=4)
+_ROUNDS = 200
+_STRIDE = 0.75  # a larger drop of α is walked in steps whose solutions are not reported
+_SATURATED = 1e-3  # automatic and non-convex paths end where less than this share of the null loss is left
+
+
+@dataclass(frozen=True, eq=False)
+class PathResult:
+    """One solution per penalty strength.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (m,), falling.
+    coefs : csc_array of shape (p, m), on the scale of the data as given.
+    intercepts : ndarray of shape (m,).
+    n_nonzero : ndarray of int, nonzero coefficients per alpha.
+    dual_gaps : relative duality gap per alpha, or None for the penalties that have none (MCP, SCAD).
+    kkt_violations : largest violation of the optimality conditions per alpha, relative to alpha.
+    locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
+        the solution whatever side of the penalty's kinks they are on; None for the others.
+    converged : whether the gap (or violation) of each alpha reached ``tol``.
+    n_iter : sweeps of coordinate descent per alpha.
+    stopped : "complete", "max_features" or "saturated".
+    seconds : wall time of the whole path.
+    """
+
+    alphas: Array
+    coefs: Any
+    intercepts: Array
+    n_nonzero: NDArray[np.int_]
+    dual_gaps: Array | None
+    kkt_violations: Array
+    locally_convex: NDArray[np.bool_] | None
+    converged: NDArray[np.bool_]
+    n_iter: NDArray[np.int_]
+    stopped: str
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """The solution for one alpha, on the scale of the view."""
+
+    index: Indices
+    w: Array
+    b: float
+    gap: float
+    kkt: float
+    convex: bool
+    share_left: float
+    n_sweeps: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What does not change along a path; ``usable`` marks the columns that are not constant."""
+
+    view: Design
+    y: Array
+    weights: Array
+    loss: Loss
+    penalty: Penalty
+    fit_intercept: bool
+    factor: Array
+    usable: NDArray[np.bool_]
+    tol: float
+
+
+class _Walk:
+    """The state of a path: the working set, and the gradient ``X'θ`` of all features at the last alpha."""
+
+    def __init__(self, task: _Task) -> None:
+        self.task = task
+        self.set = WorkingSet(task.view, task.y, task.weights, task.loss, task.penalty, task.fit_intercept)
+        self.null_loss = self.set.loss_value()
+        self.grad = task.view.tdot(self.set.theta)
+        self.member = ~task.usable
+        free = np.flatnonzero(task.usable & (task.factor == 0.0))
+        if free.size:
+            self._add(free)
+            self.set.minimise(np.zeros(free.size), 1e-10 * max(np.abs(self.grad).max(), 1e-300), _FINE)
+            self.grad = task.view.tdot(self.set.theta)
+        self.alpha = self.alpha_max
+
+    @property
+    def alpha_max(self) -> float:
+        """The smallest alpha at which all penalised features are zero, seen from the start."""
+        slope = self.task.penalty.threshold(self.task.factor)
+        open_ = self.task.usable & (slope > 0.0)
+        return float((np.abs(self.grad[open_]) / slope[open_]).max(initial=0.0))
+
+    def _add(self, index: Indices) -> None:
+        self.set.add(index)
+        self.member[index] = True
+
+    def advance(self, alpha: float) -> _Fit:
+        """Solve for the next alpha."""
+        n_steps = 1
+        if alpha < self.alpha:
+            n_steps = int(np.ceil(np.log(alpha / self.alpha) / np.log(_STRIDE)))
+        for passing in self.alpha * (alpha / max(self.alpha, 1e-300)) ** (np.arange(1, n_steps) / n_steps):
+            self._solve(passing, _LOOSE * passing)
+            self.alpha = passing
+        before = self.set.n_sweeps
+        fit = self._certified(alpha)
+        self.alpha = alpha
+        return _Fit(
+            index=self.set.index,
+            w=self.set.w.copy(),
+            b=self.set.b,
+            gap=fit[0],
+            kkt=fit[1] / alpha,
+            convex=fit[0] == fit[0] or self._locally_convex(),
+            share_left=self.set.loss_value() / max(self.null_loss, 1e-300),
+            n_sweeps=self.set.n_sweeps - before,
+        )
+
+    def _certified(self, alpha: float) -> tuple[float, float]:
+        """Solve until the duality gap (NaN if there is none) or the violation is small enough."""
+        task = self.task
+        if not task.penalty.convex:
+            return np.nan, self._solve(alpha, task.tol * alpha)
+        # The gap is about the violation times 2‖w‖₁; where that guess was too kind, ask for more.
+        kindness = 0.4
+        for _ in range(5):
+            size = max(float(np.abs(self.set.w).sum()), 1e-300)
+            goal = min(_LOOSE * alpha, kindness * task.tol * self.null_loss / size)
+            kkt = self._solve(alpha, max(goal, 1e-15 * self.alpha))
+            gap = self._gap(alpha)
+            if gap <= task.tol:
+                break
+            kindness *= 0.3 * max(task.tol / gap, 1e-3)
+        return gap, kkt
+
+    def _solve(self, alpha: float, fine: float) -> float:
+        """Minimise at this alpha until no feature violates by more than ``fine``; returns the violation."""
+        task = self.task
+        lam = alpha * task.factor
+        limit = task.penalty.threshold(lam)
+        candidates = self._candidates(alpha)
+        view = restricted(task.view, candidates) if 4 * candidates.size < lam.size else None
+        self.member[self.set.prune(task.factor[self.set.index] == 0.0)] = False
+        goal = loose = max(fine, _LOOSE * alpha)
+        effort = _ROUGH._replace(predict=True)
+        for _ in range(_ROUNDS):
+            self.set.minimise(lam[self.set.index], goal, effort)
+            effort = _ROUGH if goal > fine else _FINE
+            if view is not None and candidates.size:
+                excess = np.abs(view.tdot(self.set.theta)) - limit[candidates]
+                excess[self.member[candidates]] = -np.inf
+                violated = float(excess.max()) > goal
+                # While the set is rough, those at the brink come along: most would be needed soon.
+                self._admit(candidates, excess, -goal if goal > fine else goal)
+                if violated:
+                    continue
+            if goal > fine and task.penalty.convex:
+                goal, effort = fine, _FINE
+                continue
+            self.grad = task.view.tdot(self.set.theta)
+            self.set.adopt(self.grad[self.set.index])
+            worst = self.set.violation(lam[self.set.index])
+            excess = np.where(self.member, 0.0, np.abs(self.grad) - limit)
+            admitted = self._admit(None, excess, goal)
+            if goal <= fine and not admitted:
+                break
+            # Concave penalties often break the strong rule: check all features before the set is made precise.
+            goal, effort = (loose, _ROUGH) if admitted else (fine, _FINE)
+        return max(worst, float(excess.max()))
+
+    def _candidates(self, alpha: float) -> Indices:
+        """The sequential strong rule: a gradient moves about as fast as alpha, faster under concave penalties."""
+        speed = 1.0 / max(1.0 - self.task.penalty.concavity_bound, 0.1)
+        reach = alpha - speed * max(self.alpha - alpha, 0.0)
+        bar = self.task.penalty.threshold(max(reach, 0.0) * self.task.factor)
+        return np.flatnonzero(~self.member & (np.abs(self.grad) >= bar))
+
+    def _admit(self, names: Indices | None, excess: Array, tol: float) -> bool:
+        """Take the worst violators into the working set; whether there were any."""
+        violators = np.flatnonzero(excess > tol)
+        if violators.size == 0:
+            return False
+        most = max(64, self.set.index.size)
+        if violators.size > most:
+            violators = violators[np.argpartition(-excess[violators], most)[:most]]
+        self._add(violators if names is None else names[violators])
+        return True
+
+    def _gap(self, alpha: float) -> float:
+        """The relative duality gap; unpenalised directions enter by their first-order error."""
+        task, fit = self.task, self.set
+        lam = alpha * task.factor
+        limit = task.penalty.threshold(lam)
+        primal = fit.loss_value() + float(task.penalty.value(fit.w, lam[fit.index]).sum())
+        bound = task.usable & (limit > 0.0)
+        ratio = float((np.abs(self.grad[bound]) / limit[bound]).max(initial=0.0))
+        scales = {1.0 / max(1.0, ratio), 1.0}
+        dual = max(self._dual(s, lam[bound], self.grad[bound]) for s in scales)
+        free = lam[fit.index] == 0.0
+        slack = float(np.abs(self.grad[fit.index[free]] * fit.w[free]).sum()) + abs(fit.theta.sum() * fit.b)
+        return max(primal - dual + slack, 0.0) / max(self.null_loss, 1e-300)
+
+    def _dual(self, scale: float, lam: Array, grad: Array) -> float:
+        task, theta = self.task, self.set.theta
+        fit = float(task.weights @ task.loss.conjugate(task.y, scale * theta / task.weights))
+        # The scale was chosen to make this feasible: rounding must not turn it into infinity.
+        feasible = scale * grad * (1.0 - 1e-15)
+        return -fit - float(task.penalty.conjugate(feasible, lam).sum())  # type: ignore[attr-defined]
+
+    def _locally_convex(self) -> bool:
+        kappa = np.where(self.task.factor[self.set.index] > 0.0, self.task.penalty.concavity_bound, 0.0)
+        return self.set.convex_beyond(kappa)
+
+
+def penalty_path(
+    X: Any,
+    y: Any,
+    penalty: str | Penalty = "l1",
+    *,
+    loss: str | Loss = "squared",
+    alphas: int | Any = 100,
+    l1_ratio: float = 1.0,
+    concavity: float | None = None,
+    max_features: int | None = None,
+    fit_intercept: bool = True,
+    standardize: bool = True,
+    sample_weight: Any = None,
+    penalty_factor: Any = None,
+    tol: float = 1e-7,
+) -> PathResult:
+    """Fit a path of l1, elastic-net, MCP or SCAD penalised models.
+
+    Parameters
+    ----------
+    X : matrix, sparse matrix or data frame of shape (n, p).
+    y : targets, or two labels for a classification loss.
+    penalty : {"l1", "elastic_net", "mcp", "scad"}
+    loss : a smooth loss: {"squared", "logistic", "squared_hinge", "squared_epsilon_insensitive"}
+    alphas : how many, log-spaced from the smallest alpha with an empty model to 1e-2 (n < p) or 1e-4 of it; or the
+        alphas themselves, in any order.  Automatic paths, and those of MCP and SCAD, end where the fit is perfect.
+    l1_ratio : share of the l1 part in the elastic net, in (0, 1].
+    concavity : the g of MCP (default 3) or SCAD (default 3.7).
+    max_features : stop when a solution has this many nonzero coefficients; none with more is returned.
+    fit_intercept : whether to fit a constant, which is never penalised.
+    standardize : whether the penalty acts on columns scaled to mean square 1; coefficients are returned for the
+        data as given in either case.
+    sample_weight : weights of the observations; a weight of 2 equals a duplicated row.
+    penalty_factor : factor of alpha for every feature, used as it is; 0 means never penalised.
+    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha.
+
+    Returns
+    -------
+    PathResult
+    """
+    start = perf_counter()
+    _check_settings(max_features, tol)
+    task = _make_task(
+        X, y, make_penalty(penalty, l1_ratio, concavity), loss, fit_intercept, standardize, sample_weight,
+        penalty_factor, tol,
+    )  # fmt: skip
+    walk = _Walk(task)
+    grid, automatic = _alpha_grid(alphas, walk.alpha_max, task.view.shape)
+    fits: list[_Fit] = []
+    stopped = "complete"
+    for alpha in grid:
+        fit = walk.advance(float(alpha))
+        n_nonzero = np.count_nonzero(fit.w)
+        if max_features is not None and n_nonzero >= max_features:
+            stopped = "max_features"
+            if n_nonzero > max_features:
+                break
+        fits.append(fit)
+        if stopped == "complete" and (automatic or not task.penalty.convex) and fit.share_left < _SATURATED:
+            stopped = "saturated"
+        if stopped != "complete":
+            break
+    return _collect(task, grid[: len(fits)], fits, stopped, start)
+
+
+def _check_settings(max_features: int | None, tol: float) -> None:
+    if max_features is not None and (int(max_features) != max_features or max_features < 0):
+        raise ValueError(f"max_features must be None or a whole number >= 0, got {max_features!r}")
+    if not 0.0 < tol < 1.0:
+        raise ValueError(f"tol must be between 0 and 1, got {tol!r}")
+
+
+def _make_task(
+    X: Any,
+    y: Any,
+    penalty: Penalty,
+    loss: str | Loss,
+    fit_intercept: bool,
+    standardize: bool,
+    sample_weight: Any,
+    penalty_factor: Any,
+    tol: float,
+) -> _Task:
+    """Check the data and wrap the design; one pass over X finds means, scales and constant columns."""
+    data = make_problem(X, y, 0, loss=loss, fit_intercept=False, sample_weight=sample_weight)
+    if not np.isfinite(data.loss.smoothness):
+        raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form")
+    weights = data.weights / data.weights.sum()
+    mean, variance = data.design.moments(weights)
+    square = variance if fit_intercept else variance + mean**2
+    # A constant column's computed deviation is rounding error of its mean, not a scale.
+    usable = np.sqrt(square) > 1e-12 * np.abs(mean)
+    scale = np.where(usable, np.sqrt(square), 1.0) if standardize else np.ones(data.p)
+    view = data.design
+    if fit_intercept or standardize:
+        view = Standardized(view, mean if fit_intercept else np.zeros(data.p), scale)
+    factor = _check_factor(penalty_factor, data.p)
+    return _Task(view, data.y, weights, data.loss, penalty, bool(fit_intercept), factor, usable, float(tol))
+
+
+def _check_factor(penalty_factor: Any, p: int) -> Array:
+    if penalty_factor is None:
+        return np.ones(p)
+    factor = np.asarray(penalty_factor, dtype=np.float64)
+    if factor.shape != (p,):
+        raise ValueError(f"penalty_factor must have {p} entries, got shape {factor.shape}")
+    if not np.isfinite(factor).all() or (factor < 0).any():
+        raise ValueError("penalty_factor must be finite and not negative")
+    return factor
+
+
+def _alpha_grid(alphas: Any, alpha_max: float, shape: tuple[int, int]) -> tuple[Array, bool]:
+    """The alphas in falling order, and whether they were chosen here."""
+    if np.ndim(alphas) == 0:
+        if isinstance(alphas, bool) or int(alphas) != alphas or alphas < 1:
+            raise ValueError(f"alphas must be a whole number >= 1 or an array of alphas, got {alphas!r}")
+        # A constant response has the empty model for every alpha: any scale will do.
+        top = alpha_max if alpha_max > 0.0 else 1.0
+        return np.geomspace(top, top * (1e-2 if shape[0] < shape[1] else 1e-4), int(alphas)), True
+    grid = np.asarray(alphas, dtype=np.float64)
+    if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or not (grid > 0.0).all():
+        raise ValueError("alphas must be a whole number or a one-dimensional array of finite numbers > 0")
+    return np.sort(grid)[::-1], False
+
+
+def _collect(task: _Task, alphas: Array, fits: list[_Fit], stopped: str, start: float) -> PathResult:
+    """Turn solutions of the view into coefficients for the data as given."""
+    p, m = task.view.shape[1], len(fits)
+    shift = task.view.shift if isinstance(task.view, Standardized) else np.zeros(p)
+    scale = task.view.scale if isinstance(task.view, Standardized) else np.ones(p)
+    columns, rows, intercepts = [], [], np.zeros(m)
+    for i, fit in enumerate(fits):
+        kept = np.flatnonzero(fit.w)
+        order = kept[np.argsort(fit.index[kept])]
+        rows.append(fit.index[order])
+        columns.append(fit.w[order] / scale[rows[-1]])
+        intercepts[i] = fit.b - columns[-1] @ shift[rows[-1]]
+    counts = np.array([r.size for r in rows], dtype=np.int_)
+    stored = (np.concatenate([*columns, []]), np.concatenate([*rows, []]).astype(np.intp), np.r_[0, counts.cumsum()])
+    gaps, kkt = np.array([fit.gap for fit in fits]), np.array([fit.kkt for fit in fits])
+    convex = task.penalty.convex
+    return PathResult(
+        alphas=alphas,
+        coefs=sp.csc_array(stored, shape=(p, m)),
+        intercepts=intercepts,
+        n_nonzero=counts,
+        dual_gaps=gaps if convex else None,
+        kkt_violations=kkt,
+        locally_convex=None if convex else np.array([fit.convex for fit in fits], dtype=bool),
+        converged=(gaps if convex else kkt) <= task.tol,
+        n_iter=np.array([fit.n_sweeps for fit in fits], dtype=np.int_),
+        stopped=stopped,
+        seconds=perf_counter() - start,
+    )

@@ -1,0 +1,422 @@
+"""The method "tree": branch and bound over features, with a proof of everything it closes.
+
+    while there are open regions and there is time:
+        take the regions with the lowest bounds
+        relax each; try the rounded support
+        fix what the bound decides; close the region, or split it on a feature
+
+Regions are taken in batches of a fixed size, solved by any number of threads, and dealt with in order, so the search and its certificate do not depend on the
+number of threads.  The bound is the smallest over open and closed regions; optimal means that this figure is within the tolerance of the incumbent.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.certificate import Certificate, describe
+from sparsest.proof import Branch, DualPoint, Fix, Leaf, Point, Split, Step
+from sparsest.losses import Squared
+from sparsest.problem import Cardinality, Problem, Region
+from sparsest.result import Bound as BoundEvent
+from sparsest.result import Result, Root, Status, relative_gap
+from sparsest.solvers.base import Callback, Clock, finish, start_support
+from sparsest.solvers.dual import best_bound, bound_of_zero
+from sparsest.solvers.gram import GramNodes
+from sparsest.solvers.local_search import LocalSearch
+from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
+from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, summary
+from sparsest.solvers.support import SupportFit, fit_support
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_BATCH = 16
+# Claimed bounds are lowered by this much, relatively, so that recomputing them elsewhere cannot contradict them.
+_MARGIN = 1e-10
+_MAX_REPEATS = 20
+
+
+@dataclass(slots=True)
+class Node:
+    """A region: its state over the survivors, its bound and the point that proves it, and what became of it."""
+
+    state: State
+    bound: float
+    point: int
+    warm: Warm
+    depth: int
+    fixes: list[tuple[int, Indices, Indices]] = field(default_factory=list)
+    repeats: int = 0
+    feature: int = -1
+    children: tuple[Node, Node] | None = None
+
+    def size(self) -> int:
+        """Bytes it takes while open."""
+        return self.state.nbytes + 16 * self.warm[0].size + 400
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Settings of the branch and bound.
+
+    ``max_memory`` bounds open regions and proof together, in bytes: the search goes depth-first when open regions take half of it, and stops with NODE_LIMIT
+    at the whole.  ``proof=False`` keeps no proof, so there is no certificate.  ``n_jobs`` threads (all cores by default) do not change the result.
+    """
+
+    time_limit: float = 60.0
+    gap_tol: float = 1e-4
+    node_limit: int = 10_000_000
+    max_memory: float = 2e9
+    n_jobs: int | None = None
+    proof: bool = True
+    moves: LocalSearch = field(default_factory=LocalSearch)
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Search until the gap is closed or a limit is reached."""
+        return _Search(self, problem, Clock(self.time_limit, callback)).run(start)
+
+
+class _Search:
+    """The mutable state of one search."""
+
+    def __init__(self, settings: Tree, problem: Problem, clock: Clock) -> None:
+        self.settings, self.problem, self.clock = settings, problem, clock
+        self.fit: SupportFit
+        self.nodes: Nodes
+        self.points: list[Point] = []
+        self.splits: list[Split] = []
+        self.root_fixes: list[Fix] = []
+        self.root: Node | None = None
+        self.open = _Open()
+        self.closed = np.inf
+        self.n_nodes = 0
+        self.trace: dict[str, Any] = {"seconds": {}}
+        self._tried: set[bytes] = set()
+        self._told = 0.0
+        self._counted, self._proof_bytes = 0, 0.0
+
+    @property
+    def cutoff(self) -> float:
+        """Regions with this bound cannot improve the incumbent by more than the tolerance."""
+        return self.fit.primal - 0.95 * self.settings.gap_tol * abs(self.fit.primal)
+
+    def run(self, start: Any) -> Result:
+        """Search, and put the result together whatever ends it."""
+        self.fit = fit_support(self.problem, self.problem.include)
+        status = Status.OPTIMAL
+        try:
+            self._incumbent(start_support(start, self.problem))
+            self._root()
+            status = self._explore()
+        except KeyboardInterrupt:
+            self.clock.interrupted = True
+            status = Status.INTERRUPTED
+        return self._result(status)
+
+    def _incumbent(self, support: Indices | None) -> None:
+        began = self.clock.seconds()
+        self._offer(self.settings.moves.search(self.problem, expired=self.clock.expired))
+        if support is not None:
+            self._offer(self.settings.moves.search(self.problem, start=support, expired=self.clock.expired))
+        self.trace["seconds"]["incumbent"] = self.clock.seconds() - began
+
+    def _offer(self, fit: SupportFit) -> None:
+        if fit.primal < self.fit.primal:
+            self.fit = fit
+            self.clock.found(fit)
+
+    def _root(self) -> None:
+        """Relax the root, fix features, and set up the nodes over the survivors."""
+        began = self.clock.seconds()
+        problem = self.problem
+        region, features, w, b = problem.root, np.empty(0, dtype=np.intp), np.empty(0), 0.0
+        bound = best_bound(problem, self.fit.alpha, problem.root)
+        self.closed, root_point = np.inf, self._note(DualPoint(bound.alpha))
+        value = bound.value
+        if np.isfinite(problem.gamma):
+            living, proof = Living(problem), Proof()
+            relaxed = Relaxer(0.1 * self.settings.gap_tol + 1e-9).relax(
+                problem, region, living, None, self._after_round, proof, self.clock.expired
+            )
+            offset = len(self.points)
+            self.points += proof.points
+            self.root_fixes = [fix._replace(point=fix.point + offset) for fix in proof.fixes]
+            if proof.fixes:
+                self.closed = self.cutoff
+            region, features, w, b = relaxed.region, relaxed.features, relaxed.w, relaxed.b
+            if relaxed.dual > value:
+                value, root_point = relaxed.dual, self._note(DualPoint(relaxed.alpha))
+            self.trace["relaxation"] = summary(problem, relaxed, living)
+        self._set_up(region, features, w, b, value, root_point)
+        self.trace["seconds"]["root"] = self.clock.seconds() - began
+        assert self.root is not None
+        self.clock.tell(Root(self.clock.seconds(), self.root.bound, int((self.root.state == 0).sum())))
+
+    def _after_round(self, relaxed: Relaxed) -> float:
+        """Try the rounded relaxation; features are fixed against the cutoff, so that all closed regions pass it."""
+        self._try(relaxed.rounded(self.problem))
+        return self.cutoff
+
+    def _set_up(self, region: Region, features: Indices, w: Array, b: float, bound: float, point: int) -> None:
+        """Build the nodes over the survivors; strengthen the ridge as long as that fixes many more."""
+        problem = self.problem
+        survivors = np.setdiff1d(np.arange(problem.p), region.forced_out)
+        state = np.zeros(survivors.size, dtype=np.int8)
+        state[np.searchsorted(survivors, region.forced_in)] = 1
+        self.root = Node(state, bound, point, (features[:0], w[:0], b), 0)
+        self._use(make_nodes(problem, survivors, 0), features, w, b)
+        while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
+            root, nodes = self.root, self.nodes
+            before = int((root.state >= 0).sum())
+            outcome = nodes.solve(root.warm, root.state, self.cutoff)
+            self._absorb(root, outcome)
+            self._try_rounding(outcome)
+            left = np.flatnonzero(root.state >= 0)
+            if left.size > 0.9 * before:
+                break
+            self.root_fixes += [Fix(number, nodes.survivors[inside], nodes.survivors[outside]) for number, inside, outside in root.fixes]
+            self.root = Node(root.state[left], root.bound, root.point, root.warm, 0)
+            warm = nodes.survivors[root.warm[0]], root.warm[1], root.warm[2]
+            self._use(make_nodes(problem, nodes.survivors[left], len(self.splits)), *warm)
+
+    def _use(self, nodes: Nodes, features: Indices, w: Array, b: float) -> None:
+        """Go on with these nodes, from these coefficients."""
+        self.nodes = nodes
+        assert self.root is not None
+        self.root.warm = nodes.start(features, w, b)
+        nodes.strengthen()
+        if nodes.split is not None:
+            self.splits.append(nodes.split)
+
+    def _note(self, point: Point) -> int:
+        """Keep a point of the proof; return its number."""
+        if self.settings.proof:
+            self.points.append(point)
+        return len(self.points) - 1
+
+    def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
+        """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
+        point = self._note(self.nodes.proof_point(outcome.point))
+        bound = self._narrow(node.state, outcome.point, point, node.fixes)
+        if bound > node.bound:
+            node.bound, node.point = bound, point
+        node.warm = self.nodes.compress(outcome.point)
+        return point
+
+    def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Indices, Indices]]) -> float:
+        """Return a point's bound for a region, and note what it fixes."""
+        before = state.copy()
+        bound = self.nodes.tighten(dense, state, self.cutoff)
+        changed = np.flatnonzero(state != before)
+        if changed.size:
+            fixes.append((point, changed[state[changed] == 1], changed[state[changed] == -1]))
+            self.closed = min(self.closed, self.cutoff)
+        return bound
+
+    def _explore(self) -> Status:
+        """Take, relax, and split or close regions until none is open."""
+        assert self.root is not None
+        began = self.clock.seconds()
+        self._push(self.root)
+        status = Status.OPTIMAL
+        with ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
+            while self.open:
+                if self.clock.expired():
+                    status = self.clock.early()
+                    break
+                if self.n_nodes >= self.settings.node_limit or self._memory() > self.settings.max_memory:
+                    status = Status.NODE_LIMIT
+                    break
+                self.open.depth_first(self.open.bytes > 0.5 * self.settings.max_memory)
+                batch = list(self._batch())
+                cutoff = self.cutoff
+                jobs = [pool.submit(self.nodes.solve, node.warm, node.state, cutoff) for node in batch]
+                for node, job in zip(batch, jobs, strict=True):
+                    self._deal(node, job.result())
+                self._report()
+        self.trace["seconds"]["tree"] = self.clock.seconds() - began
+        return status
+
+    def _batch(self) -> Iterator[Node]:
+        """The next regions that still may hold something better; the others are closed."""
+        taken = 0
+        while self.open and taken < _BATCH:
+            node = self.open.pop()
+            if node.bound >= self.cutoff:
+                self._close(node)
+            else:
+                taken += 1
+                yield node
+
+    def _deal(self, node: Node, outcome: NodeOutcome) -> None:
+        """Close or split a region that has been relaxed."""
+        self.n_nodes += 1
+        point = self._absorb(node, outcome)
+        self._try_rounding(outcome)
+        if node.bound >= self.cutoff:
+            self._close(node)
+            return
+        feature = branching_feature(outcome.indicator, node.state)
+        if feature < 0:
+            # The relaxation is integral: relaxing more precisely closes the region, except for rounding errors.
+            node.repeats += 1
+            if node.repeats > _MAX_REPEATS:
+                self._close(node)
+            else:
+                self._push(node)
+            return
+        node.feature = feature
+        node.children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
+        for child in node.children:
+            self._push(child)
+
+    def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
+        state = node.state.copy()
+        state[feature] = side
+        fixes: list[tuple[int, Indices, Indices]] = []
+        bound = self._narrow(state, outcome.point, point, fixes)
+        best, proof = (bound, point) if bound > node.bound else (node.bound, node.point)
+        return Node(state, best, proof, node.warm, node.depth + 1, fixes)
+
+    def _push(self, node: Node) -> None:
+        if node.bound >= self.cutoff:
+            self._close(node)
+        else:
+            self.open.push(node)
+
+    def _close(self, node: Node) -> None:
+        self.closed = min(self.closed, node.bound)
+        node.warm = node.warm[0][:0], node.warm[1][:0], 0.0
+
+    def _try_rounding(self, outcome: NodeOutcome) -> None:
+        """Try the support of the largest indicators."""
+        sparsity = self.problem.sparsity
+        order = np.argsort(-outcome.indicator, kind="stable")
+        if isinstance(sparsity, Cardinality):
+            chosen = order[: sparsity.k]
+            chosen = chosen[outcome.indicator[chosen] > 0]
+        else:
+            chosen = np.flatnonzero(outcome.indicator >= 0.5)
+        self._try(np.sort(self.nodes.survivors[chosen]))
+
+    def _try(self, support: Indices) -> None:
+        """Fit a support not tried before; polish it when it is better."""
+        key = support.tobytes()
+        if key in self._tried or np.setdiff1d(self.problem.include, support).size:
+            return
+        self._tried.add(key)
+        fit = fit_support(self.problem, support)
+        if fit.primal < self.fit.primal:
+            self._offer(self.settings.moves.search(self.problem, start=support, expired=self.clock.expired))
+
+    def _memory(self) -> float:
+        points = sum(point.nbytes() for point in self.points[self._counted :])
+        self._counted, self._proof_bytes = len(self.points), self._proof_bytes + points
+        return self.open.bytes + self._proof_bytes
+
+    def lower_bound(self) -> float:
+        """The smallest bound over open and closed regions."""
+        return min(self.closed, self.open.lowest())
+
+    def _report(self) -> None:
+        now = self.clock.seconds()
+        if now - self._told > 0.05:
+            self._told = now
+            self.clock.tell(BoundEvent(now, self.lower_bound(), self.fit.primal, self.n_nodes))
+
+    def _result(self, status: Status) -> Result:
+        objective = self.fit.primal
+        bound = self.lower_bound() if self.root is not None else bound_of_zero(self.problem, self.problem.root)
+        bound -= _MARGIN * abs(bound)
+        if relative_gap(objective, bound) <= self.settings.gap_tol:
+            status = Status.OPTIMAL
+        elif status is Status.OPTIMAL:
+            status = Status.HEURISTIC
+        seconds = self.trace["seconds"].get("tree", 0.0)
+        self.trace["nodes_per_second"] = self.n_nodes / seconds if seconds > 0 else 0.0
+        self.trace["proof"] = "logged" if self.settings.proof else "switched off: no certificate"
+        certificate = self._certificate(bound) if self.settings.proof else None
+        return finish(self.problem, self.fit, certificate, status, self.clock, self.trace, self.n_nodes, bound)
+
+    def _certificate(self, bound: float) -> Certificate:
+        steps: list[Step] = [*self.root_fixes]
+        if self.root is None:
+            self.points, steps = [DualPoint(np.zeros(self.problem.n))], [Leaf(0)]
+        stack = [] if self.root is None else [self.root]
+        while stack:
+            node = stack.pop()
+            survivors = self.nodes.survivors
+            steps += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in node.fixes]
+            if node.children is None:
+                steps.append(Leaf(node.point))
+            else:
+                steps.append(Branch(int(survivors[node.feature])))
+                stack += [node.children[1], node.children[0]]
+        fit = self.fit
+        return Certificate(
+            describe(self.problem), fit.support, fit.w, fit.b, fit.primal, bound,
+            tuple(self.points), tuple(steps), tuple(self.splits),
+        )  # fmt: skip
+
+
+class _Open:
+    """The open regions: lowest bound first, or deepest first when memory is short."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[tuple[float, float], int, Node]] = []
+        self._count = 0
+        self._deep = False
+        self.bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def _key(self, node: Node) -> tuple[float, float]:
+        return (-node.depth, node.bound) if self._deep else (node.bound, node.depth)
+
+    def push(self, node: Node) -> None:
+        """Add a region."""
+        self._count += 1
+        self.bytes += node.size()
+        heapq.heappush(self._heap, (self._key(node), self._count, node))
+
+    def pop(self) -> Node:
+        """Take the next region."""
+        node = heapq.heappop(self._heap)[2]
+        self.bytes -= node.size()
+        return node
+
+    def lowest(self) -> float:
+        """The smallest bound of all."""
+        if not self._heap:
+            return np.inf
+        return min(entry[2].bound for entry in self._heap) if self._deep else self._heap[0][2].bound
+
+    def depth_first(self, deep: bool) -> None:
+        """Change the order."""
+        if deep != self._deep:
+            self._deep = deep
+            self._heap = [(self._key(node), count, node) for _, count, node in self._heap]
+            heapq.heapify(self._heap)
+
+
+def branching_feature(indicator: Array, state: State) -> int:
+    """The free feature whose indicator is farthest from 0 and 1; -1 when all are integral."""
+    score = np.where(state == 0, np.minimum(indicator, 1.0 - indicator), 0.0)
+    best = int(np.argmax(score)) if score.size else -1
+    return best if best >= 0 and score[best] > 1e-7 else -1
+
+
+def make_nodes(problem: Problem, survivors: Indices, split_id: int) -> Nodes:
+    """Return what bounds the regions of this problem."""
+    if isinstance(problem.loss, Squared):
+        return GramNodes(problem, survivors, split_id)
+    raise NotImplementedError
