@@ -30,9 +30,7 @@ def rms(X):
 def test_signal_to_noise_ratio_is_exact(make, snr, scale):
     data = make(40, 30, 5, snr=snr, rng=0, scale=scale)
     signal = data.X @ data.coef
-    assert np.linalg.norm(signal) / np.linalg.norm(data.y - signal) == pytest.approx(
-        math.sqrt(snr), rel=1e-12
-    )
+    assert np.linalg.norm(signal) / np.linalg.norm(data.y - signal) == pytest.approx(math.sqrt(snr), rel=1e-12)
 
 
 @MAKERS
@@ -232,9 +230,7 @@ def test_diabetes_agrees_with_the_published_columns():
     ours, published = load_diabetes_quadratic(), load_folder(DATA / "diabetes64")
     aliases = {"bp": "map", "s1": "tc", "s2": "ldl", "s3": "hdl", "s4": "tch", "s5": "ltg", "s6": "glu"}
     names = [name.replace("^", ":^") for name in ours.feature_names]
-    renamed = [
-        ":".join(aliases.get(part, part) for part in name.split(":")).replace(":^", "^") for name in names
-    ]
+    renamed = [":".join(aliases.get(part, part) for part in name.split(":")).replace(":^", "^") for name in names]
     assert renamed == list(published.feature_names)
     # Two of the published main effects were rounded before they were scaled.
     np.testing.assert_allclose(ours.X, published.X / rms(published.X), atol=2e-3)

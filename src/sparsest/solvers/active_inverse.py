@@ -28,6 +28,11 @@ class ActiveInverse:
         self._kappa = np.empty(0)
         self._buffer = np.empty((0, 0))
 
+    @property
+    def size(self) -> int:
+        """How many features the inverse holds."""
+        return self._members.size
+
     def solve(self, r: Array) -> Array:
         """Return ``(G_AA + diag κ)^{-1} r_A``, and zero outside A."""
         a = self._members.size

@@ -32,6 +32,7 @@ _MODELS = 100
 _REFINEMENTS = 12
 _SLOW = 0.3
 _CROWD = 1.3
+_CHEAP = 12.0
 _STRETCHES = 8
 _PERFECT = 1e-4
 # A model without curvature has no minimum: observations keep at least this share of the loss's smoothness.
@@ -58,16 +59,28 @@ class Quadratic:
     def minimise(self, w: Array, grad: Array, lam: Array, tol: float, effort: Effort) -> int:
         """Sweep and step until the violation is at most ``tol``; returns the number of sweeps."""
         total, budget = 0, effort.sweeps
-        if effort.predict:
+        if effort.predict and self._newton_price(w) <= _CHEAP:
             self._newton(w, grad, lam, tol)
+        worst = violation(grad, w, lam, self.m, self.penalty)
         for _ in range(_ROUNDS):
+            before = worst
             sweeps, worst = descend(self.gram, grad, w, lam, self.m, self.penalty, tol, budget)
             total += sweeps
             if worst <= tol:
                 break
-            # Sweeps alone have to do where the active matrix is singular.
-            budget = effort.sweeps if self._newton(w, grad, lam, tol) else 50
+            left = np.log(worst / tol) / max(np.log(before / worst) / sweeps, 1e-9)
+            if left <= self._newton_price(w):
+                budget = int(left) + 2
+            else:
+                # Sweeps alone have to do where the active matrix is singular.
+                budget = effort.sweeps if self._newton(w, grad, lam, tol) else 50
+                worst = violation(grad, w, lam, self.m, self.penalty)
         return total
+
+    def _newton_price(self, w: Array) -> float:
+        """What a Newton step costs, in sweeps: much more if the inverse has to be computed anew."""
+        n_active = np.count_nonzero(w)
+        return _CHEAP if self.inverse.size >= 0.75 * n_active else max(_CHEAP, 0.1 * n_active)
 
     def _newton(self, w: Array, grad: Array, lam: Array, tol: float) -> bool:
         """One Newton step on the active features, no coordinate beyond zero; False if it would not descend."""

@@ -171,7 +171,10 @@ class Relaxer:
             if best.gap <= self.tolerance or expired():
                 break
             if upper is not None and proof is not None:
-                best = _fix(problem, best, bound, living, upper(best), proof)
+                target = upper(best)
+                if best.dual >= target:
+                    break
+                best = _fix(problem, best, bound, living, target, proof)
             if best.gap > 0.5 * before.gap:
                 precision = max(0.1 * precision, 1e-5)
         return best

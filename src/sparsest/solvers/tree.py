@@ -31,6 +31,7 @@ from sparsest.solvers.base import Callback, Clock, finish, start_support
 from sparsest.solvers.dual import best_bound, bound_of_zero
 from sparsest.solvers.gram import GramNodes
 from sparsest.solvers.local_search import LocalSearch
+from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
 from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, summary
 from sparsest.solvers.support import SupportFit, fit_support
@@ -225,6 +226,10 @@ class _Search:
         """Take, relax, and split or close regions until none is open."""
         assert self.root is not None
         began = self.clock.seconds()
+        if np.isinf(self.problem.gamma) and not self.nodes.strong:
+            # Without a ridge only a well conditioned Gram matrix gives bounds to branch with.
+            self._close(self.root)
+            return Status.HEURISTIC
         self._push(self.root)
         status = Status.OPTIMAL
         with ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
@@ -419,4 +424,4 @@ def make_nodes(problem: Problem, survivors: Indices, split_id: int) -> Nodes:
     """Return what bounds the regions of this problem."""
     if isinstance(problem.loss, Squared):
         return GramNodes(problem, survivors, split_id)
-    raise NotImplementedError
+    return MarginNodes(problem, survivors)

@@ -52,7 +52,10 @@ def make_shape(problem: Problem, forced: Mask) -> Shape:
 
 
 class Point(NamedTuple):
-    """A relaxed solution on a working set, its dual point, and the true values of both."""
+    """A relaxed solution on a working set, its dual point, and the values of both.
+
+    ``source`` is the w and b whose derivative α is, where it comes from such.
+    """
 
     w: Array
     b: float
@@ -60,6 +63,7 @@ class Point(NamedTuple):
     primal: float
     dual: float
     iterations: int
+    source: tuple[Array, float] | None
 
 
 def solve_working_set(
@@ -84,7 +88,7 @@ def _solve_squared(problem: Problem, columns: Array, shape: Shape, w: Array, tol
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
     primal, dual, iterations, _, _ = relax_quadratic(H, c, *shape, w, L, tolerance, cutoff - constant, _MAX_INNER)
     alpha = problem.weights * (columns @ w + b - problem.y)
-    return Point(w, b, alpha, primal + constant, dual + constant, iterations)
+    return Point(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
 
 
 def _solve_piecewise(problem: Problem, columns: Array, shape: Shape, tolerance: float, cutoff: float) -> Point:
@@ -103,7 +107,7 @@ def _solve_piecewise(problem: Problem, columns: Array, shape: Shape, tolerance: 
         alpha = problem.feasible(rows.alpha(x.beta, problem.n))
         primal = float(problem.weights @ problem.loss.value(problem.y, columns @ w + b)) + shape.value(w)[0]
         dual = -problem.conjugate_sum(alpha) - shape.gain(columns.T @ alpha)
-        best = _better(best, Point(w, b, alpha, primal, dual, iteration))
+        best = _better(best, Point(w, b, alpha, primal, dual, iteration, None))
         small = x.complementarity() * 2 * x.t.size <= 1e-13 * abs(best.primal)
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or small:
             break
@@ -145,7 +149,7 @@ class _ProximalNewton:
                 break
             alpha = self.problem.feasible(state.alpha)
             dual = -self.problem.conjugate_sum(alpha) - self.shape.gain(self.columns.T @ alpha)
-            best = _better(best, Point(state.w, state.b, alpha, state.value, dual, 0))
+            best = _better(best, Point(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
             if best.primal - best.dual <= tolerance or best.dual >= cutoff:
                 break
             state = self._step(state, 0.02 * max(state.value - dual, tolerance))
@@ -200,5 +204,5 @@ def _better(best: Point | None, point: Point) -> Point:
     if point.primal < best.primal:
         best = best._replace(w=point.w, b=point.b, primal=point.primal)
     if point.dual > best.dual:
-        best = best._replace(alpha=point.alpha, dual=point.dual)
+        best = best._replace(alpha=point.alpha, dual=point.dual, source=point.source)
     return best

@@ -1,0 +1,271 @@
+"""Penalty paths against glmnet, adelie, pycasso and skglm: same data, same alphas, one run.
+
+    python benchmarks/paths.py [--case NAME ...] [--penalty NAME ...] [--loss NAME ...] [--repeat 3]
+
+Every solver gets the columns standardised to mean square 1, a centred response of unit variance and the same
+alphas; only the solver is timed (in R inside R), the best of some repetitions counts, and compilation never does.
+``excess`` is the largest relative excess of our objective over the peer's over the path, computed here from the
+returned coefficients: positive means that the peer found better.  ``peer excess`` is the reverse.
+Tolerances: peers run at their defaults, and glmnet and adelie once more at a hundredth of theirs ("tight").
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparsest.datasets import load_folder, make_toeplitz
+from sparsest.losses import make_loss
+from sparsest.penalties import make_penalty
+from sparsest.solvers.path import penalty_path
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+SETTINGS = {"l1": {}, "elastic_net": {"l1_ratio": 0.5}, "mcp": {"concavity": 3.0}, "scad": {"concavity": 3.7}}
+N_ALPHAS, RATIO = 100, 0.01
+
+
+def dense_case(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
+    data = make_toeplitz(n, p, 50, rho=0.5, snr=1.0, rng=0)
+    return data.X, data.y
+
+
+def sparse_case(n: int, p: int, density: float = 0.01) -> tuple[sp.csc_array, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n, p), density=density, rng=rng, format="csc", data_sampler=rng.standard_normal)
+    X = X[:, np.diff(X.indptr) > 0]
+    signal = X[:, :50] @ rng.standard_normal(50)
+    return sp.csc_array(X), signal + rng.standard_normal(n) * signal.std()
+
+
+def gene_case() -> tuple[np.ndarray, np.ndarray]:
+    data = load_folder(DATA / "riboflavin")
+    return np.asfortranarray(data.X, dtype=float), data.y
+
+
+CASES: dict[str, Callable] = {
+    "1000x5000": lambda: dense_case(1000, 5000),
+    "500x20000": lambda: dense_case(500, 20000),
+    "5000x1000": lambda: dense_case(5000, 1000),
+    "200x100000": lambda: dense_case(200, 100000),
+    "csc 1000x5000": lambda: sparse_case(1000, 5000),
+    "csc 5000x20000": lambda: sparse_case(5000, 20000),
+    "riboflavin 71x4088": gene_case,
+}
+
+
+def standardise(X):
+    """Columns of mean square 1; dense ones centred too (a sparse X keeps its zeros)."""
+    if sp.issparse(X):
+        return sp.csc_array(X @ sp.diags_array(1.0 / np.sqrt(X.power(2).mean(axis=0))))
+    X = X - X.mean(axis=0)
+    return np.asfortranarray(X / np.sqrt((X**2).mean(axis=0)))
+
+
+def objectives(X, y, coefs, intercepts, alphas, penalty, loss):
+    """The objective of every column of ``coefs``."""
+    margin = X @ coefs + intercepts
+    fit = make_loss(loss).value(y[:, None], margin).mean(axis=0)
+    dense = coefs.toarray() if sp.issparse(coefs) else coefs
+    return fit + penalty.value(dense, alphas).sum(axis=0)
+
+
+def best_time(run: Callable, repeat: int):
+    """The result and the shortest time of some calls; a call of more than ten seconds is not repeated."""
+    best = np.inf
+    for _ in range(repeat):
+        start = time.perf_counter()
+        result = run()
+        best = min(best, time.perf_counter() - start)
+        if best > 10:
+            break
+    return best, result
+
+
+def ours(X, y, alphas, name, loss, repeat, tol):
+    def run(alphas=alphas):
+        return penalty_path(X, y, name, loss=loss, alphas=alphas, tol=tol, standardize=False, **SETTINGS[name])
+
+    run(alphas[:2])
+    seconds, result = best_time(run, repeat)
+    worst = result.kkt_violations if result.dual_gaps is None else result.dual_gaps
+    print(f"    sparsest stopped at {'gap' if result.dual_gaps is not None else 'violation'} <= {worst.max():.1e}")
+    return seconds, result.coefs, result.intercepts
+
+
+def glmnet(thresh):
+    def run(X, y, alphas, name, loss, repeat):
+        if name in ("mcp", "scad"):
+            return None
+        mixing = SETTINGS[name].get("l1_ratio", 1.0)
+        family = "gaussian" if loss == "squared" else "binomial"
+        with tempfile.TemporaryDirectory() as folder:
+            read = _write_for_r(X, y, alphas, folder)
+            script = f"""
+suppressMessages(library(glmnet)); library(Matrix); setwd("{folder}")
+{read}
+y <- readBin("y", "double", {y.size}); a <- readBin("a", "double", {alphas.size})
+best <- Inf
+for (i in 1:{repeat}) {{ t <- proc.time()[3]
+  f <- glmnet(X, y, family="{family}", alpha={mixing}, lambda=a, thresh={thresh}, standardize=FALSE, maxit=1e7)
+  best <- min(best, proc.time()[3] - t) }}
+b <- as.matrix(f$beta); writeBin(c(best, ncol(b), as.numeric(f$a0), as.numeric(b)), "out")"""
+            Path(folder, "run.R").write_text(script)
+            subprocess.run(["Rscript", str(Path(folder, "run.R"))], check=True, capture_output=True, text=True)
+            out = np.fromfile(Path(folder, "out"))
+        m = int(out[1])
+        return out[0], out[2 + m :].reshape(m, X.shape[1]).T, out[2 : 2 + m]
+
+    return run
+
+
+def _write_for_r(X, y, alphas, folder) -> str:
+    """Write the arrays; returns the R text that reads X."""
+    (y > 0 if set(np.unique(y)) == {-1.0, 1.0} else y).astype(float).tofile(Path(folder, "y"))
+    alphas.tofile(Path(folder, "a"))
+    n, p = X.shape
+    if not sp.issparse(X):
+        X.ravel(order="F").tofile(Path(folder, "X"))
+        return f'X <- matrix(readBin("X", "double", {n * p}), {n}, {p})'
+    for name, part in (("v", X.data), ("i", X.indices.astype(np.int32)), ("p", X.indptr.astype(np.int32))):
+        part.tofile(Path(folder, name))
+    return (
+        f'X <- new("dgCMatrix", x=readBin("v", "double", {X.nnz}), i=readBin("i", "integer", {X.nnz}), '
+        f'p=readBin("p", "integer", {p + 1}), Dim=c({n}L, {p}L))'
+    )
+
+
+def adelie(tol):
+    def run(X, y, alphas, name, loss, repeat):
+        import adelie as ad
+
+        if name in ("mcp", "scad"):
+            return None
+        matrix = ad.matrix.sparse(sp.csc_matrix(X)) if sp.issparse(X) else ad.matrix.dense(X)
+        glm = ad.glm.gaussian(y) if loss == "squared" else ad.glm.binomial((y > 0).astype(float))
+
+        def fit():
+            return ad.grpnet(
+                matrix, glm, alpha=SETTINGS[name].get("l1_ratio", 1.0), lmda_path=alphas, tol=tol, irls_tol=tol,
+                adev_tol=1.0, ddev_tol=0.0, early_exit=False, progress_bar=False,
+            )  # fmt: skip
+
+        seconds, state = best_time(fit, repeat)
+        return seconds, sp.csc_array(state.betas.T), np.asarray(state.intercepts)
+
+    return run
+
+
+def pycasso(X, y, alphas, name, loss, repeat):
+    import pycasso as peer
+
+    if name == "elastic_net" or sp.issparse(X):
+        return None
+    labels = (y > 0).astype(float) if loss == "logistic" else y
+    family = "gaussian" if loss == "squared" else "binomial"
+    matrix = np.ascontiguousarray(X)
+
+    def fit():
+        solver = peer.Solver(
+            matrix,
+            labels,
+            lambdas=alphas.copy(),
+            penalty=name,
+            gamma=SETTINGS[name].get("concavity", 3.0),
+            family=family,
+        )
+        solver.train()
+        return solver
+
+    seconds, solver = best_time(fit, repeat)
+    coef = solver.coef()
+    return seconds, np.asarray(coef["beta"]).T, np.asarray(coef["intercept"])
+
+
+def skglm(X, y, alphas, name, loss, repeat):
+    from skglm.datafits import Logistic, Quadratic
+    from skglm.penalties import L1, SCAD, L1_plus_L2, MCPenalty
+    from skglm.solvers import AndersonCD
+
+    penalty = {
+        "l1": lambda: L1(1.0), "elastic_net": lambda: L1_plus_L2(1.0, 0.5), "mcp": lambda: MCPenalty(1.0, 3.0),
+        "scad": lambda: SCAD(1.0, 3.7),
+    }[name]()  # fmt: skip
+    datafit = Quadratic() if loss == "squared" else Logistic()
+    matrix = sp.csc_matrix(X) if sp.issparse(X) else X
+
+    def fit(alphas=alphas):
+        return AndersonCD(tol=1e-7, fit_intercept=True).path(matrix, y, datafit, penalty, alphas)
+
+    fit(alphas[:2])
+    seconds, (_, coefs, *_) = best_time(fit, 1)
+    return seconds, coefs[:-1], coefs[-1]
+
+
+PEERS = {
+    "glmnet": glmnet(1e-7),
+    "glmnet tight": glmnet(1e-9),
+    "adelie": adelie(1e-7),
+    "adelie tight": adelie(1e-9),
+    "pycasso": pycasso,
+    "skglm": skglm,
+}
+
+
+def compare(case, name, loss, repeat, tol, peers):
+    X, y = CASES[case]()
+    X = standardise(X)
+    y = (y - y.mean()) / y.std()
+    if loss == "logistic":
+        y = np.where(y > 0, 1.0, -1.0)
+    penalty = make_penalty(name, **SETTINGS[name])
+    start = penalty_path(X, y, name, loss=loss, alphas=1, standardize=False, **SETTINGS[name])
+    alphas = np.geomspace(start.alphas[0], RATIO * start.alphas[0], N_ALPHAS)
+    print(f"\n{case}  {loss}  {name}")
+    seconds, coefs, intercepts = ours(X, y, alphas, name, loss, repeat, tol)
+    mine = objectives(X, y, coefs, intercepts, alphas[: len(intercepts)], penalty, loss)
+    print(f"    {'sparsest':14s} {seconds:8.3f} s   {mine.size} alphas")
+    for peer in peers:
+        try:
+            answer = PEERS[peer](X, y, alphas, name, loss, repeat)
+        except Exception as error:
+            said = getattr(error, "stderr", None) or str(error)
+            print(f"    {peer:14s}   failed: {type(error).__name__}: {' '.join(said.split())[-120:]}")
+            continue
+        if answer is None:
+            continue
+        theirs_seconds, theirs_coefs, theirs_intercepts = answer
+        m = min(theirs_coefs.shape[1], mine.size)
+        theirs = objectives(X, y, theirs_coefs[:, :m], theirs_intercepts[:m], alphas[:m], penalty, loss)
+        relative = (mine[:m] - theirs) / np.abs(theirs)
+        print(
+            f"    {peer:14s} {theirs_seconds:8.3f} s   ours/theirs {seconds / theirs_seconds:6.2f}   "
+            f"excess {relative.max():9.1e}   peer excess {-relative.min():9.1e}   {theirs_coefs.shape[1]} alphas"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--penalty", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument("--loss", nargs="*", default=["squared"], choices=["squared", "logistic"])
+    parser.add_argument("--peer", nargs="*", default=list(PEERS), choices=list(PEERS))
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--tol", type=float, default=1e-7)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for loss in options.loss:
+        for case in options.case:
+            for name in options.penalty:
+                compare(case, name, loss, options.repeat, options.tol, options.peer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Nodes of the tree for losses other than the squared one, on the packed columns of the survivors.
+
+A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, ``q = (γ/2)(X'α)²``, so the kernels of the Gram nodes serve with
+``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of ``w'Hw``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.kernels.node import column_products, pick_working_set, tighten
+from sparsest.losses import dual_from_margin
+from sparsest.problem import Cardinality, Problem
+from sparsest.proof import DualPoint, Point, PrimalPoint, Split
+from sparsest.solvers.nodes import NodeOutcome, State, Warm
+from sparsest.solvers.working_set import Shape, solve_working_set
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_MAX_ROUNDS = 50
+
+
+class MarginPoint(NamedTuple):
+    """A dual point with its products and conjugate sum, and the relaxed coefficients it was found with."""
+
+    alpha: Array
+    u: Array
+    conjugate: float
+    features: Indices
+    w: Array
+    b: float
+    source: tuple[Array, float] | None
+
+
+class MarginNodes:
+    """Bounds of regions over the surviving features; read by several threads at once."""
+
+    strong = False
+    split: Split | None = None
+
+    def __init__(self, problem: Problem, survivors: Indices) -> None:
+        self.problem, self.survivors = problem, survivors
+        self.columns = problem.design.columns(survivors)
+        self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
+        sparsity = problem.sparsity
+        self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
+        self.price = sparsity.cost(1)
+
+    def strengthen(self) -> None:
+        """Nothing is known that would strengthen these bounds."""
+
+    def start(self, features: Indices, w: Array, b: float) -> Warm:
+        """Coefficients of an earlier relaxation, as far as their features survived."""
+        kept = np.isin(features, self.survivors) & (w != 0)
+        return np.searchsorted(self.survivors, features[kept]), w[kept], b
+
+    def compress(self, point: MarginPoint) -> Warm:
+        """What an open node keeps of a point."""
+        used = point.w != 0
+        return point.features[used], point.w[used], point.b
+
+    def tighten(self, point: MarginPoint, state: State, cutoff: float) -> float:
+        """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
+        return float(tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff))
+
+    def solve(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
+        """Relax a region until its bound passes ``cutoff`` or is precise enough to decide what to do with it."""
+        problem = self.problem
+        alive = np.flatnonzero(state >= 0)
+        w = np.zeros(state.size)
+        w[warm[0]] = warm[1]
+        w[state < 0] = 0.0
+        b, sigma, precision, iterations = warm[2], 0.0, 0.1, 0
+        margin = self.columns[:, np.flatnonzero(w)] @ w[w != 0]
+        b = problem.intercept_for(margin, b)
+        alpha = problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
+        point = self._point(alpha, alive, np.flatnonzero(w), w[w != 0], b, None)
+        bound, primal = tighten(point.u, 2.0 * point.conjugate, self.roots, state.copy(), self.budget, self.price, -np.inf), np.inf
+        for round_number in range(_MAX_ROUNDS):
+            if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound):
+                break
+            features = self._working_set(point, w, state, alive, sigma)
+            shape = self._shape(features, state)
+            tolerance = max(precision * (cutoff - bound), 1e-10 * abs(cutoff))
+            solved = solve_working_set(problem, self.columns[:, features], shape, w[features], b, tolerance, cutoff)
+            iterations += solved.iterations
+            w[:] = 0.0
+            w[features], b, primal = solved.w, solved.b, solved.primal
+            sigma = shape.value(solved.w)[1]
+            point = self._point(solved.alpha, alive, features, solved.w, b, solved.source)
+            bound = self.tighten(point, state.copy(), -np.inf)
+            if round_number > 2:
+                precision *= 0.3
+        indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e300) * self.roots * np.abs(w)), 0.0)
+        indicator[state == 1] = 1.0
+        return NodeOutcome(point, bound, primal, indicator, iterations)
+
+    def _point(
+        self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
+    ) -> MarginPoint:
+        u = np.zeros(self.survivors.size)
+        column_products(self.columns, alpha, alive, u)
+        return MarginPoint(alpha, u, self.problem.conjugate_sum(alpha), features, w, b, source)
+
+    def _working_set(self, point: MarginPoint, w: Array, state: State, alive: Indices, sigma: float) -> Indices:
+        q = 0.5 * self.problem.gamma * point.u**2
+        left = self.budget - int((state == 1).sum()) if self.budget >= 0 else -1
+        extra = 0 if left == 0 else max(30, 2 * left)
+        chosen, work = np.empty(alive.size, dtype=np.int64), np.empty(alive.size)
+        return chosen[: pick_working_set(q, w, state, alive, sigma, extra, work, chosen)]
+
+    def _shape(self, features: Indices, state: State) -> Shape:
+        forced = state[features] == 1
+        budget = self.budget - int(forced.sum()) if self.budget >= 0 else -1
+        return Shape(self.roots[features], forced, budget, self.price)
+
+    def proof_point(self, point: MarginPoint) -> Point:
+        """The point in the form a certificate keeps."""
+        if point.source is None:
+            return DualPoint(point.alpha)
+        w, b = point.source
+        return PrimalPoint(self.survivors[point.features], w, b, 0.0, 1.0)

@@ -1,0 +1,68 @@
+"""What every result must pass, whatever the problem."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+
+from oracles import best_of, sample_values
+from samples import sample, sample_weights
+from sparsest.api import best_subset
+from sparsest.certificate import Certificate
+from sparsest.proof import ROUNDING
+from sparsest.result import Status
+
+N, P, GAMMA = 14, 6, 0.3
+FORMS = [{"k": k} for k in range(P + 1)] + [{"l0_penalty": price} for price in (0.05, 0.3, 1.0)]
+FORCED = [((), ()), ((2,), (0, 3))]
+
+
+def solve(X, y, k=None, *, method="local", sample_weight=None, gap_tol=1e-4, **settings):
+    """Call ``best_subset`` and check all that a result says about itself."""
+    result = best_subset(X, y, k, method=method, sample_weight=sample_weight, gap_tol=gap_tol, **settings)
+    check_certificate(result, X, y, sample_weight)
+    assert result.lower_bound <= result.objective
+    assert np.array_equal(result.support, np.unique(result.support))
+    assert set(np.flatnonzero(result.coef)) <= set(result.support)
+    if k is not None:
+        assert result.support.size <= k
+    assert (result.status is Status.OPTIMAL) == (result.gap <= gap_tol)
+    return result
+
+
+def check_certificate(result, X, y, sample_weight=None):
+    """The certificate holds, also after a trip through text, and it is the result's own."""
+    again = Certificate.from_json(result.certificate.to_json())
+    for certificate in (result.certificate, again):
+        verdict = certificate.verify(X, y, sample_weight)
+        assert verdict, verdict.reasons
+        assert np.isclose(verdict.objective, result.objective, rtol=1e-9, atol=0.0)
+        # Another storage rounds differently, by less than the margin that every bound keeps.
+        assert verdict.lower_bound >= result.lower_bound - ROUNDING * abs(result.lower_bound)
+    assert np.array_equal(result.certificate.support, result.support)
+
+
+def against_enumeration(loss, fit_intercept, weighted, seeds=(0, 1), **settings):
+    """Solve small problems of all forms and compare each with all supports; return how many reached the optimum.
+
+    No objective is below the optimum, no bound above it, and OPTIMAL is within the tolerance of it.
+    """
+    reached = Counter()
+    for seed in seeds:
+        values = sample_values(loss, N, P, seed, GAMMA, fit_intercept, weighted)
+        X, y = sample(loss, N, P, seed)
+        weights = sample_weights(weighted, N, seed)
+        for form, (include, exclude) in product(FORMS, FORCED):
+            if form.get("k", P) < len(include):
+                continue
+            asked = {**form, "include": include, "exclude": exclude}
+            optimum, _ = best_of(values, **asked)
+            common = {"loss": loss, "gamma": GAMMA, "fit_intercept": fit_intercept, "sample_weight": weights}
+            result = solve(X, y, **asked, **common, **settings)
+            assert result.objective >= optimum * (1.0 - 1e-8)
+            assert result.lower_bound <= optimum * (1.0 + 1e-8)
+            assert result.status is not Status.OPTIMAL or result.objective <= optimum * (1.0 + 1.1e-4)
+            reached[result.objective <= optimum * (1.0 + 1e-7)] += 1
+    return reached

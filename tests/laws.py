@@ -1,0 +1,117 @@
+"""The laws: what must hold for every loss, stated as functions that fail where it does not.
+
+Arguments are numbers or arrays that broadcast; ``alpha`` need not lie in the conjugate's domain, it is projected.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+STEP = 1e-6
+
+
+def _close(a, b, scale=1.0, tolerance=1e-12):
+    assert np.all(np.abs(a - b) <= tolerance * (1.0 + np.abs(scale))), f"{a} differs from {b}"
+
+
+def fenchel_young(loss, y, u, alpha):
+    """``ℓ(u) + ℓ*(α) ≥ uα`` on the domain."""
+    alpha = loss.project(y, alpha)
+    left, right = loss.value(y, u) + loss.conjugate(y, alpha), u * alpha
+    assert np.all(left >= right - 1e-12 * (1.0 + np.abs(right) + np.abs(left)))
+
+
+def fenchel_young_equality(loss, y, u):
+    """``ℓ(u) + ℓ*(ℓ'(u)) = uℓ'(u)``."""
+    alpha = loss.derivative(y, u)
+    value = loss.value(y, u)
+    _close(value + loss.conjugate(y, alpha), u * alpha, np.abs(value) + np.abs(u * alpha))
+
+
+def subgradient(loss, y, u, v):
+    """``ℓ(v) ≥ ℓ(u) + ℓ'(u)(v - u)``."""
+    line = loss.value(y, u) + loss.derivative(y, u) * (v - u)
+    assert np.all(loss.value(y, v) >= line - 1e-12 * (1.0 + np.abs(line)))
+
+
+def is_smooth_at(loss, y, u):
+    """Whether neither the derivative nor the second derivative jumps within a step of u."""
+    low, high = u - STEP, u + STEP
+    slope = abs(loss.derivative(y, high) - loss.derivative(y, low))
+    curvature = abs(loss.second_derivative(y, high) - loss.second_derivative(y, low))
+    return slope < 1e-3 and curvature < 1e-3
+
+
+def numeric_derivative(loss, y, u):
+    """``ℓ'`` is the central difference of ``ℓ``."""
+    numeric = (loss.value(y, u + STEP) - loss.value(y, u - STEP)) / (2.0 * STEP)
+    _close(numeric, loss.derivative(y, u), loss.value(y, u), 1e-8)
+
+
+def numeric_second_derivative(loss, y, u):
+    """``ℓ''`` is the central difference of ``ℓ'``."""
+    numeric = (loss.derivative(y, u + STEP) - loss.derivative(y, u - STEP)) / (2.0 * STEP)
+    _close(numeric, loss.second_derivative(y, u), loss.derivative(y, u), 1e-8)
+
+
+def smoothness(loss, y, u, v):
+    """``|ℓ'(u) - ℓ'(v)| ≤ L|u - v|`` and ``0 ≤ ℓ'' ≤ L``."""
+    if np.isfinite(loss.smoothness):
+        change = np.abs(loss.derivative(y, u) - loss.derivative(y, v))
+        assert np.all(change <= loss.smoothness * np.abs(u - v) + 1e-12)
+    curvature = loss.second_derivative(y, u)
+    assert np.all((curvature >= 0) & (curvature <= loss.smoothness * (1.0 + 1e-15)))
+
+
+def numeric_conjugate(loss, y, alpha):
+    """``ℓ*(α)`` is the largest value of ``uα - ℓ(u)``, for α inside the domain."""
+    alpha = 0.98 * loss.project(y, alpha)
+    found = minimize_scalar(
+        lambda u: loss.value(y, u) - u * alpha, bounds=(-50.0, 50.0), method="bounded", options={"xatol": 1e-10}
+    )
+    _close(-found.fun, loss.conjugate(y, alpha), found.fun, 1e-7)
+
+
+def projection(loss, y, alpha, other):
+    """Projections are idempotent and nearest; derivatives are in the domain already."""
+    inside = loss.project(y, alpha)
+    assert np.array_equal(loss.project(y, inside), inside)
+    assert np.all(np.abs(inside - alpha) <= np.abs(loss.project(y, other) - alpha))
+    slope = loss.derivative(y, other)
+    assert np.array_equal(loss.project(y, slope), slope)
+
+
+def domain(loss, y, alpha, t):
+    """The domain is star-shaped about zero, and a cone where the loss says so."""
+    inside = loss.project(y, alpha)
+    scaled = t * inside if loss.domain_is_cone else min(t, 1.0) * inside
+    _close(loss.project(y, scaled), scaled, scaled)
+    _close(loss.conjugate(y, 0.0 * inside), 0.0)
+
+
+def quadratic_conjugate(loss, y, alpha, t):
+    """``ℓ*(tα) = At + Bt²``, the parabola through t = 0, ½ and 1."""
+    alpha = loss.project(y, alpha)
+    half, whole = loss.conjugate(y, 0.5 * alpha), loss.conjugate(y, alpha)
+    linear, square = 4.0 * half - whole, 2.0 * whole - 4.0 * half
+    _close(loss.conjugate(y, t * alpha), (linear + square * t) * t, np.abs(linear) + np.abs(square))
+
+
+def smoothing(loss, y, u, alpha, mu):
+    """The smoothed loss has the conjugate ``ℓ* + μα²/2`` and lies at most ``μ/2`` below the loss."""
+    smooth = loss.smoothed(mu)
+    alpha = loss.project(y, alpha)
+    _close(smooth.project(y, alpha), alpha)
+    if np.isfinite(loss.smoothness):
+        assert smooth is loss
+        return
+    _close(smooth.conjugate(y, alpha), loss.conjugate(y, alpha) + 0.5 * mu * alpha**2, alpha)
+    below = loss.value(y, u) - smooth.value(y, u)
+    assert np.all((below >= -1e-12) & (below <= 0.5 * mu + 1e-12))
+
+
+def pieces(loss, y, u):
+    """``ℓ(u) = Σ max(0, a - su)`` over the pieces."""
+    total = sum(np.maximum(0.0, a - s * u) for a, s in loss.pieces(y))
+    _close(total, loss.value(y, u), u)

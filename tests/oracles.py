@@ -1,0 +1,126 @@
+"""The oracles: right answers by means of their own.
+
+``support_value`` fits one support with cvxpy and Clarabel, ``scikit_learn_value`` with scikit-learn where it has the
+loss.  ``support_values`` fits all supports with the library's own ``fit_support``, which ``test_support`` has proved
+against the former two; the best over all of them is what ``enumerate_best`` returns.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import chain, combinations
+
+import cvxpy as cp
+import numpy as np
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.svm import SVC, SVR
+
+from samples import sample, sample_weights
+from sparsest.problem import make_problem
+from sparsest.solvers.support import fit_support
+
+
+def loss_value(loss, y, u, epsilon=0.1):
+    """``ℓ(y, u)`` written out once more, independently of the library."""
+    return {
+        "squared": lambda: 0.5 * (y - u) ** 2,
+        "logistic": lambda: np.logaddexp(0.0, -y * u),
+        "hinge": lambda: np.maximum(0.0, 1.0 - y * u),
+        "squared_hinge": lambda: 0.5 * np.maximum(0.0, 1.0 - y * u) ** 2,
+        "epsilon_insensitive": lambda: np.maximum(0.0, np.abs(y - u) - epsilon),
+        "squared_epsilon_insensitive": lambda: 0.5 * np.maximum(0.0, np.abs(y - u) - epsilon) ** 2,
+    }[loss]()
+
+
+def objective(loss, X, y, w, b, gamma, weights=None, epsilon=0.1):
+    """``Σ ωℓ(y, Xw + b) + ‖w‖²/(2γ)``."""
+    weights = np.ones(len(y)) if weights is None else weights
+    return float(weights @ loss_value(loss, y, X @ w + b, epsilon) + 0.5 / gamma * (w @ w))
+
+
+def _cvxpy_losses(loss, y, u, epsilon):
+    return {
+        "squared": lambda: 0.5 * cp.square(y - u),
+        "logistic": lambda: cp.logistic(-cp.multiply(y, u)),
+        "hinge": lambda: cp.pos(1.0 - cp.multiply(y, u)),
+        "squared_hinge": lambda: 0.5 * cp.square(cp.pos(1.0 - cp.multiply(y, u))),
+        "epsilon_insensitive": lambda: cp.pos(cp.abs(y - u) - epsilon),
+        "squared_epsilon_insensitive": lambda: 0.5 * cp.square(cp.pos(cp.abs(y - u) - epsilon)),
+    }[loss]()
+
+
+def support_value(loss, X, y, gamma, fit_intercept, weights=None, epsilon=0.1):
+    """The least objective on the columns X, by an interior-point solver of conic programs."""
+    n, m = X.shape
+    weights = np.ones(n) if weights is None else weights
+    w, b = cp.Variable(m) if m else None, cp.Variable()
+    u = (X @ w if m else np.zeros(n)) + (b if fit_intercept else 0.0 * b)
+    terms = weights @ _cvxpy_losses(loss, y, u, epsilon)
+    ridge = 0.5 / gamma * cp.sum_squares(w) if m and np.isfinite(gamma) else 0.0
+    problem = cp.Problem(cp.Minimize(terms + ridge), [] if fit_intercept else [b == 0.0])
+    # Exponential cones cannot be solved as precisely as quadratic ones.
+    tolerance = 1e-9 if loss == "logistic" else 1e-11
+    precise = {f"tol_{name}": tolerance for name in ("gap_abs", "gap_rel", "feas")}
+    problem.solve(solver=cp.CLARABEL, **precise)
+    coef = w.value if m else np.zeros(0)
+    return objective(loss, X, y, coef, float(b.value) if fit_intercept else 0.0, gamma, weights, epsilon)
+
+
+def scikit_learn_value(loss, X, y, gamma, fit_intercept, weights=None, epsilon=0.1):
+    """The least objective on the columns X, by the scikit-learn estimator of that loss; None if there is none."""
+    if loss == "squared":
+        exact = LinearRegression() if np.isinf(gamma) else Ridge(alpha=1.0 / gamma, solver="svd")
+        model = exact.set_params(fit_intercept=fit_intercept)
+    elif loss == "logistic":
+        model = LogisticRegression(
+            C=gamma, solver="newton-cholesky", tol=1e-12, max_iter=1000, fit_intercept=fit_intercept
+        )
+    elif loss == "hinge" and fit_intercept and np.isfinite(gamma):
+        model = SVC(kernel="linear", C=gamma, tol=1e-9)
+    elif loss == "epsilon_insensitive" and fit_intercept and np.isfinite(gamma):
+        model = SVR(kernel="linear", C=gamma, epsilon=epsilon, tol=1e-9)
+    else:
+        return None
+    model.fit(X, y, sample_weight=weights)
+    return objective(loss, X, y, np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), gamma, weights, epsilon)
+
+
+def supports(p, k=None):
+    """All subsets of p features, or those of at most k."""
+    return chain.from_iterable(combinations(range(p), size) for size in range((p if k is None else k) + 1))
+
+
+def support_values(problem):
+    """``c(s)`` for every support, without the price of its features."""
+    values = {}
+    for support in supports(problem.p):
+        values[support] = fit_support(problem, np.array(support, dtype=np.intp)).primal
+        values[support] -= problem.sparsity.cost(len(support))
+    return values
+
+
+@cache
+def sample_values(loss, n, p, seed, gamma, fit_intercept, weighted):
+    """``support_values`` of a sample, computed once however many problems of it are asked about."""
+    X, y = sample(loss, n, p, seed)
+    weights = sample_weights(weighted, n, seed)
+    return support_values(
+        make_problem(X, y, p, gamma=gamma, loss=loss, fit_intercept=fit_intercept, sample_weight=weights)
+    )
+
+
+def best_of(values, k=None, l0_penalty=None, include=(), exclude=()):
+    """The smallest objective among the admissible supports, and its support."""
+
+    def admissible(support):
+        return set(include) <= set(support) and not set(exclude) & set(support) and (k is None or len(support) <= k)
+
+    priced = {s: v + (l0_penalty or 0.0) * len(s) for s, v in values.items() if admissible(s)}
+    best = min(priced, key=priced.__getitem__)
+    return priced[best], best
+
+
+def enumerate_best(X, y, k=None, *, l0_penalty=None, include=(), exclude=(), **settings):
+    """The optimum of a best-subset problem by trying every support."""
+    problem = make_problem(X, y, X.shape[1], **settings)
+    return best_of(support_values(problem), k, l0_penalty, include, exclude)

@@ -1,0 +1,106 @@
+"""The command line."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from typer.testing import CliRunner
+
+from checks import solve
+from samples import sample
+from sparsest.cli import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_help_without_arguments():
+    shown = run()
+    assert all(command in shown.output for command in ("demo", "verify", "warmup"))
+
+
+def test_demo_prints_tables():
+    shown = run("--verbose", "demo", "--k", 3, "--time-limit", 5)
+    assert shown.exit_code == 0, shown.output
+    for text in ("Diabetes, 442 × 64", "Breast cancer, 569 × 30", "k = 3", "coefficient", "(intercept)", "lower bound"):
+        assert text in shown.output
+
+
+def test_demo_prints_json():
+    shown = run("demo", "--k", 2, "--time-limit", 5, "--json")
+    assert shown.exit_code == 0, shown.output
+    regression, classifier = json.loads(shown.output)
+    for model in (regression, classifier):
+        assert len(model["features"]) == len(model["support"]) == 2
+        assert model["lower_bound"] <= model["objective"]
+    assert regression["title"].startswith("Diabetes") and classifier["title"].startswith("Breast cancer")
+    assert "bmi" in regression["features"]
+
+
+def test_demo_refuses_no_features():
+    assert run("demo", "--k", 0).exit_code == 2
+
+
+def test_warmup():
+    shown = run("warmup")
+    assert shown.exit_code == 0 and "kernels are compiled" in shown.output
+
+
+@pytest.fixture
+def proof(tmp_path):
+    """A certificate and the folder of its data."""
+    X, y = sample("squared", 25, 6)
+    certificate = solve(X, y, 2, gamma=0.1).certificate
+    (tmp_path / "proof.json").write_text(certificate.to_json(), encoding="utf-8")
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    return tmp_path, X, y
+
+
+def test_verify_valid(proof):
+    folder, *_ = proof
+    shown = run("verify", folder / "proof.json", folder)
+    assert shown.exit_code == 0 and shown.output.startswith("valid\nobjective ")
+    verdict = json.loads(run("verify", folder / "proof.json", folder, "--json").output)
+    assert verdict["valid"] is True and verdict["reasons"] == []
+    assert 0.0 <= verdict["gap"] < 1.0
+
+
+def test_verify_sparse_data(proof):
+    folder, X, y = proof
+    np.savez(folder / "data.npz", y=y)
+    sp.save_npz(folder / "X.npz", sp.csc_array(X))
+    assert run("verify", folder / "proof.json", folder).exit_code == 0
+
+
+def test_verify_invalid(proof):
+    folder, X, y = proof
+    np.savez(folder / "data.npz", X=X, y=y + 0.1 * np.arange(25))
+    shown = run("verify", folder / "proof.json", folder)
+    assert shown.exit_code == 1 and shown.output.startswith("NOT VALID: the objective claimed is")
+    shown = run("verify", folder / "proof.json", folder, "--json")
+    assert shown.exit_code == 1 and json.loads(shown.output)["valid"] is False
+
+
+def test_verify_data_of_another_shape(proof):
+    folder, X, y = proof
+    np.savez(folder / "data.npz", X=X[:-1], y=y[:-1])
+    shown = run("verify", folder / "proof.json", folder, "--json")
+    assert shown.exit_code == 1
+    verdict = json.loads(shown.output, parse_constant=pytest.fail)
+    assert verdict["objective"] is None and "is for data of shape" in verdict["reasons"][0]
+
+
+@pytest.mark.parametrize("name", ["proof.json", "missing.json"])
+def test_verify_unreadable(proof, name):
+    folder, *_ = proof
+    (folder / "proof.json").write_text("garbage", encoding="utf-8")
+    shown = run("verify", folder / name, folder)
+    assert shown.exit_code == 2 and "error: " in shown.output
+
+
+def test_verify_without_data(proof):
+    folder, *_ = proof
+    shown = run("verify", folder / "proof.json", folder / "nowhere")
+    assert shown.exit_code == 2 and "there is no data folder" in shown.output

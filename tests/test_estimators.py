@@ -1,0 +1,215 @@
+"""The estimators are good citizens of scikit-learn and give the models of ``best_subset``."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from checks import check_certificate
+from samples import LOSS_NAMES, sample, sample_weights
+from sparsest import BestSubsetClassifier, BestSubsetRegressor, best_subset
+from sparsest.losses import LOSSES
+
+P = 6
+NAMES = [f"x{j}" for j in range(P)]
+
+
+def estimator_of(loss, **settings):
+    kind = BestSubsetClassifier if LOSSES[loss].classification else BestSubsetRegressor
+    return kind(loss=loss, **{"k": 2, "method": "local", **settings})
+
+
+losses = pytest.mark.parametrize("loss", LOSS_NAMES)
+ESTIMATORS = [BestSubsetRegressor(), BestSubsetClassifier(), *(estimator_of(loss, k=3) for loss in LOSS_NAMES)]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@losses
+@pytest.mark.parametrize("form", [{"k": 2}, {"k": 99}, {"l0_penalty": 0.5}], ids=str)
+@pytest.mark.parametrize("standardize", [True, False])
+def test_equals_best_subset(loss, form, standardize):
+    X, y = sample(loss, 40, P)
+    weights = sample_weights(True, 40)
+    model = estimator_of(loss, **form, gamma=0.2, standardize=standardize).fit(X, y, sample_weight=weights)
+    asked = {"gamma": 0.2, "loss": loss, "standardize": standardize, "sample_weight": weights, "method": "local"}
+    result = best_subset(X, y, **form, **asked)
+    assert np.array_equal(np.ravel(model.coef_), result.coef)
+    assert np.array_equal(np.ravel(model.intercept_), [result.intercept])
+    assert np.array_equal(model.support_, result.support)
+    assert np.array_equal(model.get_support(indices=True), np.flatnonzero(result.coef))
+    assert (model.objective_, model.lower_bound_, model.gap_) == (result.objective, result.lower_bound, result.gap)
+    assert model.status_ is result.status
+    check_certificate(model.result_, X, y, weights)
+    score = X @ result.coef + result.intercept
+    if LOSSES[loss].classification:
+        np.testing.assert_allclose(model.decision_function(X), score)
+        assert np.array_equal(model.predict(X), np.where(score > 0, 1.0, -1.0))
+        assert model.coef_.shape == (1, P) and model.intercept_.shape == (1,)
+    else:
+        np.testing.assert_allclose(model.predict(X), score)
+        assert model.coef_.shape == (P,)
+
+
+@losses
+def test_parameters_reach_the_solver(loss):
+    X, y = sample(loss, 40, P)
+    forced = estimator_of(loss, include=[5], exclude=[0, 1], fit_intercept=False, gap_tol=0.5).fit(X, y)
+    assert 5 in forced.support_ and not {0, 1} & set(forced.support_)
+    assert np.ravel(forced.intercept_)[0] == 0.0
+    description = estimator_of(loss, epsilon=0.4).fit(X, y).result_.certificate.description
+    assert description["epsilon"] == (0.4 if "epsilon" in loss else 0.0)
+    assert description["loss"] == loss and description["k"] == 2
+
+
+def test_default_losses():
+    X, y = sample("squared", 40, P)
+    assert BestSubsetRegressor(2).fit(X, y).result_.certificate.description["loss"] == "squared"
+    assert BestSubsetClassifier(2).fit(X, y > 0).result_.certificate.description["loss"] == "logistic"
+
+
+def test_gamma_auto():
+    X, y = sample("squared", 40, P)
+    model = BestSubsetRegressor(2, gamma="auto").fit(X, y)
+    assert model.result_.certificate.description["gamma"] == pytest.approx(10.0 / 40.0, rel=1e-12)
+    with pytest.raises(ValueError, match="gamma must be a number, inf or 'auto', got 'large'"):
+        BestSubsetRegressor(gamma="large").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": "cubic"}, "unknown loss"),
+        ({"method": "magic"}, "unknown method"),
+        ({"k": -1}, "k must be at least 0"),
+        ({"l0_penalty": -1.0}, "l0_penalty must be"),
+        ({"loss": "logistic"}, "exactly two classes"),
+    ],
+)
+def test_bad_parameters(settings, message):
+    X, y = sample("squared", 20, P)
+    with pytest.raises(ValueError, match=message):
+        BestSubsetRegressor(**settings).fit(X, y)
+
+
+def test_classifier_of_one_or_three_classes():
+    X, _ = sample("squared", 20, P)
+    with pytest.raises(ValueError, match="only one class"):
+        BestSubsetClassifier().fit(X, np.ones(20))
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        BestSubsetClassifier().fit(X, np.arange(20) % 3)
+
+
+@losses
+def test_pipeline_and_grid_search(loss):
+    X, y = sample(loss, 45, P)
+    search = GridSearchCV(make_pipeline(StandardScaler(), estimator_of(loss)), {_step(loss) + "__k": [1, 2, 4]}, cv=3)
+    search.fit(X, y)
+    best = search.best_estimator_[-1]
+    assert best.support_.size <= search.best_params_[_step(loss) + "__k"]
+    assert search.score(X, y) > 0.3
+    scores = cross_validate(estimator_of(loss), X, y, cv=3)["test_score"]
+    assert np.isfinite(scores).all()
+
+
+def _step(loss):
+    return type(estimator_of(loss)).__name__.lower()
+
+
+@losses
+def test_clone(loss):
+    estimator = estimator_of(loss, gamma=0.3, include=[1], l0_penalty=None)
+    assert clone(estimator).get_params() == estimator.get_params()
+    X, y = sample(loss, 30, P)
+    first, second = estimator.fit(X, y), clone(estimator).fit(X, y)
+    assert np.array_equal(first.coef_, second.coef_)
+
+
+@losses
+@pytest.mark.parametrize("make", [lambda X: pd.DataFrame(X, columns=NAMES), lambda X: pl.DataFrame(X, schema=NAMES)])
+def test_data_frames(loss, make):
+    X, y = sample(loss, 30, P)
+    frame = make(X)
+    model = estimator_of(loss).fit(frame, y)
+    assert model.feature_names_in_.tolist() == NAMES and model.n_features_in_ == P
+    chosen = [NAMES[j] for j in model.support_]
+    assert model.get_feature_names_out().tolist() == chosen
+    assert np.array_equal(model.predict(frame), estimator_of(loss).fit(X, y).predict(X))
+    assert np.array_equal(model.transform(frame), X[:, model.support_])
+    output = clone(model).set_output(transform="pandas").fit(frame, y).transform(frame)
+    assert isinstance(output, pd.DataFrame) and output.columns.tolist() == chosen
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[NAMES[::-1]])
+
+
+@losses
+def test_sparse_input(loss):
+    X, y = sample(loss, 30, P)
+    X = np.where(np.abs(X) < 0.7, 0.0, X)
+    dense = estimator_of(loss).fit(X, y)
+    for make in (sp.csc_array, sp.csr_matrix):
+        model = estimator_of(loss).fit(make(X), y)
+        assert np.array_equal(model.support_, dense.support_)
+        np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-4, atol=1e-6)
+        assert np.mean(model.predict(make(X)) == dense.predict(X)) > 0.9 or not LOSSES[loss].classification
+        np.testing.assert_allclose(model.transform(make(X)).toarray(), X[:, dense.support_])
+
+
+def test_metadata_routing_of_weights():
+    X, y = sample("squared", 45, P)
+    weights = np.where(np.arange(45) % 2 == 0, 1.0, 1e-6)
+    plain = estimator_of("squared")
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = clone(plain).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"k": [2]}, cv=3).fit(X, y, sample_weight=weights)
+    direct = clone(plain).fit(X, y, sample_weight=weights)
+    assert np.array_equal(search.best_estimator_.coef_, direct.coef_)
+    assert not np.allclose(direct.coef_, plain.fit(X, y).coef_)
+
+
+def test_probabilities_only_for_the_logistic_loss():
+    X, y = sample("logistic", 40, P)
+    model = estimator_of("logistic", k=P, gamma=3.0, standardize=False).fit(X, y)
+    theirs = LogisticRegression(C=3.0, tol=1e-10, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    for loss in ("hinge", "squared_hinge"):
+        other = estimator_of(loss).fit(X, y)
+        assert not hasattr(other, "predict_proba")
+        with pytest.raises(AttributeError, match="predict_proba"):
+            other.predict_proba(X)
+
+
+def test_probabilities_at_extreme_scores():
+    X, y = sample("logistic", 40, P)
+    model = estimator_of("logistic").fit(X, y)
+    probabilities = model.predict_proba(1e6 * X)
+    assert np.isfinite(probabilities).all() and probabilities.max() == 1.0
+
+
+@pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if LOSSES[name].classification])
+@pytest.mark.parametrize("labels", [("benign", "malignant"), (3, 7), (False, True)], ids=str)
+def test_labels(loss, labels):
+    X, y = sample(loss, 40, P)
+    named = np.where(y > 0, labels[1], labels[0])
+    model = estimator_of(loss).fit(X, named)
+    assert model.classes_.tolist() == list(labels)
+    plain = estimator_of(loss).fit(X, y)
+    assert np.array_equal(model.coef_, plain.coef_)
+    assert np.array_equal(model.predict(X) == labels[1], plain.predict(X) == 1.0)
+
+
+def test_documentation_has_the_parameters():
+    for estimator in (BestSubsetRegressor, BestSubsetClassifier):
+        assert all(name in estimator.__doc__ for name in estimator().get_params())

@@ -1,0 +1,134 @@
+"""The swap search: exact scores, local optimality, and obedience."""
+
+import numpy as np
+import pytest
+
+from samples import LOSS_NAMES, sample, sample_weights
+from sparsest.problem import Cardinality, make_problem
+from sparsest.solvers.local_search import LocalSearch, _Pool, forward
+from sparsest.solvers.support import fit_support
+
+N, P = 30, 7
+FORMS = [{"k": 3}, {"l0_penalty": 0.5}]
+forms = pytest.mark.parametrize("form", FORMS, ids=str)
+losses = pytest.mark.parametrize("loss", LOSS_NAMES)
+
+
+def problem_of(loss="squared", form=None, *, n=N, p=P, seed=0, weighted=False, gamma=1.0, **settings):
+    X, y = sample(loss, n, p, seed)
+    weights = sample_weights(weighted, n)
+    return make_problem(X, y, **(form or {"k": 3}), loss=loss, gamma=gamma, sample_weight=weights, **settings)
+
+
+def neighbours(problem, support):
+    """All admissible supports one addition, removal or swap away."""
+    inside = [j for j in support if j not in problem.include]
+    outside = [j for j in range(problem.p) if j not in support and j not in problem.exclude]
+    room = not isinstance(problem.sparsity, Cardinality) or len(support) < problem.sparsity.k
+    for j in outside:
+        if room:
+            yield sorted([*support, j])
+        for i in inside:
+            yield sorted(set(support) - {i} | {j})
+    for i in inside:
+        yield sorted(set(support) - {i})
+
+
+@forms
+@pytest.mark.parametrize("gamma", [1e-2, 1.0, np.inf])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("support", [[], [1, 4], [0, 2, 6]], ids=str)
+def test_scores_of_the_squared_loss_are_exact(form, gamma, fit_intercept, weighted, support):
+    problem = problem_of(form=form, weighted=weighted, gamma=gamma, fit_intercept=fit_intercept, seed=2)
+    fit = fit_support(problem, np.array(support, dtype=np.intp))
+    pool = _Pool(problem, problem.root, np.arange(P))
+    moves = pool.moves(fit, 10**6)
+    for predicted, out, into in moves:
+        refitted = pool.refit(fit, out, into)
+        assert set(refitted.support) == set(support) - {out} | ({into} - {None})
+        assert predicted == pytest.approx(fit.primal - refitted.primal, rel=1e-6, abs=1e-9 * fit.primal)
+    assert [move[0] for move in moves] == sorted((move[0] for move in moves), reverse=True)
+    priced = "l0_penalty" in form
+    additions, swaps = (P - len(support)) * (priced or len(support) < 3), len(support) * (P - len(support))
+    assert len(moves) == additions + swaps + len(support) * priced
+
+
+@forms
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("forced", [((), ()), ((1,), (0, 5))], ids=str)
+def test_no_single_move_improves_the_squared_loss(form, seed, forced):
+    problem = problem_of(form=form, seed=seed, include=forced[0], exclude=forced[1])
+    fit = LocalSearch().search(problem)
+    for support in neighbours(problem, fit.support.tolist()):
+        assert fit_support(problem, np.array(support, dtype=np.intp)).primal >= fit.primal * (1.0 - 2e-9)
+
+
+@losses
+@forms
+def test_include_and_exclude_are_respected(loss, form):
+    for include, exclude in (((4,), (0, 1)), ((2, 6), (0,)), ((), tuple(range(P))), ((0, 3, 5), ())):
+        problem = problem_of(loss, form, include=include, exclude=exclude)
+        start = np.array(include, dtype=np.intp)
+        for fit in (LocalSearch().search(problem), LocalSearch().polish(problem, start)):
+            assert set(include) <= set(fit.support.tolist())
+            assert not set(exclude) & set(fit.support.tolist())
+            assert fit.support.size <= form.get("k", P)
+
+
+@losses
+@forms
+def test_deterministic(loss, form):
+    first, second = (LocalSearch().search(problem_of(loss, form, seed=3)) for _ in range(2))
+    assert np.array_equal(first.support, second.support)
+    assert np.array_equal(first.w, second.w) and first.primal == second.primal
+
+
+@losses
+@forms
+@pytest.mark.parametrize("start", [[], [6], [4, 5, 6]], ids=str)
+def test_never_worse_than_the_start(loss, form, start):
+    problem = problem_of(loss, form, seed=4)
+    begin = fit_support(problem, np.array(start, dtype=np.intp))
+    seen = []
+    fit = LocalSearch().search(problem, start=begin.support, improved=lambda better: seen.append(better.primal))
+    assert fit.primal <= begin.primal
+    assert seen[0] == begin.primal and seen[-1] == fit.primal
+    assert seen == sorted(seen, reverse=True) and len(set(seen)) == len(seen)
+
+
+@losses
+def test_stops_when_told(loss):
+    problem = problem_of(loss, seed=5)
+    start = np.array([4, 5, 6])
+    assert np.array_equal(LocalSearch().polish(problem, start, expired=lambda: True).support, start)
+    assert LocalSearch(max_moves=0).search(problem, start=start).primal == fit_support(problem, start).primal
+
+
+def test_small_pool_reaches_the_same_local_optimum():
+    """Features beyond the pool get their turn in later rounds."""
+    problem = problem_of(n=60, p=40, form={"k": 5}, seed=6)
+    small, large = LocalSearch(pool=8).search(problem), LocalSearch().search(problem)
+    assert small.primal <= 1.05 * large.primal
+
+
+@losses
+def test_forward_takes_the_budget(loss):
+    for k in (0, 1, 3, P):
+        fit = forward(problem_of(loss, {"k": k}), problem_of(loss).root, 8)
+        assert fit.support.size == k
+        assert np.array_equal(fit.support, np.unique(fit.support))
+
+
+def test_forward_skips_constant_columns():
+    X, y = sample("squared", N, 3)
+    problem = make_problem(np.column_stack([np.full(N, 7.0), X]), y, 4, gamma=1.0)
+    assert forward(problem, problem.root, 8).support.tolist() == [1, 2, 3]
+
+
+@losses
+def test_a_price_of_zero_is_no_price(loss):
+    """Every feature helps or does no harm, so the search ends near the model of all of them."""
+    problem = problem_of(loss, {"l0_penalty": 0.0})
+    whole = fit_support(problem, np.arange(P)).primal
+    assert LocalSearch().search(problem).primal == pytest.approx(whole, rel=1e-6)

@@ -1,0 +1,131 @@
+"""Every registered loss, and every smoothed form, obeys the laws."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import compiled
+import laws
+from sparsest.kernels import jit
+from sparsest.losses import LOSSES, Loss, Squared, dual_from_margin, make_loss
+
+EVERY = [make_loss(name, 0.3) for name in LOSSES]
+KINKED = [loss for loss in EVERY if np.isinf(loss.smoothness)]
+ALL = EVERY + [loss.smoothed(mu) for loss in KINKED for mu in (0.05, 2.0)]
+QUADRATIC_GROWTH = ("squared", "squared_hinge", "squared_epsilon_insensitive")
+
+every_loss = pytest.mark.parametrize("loss", ALL, ids=repr)
+numbers = st.floats(-8.0, 8.0)
+
+
+def response(loss, y):
+    return float(np.where(y < 0, -1.0, 1.0)) if loss.classification else y
+
+
+@every_loss
+@given(y=numbers, u=numbers, v=numbers, alpha=numbers)
+def test_inequalities(loss, y, u, v, alpha):
+    y = response(loss, y)
+    laws.fenchel_young(loss, y, u, alpha)
+    laws.fenchel_young_equality(loss, y, u)
+    laws.subgradient(loss, y, u, v)
+    laws.smoothness(loss, y, u, v)
+
+
+@every_loss
+@given(y=numbers, u=numbers)
+def test_numeric_derivatives(loss, y, u):
+    y = response(loss, y)
+    assume(laws.is_smooth_at(loss, y, u))
+    laws.numeric_derivative(loss, y, u)
+    laws.numeric_second_derivative(loss, y, u)
+
+
+@every_loss
+@given(y=numbers, alpha=numbers)
+def test_conjugate_is_the_largest_value(loss, y, alpha):
+    laws.numeric_conjugate(loss, response(loss, y), alpha)
+
+
+@every_loss
+@given(y=numbers, alpha=numbers, other=numbers, t=st.floats(0.0, 5.0))
+def test_domain(loss, y, alpha, other, t):
+    y = response(loss, y)
+    laws.projection(loss, y, alpha, other)
+    laws.domain(loss, y, alpha, t)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.conjugate_is_quadratic], ids=repr)
+@given(y=numbers, alpha=numbers, t=st.floats(0.0, 5.0))
+def test_quadratic_conjugate(loss, y, alpha, t):
+    laws.quadratic_conjugate(loss, response(loss, y), alpha, t)
+
+
+@pytest.mark.parametrize("loss", EVERY, ids=repr)
+@given(y=numbers, u=numbers, alpha=numbers, mu=st.floats(1e-3, 10.0))
+def test_smoothing(loss, y, u, alpha, mu):
+    laws.smoothing(loss, response(loss, y), u, alpha, mu)
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=repr)
+@given(y=numbers, u=numbers)
+def test_pieces(loss, y, u):
+    laws.pieces(loss, np.array([response(loss, y)]), np.array([u]))
+
+
+@every_loss
+def test_finite_at_extreme_arguments(loss):
+    """Without a warning too; the square of 1e300 is no floating-point number, so quadratics go to 1e150."""
+    largest = 1e150 if loss.name in QUADRATIC_GROWTH else 1e300
+    u = np.array([-largest, -1e3, 1e3, largest])
+    for y in (-np.ones(4), np.ones(4)):
+        slope = loss.derivative(y, u)
+        values = [loss.value(y, u), slope, loss.second_derivative(y, u), loss.conjugate(y, slope), loss.project(y, u)]
+        assert np.isfinite(values).all()
+
+
+def test_logistic_is_finite_at_the_border_of_its_domain():
+    loss = make_loss("logistic")
+    y = np.array([-1.0, 1.0, -1.0, 1.0])
+    assert np.array_equal(loss.conjugate(y, np.array([0.0, 0.0, 1.0, -1.0])), np.zeros(4))
+    assert loss.value(1.0, 800.0) < 1e-300 < loss.value(1.0, 600.0)
+
+
+@every_loss
+def test_compiled_numbers_equal_arrays(loss):
+    y, u, alpha = compiled.points(loss)
+    arrays = [loss.value(y, u), loss.derivative(y, u), loss.second_derivative(y, u), loss.conjugate(y, alpha)]
+    np.testing.assert_allclose(compiled.table(loss), arrays, rtol=1e-14, atol=1e-14)
+    plain = [jit.value(loss, y, u), jit.derivative(loss, y, u), jit.second_derivative(loss, y, u)]
+    assert np.array_equal([*plain, jit.conjugate(loss, y, alpha)], arrays)
+
+
+@pytest.mark.parametrize("loss", EVERY, ids=repr)
+def test_dual_from_margin_is_in_the_domain(loss):
+    rng = np.random.default_rng(1)
+    y = np.sign(rng.standard_normal(50)) if loss.classification else rng.standard_normal(50)
+    u, weights = rng.standard_normal(50), rng.uniform(0.1, 3.0, 50)
+    assert np.array_equal(dual_from_margin(loss, y, u, weights), weights * loss.derivative(y, u))
+    for mu in (0.0, 1e-3, 1.0):
+        ratio = dual_from_margin(loss, y, u, weights, mu) / weights
+        np.testing.assert_allclose(loss.project(y, ratio), ratio, rtol=1e-14)
+
+
+def test_make_loss():
+    assert make_loss("squared") == Squared()
+    assert make_loss("epsilon_insensitive", 0.7).epsilon == 0.7
+    assert make_loss(make_loss("hinge")) is not None
+    assert all(isinstance(loss, Loss) for loss in ALL)
+    assert all(loss.name == name for loss, name in zip(EVERY, LOSSES, strict=True))
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, np.nan, np.inf])
+def test_bad_epsilon(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be a finite number >= 0"):
+        make_loss("squared_epsilon_insensitive", epsilon)
+
+
+def test_unknown_loss_lists_the_losses():
+    with pytest.raises(ValueError, match=r"unknown loss 'cubic'.*squared, logistic, hinge"):
+        make_loss("cubic")

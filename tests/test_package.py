@@ -1,0 +1,70 @@
+"""The package as a whole: what importing it loads, its names, and its kernels with and without the compiler."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compiled
+import sparsest
+from samples import LOSS_NAMES
+from sparsest.losses import make_loss
+
+HEAVY = ("numba", "sklearn", "matplotlib", "rich", "typer", "pandas", "highspy")
+TESTS = Path(__file__).parent
+
+
+def run(*arguments, **environment):
+    """Run Python in a new process, warnings as errors, and return what it prints."""
+    command = [sys.executable, "-W", "error", *arguments]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, cwd=TESTS)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_loads_nothing_heavy():
+    loaded = run("-c", f"import sys, sparsest; print([name for name in {HEAVY} if name in sys.modules])")
+    assert loaded.strip() == "[]"
+
+
+def test_public_names_resolve():
+    assert sorted(sparsest.__all__) == list(sparsest.__all__)
+    for name in sparsest.__all__:
+        assert getattr(sparsest, name) is not None
+    assert set(sparsest.__all__) <= set(dir(sparsest))
+    with pytest.raises(AttributeError, match="module 'sparsest' has no attribute 'worst_subset'"):
+        _ = sparsest.worst_subset
+
+
+def test_version_is_that_of_the_metadata():
+    assert sparsest.__version__ == version("sparsest")
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_kernels_run_uncompiled(loss):
+    """Plain Python gives what the compiled kernel gives."""
+    plain = json.loads(run("compiled.py", loss, NUMBA_DISABLE_JIT="1"))
+    assert plain["hits"] == plain["misses"] == 0
+    np.testing.assert_allclose(plain["values"], compiled.table(make_loss(loss, 0.3)), rtol=1e-14, atol=1e-14)
+
+
+def test_kernels_are_cached_across_processes(tmp_path):
+    first = json.loads(run("compiled.py", "logistic", SPARSEST_CACHE_DIR=str(tmp_path)))
+    second = json.loads(run("compiled.py", "logistic", SPARSEST_CACHE_DIR=str(tmp_path)))
+    assert (first["hits"], first["misses"]) == (0, 1)
+    assert (second["hits"], second["misses"]) == (1, 0)
+    assert first["values"] == second["values"]
+
+
+def test_cache_directory_that_cannot_be_made(tmp_path):
+    """A file in its place sends the cache to the directory for temporary files."""
+    blocked = tmp_path / "blocked"
+    blocked.write_text("")
+    code = "from sparsest.kernels.jit import cache_directory; print(cache_directory())"
+    directory = Path(run("-c", code, SPARSEST_CACHE_DIR=str(blocked), TMPDIR=str(tmp_path)).strip())
+    assert directory.is_dir() and directory.parent == tmp_path and directory.name.startswith("sparsest-")

@@ -1,0 +1,248 @@
+"""Sparsity, dual points, intercepts, input checks, and weak duality against all supports."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from oracles import best_of, loss_value, sample_values
+from samples import LOSS_NAMES, sample, sample_weights
+from sparsest.losses import make_loss
+from sparsest.problem import Cardinality, Penalty, Region, best_intercept, encode_labels, make_problem
+from sparsest.proof import dual_bound
+
+# Small whole numbers make ties.
+gains = st.lists(st.one_of(st.integers(0, 4).map(float), st.floats(0.0, 5.0)), max_size=6).map(np.array)
+
+
+def brute_gain(sparsity, q_in, q_free):
+    """The largest sum of gains, less prices, over all admissible choices of free features."""
+    budget = sparsity.budget(q_in.size, q_free.size)
+    choices = [list(c) for size in range(budget + 1) for c in combinations(range(q_free.size), size)]
+    best = max(q_free[c].sum() - sparsity.cost(len(c)) for c in choices)
+    return best + q_in.sum() - sparsity.cost(q_in.size)
+
+
+def sparsities(q_in, k, l0):
+    return [Cardinality(q_in.size + k), Penalty(l0)]
+
+
+@given(q_in=gains, q_free=gains, k=st.integers(0, 6), l0=st.floats(0.0, 3.0))
+def test_gain_is_that_of_the_best_choice(q_in, q_free, k, l0):
+    for sparsity in sparsities(q_in, k, l0):
+        chosen = sparsity.choose(q_free, q_in.size)
+        assert np.unique(chosen).size == chosen.size <= sparsity.budget(q_in.size, q_free.size)
+        gain = sparsity.gain(q_in, q_free)
+        assert gain == pytest.approx(brute_gain(sparsity, q_in, q_free), abs=1e-12)
+        taken = q_in.sum() + q_free[chosen].sum() - sparsity.cost(q_in.size + chosen.size)
+        assert gain == pytest.approx(taken, abs=1e-12)
+
+
+@given(q_in=gains, q_free=gains, k=st.integers(0, 6), l0=st.floats(0.0, 3.0))
+def test_forcing_costs_are_the_loss_of_gain(q_in, q_free, k, l0):
+    for sparsity in sparsities(q_in, k, l0):
+        gain = brute_gain(sparsity, q_in, q_free)
+        cost_in, cost_out = sparsity.forcing_costs(q_in, q_free)
+        assert cost_in.shape == cost_out.shape == q_free.shape
+        for j in range(q_free.size):
+            others = np.delete(q_free, j)
+            assert cost_out[j] == pytest.approx(gain - brute_gain(sparsity, q_in, others), abs=1e-12)
+            if sparsity.budget(q_in.size, q_free.size) == 0:
+                assert cost_in[j] == np.inf
+            else:
+                forced = brute_gain(sparsity, np.append(q_in, q_free[j]), others)
+                assert cost_in[j] == pytest.approx(gain - forced, abs=1e-12)
+
+
+def test_budget_cost_and_free_features():
+    assert [Cardinality(3).budget(1, m) for m in (0, 1, 5)] == [0, 1, 2]
+    assert Cardinality(3).budget(4, 5) == 0 and Cardinality(3).cost(2) == 0.0
+    assert Penalty(0.5).budget(3, 4) == 4 and Penalty(0.5).cost(3) == 1.5
+    region = Region(np.array([4, 1]), np.array([0]))
+    assert region.free(6).tolist() == [2, 3, 5]
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_feasible_points(loss, fit_intercept, weighted):
+    X, y = sample(loss, 15, 3)
+    weights = sample_weights(weighted, 15)
+    problem = make_problem(X, y, 2, gamma=1.0, loss=loss, fit_intercept=fit_intercept, sample_weight=weights)
+    rng = np.random.default_rng(0)
+    for alpha in (*rng.standard_normal((5, 15)), 1e6 * y, np.ones(15), -np.ones(15), np.zeros(15)):
+        point = problem.feasible(alpha)
+        ratio = point / problem.weights
+        np.testing.assert_allclose(problem.loss.project(problem.y, ratio), ratio, rtol=1e-14)
+        np.testing.assert_allclose(problem.feasible(point), point, rtol=1e-13, atol=1e-14)
+        if fit_intercept:
+            assert abs(point.sum()) <= 1e-14 * (1.0 + np.abs(point).sum())
+        else:
+            assert np.array_equal(point, problem.weights * problem.loss.project(problem.y, alpha / problem.weights))
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_best_intercept(loss, seed):
+    _, y = sample(loss, 21, 1, seed)
+    rng = np.random.default_rng(seed)
+    margin, weights = 3.0 * rng.standard_normal(21), rng.uniform(0.1, 2.0, 21)
+    chosen = make_loss(loss)
+
+    def total(b):
+        return weights @ loss_value(loss, y, margin + b)
+
+    best = minimize_scalar(total, bounds=(-40.0, 40.0), method="bounded", options={"xatol": 1e-12}).fun
+    for start in (0.0, 17.0, -1e4):
+        assert total(best_intercept(chosen, y, weights, margin, start)) == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("shift", [-1e8, 1e8])
+def test_best_intercept_far_away(shift):
+    y = np.array([0.0, 1.0, 5.0]) + shift
+    assert best_intercept(make_loss("squared"), y, np.ones(3), np.zeros(3)) == pytest.approx(shift + 2.0, rel=1e-15)
+
+
+def test_intercept_for_without_an_intercept():
+    problem = make_problem(*sample("squared", 9, 2), 1, fit_intercept=False)
+    assert problem.intercept_for(np.zeros(9)) == 0.0
+
+
+N, P, GAMMA = 14, 6, 0.3
+FORCED = [((), ()), ((2,), ()), ((), (0, 3)), ((1, 4), (5,))]
+FORMS = [{"k": k} for k in (0, 1, 2, 3, 6)] + [{"l0_penalty": price} for price in (0.0, 0.1, 2.0)]
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weak_duality(loss, fit_intercept, weighted):
+    """No feasible dual point proves more than the best of all supports reaches; the support's own proves it best."""
+    X, y = sample(loss, N, P)
+    weights = sample_weights(weighted, N)
+    values = sample_values(loss, N, P, 0, GAMMA, fit_intercept, weighted)
+    rng = np.random.default_rng(1)
+    for form in FORMS:
+        for include, exclude in FORCED:
+            if form.get("k", P) < len(include):
+                continue
+            optimum, _ = best_of(values, **form, include=include, exclude=exclude)
+            settings = {"gamma": GAMMA, "loss": loss, "fit_intercept": fit_intercept, "sample_weight": weights}
+            problem = make_problem(X, y, **form, **settings, include=include, exclude=exclude)
+            for alpha in (*rng.standard_normal((4, N)), -0.5 * y, -0.1 * y, np.zeros(N)):
+                bound, q = dual_bound(problem, problem.feasible(alpha), problem.root)
+                assert bound <= optimum + 1e-7 * abs(optimum)
+                assert np.array_equal(q, problem.gains(problem.feasible(alpha)))
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_original_coefficients_give_the_same_predictions(standardize, fit_intercept):
+    X, y = sample("squared", 12, 4)
+    problem = make_problem(X, y, 2, fit_intercept=fit_intercept, standardize=standardize)
+    w, b = np.array([1.0, 0.0, -2.0, 3.0]), 0.7 if fit_intercept else 0.0
+    coef, intercept = problem.original(w, b)
+    np.testing.assert_allclose(X @ coef + intercept, problem.design.dot(w) + b, rtol=1e-12, atol=1e-12)
+
+
+def test_problem_variants_share_the_data():
+    problem = make_problem(*sample("squared", 12, 4), 2, gamma=1.0)
+    other = problem.with_gamma(2.0).with_sparsity(Penalty(0.1))
+    assert other.design is problem.design and other.gamma == 2.0 and other.ridge == 0.5
+    assert problem.gamma == 1.0 and problem.sparsity == Cardinality(2)
+
+
+def test_zero_weights_drop_their_rows():
+    X, y = sample("logistic", 12, 3)
+    weights = np.ones(12)
+    weights[[0, 5]] = 0.0
+    problem = make_problem(X, y, 2, loss="logistic", sample_weight=weights)
+    assert problem.n == 10 and np.array_equal(problem.y, np.delete(y, [0, 5]))
+
+
+def test_scalar_weight():
+    assert np.array_equal(make_problem(*sample("squared", 5, 2), 1, sample_weight=2.0).weights, np.full(5, 2.0))
+
+
+@pytest.mark.parametrize("y", [["no", "yes", "no"], [False, True, False], [3, 7, 3], pd.Series(["a", "b", "a"])])
+def test_labels_are_encoded_in_sorted_order(y):
+    codes, classes = encode_labels(y)
+    assert codes.tolist() == [-1.0, 1.0, -1.0] and classes.size == 2
+    assert np.array_equal(classes[(codes > 0).astype(int)], np.asarray(y))
+
+
+def test_k_above_p_means_all():
+    assert make_problem(*sample("squared", 9, 3), 50, exclude=[0]).sparsity == Cardinality(2)
+
+
+X9, Y9 = sample("squared", 9, 3)
+BAD = [
+    ({}, "exactly one of k .* and l0_penalty"),
+    ({"k": 1, "l0_penalty": 0.1}, "exactly one of k .* and l0_penalty"),
+    ({"k": 2.0}, "k must be a whole number, got 2.0"),
+    ({"k": True}, "k must be a whole number"),
+    ({"k": "two"}, "k must be a whole number"),
+    ({"k": -1}, "k must be at least 0, got -1"),
+    ({"k": 1, "include": [0, 2]}, "k = 1 is less than the 2 features that include forces in"),
+    ({"l0_penalty": -0.5}, "l0_penalty must be a finite number >= 0"),
+    ({"l0_penalty": np.nan}, "l0_penalty must be a finite number >= 0"),
+    ({"l0_penalty": np.inf}, "l0_penalty must be a finite number >= 0"),
+    ({"l0_penalty": "cheap"}, "l0_penalty must be a finite number >= 0, got 'cheap'"),
+    ({"k": 1, "gamma": 0.0}, "gamma must be > 0"),
+    ({"k": 1, "gamma": -1.0}, "gamma must be > 0"),
+    ({"k": 1, "gamma": np.nan}, "gamma must be > 0"),
+    ({"k": 1, "gamma": "big"}, "gamma must be a number > 0 or inf, got 'big'"),
+    ({"k": 1, "gamma": None}, "gamma must be a number > 0 or inf, got None"),
+    ({"k": 1, "include": [3]}, "include must hold column numbers from 0 to 2"),
+    ({"k": 1, "exclude": [-1]}, "exclude must hold column numbers from 0 to 2"),
+    ({"k": 1, "include": ["x"]}, "include must hold column numbers, got"),
+    ({"k": 1, "include": [0.5]}, "include must hold column numbers, got"),
+    ({"k": 1, "include": [1], "exclude": [1, 2]}, r"columns \[1\] are both in include and in exclude"),
+    ({"k": 1, "sample_weight": np.ones(8)}, "sample_weight must have 9 entries"),
+    ({"k": 1, "sample_weight": -np.ones(9)}, "sample_weight must be finite and not negative"),
+    ({"k": 1, "sample_weight": np.full(9, np.nan)}, "sample_weight must be finite and not negative"),
+    ({"k": 1, "sample_weight": np.zeros(9)}, "sample_weight is zero everywhere"),
+    ({"k": 1, "sample_weight": ["a"] * 9}, "sample_weight must hold real numbers"),
+    ({"k": 1, "loss": "cubic"}, "unknown loss 'cubic'"),
+    ({"k": 1, "loss": "epsilon_insensitive", "epsilon": -1.0}, "epsilon must be a finite number >= 0"),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), BAD, ids=str)
+def test_bad_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        make_problem(X9, Y9, **settings)
+
+
+@pytest.mark.parametrize(
+    ("y", "loss", "message"),
+    [
+        (Y9[:8], "squared", "X has 9 rows but y has 8 entries"),
+        (np.column_stack([Y9, Y9]), "squared", r"y must be one-dimensional, got shape \(9, 2\)"),
+        (np.where(Y9 > 0, np.nan, Y9), "squared", "y contains NaN or infinity"),
+        (np.where(Y9 > 0, np.inf, Y9), "squared", "y contains NaN or infinity"),
+        (["a"] * 9, "squared", "y must hold real numbers"),
+        (Y9 + 1j, "squared", "y must hold real numbers"),
+        (np.ones(9), "logistic", r"exactly two classes, got 1 class\(es\)"),
+        (np.arange(9), "hinge", r"exactly two classes, got 9 class\(es\)"),
+        (np.where(Y9 > 0, np.nan, 1.0), "hinge", "y contains NaN or infinity"),
+        (["a", None] + ["b"] * 7, "hinge", "labels of y cannot be sorted"),
+    ],
+)
+def test_bad_response(y, loss, message):
+    with pytest.raises(ValueError, match=message):
+        make_problem(X9, y, 1, loss=loss)
+
+
+def test_one_class_left_after_zero_weights():
+    y = np.array([1.0, -1, 1, 1, 1, 1, 1, 1, 1])
+    with pytest.raises(ValueError, match="with a positive weight belong to one class"):
+        make_problem(X9, y, 1, loss="logistic", sample_weight=(y > 0).astype(float))
+
+
+def test_a_column_of_responses_is_taken_as_a_vector():
+    assert make_problem(X9, Y9[:, None], 1).y.shape == (9,)
