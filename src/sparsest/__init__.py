@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparsest import datasets, metrics
-    from sparsest.api import best_subset
+    from sparsest.api import best_subset, best_subset_path, near_optimal
     from sparsest.certificate import Certificate, Verdict
     from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor
     from sparsest.result import Result, Status
@@ -19,6 +19,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "best_subset": "api",
+    "best_subset_path": "api",
+    "near_optimal": "api",
     "Certificate": "certificate",
     "Verdict": "certificate",
     "BestSubsetClassifier": "estimators",
@@ -36,8 +38,10 @@ __all__ = [
     "Status",
     "Verdict",
     "best_subset",
+    "best_subset_path",
     "datasets",
     "metrics",
+    "near_optimal",
 ]
 
 

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from sparsest.losses import LOSSES, Loss
-from sparsest.problem import Problem, make_problem
+from sparsest.problem import Problem, check_sparsity, make_problem
 from sparsest.result import Event, Result
 from sparsest.solvers.base import Solver
+from sparsest.solvers.cut_pool import CutPool
+from sparsest.solvers.cuts import Cuts
 from sparsest.solvers.local import Local
+from sparsest.solvers.near_optimal import NearOptimal, NearOptimalSearch
 from sparsest.solvers.relaxation import Relaxation
 from sparsest.solvers.subgradient import Subgradient
 from sparsest.solvers.tree import Tree
 
-METHODS = ("tree", "relaxation", "subgradient", "local")
+METHODS = ("tree", "cuts", "relaxation", "subgradient", "local")
 
 
 def best_subset(
@@ -28,7 +31,7 @@ def best_subset(
     gamma: float | None = None,
     loss: str | Loss = "squared",
     epsilon: float = 0.1,
-    method: str = "local",
+    method: str = "tree",
     fit_intercept: bool = True,
     standardize: bool = False,
     sample_weight: Any = None,
@@ -70,12 +73,12 @@ def best_subset(
         Coefficients, support, objective, lower bound, gap, status and certificate.
     """
     solver = make_solver(method, time_limit=time_limit, gap_tol=gap_tol, **options)
-    problem = make_problem(
+    problem = _with_ridge(
         X,
         y,
-        k,
+        gamma,
+        k=k,
         l0_penalty=l0_penalty,
-        gamma=np.inf if gamma is None else gamma,
         loss=loss,
         epsilon=epsilon,
         fit_intercept=fit_intercept,
@@ -84,9 +87,85 @@ def best_subset(
         include=include,
         exclude=exclude,
     )
-    if gamma is None:
-        problem = problem.with_gamma(default_gamma(problem))
     return solver.solve(problem, start, callback)
+
+
+def best_subset_path(
+    X: Any,
+    y: Any,
+    ks: Sequence[int],
+    *,
+    gamma: float | None = None,
+    method: str = "tree",
+    time_limit: float = 60.0,
+    gap_tol: float = 1e-4,
+    callback: Callable[[Event], Any] | None = None,
+    options: dict[str, Any] | None = None,
+    **settings: Any,
+) -> list[Result]:
+    """Solve for several numbers of features, each starting from what the one before has found.
+
+    The data are checked and centred once; each solution is the next one's start, its relaxation the next relaxation's; with
+    ``method="cuts"`` one pool of cuts serves all.
+
+    Parameters
+    ----------
+    ks : numbers of features, in any order
+    time_limit : seconds for each
+    options : further settings of the method
+    **settings : ``loss``, ``epsilon``, ``fit_intercept``, ``standardize``, ``sample_weight``, ``include``, ``exclude`` as in :func:`best_subset`
+
+    Returns
+    -------
+    list of Result
+        One for each entry of ``ks``, in the same order.
+    """
+    if len(ks) == 0:
+        raise ValueError("ks is empty: give at least one number of features")
+    extra = dict(options or {})
+    if method == "cuts":
+        extra.setdefault("pool", CutPool())
+    solver = make_solver(method, time_limit=time_limit, gap_tol=gap_tol, **extra)
+    problem = _with_ridge(X, y, gamma, k=max(ks), **settings)
+    found: dict[int, Result] = {}
+    previous: Result | None = None
+    for k in sorted(set(ks)):
+        sparsity = check_sparsity(k, None, problem.include.size, problem.p - problem.exclude.size)
+        previous = found[k] = solver.solve(problem.with_sparsity(sparsity), previous, callback)
+    return [found[k] for k in ks]
+
+
+def near_optimal(
+    result: Result, within: float = 0.01, limit: int = 100, *, time_limit: float = 60.0, n_jobs: int | None = None
+) -> NearOptimal:
+    """Find every support whose objective is within a relative distance of a result's.
+
+    Parameters
+    ----------
+    result : what :func:`best_subset` returned
+    within : relative distance; 0.01 is one per cent
+    limit : the largest number of supports to return
+    time_limit : seconds
+
+    Returns
+    -------
+    NearOptimal
+        Supports in order of their objectives; ``complete`` is true when there are provably no others.
+    """
+    if result.problem is None:
+        raise ValueError("this result does not carry its problem: use the one that best_subset returned")
+    if not (within >= 0 and np.isfinite(within)):
+        raise ValueError(f"within must be a number >= 0, got {within!r}")
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, got {limit!r}")
+    tree = Tree(time_limit=time_limit, n_jobs=n_jobs, proof=False)
+    return NearOptimalSearch(within, limit, tree).solve(result.problem, result)
+
+
+def _with_ridge(X: Any, y: Any, gamma: float | None, **settings: Any) -> Problem:
+    """Build the problem; without a given γ it gets the default one."""
+    problem = make_problem(X, y, gamma=np.inf if gamma is None else gamma, **settings)
+    return problem if gamma is not None else problem.with_gamma(default_gamma(problem))
 
 
 def default_gamma(problem: Problem) -> float:
@@ -104,6 +183,7 @@ def make_solver(method: str, *, time_limit: float, gap_tol: float, **options: An
         raise ValueError(f"gap_tol must be in [0, 1), got {gap_tol!r}")
     solvers: dict[str, Callable[..., Solver]] = {
         "tree": Tree,
+        "cuts": Cuts,
         "relaxation": Relaxation,
         "subgradient": Subgradient,
         "local": Local,

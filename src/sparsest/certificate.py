@@ -16,6 +16,7 @@ from sparsest.problem import Cardinality, Penalty, Problem, make_problem
 from sparsest.proof import (
     ROUNDING,
     Branch,
+    Cuts,
     DualPoint,
     Fix,
     Leaf,
@@ -67,6 +68,24 @@ class Certificate:
     points: tuple[Point, ...]
     steps: tuple[Step, ...]
     splits: tuple[Split, ...] = ()
+
+    @classmethod
+    def claim(
+        cls,
+        problem: Problem,
+        support: Indices,
+        coef: Array,
+        intercept: float,
+        lower_bound: float,
+        points: Sequence[Point],
+        steps: Sequence[Step],
+        splits: Sequence[Split] = (),
+    ) -> Certificate:
+        """Build a certificate of a solver's bound; the objective is computed here."""
+        margin = problem.design.columns(support) @ coef + intercept
+        objective = problem.primal(margin, coef, support.size)
+        parts = tuple(points), tuple(steps), tuple(splits)
+        return cls(describe(problem), support, coef, intercept, objective, lower_bound, *parts)
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verdict:
         """Recompute everything from the data; the verdict says what, if anything, is wrong."""
@@ -153,20 +172,13 @@ class Certificate:
 
 
 def certify(
-    problem: Problem,
-    support: Indices,
-    coef: Array,
-    intercept: float,
-    points: Sequence[Point],
-    steps: Sequence[Step],
+    problem: Problem, support: Indices, coef: Array, intercept: float, points: Sequence[Point], steps: Sequence[Step]
 ) -> Certificate:
-    """Build the certificate of an incumbent; objective and bound are computed here, not taken on trust."""
-    margin = problem.design.columns(support) @ coef + intercept
-    objective = problem.primal(margin, coef, support.size)
+    """Build a certificate whose bound is computed here from its proof, not taken on trust."""
     bound, complaints = check(problem, points, steps)
     if complaints:
         raise ValueError(f"the proof does not hold: {'; '.join(complaints)}")
-    return Certificate(describe(problem), support, coef, intercept, objective, bound, tuple(points), tuple(steps))
+    return Certificate.claim(problem, support, coef, intercept, bound, points, steps)
 
 
 _DESCRIPTION = frozenset(
@@ -236,6 +248,8 @@ def _step_to_json(step: Step) -> list[Any]:
         return ["leaf", step.point]
     if isinstance(step, Branch):
         return ["branch", step.feature]
+    if isinstance(step, Cuts):
+        return ["cuts", _pack(step.points, "<i4")]
     return ["fix", step.point, _pack(step.inside, "<i4"), _pack(step.outside, "<i4")]
 
 
@@ -245,6 +259,8 @@ def _step_from_json(data: list[Any]) -> Step:
         return Leaf(int(data[1]))
     if kind == "branch":
         return Branch(int(data[1]))
+    if kind == "cuts":
+        return Cuts(_unpack_indices(data[1]))
     if kind != "fix":
         raise ValueError(f"unknown step {kind!r}")
     return Fix(int(data[1]), _unpack_indices(data[2]), _unpack_indices(data[3]))

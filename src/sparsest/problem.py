@@ -299,7 +299,7 @@ def make_problem(
         if chosen.classification and np.ptp(target) == 0:
             raise ValueError("all observations with a positive weight belong to one class")
     inside, outside = _check_forced(include, exclude, p)
-    sparsity = _check_sparsity(k, l0_penalty, inside.size, p - outside.size)
+    sparsity = check_sparsity(k, l0_penalty, inside.size, p - outside.size)
     view = standardized(design, weights, center=fit_intercept, scale=standardize)
     return Problem(
         view,
@@ -386,7 +386,8 @@ def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tup
     return inside, outside
 
 
-def _check_sparsity(k: Any, l0_penalty: Any, n_include: int, n_allowed: int) -> Sparsity:
+def check_sparsity(k: Any, l0_penalty: Any, n_include: int, n_allowed: int) -> Sparsity:
+    """Return the constraint or the price, or say what is wrong with them."""
     if (k is None) == (l0_penalty is None):
         raise ValueError("give exactly one of k (a number of features) and l0_penalty (a price per feature)")
     if k is None:

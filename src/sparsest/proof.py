@@ -5,7 +5,8 @@ A proof is a list of steps in preorder over the regions of the search, starting 
 - ``Leaf(point)``: the point's bound holds for the whole region;
 - ``Branch(feature)``: two proofs follow, for the region with the feature in, then with it out;
 - ``Fix(point, inside, outside)``: for each listed feature the point's bound closes the other side; one proof follows, for the
-  region in which all of them are fixed.
+  region in which all of them are fixed;
+- ``Cuts(points)``: the smallest value of the cuts of several dual points over the region, found anew by HiGHS.
 
 The bound proved is the smallest over all closed regions.  Everything is recomputed here in float64 NumPy, each bound lowered by ``ROUNDING`` times
 the sizes of its terms to cover rounding errors.
@@ -21,7 +22,8 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from sparsest.losses import Squared, dual_from_margin
-from sparsest.problem import Problem, Region
+from sparsest.milp import MILP_MARGIN, Master
+from sparsest.problem import Cardinality, Problem, Region
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -116,7 +118,13 @@ class Fix(NamedTuple):
     outside: Indices
 
 
-Step = Leaf | Branch | Fix
+class Cuts(NamedTuple):
+    """Close the region by the best support for the cuts of several dual points, a linear program that HiGHS solves."""
+
+    points: Indices
+
+
+Step = Leaf | Branch | Fix | Cuts
 
 
 def is_column_set(features: Indices, p: int) -> bool:
@@ -209,20 +217,47 @@ class _Checker:
 
     def bound(self, number: int, region: Region, view: _View) -> tuple[float, Array]:
         """Return a point's bound for a region and all gains q, or say why it proves nothing."""
-        if not 0 <= number < len(self.points):
-            raise ValueError(f"there is no point {number}")
-        point, problem = self.points[number], self.problem
+        problem = self.problem
+        point = self._point(number)
         if isinstance(point, SplitPoint):
             return self._form(point.split).bound(problem, point, region)
-        alpha = point.alpha(problem)
-        # Comparisons with NaN are false, so a point that is not a number would pass for any bound.
-        if not np.isfinite(alpha).all():
-            raise ValueError("the dual point is not finite")
-        if problem.fit_intercept and abs(alpha.sum()) > _BALANCE_TOLERANCE * (1e-300 + np.abs(alpha).sum()):
-            raise ValueError("the dual point does not sum to zero")
+        alpha = self._alpha(number)
         q = np.zeros(problem.p)
         q[view.features] = problem.gains_from(view.products(problem, alpha), alpha, view.features)
         return bound_from_gains(problem, alpha, q[region.forced_in], q[region.free(problem.p)]), q
+
+    def _point(self, number: int) -> Point:
+        if not 0 <= number < len(self.points):
+            raise ValueError(f"there is no point {number}")
+        return self.points[number]
+
+    def _alpha(self, number: int) -> Array:
+        """Return a point's feasible dual point."""
+        point = self._point(number)
+        if isinstance(point, SplitPoint):
+            raise ValueError("a cut needs a dual point")
+        alpha = point.alpha(self.problem)
+        # Comparisons with NaN are false, so a point that is not a number would pass for any bound.
+        if not np.isfinite(alpha).all():
+            raise ValueError("the dual point is not finite")
+        if self.problem.fit_intercept and abs(alpha.sum()) > _BALANCE_TOLERANCE * (1e-300 + np.abs(alpha).sum()):
+            raise ValueError("the dual point does not sum to zero")
+        return alpha
+
+    def bound_of_cuts(self, numbers: Indices, region: Region) -> float:
+        """Return the smallest value over a region's supports of the cuts ``-Σωℓ*(α/ω) - q's``."""
+        problem = self.problem
+        features = np.union1d(region.forced_in, region.free(problem.p))
+        sparsity = problem.sparsity
+        k = sparsity.k if isinstance(sparsity, Cardinality) else None
+        alphas = [self._alpha(int(number)) for number in numbers]
+        constants = [-problem.conjugate_sum(alpha) for alpha in alphas]
+        forced = np.isin(features, region.forced_in)
+        scale = max(*np.abs(constants), 1e-300) if constants else 1.0
+        master = Master(features.size, forced, k, sparsity.cost(1), scale)
+        for constant, alpha in zip(constants, alphas, strict=True):
+            master.add(constant, problem.gains(alpha)[features])
+        return master.solve(np.inf).bound - 0.1 * MILP_MARGIN * scale
 
     def _form(self, number: int) -> _SplitForm:
         if not 0 <= number < len(self.splits):
@@ -247,6 +282,9 @@ def check(
             if isinstance(step, Branch):
                 inside, outside = _split_region(problem, region, step.feature)
                 stack += [(outside, view), (inside, view)]
+                continue
+            if isinstance(step, Cuts):
+                lowest = min(lowest, checker.bound_of_cuts(step.points, region))
                 continue
             bound, q = checker.bound(step.point, region, view)
             # Comparisons with NaN are false: it would be skipped as a gain and pass for any bound.

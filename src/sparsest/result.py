@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from sparsest.certificate import Certificate
+    from sparsest.problem import Problem
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -88,6 +89,7 @@ class Result:
     trace: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     n_nodes: int = 0
+    problem: Problem | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:

@@ -46,7 +46,7 @@ class _BestSubset(SparseLinearModel):
         gamma: float | str = "auto",
         loss: str | None = None,
         epsilon: float = 0.1,
-        method: str = "local",
+        method: str = "tree",
         standardize: bool = True,
         fit_intercept: bool = True,
         include: Sequence[int] = (),

@@ -101,6 +101,7 @@ def finish(
         trace or {},
         clock.seconds(),
         n_nodes,
+        problem,
     )
 
 

@@ -26,6 +26,7 @@ from sparsest.solvers.base import Callback, Clock, make_result, start_support
 from sparsest.solvers.dual import Bound, scaled_bound, separation
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.support import SupportFit, fit_support
+from sparsest.solvers.threads import single_threaded
 from sparsest.solvers.working_set import Point, make_shape, solve_working_set
 
 Array = NDArray[np.float64]
@@ -160,7 +161,9 @@ class Relaxer:
             shape = make_shape(problem, forced)
             wanted = max(precision * min(best.gap, 1.0), 0.3 * self.tolerance * min(1.0, 10 * precision))
             scale = abs(best.primal) if np.isfinite(best.primal) else _null_value(problem)
-            point = solve_working_set(problem, living.columns(features), shape, w, b, wanted * scale, np.inf)
+            columns = living.columns(features)
+            with single_threaded():
+                point = solve_working_set(problem, columns, shape, w, b, wanted * scale, np.inf)
             w, b = point.w, point.b
             iterations += point.iterations
             sigma = shape.value(w)[1]
@@ -267,7 +270,7 @@ class Relaxation:
             problem,
             problem.root,
             living,
-            _warm(start, problem),
+            warm_start(start, problem),
             incumbent.after if self.fixing else None,
             proof,
             clock.expired,
@@ -334,7 +337,7 @@ class _Incumbent:
         return self.fit.primal
 
 
-def _warm(start: Any, problem: Problem) -> Start | None:
+def warm_start(start: Any, problem: Problem) -> Start | None:
     """The relaxed coefficients of an earlier result, or those of its model."""
     if not isinstance(start, Result) or start.coef.size != problem.p:
         return None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sparsest.losses import Loss, Squared
 from sparsest.problem import Problem, best_intercept
 from sparsest.solvers.piecewise import minimise, stack
+from sparsest.solvers.threads import single_threaded
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -64,7 +65,8 @@ def fit_support(
         packed = np.asfortranarray(triangle.T)
         start = None
     model = _Model(packed, problem.y, problem.weights, problem.loss, problem.ridge, problem.fit_intercept)
-    w, b, alpha = _minimise(model, start)
+    with single_threaded():
+        w, b, alpha = _minimise(model, start)
     if rotation is not None:
         w = rotation @ w
     margin = block @ w + b

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.certificate import Certificate, describe
+from sparsest.certificate import Certificate
 from sparsest.proof import Branch, DualPoint, Fix, Leaf, Point, Split, Step
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
@@ -33,8 +33,9 @@ from sparsest.solvers.gram import GramNodes
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
-from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, summary
+from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
+from sparsest.solvers.threads import single_threaded
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -115,7 +116,7 @@ class _Search:
         status = Status.OPTIMAL
         try:
             self._incumbent(start_support(start, self.problem))
-            self._root()
+            self._root(warm_start(start, self.problem))
             status = self._explore()
         except KeyboardInterrupt:
             self.clock.interrupted = True
@@ -134,7 +135,7 @@ class _Search:
             self.fit = fit
             self.clock.found(fit)
 
-    def _root(self) -> None:
+    def _root(self, start: Start | None) -> None:
         """Relax the root, fix features, and set up the nodes over the survivors."""
         began = self.clock.seconds()
         problem = self.problem
@@ -145,7 +146,7 @@ class _Search:
         if np.isfinite(problem.gamma):
             living, proof = Living(problem), Proof()
             relaxed = Relaxer(0.1 * self.settings.gap_tol + 1e-9).relax(
-                problem, region, living, None, self._after_round, proof, self.clock.expired
+                problem, region, living, start, self._after_round, proof, self.clock.expired
             )
             offset = len(self.points)
             self.points += proof.points
@@ -232,7 +233,7 @@ class _Search:
             return Status.HEURISTIC
         self._push(self.root)
         status = Status.OPTIMAL
-        with ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
+        with single_threaded(), ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
             while self.open:
                 if self.clock.expired():
                     status = self.clock.early()
@@ -278,6 +279,9 @@ class _Search:
             else:
                 self._push(node)
             return
+        self._split(node, outcome, point, feature)
+
+    def _split(self, node: Node, outcome: NodeOutcome, point: int, feature: int) -> None:
         node.feature = feature
         node.children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
         for child in node.children:
@@ -366,10 +370,7 @@ class _Search:
                 steps.append(Branch(int(survivors[node.feature])))
                 stack += [node.children[1], node.children[0]]
         fit = self.fit
-        return Certificate(
-            describe(self.problem), fit.support, fit.w, fit.b, fit.primal, bound,
-            tuple(self.points), tuple(steps), tuple(self.splits),
-        )  # fmt: skip
+        return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, self.points, steps, self.splits)
 
 
 class _Open:

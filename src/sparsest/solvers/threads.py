@@ -1,0 +1,19 @@
+"""One BLAS thread for work on small matrices, where more threads cost more than they bring."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def single_threaded() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread inside the context."""
+    return _controller().limit(limits=1, user_api="blas")
