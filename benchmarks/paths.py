@@ -64,7 +64,9 @@ CASES: dict[str, Callable] = {
 def standardise(X):
     """Columns of mean square 1; dense ones centred too (a sparse X keeps its zeros)."""
     if sp.issparse(X):
-        return sp.csc_array(X @ sp.diags_array(1.0 / np.sqrt(X.power(2).mean(axis=0))))
+        scaled = sp.csc_array(X @ sp.diags_array(1.0 / np.sqrt(X.power(2).mean(axis=0))))
+        scaled.sort_indices()
+        return scaled
     X = X - X.mean(axis=0)
     return np.asfortranarray(X / np.sqrt((X**2).mean(axis=0)))
 

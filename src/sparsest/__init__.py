@@ -12,8 +12,14 @@ if TYPE_CHECKING:
     from sparsest import datasets, metrics
     from sparsest.api import best_subset, best_subset_path, near_optimal
     from sparsest.certificate import Certificate, Verdict
-    from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor
+    from sparsest.estimators import (
+        BestSubsetClassifier,
+        BestSubsetRegressor,
+        PenalizedClassifier,
+        PenalizedRegressor,
+    )
     from sparsest.result import Result, Status
+    from sparsest.solvers.path import PathResult, penalty_path
 
 __version__ = "0.1.0"
 
@@ -25,6 +31,10 @@ _HOMES = {
     "Verdict": "certificate",
     "BestSubsetClassifier": "estimators",
     "BestSubsetRegressor": "estimators",
+    "PenalizedClassifier": "estimators",
+    "PenalizedRegressor": "estimators",
+    "PathResult": "solvers.path",
+    "penalty_path": "solvers.path",
     "Result": "result",
     "Status": "result",
 }
@@ -34,6 +44,9 @@ __all__ = [
     "BestSubsetClassifier",
     "BestSubsetRegressor",
     "Certificate",
+    "PathResult",
+    "PenalizedClassifier",
+    "PenalizedRegressor",
     "Result",
     "Status",
     "Verdict",
@@ -42,6 +55,7 @@ __all__ = [
     "datasets",
     "metrics",
     "near_optimal",
+    "penalty_path",
 ]
 
 

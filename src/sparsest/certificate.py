@@ -20,6 +20,7 @@ from sparsest.proof import (
     DualPoint,
     Fix,
     Leaf,
+    LeastSquaresPoint,
     Point,
     PrimalPoint,
     Split,
@@ -225,6 +226,8 @@ def _unpack_indices(text: str) -> Indices:
 def _point_to_json(point: Point) -> list[Any]:
     if isinstance(point, DualPoint):
         return ["dual", _pack(point.values, "<f8")]
+    if isinstance(point, LeastSquaresPoint):
+        return ["least squares"]
     features, values = _pack(point.features, "<i4"), _pack(point.values, "<f8")
     if isinstance(point, SplitPoint):
         return ["split", features, values, point.split]
@@ -235,6 +238,8 @@ def _point_from_json(data: list[Any]) -> Point:
     kind = data[0]
     if kind == "dual":
         return DualPoint(_unpack(data[1], "<f8"))
+    if kind == "least squares":
+        return LeastSquaresPoint()
     if kind not in ("primal", "split"):
         raise ValueError(f"unknown point {kind!r}")
     features, values = _unpack_indices(data[1]), _unpack(data[2], "<f8")

@@ -95,7 +95,15 @@ class SplitPoint(NamedTuple):
         return 16 * self.values.size
 
 
-Point = DualPoint | PrimalPoint | SplitPoint
+class LeastSquaresPoint(NamedTuple):
+    """No data: the bound of a region is the ridge regression on all its features, see :class:`_LeastSquares`."""
+
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return 0
+
+
+Point = DualPoint | PrimalPoint | SplitPoint | LeastSquaresPoint
 
 
 class Leaf(NamedTuple):
@@ -208,12 +216,80 @@ class _SplitForm:
         return self.constant - quadratic - gain - margin, q
 
 
+class _LeastSquares:
+    """Bounds from the regression on all features A of a region, squared loss and at most k features.
+
+    ``f(A)`` bounds every support within A.  Leaving out feature j costs at least ``c_j = ŵ_j²/(2N_jj)``, ``N = (X_A'ΩX_A + λI)^{-1}``, and if d free features have to
+    go, one of them costs at least the d-th smallest.  Where at most two features are still to choose, all choices are tried.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        if not isinstance(problem.loss, Squared) or not isinstance(problem.sparsity, Cardinality):
+            raise ValueError("least squares bounds need the squared loss and a number of features")
+        self.k = problem.sparsity.k
+        self.features = np.setdiff1d(np.arange(problem.p), problem.exclude)
+        self.position = np.full(problem.p, -1)
+        self.position[self.features] = np.arange(self.features.size)
+        root = np.sqrt(problem.weights)
+        target = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
+        block = root[:, None] * problem.design.columns(self.features)
+        self.M = block.T @ block
+        self.M.flat[:: self.features.size + 1] += problem.ridge
+        self.scale = np.sqrt(np.maximum(np.diagonal(self.M), 1e-300))
+        self.M /= np.outer(self.scale, self.scale)
+        self.b, self.constant = (block.T @ target) / self.scale, 0.5 * float(target @ target)
+
+    def bound(self, problem: Problem, region: Region) -> tuple[float, Array]:
+        """Return the bound of a region; it gives no gains."""
+        inside, free = self.position[region.forced_in], self.position[region.free(problem.p)]
+        alive = np.concatenate([inside, free])
+        bound = self.constant
+        if alive.size:
+            try:
+                factor = la.cholesky(self.M[np.ix_(alive, alive)], lower=True, check_finite=False)
+            except la.LinAlgError as error:
+                raise ValueError("the features of a region are linearly dependent") from error
+            inverse = la.solve_triangular(factor, np.eye(alive.size), lower=True, check_finite=False)
+            half = inverse @ self.b[alive]
+            bound -= 0.5 * float(half @ half)
+            drop = alive.size - self.k
+            if 0 < drop <= free.size:
+                w = (inverse.T @ half)[inside.size :]
+                costs = np.sort(0.5 * w**2 / np.square(inverse).sum(axis=0)[inside.size :])
+                bound += float(costs[drop - 1])
+        if alive.size > self.k >= inside.size and self.k - inside.size <= 2:
+            bound = max(bound, self._exhausted(inside, free))
+        return bound - 1e-9 * self.constant, np.zeros(problem.p)
+
+    def _exhausted(self, inside: Indices, free: Indices) -> float:
+        """Return the smallest value of the forced features and at most two (or as many as are left) free ones."""
+        G, r, value = self.M[np.ix_(free, free)], self.b[free], self.constant
+        if inside.size:
+            cross = la.solve(self.M[np.ix_(inside, inside)], np.column_stack([self.M[np.ix_(inside, free)], self.b[inside]]), assume_a="pos")
+            value -= 0.5 * float(self.b[inside] @ cross[:, -1])
+            G = G - self.M[np.ix_(free, inside)] @ cross[:, :-1]
+            r = r - self.M[np.ix_(free, inside)] @ cross[:, -1]
+        left = self.k - inside.size
+        own = np.diagonal(G)
+        best = float((0.5 * r**2 / own).max()) if left > 0 else 0.0
+        if left == 2:
+            first, second = np.triu_indices(free.size, 1)
+            a, h, e = own[first], own[second], G[first, second]
+            determinant = a * h - e * e
+            if (determinant <= 1e-10 * a * h).any():
+                raise ValueError("the features of a region are linearly dependent")
+            gains = 0.5 * (r[first] ** 2 * h - 2.0 * r[first] * r[second] * e + r[second] ** 2 * a) / determinant
+            best = max(best, float(gains.max(initial=0.0)))
+        return value - best
+
+
 class _Checker:
     """Bounds of points for regions; splits are checked when they are first used."""
 
     def __init__(self, problem: Problem, points: Sequence[Point], splits: Sequence[Split]) -> None:
         self.problem, self.points, self.splits = problem, points, splits
         self._forms: dict[int, _SplitForm] = {}
+        self._least_squares: _LeastSquares | None = None
 
     def bound(self, number: int, region: Region, view: _View) -> tuple[float, Array]:
         """Return a point's bound for a region and all gains q, or say why it proves nothing."""
@@ -221,6 +297,10 @@ class _Checker:
         point = self._point(number)
         if isinstance(point, SplitPoint):
             return self._form(point.split).bound(problem, point, region)
+        if isinstance(point, LeastSquaresPoint):
+            if self._least_squares is None:
+                self._least_squares = _LeastSquares(problem)
+            return self._least_squares.bound(problem, region)
         alpha = self._alpha(number)
         q = np.zeros(problem.p)
         q[view.features] = problem.gains_from(view.products(problem, alpha), alpha, view.features)
@@ -234,7 +314,7 @@ class _Checker:
     def _alpha(self, number: int) -> Array:
         """Return a point's feasible dual point."""
         point = self._point(number)
-        if isinstance(point, SplitPoint):
+        if not isinstance(point, (DualPoint, PrimalPoint)):
             raise ValueError("a cut needs a dual point")
         alpha = point.alpha(self.problem)
         # Comparisons with NaN are false, so a point that is not a number would pass for any bound.

@@ -26,12 +26,14 @@ def best_sigma(a, shift, budget, sigma):
             positive += 1
     if positive <= budget:
         return np.inf
+    if budget <= 0:
+        return 0.0
     low, high = 0.0, np.inf
     if not 0.0 < sigma < np.inf:
         total = 0.0
         for j in range(a.size):
             total += a[j]
-        sigma = budget / total if budget > 0 else 0.5 / total
+        sigma = budget / total
     for _ in range(100):
         value, slope = -float(budget), 0.0
         for j in range(a.size):
@@ -54,7 +56,7 @@ def best_sigma(a, shift, budget, sigma):
             sigma = 0.5 * (low + high)
         else:
             sigma *= 4.0
-        if high - low <= 1e-15 * high:
+        if high < np.inf and high - low <= 1e-15 * high:
             break
     return sigma
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from sparsest.proof import Point, PrimalPoint, Split, SplitPoint
+from sparsest.proof import ROUNDING, Point, PrimalPoint, Split, SplitPoint
 from sparsest.kernels.node import CLOSED, MISSING, solve_node, tighten
 from sparsest.problem import Cardinality, Problem
 from sparsest.solvers.nodes import NodeOutcome, State, Warm
@@ -44,8 +44,11 @@ class GramNodes:
         self.columns = problem.design.columns(survivors)
         self.columns *= root[:, None]
         self.c = self.columns.T @ target
-        self.constant = 0.5 * float(target @ target)
         m = survivors.size
+        # Bounds keep the margin by which a proof lowers them: its terms are of these sizes, of which more than the sum cancels.
+        size = 0.5 * float(target @ target)
+        uncentred = 0.0 if m <= _FULL_GRAM else 2.0 * np.sqrt(size * float(problem.weights @ problem.y**2))
+        self.constant = size - ROUNDING * (3.0 * size + uncentred)
         self.roots = np.full(m, np.sqrt(problem.ridge))
         self.split_id, self.strong = split_id, False
         if m <= _FULL_GRAM:

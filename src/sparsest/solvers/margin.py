@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sparsest.kernels.node import column_products, pick_working_set, tighten
 from sparsest.losses import dual_from_margin
 from sparsest.problem import Cardinality, Problem
-from sparsest.proof import DualPoint, Point, PrimalPoint, Split
+from sparsest.proof import ROUNDING, DualPoint, Point, PrimalPoint, Split
 from sparsest.solvers.nodes import NodeOutcome, State, Warm
 from sparsest.solvers.working_set import Shape, solve_working_set
 
@@ -104,7 +104,11 @@ class MarginNodes:
     ) -> MarginPoint:
         u = np.zeros(self.survivors.size)
         column_products(self.columns, alpha, alive, u)
-        return MarginPoint(alpha, u, self.problem.conjugate_sum(alpha), features, w, b, source)
+        problem = self.problem
+        terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
+        # With the margin by which a proof lowers its bounds.
+        conjugate = float(terms.sum() + 2.0 * ROUNDING * np.abs(terms).sum())
+        return MarginPoint(alpha, u, conjugate, features, w, b, source)
 
     def _working_set(self, point: MarginPoint, w: Array, state: State, alive: Indices, sigma: float) -> Indices:
         q = 0.5 * self.problem.gamma * point.u**2

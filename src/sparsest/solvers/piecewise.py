@@ -114,9 +114,9 @@ class InteriorPoint:
         regulariser = self._regulariser(x.z, self.mu)
         direction = _System(self.rows, x, regulariser).direction(self.mu, None)
         decrement = regulariser.curvature(direction.z) / self.mu
-        damping = 1.0 / (1.0 + 0.3 * np.sqrt(decrement)) if decrement > 4.0 else 1.0
+        damping = 1.0 / (1.0 + 0.5 * np.sqrt(decrement)) if decrement > 1.0 else 1.0
         reach = min(1.0, 0.99 * _reach(x, direction))
-        if decrement < 10.0 and reach > 0.5:
+        if decrement < 1.0 and reach > 0.5:
             self.mu *= 0.25
         return x.moved(min(reach, damping), direction)
 

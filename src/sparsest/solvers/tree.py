@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.certificate import Certificate
-from sparsest.proof import Branch, DualPoint, Fix, Leaf, Point, Split, Step
+from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresPoint, Point, Split, Step
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
 from sparsest.result import Bound as BoundEvent
@@ -30,6 +30,7 @@ from sparsest.result import Result, Root, Status, relative_gap
 from sparsest.solvers.base import Callback, Clock, finish, start_support
 from sparsest.solvers.dual import best_bound, bound_of_zero
 from sparsest.solvers.gram import GramNodes
+from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
@@ -101,6 +102,7 @@ class _Search:
         self.closed = np.inf
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
+        self.leaps_steps: list[Step] = []
         self._tried: set[bytes] = set()
         self._told = 0.0
         self._counted, self._proof_bytes = 0, 0.0
@@ -121,6 +123,7 @@ class _Search:
         except KeyboardInterrupt:
             self.clock.interrupted = True
             status = Status.INTERRUPTED
+            self._close_leaves()
         return self._result(status)
 
     def _incumbent(self, support: Indices | None) -> None:
@@ -173,8 +176,9 @@ class _Search:
         survivors = np.setdiff1d(np.arange(problem.p), region.forced_out)
         state = np.zeros(survivors.size, dtype=np.int8)
         state[np.searchsorted(survivors, region.forced_in)] = 1
+        first = make_nodes(problem, survivors, 0)
         self.root = Node(state, bound, point, (features[:0], w[:0], b), 0)
-        self._use(make_nodes(problem, survivors, 0), features, w, b)
+        self._use(first, features, w, b)
         while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
             root, nodes = self.root, self.nodes
             before = int((root.state >= 0).sum())
@@ -227,6 +231,8 @@ class _Search:
         """Take, relax, and split or close regions until none is open."""
         assert self.root is not None
         began = self.clock.seconds()
+        if self._leaps(began):
+            return Status.OPTIMAL
         if np.isinf(self.problem.gamma) and not self.nodes.strong:
             # Without a ridge only a well conditioned Gram matrix gives bounds to branch with.
             self._close(self.root)
@@ -250,6 +256,25 @@ class _Search:
                 self._report()
         self.trace["seconds"]["tree"] = self.clock.seconds() - began
         return status
+
+    def _leaps(self, began: float) -> bool:
+        """Try leaps and bounds for a part of the time where it may be faster; return whether it finished."""
+        root, survivors = self.root, self.nodes.survivors
+        if not isinstance(self.problem.loss, Squared) or self.clock.expired() or not Leaps.applies(self.problem, survivors):
+            return False
+        assert root is not None
+        until = self.clock.seconds() + 0.3 * (self.clock.limit - self.clock.seconds())
+        # Sweeps lose some digits: regions are closed by a little more than the proof has to show.
+        search = Leaps(self.problem, survivors, root.state == 1, self.fit.primal, 0.9 * self.settings.gap_tol)
+        finished = search.run(lambda: not self.clock.expired() and self.clock.seconds() < until)
+        self.n_nodes += search.n_nodes
+        if search.best.any():
+            self._offer(fit_support(self.problem, search.support()))
+        if finished:
+            self.closed = min(self.closed, self.cutoff)
+            self.leaps_steps = search.steps(self._note(LeastSquaresPoint()))
+            self.trace["seconds"]["tree"] = self.clock.seconds() - began
+        return finished
 
     def _batch(self) -> Iterator[Node]:
         """The next regions that still may hold something better; the others are closed."""
@@ -304,6 +329,16 @@ class _Search:
     def _close(self, node: Node) -> None:
         self.closed = min(self.closed, node.bound)
         node.warm = node.warm[0][:0], node.warm[1][:0], 0.0
+
+    def _close_leaves(self) -> None:
+        """Count the bounds of all regions, those too that were in hand when an interrupt came."""
+        stack = [] if self.root is None else [self.root]
+        while stack:
+            node = stack.pop()
+            if node.children is None:
+                self.closed = min(self.closed, node.bound)
+            else:
+                stack += node.children
 
     def _try_rounding(self, outcome: NodeOutcome) -> None:
         """Try the support of the largest indicators."""
@@ -364,7 +399,9 @@ class _Search:
             node = stack.pop()
             survivors = self.nodes.survivors
             steps += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in node.fixes]
-            if node.children is None:
+            if self.leaps_steps:
+                steps += self.leaps_steps
+            elif node.children is None:
                 steps.append(Leaf(node.point))
             else:
                 steps.append(Branch(int(survivors[node.feature])))

@@ -70,11 +70,30 @@ def solve_working_set(
     problem: Problem, columns: Array, shape: Shape, w: Array, b: float, tolerance: float, cutoff: float
 ) -> Point:
     """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``."""
+    if shape.budget == 0 and not shape.forced.all():
+        return _solve_forced(problem, columns, shape, w, b, tolerance, cutoff)
     if isinstance(problem.loss, Squared):
         return _solve_squared(problem, columns, shape, w, tolerance, cutoff)
     if hasattr(problem.loss, "pieces"):
         return _solve_piecewise(problem, columns, shape, tolerance, cutoff)
     return _ProximalNewton(problem, columns, shape).solve(w, b, tolerance, cutoff)
+
+
+def _solve_forced(
+    problem: Problem, columns: Array, shape: Shape, w: Array, b: float, tolerance: float, cutoff: float
+) -> Point:
+    """Solve for the forced features alone where no other may enter: neither path nor step leads to exactly zero."""
+    inside = shape.forced
+    alone = shape._replace(root_delta=shape.root_delta[inside], forced=inside[inside])
+    point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff)
+
+    def widened(packed: Array) -> Array:
+        whole = np.zeros(inside.size)
+        whole[inside] = packed
+        return whole
+
+    source = None if point.source is None else (widened(point.source[0]), point.source[1])
+    return point._replace(w=widened(point.w), source=source)
 
 
 def _solve_squared(problem: Problem, columns: Array, shape: Shape, w: Array, tolerance: float, cutoff: float) -> Point:

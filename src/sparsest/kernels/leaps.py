@@ -1,0 +1,155 @@
+"""Best subset of few features by leaps and bounds: depth first, every node by one sweep.
+
+For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ b_A' M_A^{-1} b_A`` bounds all its supports.  With ``N = M_A^{-1}`` and
+``ŵ = N b_A``, leaving out feature j alone costs ``c_j = ŵ_j²/(2N_jj)``, and leaving out several costs at least the largest of their c_j: if d of the free features
+have to go, at least the d-th smallest.  A region with at most two features still to choose is closed by trying them all, in closed form.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsest.kernels.jit import kernel
+from sparsest.kernels.relaxation import largest_sum
+
+LEAF = -1
+
+
+@kernel
+def sweep_in(G, r, alive, inside, j, G_new, r_new):
+    """Project the residual Gram matrix and products off feature j; return what adding j gains."""
+    m = r.size
+    pivot = G[j, j]
+    for a in range(m):
+        if alive[a] and not inside[a] and a != j:
+            t = G[a, j] / pivot
+            r_new[a] = r[a] - t * r[j]
+            for c in range(m):
+                G_new[a, c] = G[a, c] - t * G[j, c]
+    return 0.5 * r[j] * r[j] / pivot
+
+
+@kernel
+def sweep_out(N, w, alive, j, N_new, w_new):
+    """Take feature j out of the inverse and the coefficients; return what that costs."""
+    m = w.size
+    pivot = N[j, j]
+    for a in range(m):
+        if alive[a] and a != j:
+            t = N[a, j] / pivot
+            w_new[a] = w[a] - t * w[j]
+            for c in range(m):
+                N_new[a, c] = N[a, c] - t * N[j, c]
+    return 0.5 * w[j] * w[j] / pivot
+
+
+@kernel
+def best_completion(G, r, alive, inside, left, need):
+    """Return the largest gain above ``need`` of adding at most ``left`` (0, 1 or 2) features, and which; -1 stands for none."""
+    first, second, best = -1, -1, need
+    m = r.size
+    if left == 0:
+        return best, first, second
+    for i in range(m):
+        if not alive[i] or inside[i]:
+            continue
+        a, ri = G[i, i], r[i]
+        if a > 0.0 and 0.5 * ri * ri > best * a:
+            best, first, second = 0.5 * ri * ri / a, i, -1
+        if left == 1:
+            continue
+        for j in range(i):
+            if alive[j] and not inside[j]:
+                e, h, rj = G[j, i], G[j, j], r[j]
+                determinant = a * h - e * e
+                if determinant > 1e-10 * a * h:
+                    gain = 0.5 * (ri * ri * h - 2.0 * ri * rj * e + rj * rj * a)
+                    if gain > best * determinant:
+                        best, first, second = gain / determinant, i, j
+    return best, first, second
+
+
+@kernel
+def branch_feature(N, w, alive, inside, drop, work):
+    """Return the free feature that costs most to leave out, and the least cost of leaving out ``drop`` of them."""
+    feature, most, count = -1, -1.0, 0
+    for j in range(w.size):
+        if alive[j] and not inside[j]:
+            cost = 0.5 * w[j] * w[j] / N[j, j]
+            work[count] = cost
+            count += 1
+            if cost > most:
+                feature, most = j, cost
+    # The drop-th smallest of count values is the (count - drop + 1)-th largest.
+    return feature, largest_sum(work[:count], count - drop + 1)[1]
+
+
+@kernel
+def leap(N, w, f, G, r, g, alive, inside, side, feature, depth, k, upper, tolerance, best, log, max_nodes):
+    """Go on with the search for ``max_nodes`` nodes or until ``log`` is full.
+
+    Level d of N, w, f is the inverse, coefficients and bound over the living features; of G, r, g the residual Gram matrix, products and value given those
+    inside.  ``side[d]`` is 0 on entry to a node, 1 while its branch with the feature in is open, 2 while the other is.  Returns the depth (-1 at the end), the
+    upper bound, the numbers of nodes and of entries in ``log``: a feature for a branch, LEAF for a closed region, in preorder.
+    """
+    m = w.shape[1]
+    work = np.empty(m)
+    nodes, logged = 0, 0
+    while depth >= 0 and nodes < max_nodes and logged < log.size - 2:
+        d = depth
+        if side[d] == 0:
+            nodes += 1
+            n_in, n_alive = 0, 0
+            for j in range(m):
+                if alive[d, j]:
+                    n_alive += 1
+                if inside[d, j]:
+                    n_in += 1
+            cutoff = upper - tolerance * abs(upper)
+            closed = f[d] >= cutoff
+            left = k - n_in
+            if not closed and n_alive <= k:
+                closed = True
+                if f[d] < upper:
+                    upper = f[d]
+                    best[:] = alive[d]
+            elif not closed and left <= 2:
+                closed = True
+                gain, first, second = best_completion(G[d], r[d], alive[d], inside[d], left, g[d] - upper)
+                if first >= 0 or (left == 0 and g[d] < upper):
+                    upper = g[d] - gain if first >= 0 else g[d]
+                    best[:] = inside[d]
+                    if first >= 0:
+                        best[first] = True
+                    if second >= 0:
+                        best[second] = True
+            elif not closed:
+                feature[d], cost = branch_feature(N[d], w[d], alive[d], inside[d], n_alive - k, work)
+                closed = f[d] + cost >= cutoff
+            if closed:
+                log[logged] = LEAF
+                logged += 1
+                depth -= 1
+                continue
+            j = feature[d]
+            log[logged] = j
+            logged += 1
+            side[d] = 1
+            alive[d + 1], inside[d + 1] = alive[d], inside[d]
+            N[d + 1], w[d + 1], f[d + 1] = N[d], w[d], f[d]
+            g[d + 1] = g[d] - sweep_in(G[d], r[d], alive[d], inside[d], j, G[d + 1], r[d + 1])
+            inside[d + 1, j] = True
+            side[d + 1] = 0
+            depth = d + 1
+        elif side[d] == 1:
+            j = feature[d]
+            side[d] = 2
+            alive[d + 1], inside[d + 1] = alive[d], inside[d]
+            G[d + 1], r[d + 1], g[d + 1] = G[d], r[d], g[d]
+            f[d + 1] = f[d] + sweep_out(N[d], w[d], alive[d], j, N[d + 1], w[d + 1])
+            alive[d + 1, j] = False
+            side[d + 1] = 0
+            depth = d + 1
+        else:
+            depth -= 1
+    return depth, upper, nodes, logged
