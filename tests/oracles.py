@@ -49,6 +49,13 @@ def _cvxpy_losses(loss, y, u, epsilon):
     }[loss]()
 
 
+def precise(value, constraints=(), tolerance=1e-10):
+    """The least value of a cvxpy expression; its variables then hold where it is attained."""
+    problem = cp.Problem(cp.Minimize(value), list(constraints))
+    problem.solve(solver=cp.CLARABEL, **{f"tol_{name}": tolerance for name in ("gap_abs", "gap_rel", "feas")})
+    return float(problem.value)
+
+
 def support_value(loss, X, y, gamma, fit_intercept, weights=None, epsilon=0.1):
     """The least objective on the columns X, by an interior-point solver of conic programs."""
     n, m = X.shape
@@ -57,13 +64,26 @@ def support_value(loss, X, y, gamma, fit_intercept, weights=None, epsilon=0.1):
     u = (X @ w if m else np.zeros(n)) + (b if fit_intercept else 0.0 * b)
     terms = weights @ _cvxpy_losses(loss, y, u, epsilon)
     ridge = 0.5 / gamma * cp.sum_squares(w) if m and np.isfinite(gamma) else 0.0
-    problem = cp.Problem(cp.Minimize(terms + ridge), [] if fit_intercept else [b == 0.0])
     # Exponential cones cannot be solved as precisely as quadratic ones.
-    tolerance = 1e-9 if loss == "logistic" else 1e-11
-    precise = {f"tol_{name}": tolerance for name in ("gap_abs", "gap_rel", "feas")}
-    problem.solve(solver=cp.CLARABEL, **precise)
+    precise(terms + ridge, [] if fit_intercept else [b == 0.0], 1e-9 if loss == "logistic" else 1e-11)
     coef = w.value if m else np.zeros(0)
     return objective(loss, X, y, coef, float(b.value) if fit_intercept else 0.0, gamma, weights, epsilon)
+
+
+def relaxation_value(
+    loss, X, y, gamma, fit_intercept, weights=None, k=None, l0_penalty=None, include=(), exclude=(), epsilon=0.1
+):
+    """The value of the Boolean relaxation, by an interior-point solver of conic programs."""
+    n, p = X.shape
+    weights = np.ones(n) if weights is None else weights
+    w, b, s = cp.Variable(p), cp.Variable(), cp.Variable(p)
+    limits = [s >= 0, s <= 1] + [s[j] == 1 for j in include] + [s[j] == 0 for j in exclude]
+    limits += [w[j] == 0 for j in exclude] + ([] if fit_intercept else [b == 0])
+    if k is not None:
+        limits.append(cp.sum(s) <= k)
+    ridge = sum(cp.quad_over_lin(w[j], s[j]) for j in range(p) if j not in exclude)
+    terms = weights @ _cvxpy_losses(loss, y, X @ w + b, epsilon) + 0.5 / gamma * ridge + (l0_penalty or 0.0) * cp.sum(s)
+    return precise(terms, limits, 1e-9)
 
 
 def scikit_learn_value(loss, X, y, gamma, fit_intercept, weights=None, epsilon=0.1):

@@ -18,11 +18,13 @@ from sparsest.proof import ROUNDING, Point, PrimalPoint, Split, SplitPoint
 from sparsest.kernels.node import CLOSED, MISSING, solve_node, tighten
 from sparsest.problem import Cardinality, Problem
 from sparsest.solvers.nodes import NodeOutcome, State, Warm
+from sparsest.solvers.threads import all_threads
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _FULL_GRAM = 1500
+_LARGEST_GRAM = 8000
 
 
 class GramPoint(NamedTuple):
@@ -129,12 +131,17 @@ class GramNodes:
 
     def _add_columns(self, features: Indices) -> None:
         """Compute further columns of the Gram matrix; other threads go on with the old slots meanwhile."""
-        with self._lock:
+        with self._lock, all_threads():
             store, slot = self.gram
             features = features[slot[features] < 0]
             end = self._used + features.size
+            m = slot.size
+            if features.size and 5 * end > m and m <= _LARGEST_GRAM:
+                # A symmetric product of the whole costs half as much per column as a part of it.
+                self.gram, self._used = (np.asfortranarray(self.columns.T @ self.columns), np.arange(m)), m
+                return
             if end > store.shape[1]:
-                larger = np.empty((store.shape[0], max(2 * store.shape[1], end)), order="F")
+                larger = np.empty((m, max(2 * store.shape[1], end)), order="F")
                 larger[:, : self._used] = store[:, : self._used]
                 store = larger
             store[:, self._used : end] = self.columns.T @ self.columns[:, features]

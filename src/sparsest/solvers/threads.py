@@ -1,7 +1,8 @@
-"""One BLAS thread for work on small matrices, where more threads cost more than they bring."""
+"""One BLAS thread for work on small matrices, where more threads cost more than they bring; all of them for large products."""
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -17,3 +18,8 @@ def _controller() -> ThreadpoolController:
 def single_threaded() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread inside the context."""
     return _controller().limit(limits=1, user_api="blas")
+
+
+def all_threads() -> AbstractContextManager[Any]:
+    """Let BLAS use all cores inside the context."""
+    return _controller().limit(limits=os.cpu_count() or 1, user_api="blas")

@@ -341,14 +341,17 @@ class _Search:
                 stack += node.children
 
     def _try_rounding(self, outcome: NodeOutcome) -> None:
-        """Try the support of the largest indicators."""
+        """Try the support of the largest indicators: early, where they are nearly integral, and now and then."""
+        used = np.flatnonzero(outcome.indicator)
+        indicator = outcome.indicator[used]
+        fractional = float(np.minimum(indicator, 1.0 - indicator).sum())
+        if self.n_nodes > 32 and self.n_nodes % 16 and fractional > 0.5:
+            return
         sparsity = self.problem.sparsity
-        order = np.argsort(-outcome.indicator, kind="stable")
         if isinstance(sparsity, Cardinality):
-            chosen = order[: sparsity.k]
-            chosen = chosen[outcome.indicator[chosen] > 0]
+            chosen = used[np.argsort(-indicator, kind="stable")[: sparsity.k]]
         else:
-            chosen = np.flatnonzero(outcome.indicator >= 0.5)
+            chosen = used[indicator >= 0.5]
         self._try(np.sort(self.nodes.survivors[chosen]))
 
     def _try(self, support: Indices) -> None:
