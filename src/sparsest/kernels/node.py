@@ -174,7 +174,7 @@ def solve_node(store, slot, b, root_delta, state, budget, price, w, cutoff, scal
             if slot[chosen[a]] < 0:
                 missing += 1
         if missing > 0:
-            return MISSING, bound, primal, sigma, iterations, missing_columns(q, slot, alive, missing + 64, work, chosen)
+            return MISSING, bound, primal, sigma, iterations, missing_columns(q, slot, alive, missing + 16, work, chosen)
         H = np.empty((size, size)).T
         c, roots, start = np.empty(size), np.empty(size), np.empty(size)
         forced = np.empty(size, dtype=np.bool_)

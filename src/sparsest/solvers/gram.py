@@ -24,7 +24,6 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _FULL_GRAM = 1500
-_LARGEST_GRAM = 8000
 
 
 class GramPoint(NamedTuple):
@@ -136,15 +135,11 @@ class GramNodes:
             features = features[slot[features] < 0]
             end = self._used + features.size
             m = slot.size
-            if features.size and 5 * end > m and m <= _LARGEST_GRAM:
-                # A symmetric product of the whole costs half as much per column as a part of it.
-                self.gram, self._used = (np.asfortranarray(self.columns.T @ self.columns), np.arange(m)), m
-                return
             if end > store.shape[1]:
                 larger = np.empty((m, max(2 * store.shape[1], end)), order="F")
                 larger[:, : self._used] = store[:, : self._used]
                 store = larger
-            store[:, self._used : end] = self.columns.T @ self.columns[:, features]
+            np.matmul(self.columns[:, features].T, self.columns, out=store.T[self._used : end])
             slot = slot.copy()
             slot[features] = np.arange(self._used, end)
             self.gram, self._used = (store, slot), end

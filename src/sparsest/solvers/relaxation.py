@@ -280,10 +280,11 @@ class Relaxation:
         if self.polish and incumbent.fit is not None:
             incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
         assert incumbent.fit is not None
+        otherwise = clock.early() if clock.expired() else Status.HEURISTIC
         points = [*proof.points, DualPoint(relaxed.alpha)]
         steps = [*proof.fixes, Leaf(len(points) - 1)]
         result = make_result(
-            problem, incumbent.fit, points, steps, clock=clock, gap_tol=self.gap_tol, otherwise=Status.HEURISTIC,
+            problem, incumbent.fit, points, steps, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise,
             trace={"relaxation": summary(problem, relaxed, living)},
         )  # fmt: skip
         result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL

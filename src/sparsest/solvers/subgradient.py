@@ -82,7 +82,7 @@ class Subgradient:
             steps,
             clock=clock,
             gap_tol=self.gap_tol,
-            otherwise=Status.INTERRUPTED if clock.interrupted else Status.HEURISTIC,
+            otherwise=clock.early() if clock.expired() else Status.HEURISTIC,
             trace={"subgradient": {"iterations": run.count, "lower": run.lower, "upper": run.upper}},
         )
         result.trace["subgradient"]["tight"] = result.status is Status.OPTIMAL

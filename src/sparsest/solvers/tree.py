@@ -455,8 +455,11 @@ class _Open:
 
 
 def branching_feature(indicator: Array, state: State) -> int:
-    """The free feature whose indicator is farthest from 0 and 1; -1 when all are integral."""
-    score = np.where(state == 0, np.minimum(indicator, 1.0 - indicator), 0.0)
+    """The free feature whose indicator is nearest to 0.7; -1 when all are integral.
+
+    Measured over the instances of ``benchmarks/exact.py``: 0.7 needs fewer nodes than 0.5 or than the largest, and pseudo-costs need more.
+    """
+    score = np.where(state == 0, np.minimum(indicator / 0.7, (1.0 - indicator) / 0.3), 0.0)
     best = int(np.argmax(score)) if score.size else -1
     return best if best >= 0 and score[best] > 1e-7 else -1
 
