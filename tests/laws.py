@@ -73,6 +73,26 @@ def numeric_conjugate(loss, y, alpha):
     _close(-found.fun, loss.conjugate(y, alpha), found.fun, 1e-7)
 
 
+def conjugate_derivative(loss, y, alpha, other):
+    """A subgradient of ``ℓ*`` on its domain, and its central difference where it does not jump."""
+    # Well inside the domain: at its border the logistic conjugate has an infinite slope.
+    alpha = 0.9 * loss.project(y, alpha) - (0.05 * y if loss.classification else 0.0)
+    other = loss.project(y, other)
+    value, slope = loss.conjugate(y, alpha), loss.conjugate_derivative(y, alpha)
+    line = value + slope * (other - alpha)
+    assert np.all(loss.conjugate(y, other) >= line - 1e-12 * (1.0 + np.abs(value) + np.abs(line)))
+    low, high = alpha - STEP, alpha + STEP
+    if abs(loss.conjugate_derivative(y, high) - loss.conjugate_derivative(y, low)) < 1e-3:
+        numeric = (loss.conjugate(y, high) - loss.conjugate(y, low)) / (2.0 * STEP)
+        _close(numeric, slope, np.abs(value) + np.abs(slope), 1e-8)
+
+
+def conjugate_derivative_is_the_inverse(loss, y, u):
+    """``ℓ*'(ℓ'(u)) = u`` wherever ``ℓ`` is curved."""
+    if loss.second_derivative(y, u) > 0:
+        _close(loss.conjugate_derivative(y, loss.derivative(y, u)), u, u, 1e-10)
+
+
 def projection(loss, y, alpha, other):
     """Projections are idempotent and nearest; derivatives are in the domain already."""
     inside = loss.project(y, alpha)

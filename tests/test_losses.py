@@ -49,6 +49,14 @@ def test_conjugate_is_the_largest_value(loss, y, alpha):
 
 
 @every_loss
+@given(y=numbers, u=numbers, alpha=numbers, other=numbers)
+def test_derivative_of_the_conjugate(loss, y, u, alpha, other):
+    y = response(loss, y)
+    laws.conjugate_derivative(loss, y, alpha, other)
+    laws.conjugate_derivative_is_the_inverse(loss, y, u)
+
+
+@every_loss
 @given(y=numbers, alpha=numbers, other=numbers, t=st.floats(0.0, 5.0))
 def test_domain(loss, y, alpha, other, t):
     y = response(loss, y)

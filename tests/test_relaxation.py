@@ -161,7 +161,8 @@ def test_storage_does_not_matter(loss, fit_intercept):
 
 @losses
 @pytest.mark.parametrize(
-    "change", [{"k": 4}, {"k": 0}, {"gamma": 3.0}, {"k": None, "l0_penalty": 0.2}, {"exclude": [0, 1]}, {"k": 1, "include": [6]}],
+    "change",
+    [{"k": 4}, {"k": 0}, {"gamma": 3.0}, {"k": None, "l0_penalty": 0.2}, {"exclude": [0, 1]}, {"k": 1, "include": [6]}],
     ids=str,
 )  # fmt: skip
 def test_warm_start_gives_the_same_bound(loss, change):

@@ -105,15 +105,16 @@ def best_subset_path(
 ) -> list[Result]:
     """Solve for several numbers of features, each starting from what the one before has found.
 
-    The data are checked and centred once; each solution is the next one's start, its relaxation the next relaxation's; with
-    ``method="cuts"`` one pool of cuts serves all.
+    The data are checked and centred once; each solution is the next one's start, its relaxation the next
+    relaxation's; with ``method="cuts"`` one pool of cuts serves all.
 
     Parameters
     ----------
     ks : numbers of features, in any order
     time_limit : seconds for each
     options : further settings of the method
-    **settings : ``loss``, ``epsilon``, ``fit_intercept``, ``standardize``, ``sample_weight``, ``include``, ``exclude`` as in :func:`best_subset`
+    **settings : ``loss``, ``epsilon``, ``fit_intercept``, ``standardize``, ``sample_weight``, ``include``,
+        ``exclude`` as in :func:`best_subset`
 
     Returns
     -------

@@ -59,6 +59,14 @@ class Loss(Protocol):
         """The loss whose conjugate is ``ℓ* + μα²/2``; a smooth loss returns itself."""
 
 
+@runtime_checkable
+class PiecewiseLinear(Loss, Protocol):
+    """A loss that is a sum of hinges."""
+
+    def pieces(self, y: Array) -> list[tuple[Array, Array]]:
+        """``(a, s)`` with ``ℓ(y, u) = Σ max(0, a - s u)``."""
+
+
 class Squared(NamedTuple):
     """Least squares, ``½(y - u)²``."""
 

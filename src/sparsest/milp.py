@@ -2,7 +2,8 @@
 
     min_{s,η} η + price·Σs    s.t.  η ≥ constant_i - q_i's for every cut,  Σs ≤ k,  s binary
 
-It is used to search (``engine="highs"``) and to check certificates of any engine, whose cuts are recomputed from their dual points.
+It is used to search (``engine="highs"``) and to check certificates of any engine, whose cuts are recomputed from
+their dual points.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class MilpSolution(NamedTuple):
 
 
 class Master:
-    """A growing mixed-integer linear program; numbers are divided by ``scale`` so that the tolerances mean something."""
+    """A growing mixed-integer linear program, divided by ``scale`` so that tolerances mean something."""
 
     def __init__(self, n_features: int, forced: Mask, k: int | None, price: float, scale: float) -> None:
         import highspy

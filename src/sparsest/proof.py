@@ -4,12 +4,12 @@ A proof is a list of steps in preorder over the regions of the search, starting 
 
 - ``Leaf(point)``: the point's bound holds for the whole region;
 - ``Branch(feature)``: two proofs follow, for the region with the feature in, then with it out;
-- ``Fix(point, inside, outside)``: for each listed feature the point's bound closes the other side; one proof follows, for the
-  region in which all of them are fixed;
+- ``Fix(point, inside, outside)``: for each listed feature the point's bound closes the other side; one proof follows,
+  for the region in which all of them are fixed;
 - ``Cuts(points)``: the smallest value of the cuts of several dual points over the region, found anew by HiGHS.
 
-The bound proved is the smallest over all closed regions.  Everything is recomputed here in float64 NumPy, each bound lowered by ``ROUNDING`` times
-the sizes of its terms to cover rounding errors.
+The bound proved is the smallest over all closed regions.  Everything is recomputed here in float64 NumPy, each bound
+lowered by ``ROUNDING`` times the sizes of its terms to cover rounding errors.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 ROUNDING = 1e-12
+# Bounds by least squares are lowered by this much of the value without features.
+LEAST_SQUARES_ROUNDING = 1e-9
 _BALANCE_TOLERANCE = 1e-9
 _SEMIDEFINITE_TOLERANCE = 1e-11
 
@@ -81,9 +83,10 @@ class Split(NamedTuple):
 
 
 class SplitPoint(NamedTuple):
-    """Sparse coefficients w whose bound uses a split: with ``Q = X_F'ΩX_F + λI - diag(δ)`` and ``g = X_F'Ωy - Qw``,
+    """Sparse coefficients w whose bound uses a split.
 
-    ``½y'Ωy - ½w'Qw - gain(q)``, ``q_j = g_j²/(2δ_j)``, for every region within F.
+    With ``Q = X_F'ΩX_F + λI - diag(δ)`` and ``g = X_F'Ωy - Qw`` it is ``½y'Ωy - ½w'Qw - gain(q)``,
+    ``q_j = g_j²/(2δ_j)``, for every region within F.
     """
 
     features: Indices
@@ -183,11 +186,12 @@ class _SplitForm:
             raise ValueError("a split does not fit the columns of the data")
         if not (np.isfinite(split.delta).all() and (split.delta > 0).all()):
             raise ValueError("a split's diagonal is not positive")
-        self.features, self.delta = split.features, split.delta
+        self.features: Indices = split.features
+        self.delta: Array = split.delta
         root = np.sqrt(problem.weights)
         target = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
         block = root[:, None] * problem.design.columns(split.features)
-        self.Q = block.T @ block
+        self.Q: Array = block.T @ block
         m = split.features.size
         size = float(np.trace(self.Q)) / max(m, 1) + problem.ridge
         self.Q.flat[:: m + 1] += problem.ridge - split.delta
@@ -195,7 +199,8 @@ class _SplitForm:
             least = float(la.eigvalsh(self.Q, subset_by_index=[0, 0], check_finite=False)[0])
             if least < -_SEMIDEFINITE_TOLERANCE * size:
                 raise ValueError(f"a split leaves an eigenvalue of {least:.3g}, which is negative")
-        self.c, self.constant = block.T @ target, 0.5 * float(target @ target)
+        self.c: Array = block.T @ target
+        self.constant: float = 0.5 * float(target @ target)
 
     def bound(self, problem: Problem, point: SplitPoint, region: Region) -> tuple[float, Array]:
         """Return the point's bound for a region within the split's features, and all gains q."""
@@ -219,25 +224,27 @@ class _SplitForm:
 class _LeastSquares:
     """Bounds from the regression on all features A of a region, squared loss and at most k features.
 
-    ``f(A)`` bounds every support within A.  Leaving out feature j costs at least ``c_j = ŵ_j²/(2N_jj)``, ``N = (X_A'ΩX_A + λI)^{-1}``, and if d free features have to
-    go, one of them costs at least the d-th smallest.  Where at most two features are still to choose, all choices are tried.
+    ``f(A)`` bounds every support within A.  Leaving out feature j costs at least ``c_j = ŵ_j²/(2N_jj)``, ``N =
+    (X_A'ΩX_A + λI)^{-1}``, and if d free features have to go, one of them costs at least the d-th smallest.  Where at
+    most two features are still to choose, all choices are tried.
     """
 
     def __init__(self, problem: Problem) -> None:
         if not isinstance(problem.loss, Squared) or not isinstance(problem.sparsity, Cardinality):
             raise ValueError("least squares bounds need the squared loss and a number of features")
-        self.k = problem.sparsity.k
-        self.features = np.setdiff1d(np.arange(problem.p), problem.exclude)
-        self.position = np.full(problem.p, -1)
+        self.k: int = problem.sparsity.k
+        self.features: Indices = np.setdiff1d(np.arange(problem.p), problem.exclude)
+        self.position: Indices = np.full(problem.p, -1)
         self.position[self.features] = np.arange(self.features.size)
         root = np.sqrt(problem.weights)
         target = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
         block = root[:, None] * problem.design.columns(self.features)
-        self.M = block.T @ block
+        self.M: Array = block.T @ block
         self.M.flat[:: self.features.size + 1] += problem.ridge
-        self.scale = np.sqrt(np.maximum(np.diagonal(self.M), 1e-300))
-        self.M /= np.outer(self.scale, self.scale)
-        self.b, self.constant = (block.T @ target) / self.scale, 0.5 * float(target @ target)
+        scale = np.sqrt(np.maximum(np.diagonal(self.M), 1e-300))
+        self.M /= np.outer(scale, scale)
+        self.b: Array = (block.T @ target) / scale
+        self.constant: float = 0.5 * float(target @ target)
 
     def bound(self, problem: Problem, region: Region) -> tuple[float, Array]:
         """Return the bound of a region; it gives no gains."""
@@ -259,13 +266,17 @@ class _LeastSquares:
                 bound += float(costs[drop - 1])
         if alive.size > self.k >= inside.size and self.k - inside.size <= 2:
             bound = max(bound, self._exhausted(inside, free))
-        return bound - 1e-9 * self.constant, np.zeros(problem.p)
+        return bound - LEAST_SQUARES_ROUNDING * self.constant, np.zeros(problem.p)
 
     def _exhausted(self, inside: Indices, free: Indices) -> float:
         """Return the smallest value of the forced features and at most two (or as many as are left) free ones."""
         G, r, value = self.M[np.ix_(free, free)], self.b[free], self.constant
         if inside.size:
-            cross = la.solve(self.M[np.ix_(inside, inside)], np.column_stack([self.M[np.ix_(inside, free)], self.b[inside]]), assume_a="pos")
+            cross = la.solve(
+                self.M[np.ix_(inside, inside)],
+                np.column_stack([self.M[np.ix_(inside, free)], self.b[inside]]),
+                assume_a="pos",
+            )
             value -= 0.5 * float(self.b[inside] @ cross[:, -1])
             G = G - self.M[np.ix_(free, inside)] @ cross[:, :-1]
             r = r - self.M[np.ix_(free, inside)] @ cross[:, -1]

@@ -1,8 +1,9 @@
 """Best subset of few features by leaps and bounds: depth first, every node by one sweep.
 
-For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ b_A' M_A^{-1} b_A`` bounds all its supports.  With ``N = M_A^{-1}`` and
-``ŵ = N b_A``, leaving out feature j alone costs ``c_j = ŵ_j²/(2N_jj)``, and leaving out several costs at least the largest of their c_j: if d of the free features
-have to go, at least the d-th smallest.  A region with at most two features still to choose is closed by trying them all, in closed form.
+For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ b_A' M_A^{-1} b_A`` bounds all
+its supports.  With ``N = M_A^{-1}`` and ``ŵ = N b_A``, leaving out feature j alone costs ``c_j = ŵ_j²/(2N_jj)``, and
+leaving out several costs at least the largest of their c_j: if d of the free features have to go, at least the d-th
+smallest.  A region with at most two features still to choose is closed by trying them all, in closed form.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def sweep_out(N, w, alive, j, N_new, w_new):
 
 @kernel
 def best_completion(G, r, alive, inside, left, need):
-    """Return the largest gain above ``need`` of adding at most ``left`` (0, 1 or 2) features, and which; -1 stands for none."""
+    """Return the largest gain above ``need`` of adding at most ``left`` ≤ 2 features, and which (-1: none)."""
     first, second, best = -1, -1, need
     m = r.size
     if left == 0:
@@ -88,9 +89,10 @@ def branch_feature(N, w, alive, inside, drop, work):
 def leap(N, w, f, G, r, g, alive, inside, side, feature, depth, k, upper, tolerance, best, log, max_nodes):
     """Go on with the search for ``max_nodes`` nodes or until ``log`` is full.
 
-    Level d of N, w, f is the inverse, coefficients and bound over the living features; of G, r, g the residual Gram matrix, products and value given those
-    inside.  ``side[d]`` is 0 on entry to a node, 1 while its branch with the feature in is open, 2 while the other is.  Returns the depth (-1 at the end), the
-    upper bound, the numbers of nodes and of entries in ``log``: a feature for a branch, LEAF for a closed region, in preorder.
+    Level d of N, w, f is the inverse, coefficients and bound over the living features; of G, r, g the residual Gram
+    matrix, products and value given those inside.  ``side[d]`` is 0 on entry to a node, 1 while its branch with the
+    feature in is open, 2 while the other is.  Returns the depth (-1 at the end), the upper bound, the numbers of
+    nodes and of entries in ``log``: a feature for a branch, LEAF for a closed region, in preorder.
     """
     m = w.shape[1]
     work = np.empty(m)

@@ -1,7 +1,8 @@
 """The relaxation of one node of the tree in Gram space, with fixing of features on the way.
 
-The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root.  Columns of H are stored as far as they were needed:
-``slot[j]`` is the position of feature j's column in ``store``, or -1.  ``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.
+The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root.  Columns of H are stored
+as far as they were needed: ``slot[j]`` is the position of feature j's column in ``store``, or -1.  ``state[j]`` is 1
+for a feature forced in, -1 for one forced out, else 0.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def column_products(columns, alpha, alive, u):
 
 @kernel
 def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q, work):
-    """Return ``-½w'Hw - gain(u)``, and the gains between which the best free choice ends: the last inside and the first outside."""
+    """Return ``-½w'Hw - gain(u)``, and the last gain inside and the first outside the best free choice."""
     gain = 0.0
     free = 0
     for j in alive:
@@ -106,7 +107,7 @@ def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
 
 @kernel
 def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
-    """Write the working set into ``chosen``: forced, nonzero, and up to ``extra`` further features above the threshold; return its size."""
+    """Write forced, nonzero and up to ``extra`` features above the threshold into ``chosen``; return how many."""
     threshold = 0.999 * 0.5 / (sigma * sigma) if 0.0 < sigma < np.inf else 0.0
     count = 0
     for j in alive:
@@ -126,7 +127,7 @@ def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
 
 @kernel
 def missing_columns(q, slot, alive, count, work, chosen):
-    """Return the living features without a column that have the largest gains: those now needed, and those likely to be next."""
+    """Return the features without a column that have the largest gains: those now needed and likely next ones."""
     size = 0
     for j in alive:
         if slot[j] < 0:
@@ -145,8 +146,9 @@ def missing_columns(q, slot, alive, count, work, chosen):
 def solve_node(store, slot, b, root_delta, state, budget, price, w, cutoff, scale, extra, u):
     """Solve the relaxation of a region from ``w`` (overwritten) until its bound passes ``cutoff`` or is precise enough.
 
-    On return ``u = b - Hw`` over the features that are not forced out.  Returns the outcome, the bound at the last w, the relaxed primal value, σ, the number of
-    inner iterations, and the features whose columns of H are missing if the outcome is MISSING.
+    On return ``u = b - Hw`` over the features that are not forced out.  Returns the outcome, the bound at the last w,
+    the relaxed primal value, σ, the number of inner iterations, and the features whose columns of H are missing if
+    the outcome is MISSING.
     """
     m = b.size
     q, work, all_alive, chosen = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
@@ -174,7 +176,14 @@ def solve_node(store, slot, b, root_delta, state, budget, price, w, cutoff, scal
             if slot[chosen[a]] < 0:
                 missing += 1
         if missing > 0:
-            return MISSING, bound, primal, sigma, iterations, missing_columns(q, slot, alive, missing + 16, work, chosen)
+            return (
+                MISSING,
+                bound,
+                primal,
+                sigma,
+                iterations,
+                missing_columns(q, slot, alive, missing + 16, work, chosen),
+            )
         H = np.empty((size, size)).T
         c, roots, start = np.empty(size), np.empty(size), np.empty(size)
         forced = np.empty(size, dtype=np.bool_)

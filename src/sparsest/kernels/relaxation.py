@@ -2,12 +2,13 @@
 
     min_w ½w'Hw - c'w + Ω(w),     Ω(w) = min_s { ½ Σ_j δ_j w_j²/s_j + price Σ_j s_j :  0 ≤ s ≤ 1, Σ_free s ≤ budget }
 
-where s_j = 1 for features that are forced in.  With ``a_j = √δ_j |w_j|`` the best s is ``min(1, σ a_j)``: σ = 1/√(2 price) when
-each feature has a price, and otherwise the root of ``Σ min(1, σ a_j) = budget``.  The proximal step of length 1/L from v has
-``s_j = clip(σ √δ_j |v_j| - δ_j/L, 0, 1)`` and ``w_j = v_j s_j / (s_j + δ_j/L)``, with σ the root of ``Σ s_j = budget``.
+where s_j = 1 for features that are forced in.  With ``a_j = √δ_j |w_j|`` the best s is ``min(1, σ a_j)``: σ = 1/√(2
+price) when each feature has a price, and otherwise the root of ``Σ min(1, σ a_j) = budget``.  The proximal step of
+length 1/L from v has ``s_j = clip(σ √δ_j |v_j| - δ_j/L, 0, 1)`` and ``w_j = v_j s_j / (s_j + δ_j/L)``, with σ the
+root of ``Σ s_j = budget``.
 
-Every w gives the lower bound ``-½w'Hw - gain(u)``, ``u = c - Hw``, where gain adds ``q_j = u_j²/(2δ_j)`` over the forced features and
-over the best free choice.
+Every w gives the lower bound ``-½w'Hw - gain(u)``, ``u = c - Hw``, where gain adds ``q_j = u_j²/(2δ_j)`` over the
+forced features and over the best free choice.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sparsest.kernels.jit import kernel
 
 @kernel
 def best_sigma(a, shift, budget, sigma):
-    """Return the σ with ``Σ_j clip(σ a_j - shift_j, 0, 1) = budget``, by Newton steps inside a bracket; inf if there is none."""
+    """Return the σ with ``Σ_j clip(σ a_j - shift_j, 0, 1) = budget``, by bracketed Newton steps; inf if none."""
     positive = 0
     for j in range(a.size):
         if a[j] > 0.0:
@@ -207,7 +208,9 @@ def proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, out):
 
 @kernel
 def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cutoff, max_iterations):
-    """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w`` (overwritten) until primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``.
+    """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten.
+
+    It ends when primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``.
 
     Returns the primal value, the best dual value, the number of iterations, the last L, and the σ of w.
     """
@@ -269,7 +272,10 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
 
 @kernel
 def central_indicator(energy, mu, price, s):
-    """Overwrite ``s`` with the minimisers of ``energy/s + price s - μ ln s - μ ln(1 - s)`` on (0, 1); return their sum and its slope in the price."""
+    """Overwrite ``s`` with the minimisers of ``energy/s + price s - μ ln s - μ ln(1 - s)`` on (0, 1).
+
+    Returns their sum and its slope in the price.
+    """
     total, slope = 0.0, 0.0
     for j in range(s.size):
         low, high = 0.0, 1.0
@@ -284,7 +290,11 @@ def central_indicator(energy, mu, price, s):
                 low = x
             # Newton in log(x / (1 - x)): the function is steep at both ends.
             logit = x * (1.0 - x)
-            move = value / (curvature * logit + value * (1.0 - 2.0 * x)) if curvature * logit + value * (1.0 - 2.0 * x) > 0.0 else 0.0
+            move = (
+                value / (curvature * logit + value * (1.0 - 2.0 * x))
+                if curvature * logit + value * (1.0 - 2.0 * x) > 0.0
+                else 0.0
+            )
             if move != 0.0 and abs(move) < 5.0:
                 odds = x / (1.0 - x) * np.exp(-move)
                 following = odds / (1.0 + odds)

@@ -13,9 +13,9 @@ Indices = NDArray[np.intp]
 class ActiveInverse:
     """The inverse of ``G_AA + diag(κ)`` for a changing set A, kept up to date by block elimination.
 
-    Going to a set that differs in d features costs ``O(|A|² d)`` in matrix products instead of a new
-    factorisation.  The caller has to make up for small lags of κ,
-    and for negative κ that were left out because the matrix would not be positive definite.
+    Going to a set that differs in d features costs ``O(|A|² d)`` in matrix products instead of a new factorisation.
+    The caller has to make up for small lags of κ, and for negative κ that were left out because the matrix would not
+    be positive definite.
     """
 
     def __init__(self) -> None:

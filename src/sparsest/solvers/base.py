@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from sparsest.certificate import Certificate, certify
-from sparsest.proof import DualPoint, Leaf, Point, Step
 from sparsest.problem import Problem
+from sparsest.proof import DualPoint, Leaf, Point, Step
 from sparsest.result import Done, Event, Incumbent, Result, Status, relative_gap
 from sparsest.solvers.support import SupportFit
 

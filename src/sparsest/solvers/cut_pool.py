@@ -2,7 +2,8 @@
 
     c(s) ≥ -Σωℓ*(α/ω) - (γ/2) Σ_j s_j (X_j'α)²
 
-A cut depends neither on k nor, but for a factor, on γ: a pool of dual points with their products serves a whole path in both.
+A cut depends neither on k nor, but for a factor, on γ: a pool of dual points with their products serves a whole path
+in both.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     repeat   (s, η) ← argmin of the present cuts;   add the cut of α*(s)      until η ≥ c(s) - ε
 
-The relaxation comes first: it gives cuts, an incumbent, and fixes features, so that the master problem is small.  HiGHS solves it anew in every round; SCIP and
-Gurobi run one tree and add cuts at its integral points.
+The relaxation comes first: it gives cuts, an incumbent, and fixes features, so that the master problem is small.
+HiGHS solves it anew in every round; SCIP and Gurobi run one tree and add cuts at its integral points.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class _CutSearch:
         return fit.primal, constant, q[self.survivors]
 
     def raise_bound(self, bound: float) -> None:
-        """Take over an engine's bound, less what its tolerances may have added; what fixing closed is at least the cutoff."""
+        """Take over an engine's bound, less its tolerances; what fixing closed is at least the cutoff."""
         bound -= MILP_MARGIN * abs(self.fit.primal)
         bound = min(bound, self.cutoff) if self.proof.fixes else bound
         if bound > self.bound:

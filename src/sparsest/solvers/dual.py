@@ -9,8 +9,8 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from sparsest.proof import bound_from_gains
 from sparsest.problem import Cardinality, Penalty, Problem, Region
+from sparsest.proof import bound_from_gains
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def bound_of_zero(problem: Problem, region: Region) -> float:
 
 
 def separation(problem: Problem, q: Array, region: Region) -> float:
-    """Return how clearly the gains choose a support: at the optimum the relaxation is tight exactly when this is positive.
+    """Return how clearly the gains choose a support; at the optimum, positive means a tight relaxation.
 
     That is the k-th less the (k+1)-th largest gain, or the least distance of a gain from its price.
     """

@@ -35,7 +35,7 @@ def run_scip(search: _CutSearch) -> Status:
         used = np.flatnonzero(q)
         return quicksum([eta] + [float(q[j] / scale) * s[j] for j in used]) >= constant / scale
 
-    class Handler(Conshdlr):  # type: ignore[misc]
+    class Handler(Conshdlr):
         """Separates integral points."""
 
         def violated(self, solution: Any, add: bool) -> bool:
@@ -65,7 +65,9 @@ def run_scip(search: _CutSearch) -> Status:
 
     for constant, q in search.cuts():
         model.addCons(cut(constant, q))
-    model.includeConshdlr(Handler(), "cuts", "cuts of the value of a support", chckpriority=-10, enfopriority=-10, needscons=False)
+    model.includeConshdlr(
+        Handler(), "cuts", "cuts of the value of a support", chckpriority=-10, enfopriority=-10, needscons=False
+    )
     model.setObjective(eta + (price / scale) * quicksum(s), "minimize")
     model.setParam("limits/time", max(search.clock.limit - search.clock.seconds(), 0.01))
     model.setParam("limits/gap", 0.3 * search.settings.gap_tol)

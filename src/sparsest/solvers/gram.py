@@ -1,8 +1,9 @@
 """Nodes of the tree for the squared loss, in Gram space.
 
-Over the features that survived the root the objective is ``constant + ½w'Hw - c'w + ½ Σ_j δ_j w_j²/s_j``.  With the ridge alone H is the Gram matrix and
-``δ = λ``.  Where the Gram matrix is well conditioned, part of it strengthens the ridge: ``G + λI = H + diag(δ)`` with ``H ⪰ 0`` and ``δ_j = c/(M^{-1})_jj``,
-``M = G + λI``, c the largest factor that keeps H positive semidefinite.  That is what certifies problems without any ridge.
+Over the features that survived the root the objective is ``constant + ½w'Hw - c'w + ½ Σ_j δ_j w_j²/s_j``.  With the
+ridge alone H is the Gram matrix and ``δ = λ``.  Where the Gram matrix is well conditioned, part of it strengthens the
+ridge: ``G + λI = H + diag(δ)`` with ``H ⪰ 0`` and ``δ_j = c/(M^{-1})_jj``, ``M = G + λI``, c the largest factor that
+keeps H positive semidefinite.  That is what certifies problems without any ridge.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from sparsest.proof import ROUNDING, Point, PrimalPoint, Split, SplitPoint
 from sparsest.kernels.node import CLOSED, MISSING, solve_node, tighten
 from sparsest.problem import Cardinality, Problem
+from sparsest.proof import ROUNDING, Point, PrimalPoint, Split, SplitPoint
 from sparsest.solvers.nodes import NodeOutcome, State, Warm
 from sparsest.solvers.threads import all_threads
 
@@ -46,7 +47,8 @@ class GramNodes:
         self.columns *= root[:, None]
         self.c = self.columns.T @ target
         m = survivors.size
-        # Bounds keep the margin by which a proof lowers them: its terms are of these sizes, of which more than the sum cancels.
+        # Bounds keep the margin by which a proof lowers them: its terms are of these sizes, of which more than the
+        # sum cancels.
         size = 0.5 * float(target @ target)
         uncentred = 0.0 if m <= _FULL_GRAM else 2.0 * np.sqrt(size * float(problem.weights @ problem.y**2))
         self.constant = size - ROUNDING * (3.0 * size + uncentred)
@@ -87,12 +89,12 @@ class GramNodes:
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
         kept = np.isin(features, self.survivors) & (w != 0)
-        return np.searchsorted(self.survivors, features[kept]), w[kept], b
+        return Warm(np.searchsorted(self.survivors, features[kept]), w[kept], b)
 
     def compress(self, point: GramPoint) -> Warm:
         """What an open node keeps of a point."""
         used = np.flatnonzero(point.w)
-        return used, point.w[used], 0.0
+        return Warm(used, point.w[used], 0.0)
 
     def tighten(self, point: GramPoint, state: State, cutoff: float) -> float:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
@@ -104,7 +106,7 @@ class GramNodes:
         """Solve the relaxation of a region, starting from warm coefficients."""
         m = state.size
         w, u = np.zeros(m), np.zeros(m)
-        w[warm[0]] = warm[1]
+        w[warm.positions] = warm.w
         extra = max(50, 2 * (self.budget - int((state == 1).sum())))
         while True:
             store, slot = self.gram

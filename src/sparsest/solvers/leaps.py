@@ -1,4 +1,4 @@
-"""Leaps and bounds over few surviving features, for the squared loss with at most k features and a weak ridge or none."""
+"""Leaps and bounds over few features: squared loss, at most k features, a weak ridge or none."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Nodes of the tree for losses other than the squared one, on the packed columns of the survivors.
 
-A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, ``q = (γ/2)(X'α)²``, so the kernels of the Gram nodes serve with
-``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of ``w'Hw``.
+A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, ``q = (γ/2)(X'α)²``, so the kernels of the Gram nodes
+serve with ``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of ``w'Hw``.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class MarginNodes:
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
         kept = np.isin(features, self.survivors) & (w != 0)
-        return np.searchsorted(self.survivors, features[kept]), w[kept], b
+        return Warm(np.searchsorted(self.survivors, features[kept]), w[kept], b)
 
     def compress(self, point: MarginPoint) -> Warm:
         """What an open node keeps of a point."""
         used = point.w != 0
-        return point.features[used], point.w[used], point.b
+        return Warm(point.features[used], point.w[used], point.b, point.alpha if point.source is None else None)
 
     def tighten(self, point: MarginPoint, state: State, cutoff: float) -> float:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
@@ -72,14 +72,11 @@ class MarginNodes:
         problem = self.problem
         alive = np.flatnonzero(state >= 0)
         w = np.zeros(state.size)
-        w[warm[0]] = warm[1]
+        w[warm.positions] = warm.w
         w[state < 0] = 0.0
-        b, sigma, precision, iterations = warm[2], 0.0, 0.1, 0
-        margin = self.columns[:, np.flatnonzero(w)] @ w[w != 0]
-        b = problem.intercept_for(margin, b)
-        alpha = problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
-        point = self._point(alpha, alive, np.flatnonzero(w), w[w != 0], b, None)
-        bound, primal = tighten(point.u, 2.0 * point.conjugate, self.roots, state.copy(), self.budget, self.price, -np.inf), np.inf
+        b, sigma, precision, iterations, primal = warm.b, 0.0, 0.1, 0, np.inf
+        point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
+        bound = self.tighten(point, state.copy(), -np.inf)
         for round_number in range(_MAX_ROUNDS):
             if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound):
                 break
@@ -98,6 +95,15 @@ class MarginNodes:
         indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e300) * self.roots * np.abs(w)), 0.0)
         indicator[state == 1] = 1.0
         return NodeOutcome(point, bound, primal, indicator, iterations)
+
+    def _start_alpha(self, warm: Warm, w: Array) -> Array:
+        """The dual point of the parent, or that of the coefficients."""
+        problem = self.problem
+        if warm.alpha is not None:
+            return warm.alpha
+        margin = self.columns[:, np.flatnonzero(w)] @ w[w != 0]
+        b = problem.intercept_for(margin, warm.b)
+        return problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
 
     def _point(
         self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ class NearOptimalSearch:
 
     within: float = 0.01
     limit: int = 100
-    tree: Tree = Tree()
+    tree: Tree = field(default_factory=Tree)
 
     def solve(self, problem: Problem, result: Result) -> NearOptimal:
         """Search until every other support is excluded, or a limit is reached."""

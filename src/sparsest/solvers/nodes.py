@@ -13,8 +13,19 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 # Over the surviving features: 1 forced in, -1 forced out, 0 free.
 State = NDArray[np.int8]
-# Positions, coefficients and intercept to start a relaxation from.
-Warm = tuple[Indices, Array, float]
+
+
+class Warm(NamedTuple):
+    """Coefficients and an intercept to start a relaxation from, and a dual point where it does not follow from them."""
+
+    positions: Indices
+    w: Array
+    b: float
+    alpha: Array | None = None
+
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return 16 * self.w.size + (0 if self.alpha is None else 8 * self.alpha.size)
 
 
 class NodeOutcome(NamedTuple):

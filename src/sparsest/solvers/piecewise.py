@@ -3,9 +3,10 @@
     min_{w,b,s} Σ_pieces Σ_i ω_i [a_i - σ_i (x_i'w + b)]_+ + ½ Σ_j δ_j w_j²/s_j + price Σ_j s_j,
     0 ≤ s_j ≤ 1,  Σ_free s_j = budget  (or no budget but a price),  s_j = 1 for forced features
 
-With every feature forced in this is a support vector machine; otherwise its Boolean relaxation.  The slacks ``ξ ≥ 0`` and
-``t = ξ - a + σ(Xw + b) ≥ 0`` have multipliers ``ν`` and ``β``, ``β + ν = ω``.  The indicators s, with a logarithmic barrier for their bounds, are
-minimised out exactly at every iterate (Newton's method in (w, s) jointly takes tiny steps near s = 0), so an iteration costs ``n|s|²``.
+With every feature forced in this is a support vector machine; otherwise its Boolean relaxation.  The slacks ``ξ ≥ 0``
+and ``t = ξ - a + σ(Xw + b) ≥ 0`` have multipliers ``ν`` and ``β``, ``β + ν = ω``.  The indicators s, with a
+logarithmic barrier for their bounds, are minimised out exactly at every iterate (Newton's method in (w, s) jointly
+takes tiny steps near s = 0), so an iteration costs ``n|s|²``.
 """
 
 from __future__ import annotations
@@ -195,9 +196,7 @@ def _reach(x: Iterate, d: Iterate) -> float:
     return reach
 
 
-def minimise(
-    rows: Rows, n: int, ridge: float, fit_intercept: bool, tolerance: float
-) -> tuple[Array, float, Array]:
+def minimise(rows: Rows, n: int, ridge: float, fit_intercept: bool, tolerance: float) -> tuple[Array, float, Array]:
     """Fit all columns (a support vector machine) to a relative gap; return w, b and the dual point."""
     m = rows.Z.shape[1] - int(fit_intercept)
     # Without a ridge the solution need not be unique: one far below rounding of the data picks one.

@@ -2,9 +2,9 @@
 
     min_{s ∈ [0,1]^p, Σs ≤ k} c(s)  =  min_w Σ ω ℓ(y, Xw + b) + (1/γ) Ω_k(w)  =  max_α D(α)
 
-A round solves the relaxation on the working set, passes once over the living columns for ``u = X'α``, takes the bound, fixes
-features with it, and adds the features whose gain exceeds the threshold ``1/(2σ²)`` of the working set's solution.  It stops when the
-relaxed primal value and the bound over *all* features are within the tolerance.
+A round solves the relaxation on the working set, passes once over the living columns for ``u = X'α``, takes the
+bound, fixes features with it, and adds the features whose gain exceeds the threshold ``1/(2σ²)`` of the working set's
+solution. It stops when the relaxed primal value and the bound over *all* features are within the tolerance.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.proof import DualPoint, Fix, Leaf
-from sparsest.proof import Point as ProofPoint
 from sparsest.designs import Dense, Design
 from sparsest.losses import dual_from_margin
 from sparsest.problem import Problem, Region
+from sparsest.proof import DualPoint, Fix, Leaf, Step
+from sparsest.proof import Point as ProofPoint
 from sparsest.result import Result, Root, Status
 from sparsest.solvers.base import Callback, Clock, make_result, start_support
 from sparsest.solvers.dual import Bound, scaled_bound, separation
@@ -150,7 +150,7 @@ class Relaxer:
         proof: Proof | None = None,
         expired: Callable[[], bool] = lambda: False,
     ) -> Relaxed:
-        """Solve the relaxation; with ``upper`` (an upper bound, asked after every round) and ``proof`` features are fixed on the way."""
+        """Solve the relaxation; ``upper``, an upper bound asked after every round, fixes features on the way."""
         features, w, b = start or Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
         best = self._first(problem, region, living, features, w, b)
         precision = 0.1
@@ -160,7 +160,7 @@ class Relaxer:
             forced = np.isin(features, best.region.forced_in)
             shape = make_shape(problem, forced)
             wanted = max(precision * min(best.gap, 1.0), 0.3 * self.tolerance * min(1.0, 10 * precision))
-            scale = abs(best.primal) if np.isfinite(best.primal) else _null_value(problem)
+            scale = abs(best.primal) if np.isfinite(best.primal) else null_value(problem)
             columns = living.columns(features)
             with single_threaded():
                 point = solve_working_set(problem, columns, shape, w, b, wanted * scale, np.inf)
@@ -198,7 +198,7 @@ class Relaxer:
         return Relaxed(region, features, w, b, 0.0, bound.alpha, q, np.inf, bound.value, 0, 0)
 
 
-def _null_value(problem: Problem) -> float:
+def null_value(problem: Problem) -> float:
     """The objective without features."""
     margin = np.full(problem.n, problem.intercept_for(np.zeros(problem.n)))
     return problem.primal(margin, np.empty(0), 0)
@@ -223,7 +223,7 @@ def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Ar
 
 
 def _combine(best: Relaxed, features: Indices, point: Point, sigma: float, q: Array, bound: Bound) -> Relaxed:
-    """Take the new primal point with its own gains, which guide the working set, and the better of the two dual points."""
+    """Take the new primal point with its gains, which guide the working set, and the better dual point."""
     dual_alpha, dual = (bound.alpha, bound.value) if bound.value >= best.dual else (best.alpha, best.dual)
     return best._replace(
         features=features, w=point.w, b=point.b, sigma=sigma, alpha=dual_alpha, q=q,
@@ -241,9 +241,7 @@ def _fix(problem: Problem, best: Relaxed, bound: Bound, living: Living, upper: f
     if inside.size + outside.size == 0:
         return best
     proof.fix(bound.alpha, inside, outside)
-    narrowed = Region(
-        np.concatenate([region.forced_in, inside]), np.concatenate([region.forced_out, outside])
-    )
+    narrowed = Region(np.concatenate([region.forced_in, inside]), np.concatenate([region.forced_out, outside]))
     living.bury(narrowed.forced_out)
     return best._replace(region=narrowed, primal=np.inf)
 
@@ -282,7 +280,7 @@ class Relaxation:
         assert incumbent.fit is not None
         otherwise = clock.early() if clock.expired() else Status.HEURISTIC
         points = [*proof.points, DualPoint(relaxed.alpha)]
-        steps = [*proof.fixes, Leaf(len(points) - 1)]
+        steps: list[Step] = [*proof.fixes, Leaf(len(points) - 1)]
         result = make_result(
             problem, incumbent.fit, points, steps, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise,
             trace={"relaxation": summary(problem, relaxed, living)},

@@ -2,8 +2,9 @@
 
     repeat   s ← argmin_s f(α, s);   α ← P(α + δ ∇_α f(α, s)),    ∇_α f = -ℓ*'(α) - γ X_s X_s'α
 
-``f(α, s)`` with the best s is a lower bound, ``c(s)`` an upper bound; both are kept at their best.  P projects onto the intersection of the
-conjugate's domain and, under an intercept, Σα = 0.  Returned is the better of the best support seen and the support of the averaged α.
+``f(α, s)`` with the best s is a lower bound, ``c(s)`` an upper bound; both are kept at their best.  P projects onto
+the intersection of the conjugate's domain and, under an intercept, Σα = 0.  Returned is the better of the best
+support seen and the support of the averaged α.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from sparsest.solvers.support import SupportFit, fit_support
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_DIVERGED = 1e100
+
 STEP_RULES = ("adaptive", "constant", "constant_length", "diminishing", "square_root")
 
 
@@ -31,9 +34,10 @@ STEP_RULES = ("adaptive", "constant", "constant_length", "diminishing", "square_
 class Subgradient:
     """Settings of the sub-gradient method.
 
-    ``step`` is one of ``STEP_RULES``: adaptive ``(min c - max f)/‖∇f‖²``, constant ``a``, constant length ``a/‖∇f‖``, diminishing
-    ``a/(b + t)``, square root ``a/√t``, with ``a = step_size`` (by default 1/n) and ``b = step_offset``.  ``patience`` stops after that many steps
-    without a better support, ``restart_after`` goes back to the best dual point after that many without a better bound.
+    ``step`` is one of ``STEP_RULES``: adaptive ``(min c - max f)/‖∇f‖²``, constant ``a``, constant length ``a/‖∇f‖``,
+    diminishing ``a/(b + t)``, square root ``a/√t``, with ``a = step_size`` (by default 1/n) and ``b = step_offset``.
+    ``patience`` stops after that many steps without a better support, ``restart_after`` goes back to the best dual
+    point after that many without a better bound.
     """
 
     time_limit: float = 60.0
@@ -72,6 +76,9 @@ class Subgradient:
                 continue
             gradient = run.gradient(alpha, point)
             alpha = project(problem, alpha + self._step_length(t, run, gradient) * gradient)
+            # Steps too long for the problem diverge until nothing is a number.
+            if not float(np.abs(alpha).max()) < _DIVERGED:
+                alpha = run.best.alpha.copy()
         run.evaluate(project(problem, run.total / run.count))
         assert run.fit is not None
         points, steps = single_leaf(run.best.alpha)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from sparsest.losses import Loss, Squared
+from sparsest.losses import Loss, PiecewiseLinear, Squared
 from sparsest.problem import Problem, best_intercept
 from sparsest.solvers.piecewise import minimise, stack
 from sparsest.solvers.threads import single_threaded
@@ -81,7 +81,7 @@ def fit_support(
 def _minimise(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, float, Array]:
     if isinstance(model.loss, Squared):
         return _ridge(model)
-    if hasattr(model.loss, "pieces"):
+    if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
         return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP)
     return _newton(model, start)

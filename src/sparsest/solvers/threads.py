@@ -1,4 +1,4 @@
-"""One BLAS thread for work on small matrices, where more threads cost more than they bring; all of them for large products."""
+"""One BLAS thread for small matrices, where more cost more than they bring; all for large products."""
 
 from __future__ import annotations
 

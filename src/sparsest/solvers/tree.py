@@ -5,8 +5,9 @@
         relax each; try the rounded support
         fix what the bound decides; close the region, or split it on a feature
 
-Regions are taken in batches of a fixed size, solved by any number of threads, and dealt with in order, so the search and its certificate do not depend on the
-number of threads.  The bound is the smallest over open and closed regions; optimal means that this figure is within the tolerance of the incumbent.
+Regions are taken in batches of a fixed size, solved by any number of threads, and dealt with in order, so the search
+and its certificate do not depend on the number of threads.  The bound is the smallest over open and closed regions;
+optimal means that this figure is within the tolerance of the incumbent.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.certificate import Certificate
-from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresPoint, Point, Split, Step
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
+from sparsest.proof import LEAST_SQUARES_ROUNDING, Branch, DualPoint, Fix, Leaf, LeastSquaresPoint, Point, Split, Step
 from sparsest.result import Bound as BoundEvent
 from sparsest.result import Result, Root, Status, relative_gap
 from sparsest.solvers.base import Callback, Clock, finish, start_support
@@ -34,7 +35,7 @@ from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
-from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, summary, warm_start
+from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, null_value, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
 from sparsest.solvers.threads import single_threaded
 
@@ -63,15 +64,16 @@ class Node:
 
     def size(self) -> int:
         """Bytes it takes while open."""
-        return self.state.nbytes + 16 * self.warm[0].size + 400
+        return self.state.nbytes + self.warm.nbytes() + 400
 
 
 @dataclass(frozen=True)
 class Tree:
     """Settings of the branch and bound.
 
-    ``max_memory`` bounds open regions and proof together, in bytes: the search goes depth-first when open regions take half of it, and stops with NODE_LIMIT
-    at the whole.  ``proof=False`` keeps no proof, so there is no certificate.  ``n_jobs`` threads (all cores by default) do not change the result.
+    ``max_memory`` bounds open regions and proof together, in bytes: the search goes depth-first when open regions
+    take half of it, and stops with NODE_LIMIT at the whole.  ``proof=False`` keeps no proof, so there is no
+    certificate.  ``n_jobs`` threads (all cores by default) do not change the result.
     """
 
     time_limit: float = 60.0
@@ -177,7 +179,7 @@ class _Search:
         state = np.zeros(survivors.size, dtype=np.int8)
         state[np.searchsorted(survivors, region.forced_in)] = 1
         first = make_nodes(problem, survivors, 0)
-        self.root = Node(state, bound, point, (features[:0], w[:0], b), 0)
+        self.root = Node(state, bound, point, Warm(features[:0], w[:0], b), 0)
         self._use(first, features, w, b)
         while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
             root, nodes = self.root, self.nodes
@@ -188,9 +190,11 @@ class _Search:
             left = np.flatnonzero(root.state >= 0)
             if left.size > 0.9 * before:
                 break
-            self.root_fixes += [Fix(number, nodes.survivors[inside], nodes.survivors[outside]) for number, inside, outside in root.fixes]
+            self.root_fixes += [
+                Fix(number, nodes.survivors[inside], nodes.survivors[outside]) for number, inside, outside in root.fixes
+            ]
             self.root = Node(root.state[left], root.bound, root.point, root.warm, 0)
-            warm = nodes.survivors[root.warm[0]], root.warm[1], root.warm[2]
+            warm = nodes.survivors[root.warm.positions], root.warm.w, root.warm.b
             self._use(make_nodes(problem, nodes.survivors[left], len(self.splits)), *warm)
 
     def _use(self, nodes: Nodes, features: Indices, w: Array, b: float) -> None:
@@ -260,9 +264,16 @@ class _Search:
     def _leaps(self, began: float) -> bool:
         """Try leaps and bounds for a part of the time where it may be faster; return whether it finished."""
         root, survivors = self.root, self.nodes.survivors
-        if not isinstance(self.problem.loss, Squared) or self.clock.expired() or not Leaps.applies(self.problem, survivors):
+        if (
+            not isinstance(self.problem.loss, Squared)
+            or self.clock.expired()
+            or not Leaps.applies(self.problem, survivors)
+        ):
             return False
         assert root is not None
+        margin = LEAST_SQUARES_ROUNDING * null_value(self.problem)
+        if margin > self._spare():
+            return False
         until = self.clock.seconds() + 0.3 * (self.clock.limit - self.clock.seconds())
         # Sweeps lose some digits: regions are closed by a little more than the proof has to show.
         search = Leaps(self.problem, survivors, root.state == 1, self.fit.primal, 0.9 * self.settings.gap_tol)
@@ -270,11 +281,16 @@ class _Search:
         self.n_nodes += search.n_nodes
         if search.best.any():
             self._offer(fit_support(self.problem, search.support()))
+        finished = finished and margin <= self._spare()
         if finished:
             self.closed = min(self.closed, self.cutoff)
             self.leaps_steps = search.steps(self._note(LeastSquaresPoint()))
             self.trace["seconds"]["tree"] = self.clock.seconds() - began
         return finished
+
+    def _spare(self) -> float:
+        """By how much leaps and bounds closes regions beyond the cutoff."""
+        return 0.05 * self.settings.gap_tol * abs(self.fit.primal)
 
     def _batch(self) -> Iterator[Node]:
         """The next regions that still may hold something better; the others are closed."""
@@ -328,7 +344,7 @@ class _Search:
 
     def _close(self, node: Node) -> None:
         self.closed = min(self.closed, node.bound)
-        node.warm = node.warm[0][:0], node.warm[1][:0], 0.0
+        node.warm = Warm(node.warm.positions[:0], node.warm.w[:0], 0.0)
 
     def _close_leaves(self) -> None:
         """Count the bounds of all regions, those too that were in hand when an interrupt came."""
@@ -457,7 +473,8 @@ class _Open:
 def branching_feature(indicator: Array, state: State) -> int:
     """The free feature whose indicator is nearest to 0.7; -1 when all are integral.
 
-    Measured over the instances of ``benchmarks/exact.py``: 0.7 needs fewer nodes than 0.5 or than the largest, and pseudo-costs need more.
+    Measured over the instances of ``benchmarks/exact.py``: 0.7 needs fewer nodes than 0.5 or than the largest, and
+    pseudo-costs need more.
     """
     score = np.where(state == 0, np.minimum(indicator / 0.7, (1.0 - indicator) / 0.3), 0.0)
     best = int(np.argmax(score)) if score.size else -1

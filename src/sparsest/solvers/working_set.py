@@ -2,8 +2,9 @@
 
     min_{w,b} Σ ω ℓ(y, Xw + b) + Ω(w)
 
-Squared loss: one quadratic in Gram space.  Other losses: proximal Newton steps, each a quadratic in Gram space, with a line
-search.  Piecewise linear losses: an interior-point method.  All compute the primal and dual values they stop at.
+Squared loss: one quadratic in Gram space.  Other losses: proximal Newton steps, each a quadratic in Gram space, with
+a line search.  Piecewise linear losses: an interior-point method.  All compute the primal and dual values they stop
+at.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.kernels.relaxation import dual_gain, largest_eigenvalue, penalty_value, relax_quadratic
-from sparsest.losses import Squared
+from sparsest.losses import PiecewiseLinear, Squared
 from sparsest.problem import Cardinality, Problem, best_intercept
 from sparsest.solvers.piecewise import InteriorPoint, stack
 
@@ -74,8 +75,8 @@ def solve_working_set(
         return _solve_forced(problem, columns, shape, w, b, tolerance, cutoff)
     if isinstance(problem.loss, Squared):
         return _solve_squared(problem, columns, shape, w, tolerance, cutoff)
-    if hasattr(problem.loss, "pieces"):
-        return _solve_piecewise(problem, columns, shape, tolerance, cutoff)
+    if isinstance(problem.loss, PiecewiseLinear):
+        return _solve_piecewise(problem, problem.loss, columns, shape, tolerance, cutoff)
     return _ProximalNewton(problem, columns, shape).solve(w, b, tolerance, cutoff)
 
 
@@ -110,35 +111,45 @@ def _solve_squared(problem: Problem, columns: Array, shape: Shape, w: Array, tol
     return Point(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
 
 
-def _solve_piecewise(problem: Problem, columns: Array, shape: Shape, tolerance: float, cutoff: float) -> Point:
+def _solve_piecewise(
+    problem: Problem, loss: PiecewiseLinear, columns: Array, shape: Shape, tolerance: float, cutoff: float
+) -> Point:
     """Interior-point steps until the true values, with the exact Ω and gain, are close enough."""
-    rows = stack(columns, problem.weights, problem.loss.pieces(problem.y), problem.fit_intercept)
+    rows = stack(columns, problem.weights, loss.pieces(problem.y), problem.fit_intercept)
     m = columns.shape[1]
     delta, free = np.zeros(rows.Z.shape[1]), np.zeros(rows.Z.shape[1], dtype=bool)
     delta[:m], free[:m] = shape.root_delta**2, ~shape.forced
-    if 0 <= shape.budget and free.sum() <= shape.budget:
+    if shape.budget >= 0 and free.sum() <= shape.budget:
         free[:] = False
     method = InteriorPoint(rows, delta, free, shape.budget, shape.price)
     x = method.start()
     best: Point | None = None
     for iteration in range(_MAX_STEPS):
-        w, b = _cleaned(x.z[:m], shape), float(x.z[m]) if problem.fit_intercept else 0.0
+        w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
         alpha = problem.feasible(rows.alpha(x.beta, problem.n))
-        primal = float(problem.weights @ problem.loss.value(problem.y, columns @ w + b)) + shape.value(w)[0]
         dual = -problem.conjugate_sum(alpha) - shape.gain(columns.T @ alpha)
-        best = _better(best, Point(w, b, alpha, primal, dual, iteration, None))
+        best = _better(best, Point(w, b, alpha, _primal(problem, columns, shape, w, b), dual, iteration, None))
         small = x.complementarity() * 2 * x.t.size <= 1e-13 * abs(best.primal)
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or small:
             break
         x = method.step(x)
     assert best is not None
-    return best._replace(iterations=iteration)
+    return _cleaned(problem, columns, shape, best)._replace(iterations=iteration)
 
 
-def _cleaned(w: Array, shape: Shape) -> Array:
-    """Set to zero what an interior point can only bring near it."""
-    least = 1e-6 / max(shape.value(w)[1], 1e-300)
-    return np.where((shape.root_delta * np.abs(w) < least) & ~shape.forced, 0.0, w)
+def _primal(problem: Problem, columns: Array, shape: Shape, w: Array, b: float) -> float:
+    return float(problem.weights @ problem.loss.value(problem.y, columns @ w + b)) + shape.value(w)[0]
+
+
+def _cleaned(problem: Problem, columns: Array, shape: Shape, point: Point) -> Point:
+    """Set to zero what an interior point can only bring near it: as much as hardly changes the gap."""
+    size = np.where(shape.forced, np.inf, min(shape.value(point.w)[1], 1e300) * shape.root_delta * np.abs(point.w))
+    for least in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6):
+        w = np.where(size < least, 0.0, point.w)
+        primal = _primal(problem, columns, shape, w, point.b)
+        if primal <= point.primal + 0.1 * (point.primal - point.dual):
+            return point._replace(w=w, primal=primal)
+    return point
 
 
 class _State(NamedTuple):
