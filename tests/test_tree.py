@@ -17,6 +17,7 @@ from sparsest.proof import Branch, Leaf, Split
 from sparsest.result import Bound, Incumbent, Root, Status
 from sparsest.solvers import gram, leaps, tree
 from sparsest.solvers.gram import _spare_diagonal
+from sparsest.solvers.nodes import Warm
 from sparsest.solvers.tree import Node, _Open, branching_feature
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -291,7 +292,7 @@ def test_nothing_is_spared_by_a_singular_matrix():
         ({"callback": lambda event: True}, Status.INTERRUPTED),
         ({"callback": lambda event: isinstance(event, Root)}, Status.INTERRUPTED),
     ],
-    ids=str,
+    ids=["no time", "little time", "one node", "no memory", "little memory", "at once", "after the root"],
 )
 def test_limits_leave_an_honest_result(regions, solved, limits, status):
     X, y, known = solved
@@ -382,7 +383,8 @@ def test_arrays_are_read_only(loss):
 
 
 def node_of(bound, depth):
-    return Node(np.zeros(3, dtype=np.int8), bound, 0, (np.empty(0, dtype=np.intp), np.empty(0), 0.0), depth)
+    nothing = Warm(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
+    return Node(np.zeros(3, dtype=np.int8), bound, 0, nothing, depth)
 
 
 def test_open_regions_come_lowest_first_or_deepest_first():
