@@ -169,7 +169,6 @@ class Relaxer:
             sigma = shape.value(w)[1]
             alpha, q = self._pass(problem, living, point.alpha)
             bound = scaled_bound(problem, alpha, q, best.region)
-            before = best
             best = _combine(best, features, point, sigma, q, bound)._replace(rounds=rounds, iterations=iterations)
             if best.gap <= self.tolerance or expired():
                 break
@@ -178,7 +177,8 @@ class Relaxer:
                 if best.dual >= target:
                     break
                 best = _fix(problem, best, bound, living, target, proof)
-            if best.gap > 0.5 * before.gap:
+            # Only where the working set's own gap is a good part of the whole does solving it better help.
+            if point.primal - point.dual > 0.3 * (best.primal - best.dual):
                 precision = max(0.1 * precision, 1e-5)
         return best
 
