@@ -110,7 +110,8 @@ class Dense(Design):
             block = self.array[:, part].astype(np.float64)
             mean[part] = weights @ block / total
             block -= mean[part]
-            variance[part] = np.einsum("ij,ij,i->j", block, block, weights) / total
+            np.square(block, out=block)
+            variance[part] = weights @ block / total
         return mean, variance
 
     def max_row_norm(self) -> float:
@@ -263,10 +264,14 @@ def standardized(design: Design, weights: Array, *, center: bool, scale: bool) -
 
     Constant columns keep scale 1.
     """
+    return view_with(design, *design.moments(weights), center=center, scale=scale)
+
+
+def view_with(design: Design, mean: Array, variance: Array, *, center: bool, scale: bool) -> Design:
+    """Return the standardised view from moments that are known already."""
     if not (center or scale):
         return design
     p = design.shape[1]
-    mean, variance = design.moments(weights)
     shift = mean if center else np.zeros(p)
     factor = np.ones(p)
     if scale:

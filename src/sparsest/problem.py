@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, Standardized, as_design, as_numbers, standardized
+from sparsest.designs import Design, Standardized, as_design, as_numbers, view_with
 from sparsest.losses import Loss, make_loss
 
 Array = NDArray[np.float64]
@@ -126,6 +125,8 @@ class Problem:
     exclude: Indices
     fit_intercept: bool
     standardize: bool
+    # ``√(Σ_i ω_i x_ij²)`` of every column of the design.
+    column_norms: Array
 
     @property
     def n(self) -> int:
@@ -191,12 +192,6 @@ class Problem:
             return 0.5 * self.gamma * products**2
         size = self.column_norms[index] * float(np.linalg.norm(alpha))
         return np.where(np.abs(products) <= _ORTHOGONAL * size, 0.0, np.inf)
-
-    @cached_property
-    def column_norms(self) -> Array:
-        """``√(Σ_i ω_i x_ij²)`` of every column."""
-        mean, variance = self.design.moments(self.weights)
-        return np.sqrt(self.weights.sum() * (variance + mean**2))
 
     def intercept_for(self, margin: Array, start: float = 0.0) -> float:
         """The b that minimises ``Σ ω ℓ(y, margin + b)``: 0 without an intercept."""
@@ -300,7 +295,11 @@ def make_problem(
             raise ValueError("all observations with a positive weight belong to one class")
     inside, outside = _check_forced(include, exclude, p)
     sparsity = check_sparsity(k, l0_penalty, inside.size, p - outside.size)
-    view = standardized(design, weights, center=fit_intercept, scale=standardize)
+    mean, variance = design.moments(weights)
+    view = view_with(design, mean, variance, center=fit_intercept, scale=standardize)
+    norms = np.sqrt(weights.sum() * (variance if fit_intercept else variance + mean**2))
+    if isinstance(view, Standardized):
+        norms /= view.scale
     return Problem(
         view,
         target,
@@ -312,6 +311,7 @@ def make_problem(
         outside,
         bool(fit_intercept),
         bool(standardize),
+        norms,
     )
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sparsest.losses import Squared
 from sparsest.problem import Problem, Region
 from sparsest.solvers.support import SupportFit, fit_support
+from sparsest.solvers.threads import single_threaded
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -88,7 +89,8 @@ class LocalSearch:
         for moves in range(max_moves):
             if expired():
                 return best, moves
-            move = self._best_move(pool, fit if best is None else best)
+            with single_threaded():
+                move = self._best_move(pool, fit if best is None else best)
             if move is None:
                 return best, moves
             best = move
@@ -159,7 +161,7 @@ class _Pool:
         gradient = self.columns[:, outside].T @ fit.alpha
         H = gram[np.ix_(inside, inside)]
         H.flat[:: inside.size + 1] += problem.ridge + 1e-12 * np.trace(H) / max(inside.size, 1)
-        N = la.pinvh(H, check_finite=False) if inside.size else H
+        N = _inverse(H)
         cross = gram[np.ix_(outside, inside)]
         A = cross @ N
         own = gram[outside, outside] + problem.ridge
@@ -184,6 +186,17 @@ class _Pool:
             found += _top(swap.ravel(), count, lambda c: (int(inside[movable[c % m]]), int(outside[c // m])))
         found.sort(key=lambda move: -move[0])
         return found[:count]
+
+
+def _inverse(H: Array) -> Array:
+    """The inverse of a positive semidefinite matrix, or its pseudo-inverse where it is singular."""
+    if H.shape[0] == 0:
+        return H
+    try:
+        factor = la.cho_factor(H, lower=True, check_finite=False)
+        return la.cho_solve(factor, np.eye(H.shape[0]), check_finite=False)
+    except la.LinAlgError:
+        return la.pinvh(H, check_finite=False)
 
 
 def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int | None]]) -> list[Move]:
