@@ -177,8 +177,8 @@ def hard(limit, peers):
 LEAPS = """
 library(leaps)
 X <- matrix(readBin("{X}", "double", {n} * {p}), {n}, {p}); y <- readBin("{y}", "double", {n})
-cat(system.time(r <- regsubsets(X, y, nvmax = {k}, really.big = TRUE, method = "exhaustive"))["elapsed"], min(r$rss)
-/ 2)
+seconds <- system.time(r <- regsubsets(X, y, nvmax = {k}, really.big = TRUE, method = "exhaustive"))["elapsed"]
+cat(seconds, summary(r)$rss[{k}] / 2)
 """
 
 
