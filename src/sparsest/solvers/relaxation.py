@@ -174,7 +174,7 @@ class Relaxer:
                 break
             if upper is not None and proof is not None:
                 target = upper(best)
-                if best.dual >= target:
+                if best.dual >= target or expired():
                     break
                 best = _fix(problem, best, bound, living, target, proof)
             # Only where the working set's own gap is a good part of the whole does solving it better help.
