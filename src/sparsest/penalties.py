@@ -4,8 +4,10 @@ Every penalty is a NamedTuple of its parameters.  The bodies use nothing but ari
 the same text serves whole arrays here and, compiled, single numbers in the kernels (where a choice by ``np.where``
 would cost an array: products with conditions do not).  With ``a = |w|``:
 
-=============  ============================================================================================== ``l1``
-``λa`` ``elastic_net``  ``λ(ρa + (1-ρ)a²/2)`` ``mcp``        ``λa - a²/2g`` up to ``a = gλ``, then ``gλ²/2`` (g > 1)
+=============  ==============================================================================================
+``l1``         ``λa``
+``elastic_net``  ``λ(ρa + (1-ρ)a²/2)``
+``mcp``        ``λa - a²/2g`` up to ``a = gλ``, then ``gλ²/2`` (g > 1)
 ``scad``       ``λa`` up to ``λ``; ``(gλa - (a² + λ²)/2)/(g-1)`` up to ``gλ``; then ``λ²(g+1)/2`` (g > 2)
 =============  ==============================================================================================
 

@@ -1,141 +1,297 @@
-"""The inverse of a Gram matrix whose set of features changes little from one use to the next."""
+"""What a path keeps from one solution to the next: Gram matrices, the inverse of their active part, gradients."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
+
+from sparsest.designs import Dense, Design, Standardized
+from sparsest.kernels.descent import Gram, Pack, column_products
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_MEMORY = 12  # solutions whose gradients serve as references
+_RANK = 96  # low-rank terms that are kept apart before they are added up
+_BLOCK = 48  # features that enter or leave at a time
+_LAG = 4.0  # factor by which positive curvatures may be wrong before the inverse is computed anew
+
+
+class DensePack(Pack):
+    """Standardised columns side by side and their Gram matrix, in buffers that double when they are full."""
+
+    def __init__(self, design: Design, centred: bool) -> None:
+        super().__init__(design, centred)
+        self._size = 0
+        self._buffer, self._gram = np.empty((design.shape[0], 32), order="F"), np.empty((32, 32))
+        self._mass = np.empty(0)
+
+    def append(self, index: Indices) -> None:
+        """Take in these columns of the design."""
+        m, end = self._size, self._size + index.size
+        if end > self._buffer.shape[1]:
+            room = max(end, 2 * m)
+            buffer, gram = np.empty((self.h.size, room), order="F"), np.empty((room, room))
+            buffer[:, :m], gram[:m, :m] = self._columns, self._gram[:m, :m]
+            self._buffer, self._gram = buffer, gram
+        self._buffer[:, m:end] = self.design.columns(index)
+        self._size = end
+        self._fill(m)
+
+    @property
+    def _columns(self) -> Array:
+        return self._buffer[:, : self._size]
+
+    def _fill(self, first: int) -> None:
+        """Compute the Gram matrix from this column on."""
+        weighted = self.h[:, None] * self._columns[:, first:]
+        cross = self._columns.T @ weighted
+        self._mass = np.concatenate([self._mass[:first], weighted.sum(axis=0)])
+        if self.centred:
+            cross -= np.outer(self._mass, self._mass[first:] / self.h.sum())
+        self._gram[: self._size, first : self._size] = cross
+        self._gram[first : self._size, : self._size] = cross.T
+
+    def keep(self, positions: Indices) -> None:
+        """Drop all columns but those at these positions."""
+        self._size = k = positions.size
+        self._buffer[:, :k] = self._buffer[:, positions]
+        self._gram[:k, :k] = self._gram[np.ix_(positions, positions)]
+        self._mass = self._mass[positions]
+
+    def weigh(self, h: Array) -> None:
+        """Take these weights of the observations."""
+        self.h = h
+        self._fill(0)
+
+    def dot(self, w: Array) -> Array:
+        """``X_E w``."""
+        return self._columns @ w
+
+    def tdot(self, r: Array, first: int = 0) -> Array:
+        """``X_E' r`` from this column on."""
+        return self._columns[:, first:].T @ r
+
+    def gram(self, positions: Indices) -> Array:
+        """``G`` over the columns at these positions."""
+        return self._gram[np.ix_(positions, positions)]
+
+    def model(self, theta: Array) -> Gram:
+        """``G`` itself, in memory that may be larger."""
+        return Gram(self._gram)
+
+    def image(self, model: Gram, d: Array) -> Array:
+        """``Gd``."""
+        used, square = np.flatnonzero(d), self._gram[: d.size, : d.size]
+        return d[used] @ square[used] if 8 * used.size < d.size else square @ d
+
+    def step(self, model: Gram, d: Array) -> None:
+        """``G`` stays as it is."""
+
 
 class ActiveInverse:
-    """The inverse of ``G_AA + diag(κ)`` for a changing set A, kept up to date by block elimination.
+    """The inverse of ``G_AA + diag(κ)`` for a changing set A, as ``base + Σ_r sign_r low_r low_r'``.
 
-    Going to a set that differs in d features costs ``O(|A|² d)`` in matrix products instead of a new factorisation.
-    The caller has to make up for small lags of κ, and for negative κ that were left out because the matrix would not
-    be positive definite.
+    Each feature owns a row.  Features that leave or enter add terms to the sum, in ``O(|A|²)`` for a whole block; the
+    sum joins the base when it has become long.  The caller has to make up for small lags of κ, and for
+    negative κ that were left out because the matrix would not be positive definite.
     """
 
     def __init__(self) -> None:
-        self._work = np.empty(0)
         self.reset()
 
-    def reset(self) -> None:
-        """Forget everything."""
-        self._members = np.empty(0, dtype=np.intp)
-        self._kappa = np.empty(0)
-        self._buffer = np.empty((0, 0))
+    def reset(self, room: int = 64) -> None:
+        """Forget everything; hold up to so many features."""
+        self._base, self._low = np.zeros((room, room)), np.zeros((_RANK, room))
+        self._sign, self._rank = np.zeros(_RANK), 0
+        self._owner, self._kappa = np.full(room, -1), np.zeros(room)
 
     @property
     def size(self) -> int:
         """How many features the inverse holds."""
-        return self._members.size
+        return int(np.count_nonzero(self._owner >= 0))
 
     def solve(self, r: Array) -> Array:
         """Return ``(G_AA + diag κ)^{-1} r_A``, and zero outside A."""
-        a = self._members.size
-        out = np.zeros(r.size)
-        out[self._members] = self._buffer[:a, :a] @ r[self._members]
-        return out
+        # Rows without an owner read and write the entry behind the last.
+        packed = np.append(r, 0.0)[self._owner]
+        low = self._low[: self._rank]
+        solved = self._base @ packed + (self._sign[: self._rank] * (low @ packed)) @ low
+        out = np.zeros(r.size + 1)
+        out[self._owner] = solved
+        return out[:-1]
 
     def adapt(self, gram: Array, active: Indices, kappa: Array) -> bool:
         """Move to this set and curvature; False if the matrix there is singular."""
-        wanted = np.full(gram.shape[0], np.nan)
+        wanted = np.full(gram.shape[0] + 1, np.nan)
         wanted[active] = kappa
-        goal = wanted[self._members]
-        keep = np.abs(self._kappa - goal) <= 0.3 * np.abs(goal)
-        kept = np.zeros(gram.shape[0], dtype=bool)
-        kept[self._members[keep]] = True
-        fresh = active[~kept[active]]
-        n_changes = fresh.size + np.count_nonzero(~keep)
-        if n_changes > 8 + active.size // 4:
+        goal = wanted[self._owner]
+        with np.errstate(invalid="ignore"):
+            near = (goal > 0.0) & (goal < _LAG * self._kappa) & (self._kappa < _LAG * goal)
+        keep = near | (goal == self._kappa)
+        present = self._owner >= 0
+        gone = np.flatnonzero(present & ~keep)
+        n_kept = np.count_nonzero(present) - gone.size
+        if n_kept < 0.7 * active.size:
             return self._rebuild(gram, active, kappa)
-        return n_changes == 0 or self._exchange(gram, keep, fresh, wanted[fresh])
-
-    def renumber(self, new_number: Indices) -> None:
-        """Follow a change of the features' numbers; those numbered -1 are dropped."""
-        keep = new_number[self._members] >= 0
-        if not keep.all():
-            self._exchange(np.empty((0, 0)), keep, np.empty(0, dtype=np.intp), np.empty(0))
-        self._members = new_number[self._members]
+        wanted[self._owner[keep & present]] = np.nan
+        fresh = active[~np.isnan(wanted[active])]
+        # Positive curvatures lag together: otherwise each feature would have to be renewed at a time of its own.
+        if near.any():
+            wanted *= float(np.median(self._kappa[near] / goal[near]))
+        for start in range(0, gone.size, _BLOCK):
+            if not self._leave(gone[start : start + _BLOCK]):
+                self.reset()
+                return False
+        if active.size > self._owner.size:
+            self._make_room(active.size + 64)
+        return all(
+            self._enter(gram, fresh[start : start + _BLOCK], wanted[fresh[start : start + _BLOCK]])
+            for start in range(0, fresh.size, _BLOCK)
+        )
 
     def _rebuild(self, gram: Array, active: Indices, kappa: Array) -> bool:
         a = active.size
-        inverse = _inverse(gram[np.ix_(active, active)], kappa)
-        if inverse is None:
+        self.reset(max(a + 64, self._owner.size))
+        square = gram[np.ix_(active, active)]
+        factor = _factor(square, square.diagonal(), kappa)
+        if factor is None:
+            return False
+        lower, _ = lapack.dpotri(factor, lower=1)
+        # The factor's upper part is zero: only the diagonal is counted twice.
+        np.add(lower, lower.T, out=self._base[:a, :a])
+        self._base[np.arange(a), np.arange(a)] *= 0.5
+        self._owner[:a], self._kappa[:a] = active, kappa
+        return True
+
+    def renumber(self, new_number: Indices) -> None:
+        """Follow a change of the features' numbers; those numbered -1 are dropped."""
+        numbers = np.append(new_number, -1)
+        gone = np.flatnonzero((self._owner >= 0) & (numbers[self._owner] < 0))
+        if gone.size > _BLOCK or not self._leave(gone):
             self.reset()
-            return False
-        self._members, self._kappa = active.copy(), kappa.copy()
-        self._buffer = np.empty((a + 64, a + 64))
-        self._buffer[:a, :a] = inverse
-        return True
+        self._owner = numbers[self._owner]
 
-    def _exchange(self, gram: Array, keep: NDArray[np.bool_], fresh: Indices, kappa: Array) -> bool:
-        """Drop and border in one update of low rank; False if the new features are dependent on the others.
+    def _make_room(self, room: int) -> None:
+        old = self._owner.size
+        base, low, sign, rank = self._base, self._low, self._sign, self._rank
+        owner, kappa = self._owner, self._kappa
+        self.reset(room)
+        self._base[:old, :old], self._low[:, :old], self._sign, self._rank = base, low, sign, rank
+        self._owner[:old], self._kappa[:old] = owner, kappa
 
-        With K kept, D dropped and N new, ``S = G_NN + diag κ - G_NK V`` and ``V = (M_KK - M_KD M_DD^{-1} M_DK) G_KN``:
-        the block of K becomes ``M_KK - M_KD M_DD^{-1} M_DK + V S^{-1} V'``.
+    def _leave(self, slots: Indices) -> bool:
+        """Drop rows D of the inverse M: ``M - M_D' M_DD^{-1} M_D``; False if rounding has spoilt it."""
+        if slots.size == 0:
+            return True
+        self._flush(slots.size)
+        low = self._low[: self._rank]
+        rows = self._base[slots] + (low[:, slots].T * self._sign[: self._rank]) @ low
+        factor, info = lapack.dpotrf(rows[:, slots], lower=1)
+        self._owner[slots] = -1
+        return info == 0 and self._append(factor, rows, -1.0)
+
+    def _enter(self, gram: Array, names: Indices, kappa: Array) -> bool:
+        """Border the inverse by new features N; False if they are dependent on the others.
+
+        With K those present, ``V = G_NK M`` and ``S = G_NN + diag κ - V G_KN``: M gains ``(V - E)' S^{-1} (V - E)``,
+        where E marks the new rows.
         """
-        self._move_to_front(keep)
-        k, a, f, M = int(keep.sum()), keep.size, fresh.size, self._buffer
-        dropped = M[:k, k:a].copy()
-        weights: Array = np.asarray(np.linalg.solve(M[k:a, k:a], dropped.T), dtype=np.float64)
-        self._members, self._kappa = self._members[:k], self._kappa[:k]
-        border = gram[np.ix_(self._members, fresh)] if f else np.empty((k, 0))
-        solved = M[:k, :k] @ border - dropped @ (weights @ border)
-        inverse = _inverse(gram[np.ix_(fresh, fresh)] - border.T @ solved, kappa) if f else np.empty((0, 0))
-        if inverse is None:
-            M[:k, :k] -= self._product(dropped, weights)
+        self._flush(names.size)
+        low, free = self._low[: self._rank], self._owner < 0
+        border = gram[np.ix_(names, self._owner)]
+        border[:, free] = 0.0
+        rows = border @ self._base + ((border @ low.T) * self._sign[: self._rank]) @ low
+        rows[:, free] = 0.0
+        square = gram[np.ix_(names, names)]
+        factor = _factor(square - rows @ border.T, square.diagonal(), kappa)
+        if factor is None:
             return False
-        cross = solved @ inverse
-        M[:k, :k] += self._product(np.hstack([-dropped, cross]), np.vstack([weights, solved.T]))
-        if f:
-            self._border(cross, inverse, fresh, kappa)
+        chosen = np.flatnonzero(free)[: names.size]
+        rows[np.arange(names.size), chosen] = -1.0
+        self._owner[chosen], self._kappa[chosen] = names, kappa
+        return self._append(factor, rows, 1.0)
+
+    def _append(self, factor: Array, rows: Array, sign: float) -> bool:
+        end = self._rank + rows.shape[0]
+        self._low[self._rank : end] = blas.dtrsm(1.0, factor, rows, lower=1)
+        self._sign[self._rank : end] = sign
+        self._rank = end
         return True
 
-    def _move_to_front(self, keep: NDArray[np.bool_]) -> None:
-        """Swap the kept features before the dropped ones."""
-        a, k, M = keep.size, int(keep.sum()), self._buffer
-        for i, j in zip(np.flatnonzero(~keep[:k]), k + np.flatnonzero(keep[k:]), strict=True):
-            M[[i, j], :a] = M[[j, i], :a]
-            M[:a, [i, j]] = M[:a, [j, i]]
-            self._members[[i, j]] = self._members[[j, i]]
-            self._kappa[[i, j]] = self._kappa[[j, i]]
-
-    def _border(self, cross: Array, inverse: Array, fresh: Indices, kappa: Array) -> None:
-        """Write the rows and columns of the new features."""
-        k, f = cross.shape
-        if k + f > self._buffer.shape[0]:
-            grown = np.empty((k + f + 128, k + f + 128))
-            grown[:k, :k] = self._buffer[:k, :k]
-            self._buffer = grown
-        M = self._buffer
-        M[:k, k : k + f] = -cross
-        M[k : k + f, :k] = -cross.T
-        M[k : k + f, k : k + f] = inverse
-        self._members = np.concatenate([self._members, fresh])
-        self._kappa = np.concatenate([self._kappa, kappa])
-
-    def _product(self, left: Array, right: Array) -> Array:
-        """``left @ right`` in memory that is kept: fresh pages would cost more than the product."""
-        size = left.shape[0] * right.shape[1]
-        if self._work.size < size:
-            self._work = np.empty(2 * size)
-        return np.matmul(left, right, out=self._work[:size].reshape(left.shape[0], right.shape[1]))
+    def _flush(self, n_more: int) -> None:
+        """Add the low-rank terms to the base if there is no room for more of them."""
+        if self._rank + n_more <= _RANK:
+            return
+        low = self._low[: self._rank]
+        blas.dgemm(1.0, low.T * self._sign[: self._rank], low.T, 1.0, self._base.T, trans_b=1, overwrite_c=1)
+        self._rank = 0
+        free = self._owner < 0
+        self._base[free] = 0.0
+        self._base[:, free] = 0.0
 
 
-def _inverse(matrix: Array, kappa: Array) -> Array | None:
-    """The inverse of ``matrix + diag(κ)``, without the negative κ if they make it indefinite; None if that fails."""
+def _factor(matrix: Array, scale: Array, kappa: Array) -> Array | None:
+    """Cholesky's factor of ``matrix + diag(κ)``, without negative κ if they make it indefinite; None if that fails."""
     for diagonal in (kappa, np.maximum(kappa, 0.0)):
         shifted = matrix + np.diag(diagonal)
         factor, info = lapack.dpotrf(shifted, lower=1)
-        if info == 0 and (np.diag(factor) ** 2 > 1e-11 * np.diag(shifted)).all():
-            lower, _ = lapack.dpotri(factor, lower=1)
-            inverse = lower + lower.T  # the factor's upper part is zero, only the diagonal is counted twice
-            inverse[np.diag_indices_from(inverse)] *= 0.5
-            return inverse
+        if info == 0 and (factor.diagonal() ** 2 > 1e-11 * scale).all():
+            return factor
         if not (kappa < 0.0).any():
             break
     return None
+
+
+class Gradients:
+    """Knowledge of ``X'θ`` that is renewed where it matters.
+
+    A gradient g known at θ' bounds the one at θ: ``|X_j'θ| ≤ |s g| + ‖X_j‖ ‖θ - sθ'‖`` for every s, with the norm
+    ``‖r‖² = Σ r²/ω`` and its dual.  Features whose bound is below their limit are not looked at.
+
+    Attributes
+    ----------
+    value : the gradients, as they were when last computed.
+    guess : their sizes at the last θ, where not computed as ``|s g|``.
+    """
+
+    def __init__(self, view: Design, norms: Array, weights: Array, theta: Array) -> None:
+        # A column of zeros has no bound either before it has been looked at.
+        self._view, self._norms, self._root = view, np.maximum(norms, 1e-300), np.sqrt(weights)
+        base = view.base if isinstance(view, Standardized) else view
+        self._array = base.array if isinstance(base, Dense) else None
+        p = norms.size
+        self._known, self._squares = np.zeros((_MEMORY, theta.size)), np.ones(_MEMORY)
+        self._when, self._now = np.full(p, _MEMORY), 0
+        self.value, self.guess = np.zeros(p), np.zeros(p)
+        self.renew(theta, np.zeros(p), np.ones(p, dtype=bool))
+
+    def renew(self, theta: Array, limit: Array, open_: NDArray[np.bool_]) -> Indices:
+        """Make ``value`` exact for the open features that may exceed their limit; returns those."""
+        tau, when = theta / self._root, self._when
+        inner, square = self._known @ tau, float(tau @ tau)
+        share = inner / self._squares
+        # Rounding of the difference of squares is covered by the second term.
+        error = np.sqrt(np.maximum(square - inner * share, 0.0)) + 1e-7 * np.sqrt(square)
+        self.guess = np.append(np.abs(share), 1.0)[when] * np.abs(self.value)
+        bound = self.guess + np.append(error, np.inf)[when] * self._norms
+        needed = np.flatnonzero(open_ & ~(bound <= limit))
+        self._now = (self._now + 1) % _MEMORY
+        self._known[self._now], self._squares[self._now] = tau, max(square, 1e-300)
+        when[when == self._now] = _MEMORY
+        when[needed] = self._now
+        self.value[needed] = self.at(needed, theta)
+        self.guess[needed] = np.abs(self.value[needed])
+        return needed
+
+    def at(self, index: Indices, theta: Array) -> Array:
+        """``X_S'θ``, by the columns named where they can be read one by one."""
+        view, array, p = self._view, self._array, self._when.size
+        if array is None or 4 * index.size > 3 * p:
+            return view.tdot(theta)[index]
+        if not array.flags.f_contiguous or array.dtype != np.float64:
+            return view.columns(index).T @ theta if 8 * index.size < p else view.tdot(theta)[index]
+        out = np.empty(index.size)
+        column_products(array, index, theta, out)
+        return (out - theta.sum() * view.shift[index]) / view.scale[index] if isinstance(view, Standardized) else out

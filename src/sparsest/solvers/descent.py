@@ -3,26 +3,27 @@
     min_w  F(w) = min_b Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; λ_j)        Σω = 1
 
 The intercept is always at its best value, so the gradient is ``X'θ`` with ``θ = ω ℓ'(y, Xw + b)``, ``Σθ = 0``,
-and the Hessian is the Gram matrix of the columns centred with the weights ``h = ω ℓ''``.  That matrix is
-kept while it serves (for ever under the squared loss) and recomputed when progress slows.  Each model is
+and the Hessian is the Gram matrix of the columns centred with the weights ``h = ω ℓ''``.  These weights are
+kept while they serve (for ever under the squared loss) and recomputed when progress slows.  Each model is
 minimised by sweeps of coordinate descent, which find the active features, and Newton steps on those, which
 make the solution precise; every step must lower the objective.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sparsest.designs import Design
-from sparsest.kernels.descent import descend, make_pack, step_change, violation
+from sparsest.designs import Design, Sparse, Standardized
+from sparsest.kernels.descent import Pack, SparsePack, descend, step_change, stored_solve, violation
 from sparsest.losses import Loss
 from sparsest.penalties import Penalty, make_penalty
 from sparsest.problem import best_intercept
-from sparsest.solvers.active_inverse import ActiveInverse
+from sparsest.solvers.active_inverse import ActiveInverse, DensePack
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -30,11 +31,17 @@ Indices = NDArray[np.intp]
 _ROUNDS = 200
 _MODELS = 100
 _REFINEMENTS = 12
+_ITERATIONS = 100
+_DIGITS = 0.01
 _SLOW = 0.3
 _CROWD = 1.3
-_CHEAP = 12.0
+# The price of a Newton step in sweeps: its work on large sets, and what its calls cost over the work of one sweep.
+_CHEAP = 4.0
+_CALLS = 8e5
+_DEAR = 50.0
 _STRETCHES = 8
 _PERFECT = 1e-4
+_PATIENCE = 10
 # A model without curvature has no minimum: observations keep at least this share of the loss's smoothness.
 _LEAST_CURVATURE = 1e-4
 
@@ -42,102 +49,171 @@ _LEAST_CURVATURE = 1e-4
 class Effort(NamedTuple):
     """How a working set is minimised: sweeps before each Newton step, and whether to begin with such a step.
 
-    Beginning with a Newton step predicts the solution when only λ has changed.
+    Beginning with a Newton step predicts the solution when only λ has changed; ``reluctance`` multiplies its price.
     """
 
     sweeps: int = 5
     predict: bool = False
+    reluctance: float = 1.0
 
 
-class Quadratic:
+class Quadratic(ABC):
     """The model ``g'(w - w0) + (w - w0)'G(w - w0)/2 + Σφ``, minimised from w0; ``w`` and ``grad`` follow."""
 
-    def __init__(self, gram: Array, m: int, penalty: Penalty, inverse: ActiveInverse) -> None:
-        self.gram, self.m, self.penalty, self.inverse = gram, m, penalty, inverse
-        self._square = gram[:m, :m]
+    def __init__(self, pack: Pack) -> None:
+        self.pack = pack
+        self.model: Any = None
 
-    def minimise(self, w: Array, grad: Array, lam: Array, tol: float, effort: Effort) -> int:
+    @abstractmethod
+    def _price(self, w: Array) -> float:
+        """What a Newton step costs, in sweeps."""
+
+    @abstractmethod
+    def _solve(self, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
+        """Solve ``(G_AA + diag κ) d = goal``; returns d and Gd, or None if that is singular."""
+
+    def keep(self, positions: Indices, size: int) -> None:
+        """Drop all of so many columns but those at these positions."""
+        self.pack.keep(positions)
+
+    def weigh(self, h: Array) -> None:
+        """Take these weights of the observations."""
+        self.pack.weigh(h)
+
+    def minimise(
+        self, w: Array, theta: Array, grad: Array, lam: Array, penalty: Penalty, tol: float, effort: Effort
+    ) -> int:
         """Sweep and step until the violation is at most ``tol``; returns the number of sweeps."""
+        self.model = self.pack.model(theta)
         total, budget = 0, effort.sweeps
-        if effort.predict and self._newton_price(w) <= _CHEAP:
-            self._newton(w, grad, lam, tol)
-        worst = violation(grad, w, lam, self.m, self.penalty)
+        if effort.predict and self._price(w) <= _DEAR:
+            self._newton(w, grad, lam, penalty, tol)
+        worst = violation(grad, w, lam, w.size, penalty)
         for _ in range(_ROUNDS):
+            if worst <= tol:
+                break
             before = worst
-            sweeps, worst = descend(self.gram, grad, w, lam, self.m, self.penalty, tol, budget)
+            sweeps, worst = descend(self.model, w, grad, lam, penalty, tol, budget)
             total += sweeps
             if worst <= tol:
                 break
             left = np.log(worst / tol) / max(np.log(before / worst) / sweeps, 1e-9)
-            if left <= self._newton_price(w):
-                budget = int(left) + 2
+            if left <= effort.reluctance * self._price(w):
+                budget = int(left) + 1
             else:
                 # Sweeps alone have to do where the active matrix is singular.
-                budget = effort.sweeps if self._newton(w, grad, lam, tol) else 50
-                worst = violation(grad, w, lam, self.m, self.penalty)
+                budget = effort.sweeps if self._newton(w, grad, lam, penalty, tol) else 50
+                worst = violation(grad, w, lam, w.size, penalty)
         return total
 
-    def _newton_price(self, w: Array) -> float:
-        """What a Newton step costs, in sweeps: much more if the inverse has to be computed anew."""
-        n_active = np.count_nonzero(w)
-        return _CHEAP if self.inverse.size >= 0.75 * n_active else max(_CHEAP, 0.1 * n_active)
-
-    def _newton(self, w: Array, grad: Array, lam: Array, tol: float) -> bool:
+    def _newton(self, w: Array, grad: Array, lam: Array, penalty: Penalty, tol: float) -> bool:
         """One Newton step on the active features, no coordinate beyond zero; False if it would not descend."""
         active = np.flatnonzero((w != 0.0) | (lam == 0.0))
-        kappa = np.zeros(self.m)
-        kappa[active] = self.penalty.second_derivative(w[active], lam[active])
-        if active.size == 0 or not self.inverse.adapt(self._square, active, kappa[active]):
+        kappa, goal = np.zeros(w.size), np.zeros(w.size)
+        kappa[active] = penalty.second_derivative(w[active], lam[active])
+        goal[active] = -grad[active] - penalty.derivative(w[active], lam[active])
+        # The set of active features is seldom right yet: more digits would be wasted.
+        enough = max(0.1 * tol, _DIGITS * float(np.abs(goal).max(initial=0.0)))
+        solution = self._solve(goal, active, kappa, enough) if active.size else None
+        if solution is None:
             return False
-        goal = np.zeros(self.m)
-        goal[active] = -grad[active] - self.penalty.derivative(w[active], lam[active])
-        step, product = self._conjugate_gradients(goal, active, kappa, 0.1 * tol)
+        step, product = solution
         crossing = (w * (w + step) < 0.0) & (lam > 0.0)
         if not crossing.any():
-            return self._move(w, grad, lam, step, product)
+            return self._move(w, grad, lam, penalty, step, product)
         for share in (1.0, 0.5, 0.25, 0.125):
-            clipped = np.where((w * (w + share * step) < 0.0) & (lam > 0.0), -w, share * step)
-            if self._move(w, grad, lam, clipped, self._square @ clipped):
+            beyond = crossing & (w * (w + share * step) < 0.0)
+            clipped = np.where(beyond, -w, share * step)
+            image = share * product + self.pack.image(self.model, np.where(beyond, -w - share * step, 0.0))
+            if self._move(w, grad, lam, penalty, clipped, image):
                 return True
-        reach = np.full(self.m, np.inf)
+        reach = np.full(w.size, np.inf)
         reach[crossing] = -w[crossing] / step[crossing]
         share = reach.min()
-        return self._move(w, grad, lam, np.where(reach <= share, -w, share * step), share * product)
+        return self._move(w, grad, lam, penalty, np.where(reach <= share, -w, share * step), share * product)
 
-    def _conjugate_gradients(self, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array]:
-        """Solve ``(G_AA + diag κ) d = goal`` with the kept inverse as preconditioner; returns d and Gd.
+    def _move(self, w: Array, grad: Array, lam: Array, penalty: Penalty, step: Array, product: Array) -> bool:
+        """Take the step if it lowers the model; ``product`` is G times it."""
+        if not step_change(grad, product, step, w, lam, penalty) < 0.0:
+            return False
+        w += step
+        grad += product
+        self.pack.step(self.model, step)
+        return True
 
-        One iteration is enough where the inverse is exact.  It lags for the elastic net and leaves out what is
+
+class Direct(Quadratic):
+    """Newton steps by the inverse of the active part, which follows the set of active features."""
+
+    def __init__(self, pack: Pack) -> None:
+        super().__init__(pack)
+        self._inverse = ActiveInverse()
+
+    def keep(self, positions: Indices, size: int) -> None:
+        """Drop all of so many columns but those at these positions."""
+        new_number = np.full(size, -1)
+        new_number[positions] = np.arange(positions.size)
+        self._inverse.renumber(new_number)
+        super().keep(positions, size)
+
+    def weigh(self, h: Array) -> None:
+        """Take these weights of the observations."""
+        super().weigh(h)
+        self._inverse.reset()
+
+    def _price(self, w: Array) -> float:
+        """An inverse that has to be computed anew costs most."""
+        n_active = np.count_nonzero(w)
+        price = _CHEAP + _CALLS / (1.0 + n_active * w.size)
+        return price if self._inverse.size >= 0.75 * n_active else price + 0.1 * n_active
+
+    def _solve(self, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
+        """Conjugate gradients with the inverse as preconditioner.
+
+        One iteration is enough where that is exact.  It lags for the elastic net and leaves out what is
         concave: there more follow, and a direction of negative curvature ends them.
         """
-        step, product = np.zeros(self.m), np.zeros(self.m)
-        residual, square, direction = goal, 0.0, np.zeros(self.m)
+        if not self._inverse.adapt(self.model.gram, active, kappa[active]):
+            return None
+        step, product, square = np.zeros(goal.size), np.zeros(goal.size), 0.0
+        residual, direction = goal, step
         for iteration in range(_REFINEMENTS):
-            z = self.inverse.solve(residual)
+            z = self._inverse.solve(residual)
             previous, square = square, float(residual @ z)
             direction = z + (square / previous) * direction if iteration else z
-            image = self._square @ direction
-            curved = np.zeros(self.m)
+            image = self.pack.image(self.model, direction)
+            curved = np.zeros(goal.size)
             curved[active] = image[active] + kappa[active] * direction[active]
             curvature = float(direction @ curved)
             if not curvature > 1e-10 * square:
                 # Without concavity the first step is a Newton step of the tangent majorant, which descends.
                 return (step, product) if iteration else (direction, image)
             share = square / curvature
-            step += share * direction
-            product += share * image
+            step = step + share * direction
+            product = product + share * image
             residual = residual - share * curved
             if np.abs(residual).max() <= tol:
                 break
         return step, product
 
-    def _move(self, w: Array, grad: Array, lam: Array, step: Array, product: Array) -> bool:
-        """Take the step if it lowers the model; ``product`` is G times it."""
-        if not step_change(grad, product, step, w, lam, self.m, self.penalty) < 0.0:
-            return False
-        w += step
-        grad += product
-        return True
+
+class Iterative(Quadratic):
+    """Newton steps by conjugate gradients alone: over stored columns one costs about as much as a sweep."""
+
+    def _price(self, w: Array) -> float:
+        return _CHEAP
+
+    def _solve(self, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
+        step = stored_solve(self.model, goal, active, kappa, tol, _ITERATIONS)
+        return step, self.pack.image(self.model, step)
+
+
+def make_quadratic(design: Design, centred: bool) -> Quadratic:
+    """Return the kind that suits the design's storage, still without columns."""
+    base = design.base if isinstance(design, Standardized) else design
+    if isinstance(base, Sparse):
+        return Iterative(SparsePack(design, centred))
+    return Direct(DensePack(design, centred))
 
 
 def _is_quadratic(loss: Loss) -> bool:
@@ -154,17 +230,16 @@ class WorkingSet:
     ) -> None:
         self.y, self.weights, self.loss, self.penalty = y, weights, loss, penalty
         self.fit_intercept = fit_intercept
-        self.pack = make_pack(design)
+        self.quadratic = make_quadratic(design, fit_intercept)
+        self.pack = self.quadratic.pack
         self.index = np.empty(0, dtype=np.intp)
         self.w = np.empty(0)
         self.n_sweeps = 0
         self._grad: Array | None = None
         self._exact = _is_quadratic(loss)
         self._null_loss = 0.0
-        self._gram = np.empty((32, 32))
-        self._inverse = ActiveInverse()
         self._set_margin(np.zeros(y.size), 0.0)
-        self._h = self._curvature()
+        self.quadratic.weigh(self._curvature())
         self._null_loss = self.loss_value()
 
     def _set_margin(self, margin: Array, b: float) -> None:
@@ -194,22 +269,12 @@ class WorkingSet:
 
     def add(self, index: Indices) -> None:
         """Take in these columns of the design, with coefficients of zero."""
-        m, a = self.index.size, index.size
-        block = self.pack.append(index)
-        if m + a > self._gram.shape[0]:
-            grown = np.empty((max(m + a, 2 * m), max(m + a, 2 * m)))
-            grown[:m, :m] = self._gram[:m, :m]
-            self._gram = grown
-        weighted = self._h[:, None] * block
-        cross = self.pack.tdot(weighted)
-        if self.fit_intercept:
-            cross -= np.outer(self.pack.tdot(self._h), weighted.sum(axis=0) / self._h.sum())
-        self._gram[: m + a, m : m + a] = cross
-        self._gram[m : m + a, : m + a] = cross.T
+        m = self.index.size
+        self.pack.append(index)
         self.index = np.concatenate([self.index, index])
-        self.w = np.concatenate([self.w, np.zeros(a)])
+        self.w = np.concatenate([self.w, np.zeros(index.size)])
         if self._grad is not None:
-            self._grad = np.concatenate([self._grad, block.T @ self.theta])
+            self._grad = np.concatenate([self._grad, self.pack.tdot(self.theta, m)])
 
     def prune(self, unpenalised: NDArray[np.bool_]) -> Indices:
         """Let go of features at zero when they are many, keep the unpenalised; returns those let go."""
@@ -219,41 +284,27 @@ class WorkingSet:
         if m <= _CROWD * positions.size + 64:
             return np.empty(0, dtype=np.intp)
         gone = self.index[~wanted]
-        new_number = np.full(m, -1, dtype=np.intp)
-        new_number[positions] = np.arange(positions.size)
-        self._inverse.renumber(new_number)
-        self.pack.keep(positions)
-        self._gram[: positions.size, : positions.size] = self._gram[np.ix_(positions, positions)]
+        self.quadratic.keep(positions, m)
         self.index, self.w = self.index[positions], self.w[positions]
         self._grad = None if self._grad is None else self._grad[positions]
         return gone
 
-    def _refresh(self) -> None:
-        """Take the Hessian at the current coefficients."""
-        self._h = self._curvature()
-        gram = self.pack.gram(self._h)
-        if self.fit_intercept:
-            mean = self.pack.tdot(self._h)
-            gram -= np.outer(mean, mean / self._h.sum())
-        m = self.index.size
-        self._gram[:m, :m] = gram
-        self._inverse.reset()
-
     def minimise(self, lam: Array, tol: float, effort: Effort) -> float:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
-        previous, fresh = np.inf, False
+        previous, fresh, patience = np.inf, False, _PATIENCE
         concave = not (self._exact or self.penalty.convex)
         for _ in range(_MODELS):
-            if self._grad is None:
-                self._grad = self.pack.tdot(self.theta)
             worst = self.violation(lam)
-            # Separable classes under a penalty that levels off have no finite minimiser.
-            if worst <= tol or (concave and self.loss_value() < _PERFECT * self._null_loss):
+            # Separable classes under a penalty that levels off may have no finite minimiser.
+            patience -= concave and self.loss_value() < _PERFECT * self._null_loss
+            if worst <= tol or patience < 0:
                 break
             exact = self._exact
+            if exact and worst >= previous:
+                break
             fresh = worst > _SLOW * previous and not (fresh or exact)
             if fresh:
-                self._refresh()
+                self.quadratic.weigh(self._curvature())
             previous = worst
             goal = 0.3 * tol if exact else max(0.3 * tol, 0.03 * worst)
             if not self._improve(lam, goal, exact, effort) and (fresh or exact):
@@ -263,11 +314,17 @@ class WorkingSet:
 
     def violation(self, lam: Array) -> float:
         """The violation at the current coefficients, from the gradient that is kept."""
-        return float(violation(self._grad, self.w, lam, self.index.size, self.penalty))
+        return float(violation(self.grad(), self.w, lam, self.index.size, self.penalty))
 
-    def adopt(self, grad: Array) -> None:
-        """Take the exact gradient of the working set, in place of the one carried along."""
-        self._grad = grad
+    def grad(self) -> Array:
+        """The gradient of the working set."""
+        if self._grad is None:
+            self._grad = self.pack.tdot(self.theta)
+        return self._grad
+
+    def verify(self) -> None:
+        """Compute the gradient from the residual, in place of the one carried along."""
+        self._grad = None
 
     def _improve(self, lam: Array, tol: float, exact: bool, effort: Effort) -> bool:
         """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
@@ -280,10 +337,8 @@ class WorkingSet:
         if concave:
             slope = np.abs(penalty.derivative(self.w, lam))
             penalty, strength = make_penalty("l1"), np.where(self.w == 0.0, penalty.threshold(lam), slope)
-        assert self._grad is not None
-        start, goal, grad = self.w, self.w.copy(), self._grad.copy()
-        model = Quadratic(self._gram, self.index.size, penalty, self._inverse)
-        self.n_sweeps += model.minimise(goal, grad, strength, tol, effort)
+        start, goal, grad = self.w, self.w.copy(), self.grad().copy()
+        self.n_sweeps += self.quadratic.minimise(goal, self.theta, grad, strength, penalty, tol, effort)
         share = self._move(goal, lam)
         # Of an exact model the gradient at its minimiser is known already.
         self._grad = grad if exact and share == 1.0 else None
@@ -298,26 +353,19 @@ class WorkingSet:
             return True
         if active.size > self.y.size:
             return False
-        hessian = self._hessian(active)
+        if not self._exact:
+            self.quadratic.weigh(self._curvature())
+        hessian = self.pack.gram(active)
         hessian[np.diag_indices(active.size)] -= kappa[active]
         return lapack.dpotrf(hessian, lower=1)[1] == 0
-
-    def _hessian(self, active: Indices) -> Array:
-        """The Hessian at the current coefficients, for some of the features."""
-        if self._exact:
-            return self._gram[np.ix_(active, active)]
-        h = self._curvature()
-        block = self.pack.design.columns(self.index[active])
-        weighted = h[:, None] * block
-        hessian = block.T @ weighted
-        if self.fit_intercept:
-            total = weighted.sum(axis=0)
-            hessian -= np.outer(total, total / h.sum())
-        return hessian
 
     def _move(self, goal: Array, lam: Array) -> float:
         """Go to the model's minimiser, or as far towards it as the objective falls; returns the share gone."""
         start, margin, b = self.w, self.margin, self.b
+        if self._exact:
+            self.w = goal
+            self._set_margin(self.pack.dot(goal), b)
+            return 1.0
         before = self.loss_value() + float(self.penalty.value(start, lam).sum())
         towards = self.pack.dot(goal)
         slack = 1e-14 * abs(before)

@@ -22,19 +22,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.designs import Design, Standardized
-from sparsest.kernels.descent import restricted
 from sparsest.losses import Loss
 from sparsest.penalties import Penalty, make_penalty
 from sparsest.problem import make_problem
+from sparsest.solvers.active_inverse import Gradients
 from sparsest.solvers.descent import Effort, WorkingSet
+from sparsest.solvers.threads import single_threaded
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _LOOSE = 1e-2  # share of α to which a working set is minimised while it still grows
-_ROUGH = Effort(sweeps=30)  # for that
-_FINE = Effort(sweeps=4)
+_ROUGH = Effort(sweeps=30, reluctance=10.0)  # for that
+_FINE = Effort(sweeps=2)
 _ROUNDS = 200
+_BRINK = 0.04  # features within this share of α come along with violators: most would be needed soon
+_HASTE = 3.0  # how much faster than the strong rule says gradients may move under concave penalties
 _STRIDE = 0.75  # a larger drop of α is walked in steps whose solutions are not reported
 _SATURATED = 1e-3  # automatic and non-convex paths end where less than this share of the null loss is left
 
@@ -98,35 +101,38 @@ class _Task:
     fit_intercept: bool
     factor: Array
     usable: NDArray[np.bool_]
+    norms: Array
     tol: float
 
 
 class _Walk:
-    """The state of a path: the working set, and the gradient ``X'θ`` of all features at the last alpha."""
+    """The state of a path: the working set, and what is known of the gradient ``X'θ`` of all features."""
 
     def __init__(self, task: _Task) -> None:
         self.task = task
         self.set = WorkingSet(task.view, task.y, task.weights, task.loss, task.penalty, task.fit_intercept)
         self.null_loss = self.set.loss_value()
-        self.grad = task.view.tdot(self.set.theta)
-        self.member = ~task.usable
+        self.gradients = Gradients(task.view, task.norms, task.weights, self.set.theta)
+        self.outside = task.usable.copy()
         free = np.flatnonzero(task.usable & (task.factor == 0.0))
         if free.size:
             self._add(free)
-            self.set.minimise(np.zeros(free.size), 1e-10 * max(np.abs(self.grad).max(), 1e-300), _FINE)
-            self.grad = task.view.tdot(self.set.theta)
+            largest = max(np.abs(self.gradients.value).max(), 1e-300)
+            self.set.minimise(np.zeros(free.size), 1e-10 * largest, _FINE)
+            self.gradients = Gradients(task.view, task.norms, task.weights, self.set.theta)
         self.alpha = self.alpha_max
+        self.checked = free[:0]
 
     @property
     def alpha_max(self) -> float:
         """The smallest alpha at which all penalised features are zero, seen from the start."""
         slope = self.task.penalty.threshold(self.task.factor)
         open_ = self.task.usable & (slope > 0.0)
-        return float((np.abs(self.grad[open_]) / slope[open_]).max(initial=0.0))
+        return float((np.abs(self.gradients.value[open_]) / slope[open_]).max(initial=0.0))
 
     def _add(self, index: Indices) -> None:
         self.set.add(index)
-        self.member[index] = True
+        self.outside[index] = False
 
     def advance(self, alpha: float) -> _Fit:
         """Solve for the next alpha."""
@@ -155,11 +161,15 @@ class _Walk:
         task = self.task
         if not task.penalty.convex:
             return np.nan, self._solve(alpha, task.tol * alpha)
-        # The gap is about the violation times 2‖w‖₁; where that guess was too kind, ask for more.
-        kindness = 0.4
+        # The gap is about the violation times 2‖w‖₁, or its square times the number of active features over twice the
+        # penalty's curvature; where that guess was too kind, ask for more.
+        kindness, curvature = 0.4, float(task.penalty.second_derivative(1.0, alpha))
         for _ in range(5):
-            size = max(float(np.abs(self.set.w).sum()), 1e-300)
-            goal = min(_LOOSE * alpha, kindness * task.tol * self.null_loss / size)
+            w, allowed = self.set.w, kindness * task.tol * self.null_loss
+            size, n_active = float(np.abs(w).sum()), int(np.count_nonzero(w))
+            by_size = allowed / max(size, 1e-300)
+            by_curvature = float(np.sqrt(2.0 * allowed * curvature / max(n_active, 1)))
+            goal = min(max(by_size, by_curvature), _LOOSE * alpha, task.tol ** (2 / 3) * alpha)
             kkt = self._solve(alpha, max(goal, 1e-15 * self.alpha))
             gap = self._gap(alpha)
             if gap <= task.tol:
@@ -173,43 +183,44 @@ class _Walk:
         lam = alpha * task.factor
         limit = task.penalty.threshold(lam)
         candidates = self._candidates(alpha)
-        view = restricted(task.view, candidates) if 4 * candidates.size < lam.size else None
-        self.member[self.set.prune(task.factor[self.set.index] == 0.0)] = False
+        pruned = self.set.prune(task.factor[self.set.index] == 0.0)
+        self.outside[pruned] = True
         goal = loose = max(fine, _LOOSE * alpha)
         effort = _ROUGH._replace(predict=True)
+        worst, excess, self.checked = np.inf, np.empty(0), candidates[:0]
         for _ in range(_ROUNDS):
             self.set.minimise(lam[self.set.index], goal, effort)
             effort = _ROUGH if goal > fine else _FINE
-            if view is not None and candidates.size:
-                excess = np.abs(view.tdot(self.set.theta)) - limit[candidates]
-                excess[self.member[candidates]] = -np.inf
+            candidates = candidates[self.outside[candidates]]
+            if candidates.size:
+                excess = np.abs(self.gradients.at(candidates, self.set.theta)) - limit[candidates]
                 violated = float(excess.max()) > goal
-                # While the set is rough, those at the brink come along: most would be needed soon.
-                self._admit(candidates, excess, -goal if goal > fine else goal)
+                self._admit(candidates, excess, -_BRINK * alpha if violated else goal)
                 if violated:
                     continue
             if goal > fine and task.penalty.convex:
                 goal, effort = fine, _FINE
                 continue
-            self.grad = task.view.tdot(self.set.theta)
-            self.set.adopt(self.grad[self.set.index])
+            self.set.verify()
             worst = self.set.violation(lam[self.set.index])
-            excess = np.where(self.member, 0.0, np.abs(self.grad) - limit)
-            admitted = self._admit(None, excess, goal)
+            self.checked = self.gradients.renew(self.set.theta, limit, self.outside)
+            excess = np.abs(self.gradients.value[self.checked]) - limit[self.checked]
+            admitted = self._admit(self.checked, excess, goal)
             if goal <= fine and not admitted:
                 break
             # Concave penalties often break the strong rule: check all features before the set is made precise.
             goal, effort = (loose, _ROUGH) if admitted else (fine, _FINE)
-        return max(worst, float(excess.max()))
+        return max(worst, float(excess.max(initial=0.0)))
 
     def _candidates(self, alpha: float) -> Indices:
         """The sequential strong rule: a gradient moves about as fast as alpha, faster under concave penalties."""
-        speed = 1.0 / max(1.0 - self.task.penalty.concavity_bound, 0.1)
+        penalty = self.task.penalty
+        speed = 1.0 if penalty.convex else _HASTE / max(1.0 - penalty.concavity_bound, 0.1)
         reach = alpha - speed * max(self.alpha - alpha, 0.0)
-        bar = self.task.penalty.threshold(max(reach, 0.0) * self.task.factor)
-        return np.flatnonzero(~self.member & (np.abs(self.grad) >= bar))
+        bar = penalty.threshold(max(reach, 0.0) * self.task.factor)
+        return np.flatnonzero(self.outside & (self.gradients.guess >= bar))
 
-    def _admit(self, names: Indices | None, excess: Array, tol: float) -> bool:
+    def _admit(self, names: Indices, excess: Array, tol: float) -> bool:
         """Take the worst violators into the working set; whether there were any."""
         violators = np.flatnonzero(excess > tol)
         if violators.size == 0:
@@ -217,21 +228,25 @@ class _Walk:
         most = max(64, self.set.index.size)
         if violators.size > most:
             violators = violators[np.argpartition(-excess[violators], most)[:most]]
-        self._add(violators if names is None else names[violators])
+        self._add(names[violators])
         return True
 
     def _gap(self, alpha: float) -> float:
-        """The relative duality gap; unpenalised directions enter by their first-order error."""
+        """The relative duality gap; unpenalised directions enter by their first-order error.
+
+        Features left unchecked are within their limits: they neither bind the dual point nor cost anything there.
+        """
         task, fit = self.task, self.set
-        lam = alpha * task.factor
-        limit = task.penalty.threshold(lam)
-        primal = fit.loss_value() + float(task.penalty.value(fit.w, lam[fit.index]).sum())
-        bound = task.usable & (limit > 0.0)
-        ratio = float((np.abs(self.grad[bound]) / limit[bound]).max(initial=0.0))
+        inside = fit.grad()
+        lam, w = alpha * task.factor[fit.index], fit.w
+        free = lam == 0.0
+        primal = fit.loss_value() + float(task.penalty.value(w, lam).sum())
+        grad = np.concatenate([inside[~free], self.gradients.value[self.checked]])
+        bounds = np.concatenate([lam[~free], alpha * task.factor[self.checked]])
+        ratio = float((np.abs(grad) / task.penalty.threshold(bounds)).max(initial=0.0))
         scales = {1.0 / max(1.0, ratio), 1.0}
-        dual = max(self._dual(s, lam[bound], self.grad[bound]) for s in scales)
-        free = lam[fit.index] == 0.0
-        slack = float(np.abs(self.grad[fit.index[free]] * fit.w[free]).sum()) + abs(fit.theta.sum() * fit.b)
+        dual = max(self._dual(s, bounds, grad) for s in scales)
+        slack = float(np.abs(inside[free] * w[free]).sum()) + abs(fit.theta.sum() * fit.b)
         return max(primal - dual + slack, 0.0) / max(self.null_loss, 1e-300)
 
     def _dual(self, scale: float, lam: Array, grad: Array) -> float:
@@ -292,22 +307,24 @@ def penalty_path(
         X, y, make_penalty(penalty, l1_ratio, concavity), loss, fit_intercept, standardize, sample_weight,
         penalty_factor, tol,
     )  # fmt: skip
-    walk = _Walk(task)
-    grid, automatic = _alpha_grid(alphas, walk.alpha_max, task.view.shape)
-    fits: list[_Fit] = []
-    stopped = "complete"
-    for alpha in grid:
-        fit = walk.advance(float(alpha))
-        n_nonzero = np.count_nonzero(fit.w)
-        if max_features is not None and n_nonzero >= max_features:
-            stopped = "max_features"
-            if n_nonzero > max_features:
+    # The matrices of a working set are small.
+    with single_threaded():
+        walk = _Walk(task)
+        grid, automatic = _alpha_grid(alphas, walk.alpha_max, task.view.shape)
+        fits: list[_Fit] = []
+        stopped = "complete"
+        for alpha in grid:
+            fit = walk.advance(float(alpha))
+            n_nonzero = np.count_nonzero(fit.w)
+            if max_features is not None and n_nonzero >= max_features:
+                stopped = "max_features"
+                if n_nonzero > max_features:
+                    break
+            fits.append(fit)
+            if stopped == "complete" and (automatic or not task.penalty.convex) and fit.share_left < _SATURATED:
+                stopped = "saturated"
+            if stopped != "complete":
                 break
-        fits.append(fit)
-        if stopped == "complete" and (automatic or not task.penalty.convex) and fit.share_left < _SATURATED:
-            stopped = "saturated"
-        if stopped != "complete":
-            break
     return _collect(task, grid[: len(fits)], fits, stopped, start)
 
 
@@ -330,20 +347,27 @@ def _make_task(
     tol: float,
 ) -> _Task:
     """Check the data and wrap the design; one pass over X finds means, scales and constant columns."""
-    data = make_problem(X, y, 0, loss=loss, fit_intercept=False, sample_weight=sample_weight)
+    data = make_problem(
+        X, y, 0, loss=loss, fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight
+    )
     if not np.isfinite(data.loss.smoothness):
         raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form")
-    weights = data.weights / data.weights.sum()
-    mean, variance = data.design.moments(weights)
-    square = variance if fit_intercept else variance + mean**2
+    total = data.weights.sum()
+    norms = data.column_norms / np.sqrt(total)
+    shift, scale = _moved(data.design)
     # A constant column's computed deviation is rounding error of its mean, not a scale.
-    usable = np.sqrt(square) > 1e-12 * np.abs(mean)
-    scale = np.where(usable, np.sqrt(square), 1.0) if standardize else np.ones(data.p)
-    view = data.design
-    if fit_intercept or standardize:
-        view = Standardized(view, mean if fit_intercept else np.zeros(data.p), scale)
+    usable = norms * scale > 1e-12 * np.abs(shift)
     factor = _check_factor(penalty_factor, data.p)
-    return _Task(view, data.y, weights, data.loss, penalty, bool(fit_intercept), factor, usable, float(tol))
+    return _Task(
+        data.design, data.y, data.weights / total, data.loss, penalty, bool(fit_intercept), factor, usable, norms, tol
+    )
+
+
+def _moved(view: Design) -> tuple[Array, Array]:
+    """The shift and the scale that a view applies to the data as given."""
+    if isinstance(view, Standardized):
+        return view.shift, view.scale
+    return np.zeros(view.shape[1]), np.ones(view.shape[1])
 
 
 def _check_factor(penalty_factor: Any, p: int) -> Array:
@@ -374,8 +398,7 @@ def _alpha_grid(alphas: Any, alpha_max: float, shape: tuple[int, int]) -> tuple[
 def _collect(task: _Task, alphas: Array, fits: list[_Fit], stopped: str, start: float) -> PathResult:
     """Turn solutions of the view into coefficients for the data as given."""
     p, m = task.view.shape[1], len(fits)
-    shift = task.view.shift if isinstance(task.view, Standardized) else np.zeros(p)
-    scale = task.view.scale if isinstance(task.view, Standardized) else np.ones(p)
+    shift, scale = _moved(task.view)
     columns, rows, intercepts = [], [], np.zeros(m)
     for i, fit in enumerate(fits):
         kept = np.flatnonzero(fit.w)
