@@ -263,9 +263,19 @@ def test_extreme_scales(scale):
 def test_separable_classes_end_an_automatic_path():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 200))
-    result = penalty_path(X, np.arange(30) % 2, "mcp", loss="logistic", alphas=30)
+    labels = np.arange(30) % 2
+    result = penalty_path(X, labels, "mcp", loss="logistic", alphas=30)
     assert np.isfinite(result.coefs.data).all()
-    assert result.stopped in ("saturated", "complete")
+    assert result.stopped == "saturated" and result.converged[:-1].all()
+    margins = (2 * labels - 1)[:, None] * (X @ result.coefs.toarray() + result.intercepts)
+    assert margins[:, -1].min() > 0.0 >= margins[:, :-1].min(axis=0).max()
+
+
+def test_separable_classes_are_no_obstacle_where_a_margin_is_enough():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 200))
+    result = penalty_path(X, np.arange(30) % 2, "mcp", loss="squared_hinge", alphas=30)
+    assert result.converged.all()
 
 
 @pytest.mark.parametrize(

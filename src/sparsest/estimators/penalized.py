@@ -59,7 +59,7 @@ class _Penalized(SparseLinearModel):
         standardize: bool = True,
         fit_intercept: bool = True,
         penalty_factor: Any = None,
-        tol: float = 1e-7,
+        tol: float = 1e-5,
     ) -> None:
         self.penalty = penalty
         self.alpha = alpha

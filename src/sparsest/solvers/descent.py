@@ -40,8 +40,7 @@ _CHEAP = 4.0
 _CALLS = 8e5
 _DEAR = 50.0
 _STRETCHES = 8
-_PERFECT = 1e-4
-_PATIENCE = 10
+_PATIENCE = 3
 # A model without curvature has no minimum: observations keep at least this share of the loss's smoothness.
 _LEAST_CURVATURE = 1e-4
 
@@ -237,10 +236,8 @@ class WorkingSet:
         self.n_sweeps = 0
         self._grad: Array | None = None
         self._exact = _is_quadratic(loss)
-        self._null_loss = 0.0
         self._set_margin(np.zeros(y.size), 0.0)
         self.quadratic.weigh(self._curvature())
-        self._null_loss = self.loss_value()
 
     def _set_margin(self, margin: Array, b: float) -> None:
         self.margin, self.b = margin, b if not self.fit_intercept else self._best_intercept(margin, b)
@@ -266,6 +263,12 @@ class WorkingSet:
     def loss_value(self) -> float:
         """``Σ ω ℓ`` at the current coefficients."""
         return float(self.weights @ self.loss.value(self.y, self.margin + self.b))
+
+    @property
+    def separated(self) -> bool:
+        """Whether ever larger coefficients would fit ever better: where a penalty levels off, no minimum is left."""
+        endless = self.loss.classification and self.loss.value(1.0, 30.0) > 0.0
+        return endless and bool((self.y * (self.margin + self.b) > 0.0).all())
 
     def add(self, index: Indices) -> None:
         """Take in these columns of the design, with coefficients of zero."""
@@ -295,8 +298,7 @@ class WorkingSet:
         concave = not (self._exact or self.penalty.convex)
         for _ in range(_MODELS):
             worst = self.violation(lam)
-            # Separable classes under a penalty that levels off may have no finite minimiser.
-            patience -= concave and self.loss_value() < _PERFECT * self._null_loss
+            patience -= concave and self.separated
             if worst <= tol or patience < 0:
                 break
             exact = self._exact
