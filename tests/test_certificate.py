@@ -93,6 +93,21 @@ def test_infinite_gamma_survives_json():
     assert Certificate.from_json(certificate.to_json()).description["gamma"] == np.inf
 
 
+def test_text_is_strict_json():
+    """Infinity and NaN are not numbers of JSON, whichever field they are in."""
+    X, y = sample("squared", 25, P, 4)
+    certificate = solve(X, y, 2, gamma=np.inf).certificate
+    odd = replace(certificate, objective=np.nan, lower_bound=-np.inf, intercept=np.inf)
+    odd = replace(odd, points=(PrimalPoint(indices(0), np.ones(1), np.inf, np.nan, -np.inf),))
+    for one in (certificate, odd):
+        text = one.to_json()
+        json.loads(text, parse_constant=pytest.fail)
+        again = Certificate.from_json(text)
+        assert again.to_json() == text and again.description == one.description
+        for name in ("objective", "lower_bound", "intercept"):
+            assert np.array_equal(getattr(again, name), getattr(one, name), equal_nan=True)
+
+
 # Corruption
 
 

@@ -128,23 +128,24 @@ class Certificate:
         return objective, reasons
 
     def to_json(self) -> str:
-        """Return the certificate as text; arrays are base64 of little-endian numbers, so nothing is rounded."""
+        """Return the certificate as strict JSON; arrays are base64 of little-endian numbers: nothing is rounded."""
         return json.dumps(
             {
                 "format": "sparsest certificate",
                 "version": 1,
-                "problem": self.description,
+                "problem": {**self.description, "gamma": _number(self.description["gamma"])},
                 "incumbent": {
                     "support": _pack(self.support, "<i4"),
                     "coef": _pack(self.coef, "<f8"),
-                    "intercept": self.intercept,
-                    "objective": self.objective,
+                    "intercept": _number(self.intercept),
+                    "objective": _number(self.objective),
                 },
-                "lower_bound": self.lower_bound,
+                "lower_bound": _number(self.lower_bound),
                 "points": [_point_to_json(point) for point in self.points],
                 "steps": [_step_to_json(step) for step in self.steps],
                 "splits": [[_pack(split.features, "<i4"), _pack(split.delta, "<f8")] for split in self.splits],
-            }
+            },
+            allow_nan=False,
         )
 
     @classmethod
@@ -158,7 +159,7 @@ class Certificate:
                 raise ValueError(f"the problem must be described by {', '.join(sorted(_DESCRIPTION))}")
             incumbent = data["incumbent"]
             return cls(
-                data["problem"],
+                {**data["problem"], "gamma": float(data["problem"]["gamma"])},
                 _unpack_indices(incumbent["support"]),
                 _unpack(incumbent["coef"], "<f8"),
                 float(incumbent["intercept"]),
@@ -211,6 +212,11 @@ def _rebuild(description: dict[str, Any], X: Any, y: Any, sample_weight: Any) ->
     return make_problem(X, y, loss=loss, sample_weight=sample_weight, **settings)
 
 
+def _number(value: float) -> float | str:
+    """A number as JSON has it; infinity and NaN, which it has not, become text that ``float`` reads."""
+    return value if np.isfinite(value) else str(float(value))
+
+
 def _pack(values: NDArray[Any], dtype: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
 
@@ -231,7 +237,7 @@ def _point_to_json(point: Point) -> list[Any]:
     features, values = _pack(point.features, "<i4"), _pack(point.values, "<f8")
     if isinstance(point, SplitPoint):
         return ["split", features, values, point.split]
-    return ["primal", features, values, point.intercept, point.mu, point.scale]
+    return ["primal", features, values, _number(point.intercept), _number(point.mu), _number(point.scale)]
 
 
 def _point_from_json(data: list[Any]) -> Point:
