@@ -11,7 +11,7 @@ from oracles import enumerate_best, objective, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.api import METHODS, best_subset
 from sparsest.losses import LOSSES
-from sparsest.result import Done, Incumbent, Status, relative_gap
+from sparsest.result import Bound, Done, Incumbent, Root, Status, relative_gap
 
 P = 6
 
@@ -158,6 +158,27 @@ def test_callback_stops_the_search():
     assert stopped.support.tolist() == [5, 6, 7]
     assert stopped.status is Status.INTERRUPTED
     assert solve(X, y, 3, gamma=0.1, start=[5, 6, 7], callback=lambda event: 1).objective < stopped.objective
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [Incumbent, Root, Bound, Done])
+@pytest.mark.parametrize("way", ["stop", "Ctrl-C"])
+def test_whatever_a_callback_does_there_is_a_result(method, kind, way):
+    X, y = sample("squared", 30, 8, 10)
+
+    def callback(event):
+        if isinstance(event, kind) and way == "Ctrl-C":
+            raise KeyboardInterrupt
+        return isinstance(event, kind)
+
+    whole = best_subset(X, y, 3, gamma=0.1, method=method)
+    result = best_subset(X, y, 3, gamma=0.1, method=method, callback=callback)
+    check_certificate(result, X, y)
+    assert result.lower_bound <= whole.objective <= result.objective
+    if kind is Done:
+        assert (result.status, result.objective) == (whole.status, whole.objective)
+    else:
+        assert result.status in (whole.status, Status.INTERRUPTED)
 
 
 def test_time_limit_stops_the_search():

@@ -344,6 +344,22 @@ def test_keyboard_interrupt_between_regions(monkeypatch, regions, solved, at, co
     assert result.lower_bound <= known.objective * (1.0 + 1e-9)
 
 
+def test_keyboard_interrupt_while_the_result_is_put_together(monkeypatch, solved):
+    X, y, known = solved
+    original, calls = tree._Search._certificate, []
+
+    def interrupted(self, bound):
+        calls.append(bound)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return original(self, bound)
+
+    monkeypatch.setattr(tree._Search, "_certificate", interrupted)
+    result = grow(X, y, **HARD)
+    assert len(calls) == 2
+    assert result.status is Status.OPTIMAL and result.objective == pytest.approx(known.objective, rel=1e-4)
+
+
 def test_keyboard_interrupt_while_nodes_are_set_up(monkeypatch, solved):
     X, y, _ = solved
 

@@ -42,8 +42,11 @@ class Clock:
         return self.interrupted or self.seconds() >= self.limit
 
     def tell(self, event: Event) -> None:
-        """Send an event; a callback that returns True stops the search."""
-        if self.callback is not None and self.callback(event) is True:
+        """Send an event; a callback that returns True stops the search, and so does Ctrl-C inside it."""
+        try:
+            if self.callback is not None and self.callback(event) is True:
+                self.interrupted = True
+        except KeyboardInterrupt:
             self.interrupted = True
 
     def found(self, fit: SupportFit) -> None:
@@ -53,6 +56,14 @@ class Clock:
     def early(self) -> Status:
         """Why the search stopped before its end."""
         return Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT
+
+
+def insist(build: Callable[[], Result]) -> Result:
+    """Put a result together even if Ctrl-C comes meanwhile: what was found is not lost; a second one gives up."""
+    try:
+        return build()
+    except KeyboardInterrupt:
+        return build()
 
 
 def make_result(

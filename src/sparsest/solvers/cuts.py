@@ -21,7 +21,7 @@ from sparsest.proof import Cuts as CutsStep
 from sparsest.proof import DualPoint, Leaf, Point, Step
 from sparsest.result import Bound as BoundEvent
 from sparsest.result import Result, Root, Status, relative_gap
-from sparsest.solvers.base import Callback, Clock, finish, start_support
+from sparsest.solvers.base import Callback, Clock, finish, insist, start_support
 from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, summary, warm_start
@@ -61,7 +61,7 @@ class Cuts:
         except KeyboardInterrupt:
             search.clock.interrupted = True
             status = Status.INTERRUPTED
-        return search.result(status)
+        return insist(lambda: search.result(status))
 
 
 class Oracle(Protocol):

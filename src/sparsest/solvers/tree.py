@@ -28,7 +28,7 @@ from sparsest.problem import Cardinality, Problem, Region
 from sparsest.proof import LEAST_SQUARES_ROUNDING, Branch, DualPoint, Fix, Leaf, LeastSquaresPoint, Point, Split, Step
 from sparsest.result import Bound as BoundEvent
 from sparsest.result import Result, Root, Status, relative_gap
-from sparsest.solvers.base import Callback, Clock, finish, start_support
+from sparsest.solvers.base import Callback, Clock, finish, insist, start_support
 from sparsest.solvers.dual import best_bound, bound_of_zero
 from sparsest.solvers.gram import GramNodes
 from sparsest.solvers.leaps import Leaps
@@ -126,7 +126,7 @@ class _Search:
             self.clock.interrupted = True
             status = Status.INTERRUPTED
             self._close_leaves()
-        return self._result(status)
+        return insist(lambda: self._result(status))
 
     def _incumbent(self, support: Indices | None) -> None:
         began = self.clock.seconds()
