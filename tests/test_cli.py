@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from checks import solve
-from samples import sample
+from samples import sample, sample_weights
 from sparsest.cli import app
 
 
@@ -72,6 +72,20 @@ def test_verify_sparse_data(proof):
     np.savez(folder / "data.npz", y=y)
     sp.save_npz(folder / "X.npz", sp.csc_array(X))
     assert run("verify", folder / "proof.json", folder).exit_code == 0
+
+
+def test_verify_weighted(tmp_path):
+    X, y = sample("squared", 25, 6)
+    weights = sample_weights(True, 25)
+    certificate = solve(X, y, 2, gamma=0.1, sample_weight=weights).certificate
+    (tmp_path / "proof.json").write_text(certificate.to_json(), encoding="utf-8")
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    shown = run("verify", tmp_path / "proof.json", tmp_path, "--weighted")
+    assert shown.exit_code == 2 and "has no array sample_weight" in shown.output
+    np.savez(tmp_path / "data.npz", X=X, y=y, sample_weight=weights)
+    assert run("verify", tmp_path / "proof.json", tmp_path).exit_code == 1
+    shown = run("verify", tmp_path / "proof.json", tmp_path, "--weighted")
+    assert shown.exit_code == 0 and shown.output.startswith("valid\n")
 
 
 def test_verify_invalid(proof):

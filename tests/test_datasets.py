@@ -261,7 +261,7 @@ def test_folder_with_a_sparse_design(tmp_path):
     np.savez(tmp_path / "data.npz", y=np.arange(3.0))
     sparse.save_npz(tmp_path / "X.npz", X)
     data = load_folder(tmp_path)
-    assert sparse.issparse(data.X) and data.feature_names is None
+    assert sparse.issparse(data.X) and data.feature_names is None and data.sample_weight is None
     np.testing.assert_array_equal(data.X.toarray(), X.toarray())
 
 
@@ -281,6 +281,9 @@ def test_folder_errors(tmp_path):
         load_folder(tmp_path)
     np.savez(tmp_path / "data.npz", X=np.ones((2, 2)), y=np.ones(2), feature_names=np.array(["a"]))
     with pytest.raises(ValueError, match="2 features but feature_names of shape"):
+        load_folder(tmp_path)
+    np.savez(tmp_path / "data.npz", X=np.ones((2, 2)), y=np.ones(2), sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match="2 observations but sample_weight of shape"):
         load_folder(tmp_path)
 
 

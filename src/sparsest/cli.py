@@ -64,6 +64,9 @@ def _finite(data: dict[str, Any]) -> dict[str, Any]:
 def verify(
     certificate: Annotated[str, typer.Argument(help="File written by Certificate.to_json.")],
     data: Annotated[str, typer.Argument(help="Folder with data.npz (X and y), and X.npz when X is sparse.")],
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="Weigh the observations by the array sample_weight of data.npz.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check a certificate against the data, without the solver."""
@@ -74,10 +77,12 @@ def verify(
         with open(certificate, encoding="utf-8") as file:
             proof = Certificate.from_json(file.read())
         dataset = load_folder(data)
+        if weighted and dataset.sample_weight is None:
+            raise ValueError(f"data.npz in {data} has no array sample_weight")
     except (OSError, ValueError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
-    verdict = proof.verify(dataset.X, dataset.y)
+    verdict = proof.verify(dataset.X, dataset.y, dataset.sample_weight if weighted else None)
     if as_json:
         typer.echo(json.dumps(_finite({**verdict._asdict(), "gap": verdict.gap})))
     else:

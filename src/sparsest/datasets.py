@@ -48,6 +48,8 @@ class Dataset(NamedTuple):
         Indices of the nonzero true coefficients, in increasing order.
     feature_names, target_names : ndarray of str, or None
         Names of the columns of X and of the classes.
+    sample_weight : ndarray of shape (n,), or None
+        Weights of the observations.
     """
 
     X: Any
@@ -56,6 +58,7 @@ class Dataset(NamedTuple):
     support: NDArray[np.intp] | None = None
     feature_names: NDArray[np.str_] | None = None
     target_names: NDArray[np.str_] | None = None
+    sample_weight: NDArray[np.floating] | None = None
 
 
 def make_toeplitz(
@@ -201,8 +204,8 @@ def load_breast_cancer() -> Dataset:
 def load_folder(path: str | os.PathLike[str]) -> Dataset:
     """Data of one folder.
 
-    The file `data.npz` holds `y`, `X` unless it is sparse, and possibly `feature_names`; a sparse X is the
-    file `X.npz` in the form of `scipy.sparse.save_npz`. Types and labels are kept as they are stored.
+    The file `data.npz` holds `y`, `X` unless it is sparse, and possibly `feature_names` and `sample_weight`; a
+    sparse X is the file `X.npz` in the form of `scipy.sparse.save_npz`. Types and labels are kept as they are stored.
 
     Parameters
     ----------
@@ -224,12 +227,14 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
             raise ValueError(f"{folder / 'data.npz'} has no array y")
         y = arrays["y"]
         X = arrays["X"] if "X" in arrays else _load_sparse(folder)
-        names = arrays.get("feature_names")
+        names, weights = arrays.get("feature_names"), arrays.get("sample_weight")
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise ValueError(f"X and y in {folder} do not fit together: shapes {X.shape} and {y.shape}")
     if names is not None and names.shape != (X.shape[1],):
         raise ValueError(f"{folder} has {X.shape[1]} features but feature_names of shape {names.shape}")
-    return Dataset(X, y, feature_names=names)
+    if weights is not None and weights.shape != y.shape:
+        raise ValueError(f"{folder} has {y.size} observations but sample_weight of shape {weights.shape}")
+    return Dataset(X, y, feature_names=names, sample_weight=weights)
 
 
 def _load_sparse(folder: Path) -> Any:
