@@ -1,5 +1,6 @@
 """Branch and bound: against all supports, with proofs that hold and break, and whatever ends the search."""
 
+import gc
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -253,6 +254,44 @@ def test_proof_can_be_switched_off(solved):
     assert result.certificate is None and "switched off" in result.trace["proof"]
     assert result.status is Status.OPTIMAL and result.objective == pytest.approx(known.objective, rel=1e-4)
     assert known.trace["proof"] == "logged"
+
+
+def test_without_a_proof_no_closed_region_stays(monkeypatch, regions):
+    """Only the open regions and those in hand are alive at any time."""
+    X, y = hard()
+    original, most = tree._Search._report, []
+
+    def count(self):
+        gc.collect()
+        alive = sum(isinstance(one, Node) for one in gc.get_objects())
+        most.append(alive - len(self.open._heap))
+        original(self)
+
+    before = sum(isinstance(one, Node) for one in gc.get_objects())
+    monkeypatch.setattr(tree._Search, "_report", count)
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, proof=False)
+    assert result.n_nodes > 20 and len(most) > 1
+    # The root, and what the loop's variables still hold.
+    assert max(most) - before <= 1 + tree._BATCH
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("at", ["_split", "_absorb", "_report"])
+def test_keyboard_interrupt_without_a_proof(monkeypatch, regions, solved, at, count):
+    """Regions in hand count with their bounds, which are not the root's any more."""
+    X, y, known = solved
+    original, calls = getattr(tree._Search, at), []
+
+    def interrupted(self, *args):
+        calls.append(self.root.bound)
+        if len(calls) == count:
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    monkeypatch.setattr(tree._Search, at, interrupted)
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, proof=False)
+    assert result.status is Status.INTERRUPTED
+    assert calls[0] * (1.0 - 1e-9) <= result.lower_bound <= known.objective
 
 
 @pytest.mark.parametrize("m", [1, 5, 20])

@@ -46,6 +46,11 @@ _BATCH = 16
 # Claimed bounds are lowered by this much, relatively, so that recomputing them elsewhere cannot contradict them.
 _MARGIN = 1e-10
 _MAX_REPEATS = 20
+_NODE_BYTES = 400
+_NO_STATE: State = np.empty(0, dtype=np.int8)
+_NO_WARM = Warm(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
+# Rounded supports that are remembered, so that none is tried twice in a row.
+_REMEMBERED = 100_000
 
 
 @dataclass(slots=True)
@@ -64,7 +69,11 @@ class Node:
 
     def size(self) -> int:
         """Bytes it takes while open."""
-        return self.state.nbytes + self.warm.nbytes() + 400
+        return self.state.nbytes + self.warm.nbytes() + _NODE_BYTES
+
+    def release(self) -> None:
+        """Keep only what a proof needs."""
+        self.state, self.warm = _NO_STATE, _NO_WARM
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,8 @@ class _Search:
         self.root_fixes: list[Fix] = []
         self.root: Node | None = None
         self.open = _Open()
+        # Regions being dealt with: neither open nor closed if an interrupt comes.
+        self.in_hand: list[Node] = []
         self.closed = np.inf
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
@@ -125,7 +136,8 @@ class _Search:
         except KeyboardInterrupt:
             self.clock.interrupted = True
             status = Status.INTERRUPTED
-            self._close_leaves()
+            for node in self.in_hand:
+                self.closed = min(self.closed, node.bound)
         return insist(lambda: self._result(status))
 
     def _incumbent(self, support: Indices | None) -> None:
@@ -180,6 +192,7 @@ class _Search:
         state[np.searchsorted(survivors, region.forced_in)] = 1
         first = make_nodes(problem, survivors, 0)
         self.root = Node(state, bound, point, Warm(features[:0], w[:0], b), 0)
+        self.in_hand = [self.root]
         self._use(first, features, w, b)
         while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
             root, nodes = self.root, self.nodes
@@ -194,6 +207,7 @@ class _Search:
                 Fix(number, nodes.survivors[inside], nodes.survivors[outside]) for number, inside, outside in root.fixes
             ]
             self.root = Node(root.state[left], root.bound, root.point, root.warm, 0)
+            self.in_hand = [self.root]
             warm = nodes.survivors[root.warm.positions], root.warm.w, root.warm.b
             self._use(make_nodes(problem, nodes.survivors[left], len(self.splits)), *warm)
 
@@ -242,6 +256,7 @@ class _Search:
             self._close(self.root)
             return Status.HEURISTIC
         self._push(self.root)
+        self.in_hand.clear()
         status = Status.OPTIMAL
         with single_threaded(), ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
             while self.open:
@@ -257,6 +272,7 @@ class _Search:
                 jobs = [pool.submit(self.nodes.solve, node.warm, node.state, cutoff) for node in batch]
                 for node, job in zip(batch, jobs, strict=True):
                     self._deal(node, job.result())
+                self.in_hand.clear()
                 self._report()
         self.trace["seconds"]["tree"] = self.clock.seconds() - began
         return status
@@ -296,6 +312,7 @@ class _Search:
         """The next regions that still may hold something better; the others are closed."""
         taken = 0
         while self.open and taken < _BATCH:
+            self.in_hand.append(self.open.next())
             node = self.open.pop()
             if node.bound >= self.cutoff:
                 self._close(node)
@@ -323,10 +340,13 @@ class _Search:
         self._split(node, outcome, point, feature)
 
     def _split(self, node: Node, outcome: NodeOutcome, point: int, feature: int) -> None:
-        node.feature = feature
-        node.children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
-        for child in node.children:
+        children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
+        if self.settings.proof:
+            node.feature, node.children = feature, children
+            self._proof_bytes += 2 * _NODE_BYTES
+        for child in children:
             self._push(child)
+        node.release()
 
     def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
         state = node.state.copy()
@@ -344,17 +364,7 @@ class _Search:
 
     def _close(self, node: Node) -> None:
         self.closed = min(self.closed, node.bound)
-        node.warm = Warm(node.warm.positions[:0], node.warm.w[:0], 0.0)
-
-    def _close_leaves(self) -> None:
-        """Count the bounds of all regions, those too that were in hand when an interrupt came."""
-        stack = [] if self.root is None else [self.root]
-        while stack:
-            node = stack.pop()
-            if node.children is None:
-                self.closed = min(self.closed, node.bound)
-            else:
-                stack += node.children
+        node.release()
 
     def _try_rounding(self, outcome: NodeOutcome) -> None:
         """Try the support of the largest indicators: early, where they are nearly integral, and now and then."""
@@ -375,6 +385,8 @@ class _Search:
         key = support.tobytes()
         if key in self._tried or np.setdiff1d(self.problem.include, support).size:
             return
+        if len(self._tried) >= _REMEMBERED:
+            self._tried.clear()
         self._tried.add(key)
         fit = fit_support(self.problem, support)
         if fit.primal < self.fit.primal:
@@ -455,6 +467,10 @@ class _Open:
         node = heapq.heappop(self._heap)[2]
         self.bytes -= node.size()
         return node
+
+    def next(self) -> Node:
+        """The next region, which stays."""
+        return self._heap[0][2]
 
     def lowest(self) -> float:
         """The smallest bound of all."""
