@@ -1,7 +1,8 @@
 """The relaxation of one node of the tree in Gram space, with fixing of features on the way.
 
 The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root.  Columns of H are stored
-as far as they were needed: ``slot[j]`` is the position of feature j's column in ``store``, or -1.  ``state[j]`` is 1
+for the features that have coefficients or are used often: ``slot[j]`` is the position of feature j's column in
+``store``, or -1.  Other entries of H are computed from the columns of X where they are needed.  ``state[j]`` is 1
 for a feature forced in, -1 for one forced out, else 0.
 """
 
@@ -13,6 +14,9 @@ from sparsest.kernels.jit import kernel
 from sparsest.kernels.relaxation import largest_sum, relax_quadratic
 
 SOLVED, CLOSED, MISSING = 0, 1, 2
+# Where ``solve_node`` begins: the primal value, σ, the precision, the round and the inner iterations so far.
+PROGRESS = np.array([np.inf, 0.0, 0.1, 0.0, 0.0])
+_OFTEN = 20  # working sets in which a feature may be without a column of its own
 
 
 @kernel
@@ -126,41 +130,85 @@ def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
 
 
 @kernel
-def missing_columns(q, slot, alive, count, work, chosen):
-    """Return the features without a column that have the largest gains: those now needed and likely next ones."""
-    size = 0
+def missing_columns(slot, uses, w, alive, batch, work, chosen):
+    """Return the features whose columns should be stored now, none if all with coefficients have one.
+
+    Columns computed together cost a fraction of single ones: features used most without one fill up a batch.
+    """
+    count, n_others = 0, 0
     for j in alive:
         if slot[j] < 0:
-            work[size] = q[j]
-            size += 1
-    level = largest_sum(work[:size], count)[1] if size > count else -1.0
-    size = 0
+            if w[j] != 0.0 or uses[j] > _OFTEN:
+                chosen[count] = j
+                count += 1
+            elif uses[j] > 0:
+                work[n_others] = uses[j]
+                n_others += 1
+    if count == 0 or count >= batch:
+        return chosen[:count]
+    level = max(largest_sum(work[:n_others], batch - count)[1], 1.0)
     for j in alive:
-        if slot[j] < 0 and q[j] >= level:
-            chosen[size] = j
-            size += 1
-    return chosen[:size]
+        if slot[j] < 0 and w[j] == 0.0 and level <= uses[j] <= _OFTEN:
+            chosen[count] = j
+            count += 1
+    return chosen[:count]
 
 
 @kernel
-def solve_node(store, slot, b, root_delta, state, budget, price, w, cutoff, scale, extra, u):
+def inner(columns, i, j):
+    """``X_i'X_j``."""
+    total = 0.0
+    for row in range(columns.shape[0]):
+        total += columns[row, i] * columns[row, j]
+    return total
+
+
+@kernel
+def part_of_gram(columns, store, slot, uses, chosen, H):
+    """Fill H with the Gram matrix of the chosen features, and count the use of those whose column is not stored."""
+    for a in range(chosen.size):
+        j = chosen[a]
+        if slot[j] < 0:
+            uses[j] += 1
+        for b in range(a + 1):
+            i = chosen[b]
+            if slot[j] >= 0:
+                value = store[i, slot[j]]
+            elif slot[i] >= 0:
+                value = store[j, slot[i]]
+            else:
+                value = inner(columns, i, j)
+            H[a, b] = value
+            H[b, a] = value
+
+
+@kernel
+def solve_node(
+    columns, store, slot, uses, batch, b, root_delta, state, budget, price, w, cutoff, scale, extra, u, progress
+):
     """Solve the relaxation of a region from ``w`` (overwritten) until its bound passes ``cutoff`` or is precise enough.
 
     On return ``u = b - Hw`` over the features that are not forced out.  Returns the outcome, the bound at the last w,
-    the relaxed primal value, σ, the number of inner iterations, and the features whose columns of H are missing if
-    the outcome is MISSING.
+    the relaxed primal value, σ, the number of inner iterations, and, if the outcome is MISSING, features whose
+    columns of H should be stored before it is called again with the same w and ``progress``, where it then goes on.
     """
     m = b.size
     q, work, all_alive, chosen = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-    primal, sigma, precision, bound = np.inf, 0.0, 0.1, -np.inf
-    iterations = 0
+    bound = -np.inf
+    primal, sigma, precision = progress[0], progress[1], progress[2]
+    begin, iterations = int(progress[3]), int(progress[4])
     count, n_in = list_alive(state, all_alive)
     alive = all_alive[:count]
     for j in range(m):
-        if state[j] == -1 or slot[j] < 0:
+        if state[j] == -1:
             w[j] = 0.0
     left = budget - n_in if budget >= 0 else -1
-    for round_number in range(50):
+    for round_number in range(begin, 50):
+        missing = missing_columns(slot, uses, w, alive, batch, work, chosen)
+        if missing.size > 0:
+            progress[0], progress[1], progress[2] = primal, sigma, precision
+            progress[3], progress[4] = round_number, iterations
+            return MISSING, bound, primal, sigma, iterations, missing
         products(store, slot, b, w, alive, u)
         quadratic = 0.0
         for j in alive:
@@ -171,29 +219,15 @@ def solve_node(store, slot, b, root_delta, state, budget, price, w, cutoff, scal
         if primal - bound <= max(0.1 * (cutoff - bound), 1e-9 * scale):
             break
         size = pick_working_set(q, w, state, alive, sigma, extra if left != 0 else 0, work, chosen)
-        missing = 0
-        for a in range(size):
-            if slot[chosen[a]] < 0:
-                missing += 1
-        if missing > 0:
-            return (
-                MISSING,
-                bound,
-                primal,
-                sigma,
-                iterations,
-                missing_columns(q, slot, alive, missing + 16, work, chosen),
-            )
         H = np.empty((size, size)).T
+        part_of_gram(columns, store, slot, uses, chosen[:size], H)
         c, roots, start = np.empty(size), np.empty(size), np.empty(size)
         forced = np.empty(size, dtype=np.bool_)
         largest = 0.0
         for a in range(size):
             j = chosen[a]
-            column = slot[j]
             row_sum = 0.0
             for i in range(size):
-                H[i, a] = store[chosen[i], column]
                 row_sum += abs(H[i, a])
             largest = max(largest, row_sum)
             c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from sparsest.kernels.node import CLOSED, MISSING, solve_node, tighten
+from sparsest.kernels.node import CLOSED, MISSING, PROGRESS, solve_node, tighten
 from sparsest.problem import Cardinality, Problem
 from sparsest.proof import ROUNDING, Point, PrimalPoint, Split, SplitPoint
 from sparsest.solvers.nodes import NodeOutcome, State, Warm
@@ -25,11 +25,13 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _FULL_GRAM = 1500
+_BATCH = 64  # columns of the Gram matrix computed at a time, at least
 
 
 class GramPoint(NamedTuple):
-    """Coefficients over the survivors from which a bound follows, their products ``u = c - Hw`` and ``w'Hw``."""
+    """Nonzero coefficients from which a bound follows, and over all survivors ``u = c - Hw``; ``w'Hw``."""
 
+    used: Indices
     w: Array
     u: Array
     quadratic: float
@@ -45,6 +47,7 @@ class GramNodes:
         target = root * (problem.y - self.mean)
         self.columns = problem.design.columns(survivors)
         self.columns *= root[:, None]
+        self.columns = np.asfortranarray(self.columns)
         self.c = self.columns.T @ target
         m = survivors.size
         # Bounds keep the margin by which a proof lowers them: its terms are of these sizes, of which more than the
@@ -59,6 +62,7 @@ class GramNodes:
         else:
             self.gram = np.empty((m, 512), order="F"), np.full(m, -1)
         self._used = m if m <= _FULL_GRAM else 0
+        self._uses = np.zeros(m, dtype=np.intp)
         sparsity = problem.sparsity
         self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
         self.price = sparsity.cost(1)
@@ -93,8 +97,7 @@ class GramNodes:
 
     def compress(self, point: GramPoint) -> Warm:
         """What an open node keeps of a point."""
-        used = np.flatnonzero(point.w)
-        return Warm(used, point.w[used], 0.0)
+        return Warm(point.used, point.w, 0.0)
 
     def tighten(self, point: GramPoint, state: State, cutoff: float) -> float:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
@@ -108,27 +111,31 @@ class GramNodes:
         w, u = np.zeros(m), np.zeros(m)
         w[warm.positions] = warm.w
         extra = max(50, 2 * (self.budget - int((state == 1).sum())))
+        progress = PROGRESS.copy()
         while True:
             store, slot = self.gram
             outcome, bound, primal, sigma, iterations, missing = solve_node(
-                store, slot, self.c, self.roots, state, self.budget, self.price, w,
-                cutoff - self.constant, self.constant, extra, u,
+                self.columns, store, slot, self._uses, max(_BATCH, self._used // 4), self.c, self.roots, state,
+                self.budget, self.price, w, cutoff - self.constant, self.constant, extra, u, progress,
             )  # fmt: skip
             if outcome != MISSING:
                 break
             self._add_columns(missing)
-        indicator = np.minimum(1.0, min(sigma, 1e300) * self.roots * np.abs(w))
-        indicator[state == 1] = 1.0
-        point = GramPoint(w, u, float(w @ (self.c - u)))
+        used = np.flatnonzero(w)
+        w = w[used]
+        indicator = (state == 1).astype(np.float64)
+        free = indicator[used] == 0.0
+        indicator[used[free]] = np.minimum(1.0, min(sigma, 1e300) * (self.roots[used] * np.abs(w))[free])
+        point = GramPoint(used, w, u, float(w @ (self.c[used] - u[used])))
         exact = np.inf if outcome == CLOSED else primal + self.constant
         return NodeOutcome(point, bound + self.constant, exact, indicator, iterations)
 
     def proof_point(self, point: GramPoint) -> Point:
         """The point in the form a certificate keeps."""
-        used = np.flatnonzero(point.w)
+        features = self.survivors[point.used]
         if self._complete:
-            return SplitPoint(self.survivors[used], point.w[used], self.split_id)
-        return PrimalPoint(self.survivors[used], point.w[used], self.mean, 0.0, 1.0)
+            return SplitPoint(features, point.w, self.split_id)
+        return PrimalPoint(features, point.w, self.mean, 0.0, 1.0)
 
     def _add_columns(self, features: Indices) -> None:
         """Compute further columns of the Gram matrix; other threads go on with the old slots meanwhile."""
