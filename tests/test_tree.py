@@ -175,11 +175,13 @@ def test_columns_of_the_gram_matrix_computed_when_needed(monkeypatch, regions, f
     X, y = hard(80, 25)
     whole = grow(X, y, **form, gamma=0.05)
     monkeypatch.setattr(gram, "_FULL_GRAM", 5)
-    for n_jobs in (1, 2):
-        lazy = grow(X, y, **form, gamma=0.05, n_jobs=n_jobs)
+    monkeypatch.setattr(gram, "_BATCH", 1)
+    one, two = (grow(X, y, **form, gamma=0.05, n_jobs=n_jobs) for n_jobs in (1, 2))
+    for lazy in (one, two):
         assert lazy.status is whole.status is Status.OPTIMAL
         assert np.array_equal(lazy.support, whole.support) and not lazy.certificate.splits
         assert lazy.lower_bound == pytest.approx(whole.lower_bound, rel=1e-4)
+    assert one.n_nodes == two.n_nodes and str(one.certificate.steps) == str(two.certificate.steps)
 
 
 def test_leaps_and_regions_agree(monkeypatch):

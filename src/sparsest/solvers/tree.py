@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import heapq
 import os
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,7 +112,7 @@ class _Search:
         self.root: Node | None = None
         self.open = _Open()
         # Regions being dealt with: neither open nor closed if an interrupt comes.
-        self.in_hand: list[Node] = []
+        self.in_hand: deque[Node] = deque()
         self.closed = np.inf
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
@@ -192,7 +193,7 @@ class _Search:
         state[np.searchsorted(survivors, region.forced_in)] = 1
         first = make_nodes(problem, survivors, 0)
         self.root = Node(state, bound, point, Warm(features[:0], w[:0], b), 0)
-        self.in_hand = [self.root]
+        self.in_hand = deque([self.root])
         self._use(first, features, w, b)
         while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
             root, nodes = self.root, self.nodes
@@ -207,7 +208,7 @@ class _Search:
                 Fix(number, nodes.survivors[inside], nodes.survivors[outside]) for number, inside, outside in root.fixes
             ]
             self.root = Node(root.state[left], root.bound, root.point, root.warm, 0)
-            self.in_hand = [self.root]
+            self.in_hand = deque([self.root])
             warm = nodes.survivors[root.warm.positions], root.warm.w, root.warm.b
             self._use(make_nodes(problem, nodes.survivors[left], len(self.splits)), *warm)
 
@@ -259,7 +260,8 @@ class _Search:
         self.in_hand.clear()
         status = Status.OPTIMAL
         with single_threaded(), ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
-            while self.open:
+            jobs: list[Future[NodeOutcome]] = []
+            while self.open or jobs:
                 if self.clock.expired():
                     status = self.clock.early()
                     break
@@ -267,13 +269,18 @@ class _Search:
                     status = Status.NODE_LIMIT
                     break
                 self.open.depth_first(self.open.bytes > 0.5 * self.settings.max_memory)
-                batch = list(self._batch())
+                # The next regions are taken before the last ones are dealt with: threads never wait for that.
                 cutoff = self.cutoff
-                jobs = [pool.submit(self.nodes.solve, node.warm, node.state, cutoff) for node in batch]
-                for node, job in zip(batch, jobs, strict=True):
-                    self._deal(node, job.result())
-                self.in_hand.clear()
+                following = [pool.submit(self.nodes.solve, node.warm, node.state, cutoff) for node in self._batch()]
+                for job in jobs:
+                    self._deal(self.in_hand[0], job.result())
+                    self.in_hand.popleft()
+                jobs = following
                 self._report()
+            for job in jobs:
+                job.cancel()
+            while self.in_hand:
+                self.open.push(self.in_hand.popleft())
         self.trace["seconds"]["tree"] = self.clock.seconds() - began
         return status
 
@@ -316,6 +323,7 @@ class _Search:
             node = self.open.pop()
             if node.bound >= self.cutoff:
                 self._close(node)
+                self.in_hand.pop()
             else:
                 taken += 1
                 yield node
