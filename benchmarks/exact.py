@@ -2,22 +2,34 @@
 
 Every answer is re-evaluated in one objective.
 
-    python benchmarks/exact.py [--part strong|targets|hard|noridge|classes|cost ...] [--limit 60] [--peers okridge
-    gurobi ...]
+    OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 python benchmarks/exact.py [--limit 60] [--peers okridge gurobi ...]
+    [--part tiny|small|strong|targets|hard|noridge|classes|cost ...]
 
 Peers: OKRidge (at most k features), the paper's outer approximation on Gurobi's free licence (``engine="gurobi"``, p
 ≤ 1900) and on HiGHS, and L0BnB and El0ps, which solve the penalised form (there ours is timed on the same penalised
-problem).  R's ``leaps`` for the problem without a ridge.
+problem).  R's ``leaps`` for the problem without a ridge.  Install them by ``pip install "numpy<2" okridge l0bnb el0ps
+gurobipy highspy`` and, for El0ps, ``apt-get install openmpi-bin``.
+
+A peer runs in a process of its own that has solved a small problem before (compiled code), with at most 12 GB; its
+time has its own preparation in it, its search gets the whole limit, and after five times the limit it is stopped.  The
+gaps are those of our objective: OKRidge's tolerance is rescaled, as it omits ``y @ y``.  OKRidge 0.1.1 calls, where p
+> n, a ``lower_solve`` that it has renamed ``lower_solve_fast``: we restore the name.  L0BnB needs a start (without one
+it finds no good answer in time) and a bound on the coefficients: it gets the answer of our local search, whose time
+does not count, and 1.5 times its largest coefficient.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import io
+import multiprocessing
+import resource
 import subprocess
 import tempfile
 import time
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +39,8 @@ from sparsest.datasets import load_folder, make_toeplitz
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TOLERANCE = 1e-4
+MEMORY = 12 * 10**9  # bytes, of every peer
+SPAWN = multiprocessing.get_context("spawn")
 
 
 def objective(X, y, w, ridge):
@@ -39,73 +53,120 @@ def ours(X, y, limit, **settings):
     return time.perf_counter() - start, result
 
 
-def okridge(X, y, k, ridge, limit):
+def okridge(X, y, k, ridge, limit, best):
+    from okridge.node import Node
     from okridge.tree import BNBTree
 
+    needed = 7 * 8 * X.shape[1] ** 2
+    if needed > MEMORY:
+        raise MemoryError(f"seven dense p x p arrays of {needed / 1e9:.0f} GB")
+    Node.lower_solve = Node.lower_solve_fast
+    X, square = np.ascontiguousarray(X), float(y @ y)
     start = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
-        tree = BNBTree(X=np.ascontiguousarray(X), y=y, lambda2=ridge, max_memory_GB=8)
-        _, w, gap, _, _ = tree.solve(k=k, gap_tol=TOLERANCE, verbose=False, time_limit=limit)
-    return time.perf_counter() - start, objective(X, y, np.asarray(w), ridge), gap
+        tree = BNBTree(X=X, y=y, lambda2=ridge, max_memory_GB=MEMORY / 1e9)
+        tolerance = TOLERANCE * 2 * best / (square - 2 * best)
+        _, w, _, bound, _ = tree.solve(k=k, gap_tol=tolerance, verbose=False, time_limit=limit)
+    seconds, value = time.perf_counter() - start, objective(X, y, np.asarray(w), ridge)
+    return seconds, value, max(1 - 0.5 * (bound + square) / value, 0.0)
 
 
-def gurobi(X, y, k, ridge, limit):
+def gurobi(X, y, k, ridge, limit, best):
     if X.shape[1] > 1900:
-        return None
+        raise ValueError("the free licence ends at 2000 variables")
     seconds, result = ours(X, y, limit, k=k, gamma=1 / ridge, method="cuts", engine="gurobi")
     return seconds, result.objective, result.gap
 
 
-def highs(X, y, k, ridge, limit):
+def highs(X, y, k, ridge, limit, best):
     seconds, result = ours(X, y, limit, k=k, gamma=1 / ridge, method="cuts")
     return seconds, result.objective, result.gap
 
 
-def l0bnb(X, y, price, ridge, limit, size):
+def l0bnb(X, y, price, ridge, limit, first):
     from l0bnb import BNBTree
 
+    X = np.ascontiguousarray(X)
     start = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
-        found = BNBTree(np.ascontiguousarray(X), y).solve(
-            price, 0.5 * ridge, 5 * size, gap_tol=TOLERANCE, time_limit=limit
-        )
-    w = np.asarray(found.beta)
-    return time.perf_counter() - start, objective(X, y, w, ridge) + price * np.count_nonzero(w), found.gap
+        tree = BNBTree(X, y)
+        bound = 1.5 * np.abs(first).max()
+        found = tree.solve(price, 0.5 * ridge, bound, gap_tol=TOLERANCE, warm_start=first, time_limit=limit)
+    seconds, w = time.perf_counter() - start, np.asarray(found.beta)
+    finished = tree.bfs_queue.empty() and tree.dfs_queue.empty()  # its gap is then that of the level before
+    gap = min(found.gap, TOLERANCE) if finished else found.gap
+    return seconds, objective(X, y, w, ridge) + price * np.count_nonzero(w), gap
 
 
-def el0ps(X, y, price, ridge, limit, size):
+def el0ps(X, y, price, ridge, limit, first):
     from el0ps.datafit import Leastsquares
     from el0ps.penalty import L2norm
     from el0ps.solver import BnbSolver
 
+    X, y = np.asfortranarray(X), np.ascontiguousarray(y)
     start = time.perf_counter()
     solver = BnbSolver(relative_gap=TOLERANCE, time_limit=limit)
-    found = solver.solve(Leastsquares(y), L2norm(0.5 * ridge), np.asfortranarray(X), price)
-    w = np.asarray(found.x)
-    return (
-        time.perf_counter() - start,
-        objective(X, y, w, ridge) + price * np.count_nonzero(w),
-        found.rel_gap if hasattr(found, "rel_gap") else np.nan,
-    )
+    solver.package_results = lambda problem, results: results  # these have the bound, its own result has not
+    found = solver.solve(Leastsquares(y), L2norm(0.5 * ridge), X, price)
+    seconds, w = time.perf_counter() - start, found.best_node.state.x_upper
+    value = objective(X, y, w, ridge) + price * np.count_nonzero(w)
+    return seconds, value, max(1 - found.bound / value, 0.0)
 
 
 CONSTRAINED = {"okridge": okridge, "gurobi": gurobi, "highs": highs}
 PENALISED = {"l0bnb": l0bnb, "el0ps": el0ps}
 
 
-def attempt(peer, *arguments):
-    """A peer's time, objective and gap, or why there is none."""
+WORKERS: dict = {}
+
+
+def warming():
+    """Data whose solution needs a tree."""
+    return make_toeplitz(60, 100, 5, snr=1.0, rng=0)
+
+
+def serve(pipe, name):
+    """Warm a peer up, then answer with its time, objective and gap, or why there is none."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    peer, warm = (CONSTRAINED | PENALISED)[name], warming()
+    sparsity, hint = (5, 0.3 * float(warm.y @ warm.y)) if name in CONSTRAINED else (20.0, warm.coef)
+    with contextlib.suppress(Exception):  # it fails again, and says so, on the problems
+        peer(warm.X, warm.y, sparsity, 10.0, 10.0, hint)
+    gc.freeze()  # OKRidge collects garbage at every node
+    pipe.send("ready")
+    while arguments := pipe.recv():
+        try:
+            pipe.send(peer(*arguments))
+        except Exception as error:  # a peer that fails is reported, not hidden
+            pipe.send(f"{type(error).__name__}: {error}"[:160])
+
+
+def attempt(name, X, y, sparsity, ridge, limit, hint):
+    """Ask the process of a peer; a process that dies or does not answer is replaced the next time."""
     try:
-        return peer(*arguments)
-    except Exception as error:  # a peer that fails is reported, not hidden
-        return f"{type(error).__name__}: {error}"[:70]
+        if name not in WORKERS:
+            pipe, theirs = SPAWN.Pipe()
+            process = SPAWN.Process(target=serve, args=(theirs, name), daemon=True)
+            process.start()
+            theirs.close()
+            WORKERS[name] = process, pipe
+            pipe.recv()
+        process, pipe = WORKERS[name]
+        pipe.send((X, y, sparsity, ridge, limit, hint))
+        if pipe.poll(5 * limit):
+            return pipe.recv()
+        reason = f"stopped without an answer after {5 * limit:.0f} s"
+    except (EOFError, OSError):
+        process.join()
+        reason = f"its process ended with code {process.exitcode}"
+    process.kill()
+    del WORKERS[name]
+    return reason
 
 
 def show(name, found, seconds, best):
-    if found is None:
-        return
     if isinstance(found, str):
-        print(f"    {name:8s} {found}", flush=True)
+        print(f"    {name:8s} no answer: {found}", flush=True)
         return
     print(
         f"    {name:8s} {found[0]:8.2f} s  {found[0] / seconds:8.1f} x ours  gap {found[2]:.1e}"
@@ -125,19 +186,55 @@ def compare(title, data, k, ridge, limit, peers):
         f" {result.trace['nodes_per_second']:.0f} nodes/s, root gap {root_gap:.1e}",
         flush=True,
     )
-    for name in set(peers) & set(CONSTRAINED):
-        show(name, attempt(CONSTRAINED[name], X, y, k, ridge, limit), seconds, result.objective)
-    penalised = sorted(set(peers) & set(PENALISED))
+    for name in filter(CONSTRAINED.get, peers):
+        show(name, attempt(name, X, y, k, ridge, limit, result.objective), seconds, result.objective)
+    penalised = [*filter(PENALISED.get, peers)]
     if penalised:
         values = [ours(X, y, limit, k=j, gamma=1 / ridge, method="local")[1].objective for j in (k - 1, k + 1)]
-        price, size = 0.5 * (values[0] - values[1]), float(np.abs(result.coef).max())
+        price = 0.5 * (values[0] - values[1])
         seconds, result = ours(X, y, limit, l0_penalty=price, gamma=1 / ridge)
+        first = ours(X, y, limit, l0_penalty=price, gamma=1 / ridge, method="local")[1].coef
         print(
             f"  penalised, price {price:.4g}: {result.status.name} gap {result.gap:.1e}"
-            f" {seconds:.2f} s, {result.support.size} features"
+            f" {seconds:.2f} s, {result.support.size} features",
+            flush=True,
         )
         for name in penalised:
-            show(name, attempt(PENALISED[name], X, y, price, ridge, limit, size), seconds, result.objective)
+            show(name, attempt(name, X, y, price, ridge, limit, first), seconds, result.objective)
+
+
+def tiny(limit, peers):
+    print("\ntiny: n = 60, p = 12, k = 4; objective relative to the best of all subsets")
+    data = make_toeplitz(60, 12, 4, snr=2.0, rng=0)
+    X, y, k = data.X, data.y, 4
+
+    def value(subset, ridge):
+        Z = X[:, list(subset)]
+        return objective(Z, y, np.linalg.solve(Z.T @ Z + ridge * np.eye(len(subset)), Z.T @ y), ridge)
+
+    for ridge in (1.0, 30.0):
+        best = [min(value(subset, ridge) for subset in combinations(range(12), size)) for size in range(13)]
+        price = 0.5 * (best[k - 1] - best[k + 1])
+        lowest = min(least + price * size for size, least in enumerate(best))
+        penalised = ours(X, y, limit, l0_penalty=price, gamma=1 / ridge)[1]
+        first = ours(X, y, limit, l0_penalty=price, gamma=1 / ridge, method="local")[1].coef
+        mine = (ours(X, y, limit, k=k, gamma=1 / ridge)[1].objective / best[k] - 1, penalised.objective / lowest - 1)
+        print(f"ridge {ridge:g}: ours {mine[0]:+.1e}, penalised {mine[1]:+.1e}", flush=True)
+        for name in peers:
+            if name in CONSTRAINED:
+                wanted, found = best[k], attempt(name, X, y, k, ridge, limit, best[k])
+            elif name in PENALISED:
+                wanted, found = lowest, attempt(name, X, y, price, ridge, limit, first)
+            else:
+                continue
+            print(f"    {name:8s} {found if isinstance(found, str) else f'{found[1] / wanted - 1:+.1e}'}", flush=True)
+
+
+def small(limit, peers):
+    print("\nsmall enough for every peer: n = 200, p = 300, rho .5")
+    for k, snr, scaled in ((5, 5, 0.03), (5, 1, 0.1), (10, 5, 0.1)):
+        data = make_toeplitz(200, 300, k, rho=0.5, snr=snr, rng=0)
+        compare(f"k {k} SNR {snr} lambda/n {scaled}", data, k, 200 * scaled, limit, peers)
 
 
 def strong(limit, peers):
@@ -210,6 +307,9 @@ def noridge(limit, peers):
                 )
             except subprocess.TimeoutExpired:
                 print(f"    leaps not finished after {5 * limit:.0f} s, more than {5 * limit / seconds:.0f} x ours")
+            except (OSError, subprocess.CalledProcessError) as error:
+                said = getattr(error, "stderr", None) or str(error)
+                print(f"    leaps no answer: {' '.join(said.split())[-160:]}")
 
 
 def classes(limit, peers):
@@ -256,25 +356,26 @@ def cost(limit, peers):
     figure.savefig(Path(__file__).with_name("exact_cost.png"), dpi=120)
 
 
-PARTS = {"strong": strong, "targets": targets, "hard": hard, "noridge": noridge, "classes": classes, "cost": cost}
+PARTS = {part.__name__: part for part in (tiny, small, strong, targets, hard, noridge, classes, cost)}
 
 
 def main() -> None:
+    known = [*CONSTRAINED, *PENALISED, "leaps"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument("--limit", type=float, default=60.0)
-    parser.add_argument("--peers", nargs="*", default=[*CONSTRAINED, *PENALISED, "leaps"])
+    parser.add_argument("--peers", nargs="*", choices=known, default=known)
     arguments = parser.parse_args()
-    warm = make_toeplitz(60, 40, 3, rng=0)
+    warm = warming()
     labels = np.sign(warm.y)
     for loss in ("squared", "logistic", "squared_hinge", "hinge"):
-        best_subset(warm.X, warm.y if loss == "squared" else labels, 3, gamma=0.1, loss=loss)
-    for name in set(arguments.peers) & set(CONSTRAINED):
-        attempt(CONSTRAINED[name], warm.X, warm.y, 3, 10.0, 10.0)
-    for name in set(arguments.peers) & set(PENALISED):
-        attempt(PENALISED[name], warm.X, warm.y, 1.0, 10.0, 10.0, 1.0)
+        best_subset(warm.X, warm.y if loss == "squared" else labels, 5, gamma=0.1, loss=loss, time_limit=2.0)
+    ours(warm.X, warm.y, 2.0, l0_penalty=20.0, gamma=0.1)
     for part in arguments.part:
         PARTS[part](arguments.limit, arguments.peers)
+    for process, pipe in WORKERS.values():
+        pipe.send(())
+        process.join()
 
 
 if __name__ == "__main__":
