@@ -263,11 +263,11 @@ def test_without_a_proof_no_closed_region_stays(monkeypatch, regions):
     X, y = hard()
     original, most = tree._Search._report, []
 
-    def count(self):
+    def count(self, *args):
         gc.collect()
         alive = sum(isinstance(one, Node) for one in gc.get_objects())
         most.append(alive - len(self.open._heap))
-        original(self)
+        original(self, *args)
 
     before = sum(isinstance(one, Node) for one in gc.get_objects())
     monkeypatch.setattr(tree._Search, "_report", count)

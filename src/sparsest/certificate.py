@@ -20,7 +20,7 @@ from sparsest.proof import (
     DualPoint,
     Fix,
     Leaf,
-    LeastSquaresPoint,
+    LeastSquaresTree,
     Point,
     PrimalPoint,
     Split,
@@ -100,7 +100,7 @@ class Certificate:
             return Verdict(False, (f"the certificate is for data of shape {shape}",), np.nan, -np.inf)
         objective, complaint = self._check_incumbent(problem)
         reasons += complaint
-        proved, complaint = check(problem, self.points, self.steps, self.splits)
+        proved, complaint = check(problem, self.points, self.steps, self.splits, self.lower_bound)
         reasons += complaint
         if not self.lower_bound <= proved + ROUNDING * abs(proved):
             reasons.append(f"the bound claimed is {self.lower_bound!r}, the proof gives {proved!r}")
@@ -232,8 +232,6 @@ def _unpack_indices(text: str) -> Indices:
 def _point_to_json(point: Point) -> list[Any]:
     if isinstance(point, DualPoint):
         return ["dual", _pack(point.values, "<f8")]
-    if isinstance(point, LeastSquaresPoint):
-        return ["least squares"]
     features, values = _pack(point.features, "<i4"), _pack(point.values, "<f8")
     if isinstance(point, SplitPoint):
         return ["split", features, values, point.split]
@@ -244,8 +242,6 @@ def _point_from_json(data: list[Any]) -> Point:
     kind = data[0]
     if kind == "dual":
         return DualPoint(_unpack(data[1], "<f8"))
-    if kind == "least squares":
-        return LeastSquaresPoint()
     if kind not in ("primal", "split"):
         raise ValueError(f"unknown point {kind!r}")
     features, values = _unpack_indices(data[1]), _unpack(data[2], "<f8")
@@ -261,6 +257,8 @@ def _step_to_json(step: Step) -> list[Any]:
         return ["branch", step.feature]
     if isinstance(step, Cuts):
         return ["cuts", _pack(step.points, "<i4")]
+    if isinstance(step, LeastSquaresTree):
+        return ["least squares", _pack(step.features, "<i4"), _pack(step.values, "<f8"), _pack(step.entries, "<i4")]
     return ["fix", step.point, _pack(step.inside, "<i4"), _pack(step.outside, "<i4")]
 
 
@@ -272,6 +270,8 @@ def _step_from_json(data: list[Any]) -> Step:
         return Branch(int(data[1]))
     if kind == "cuts":
         return Cuts(_unpack_indices(data[1]))
+    if kind == "least squares":
+        return LeastSquaresTree(_unpack_indices(data[1]), _unpack(data[2], "<f8"), _unpack(data[3], "<i4"))
     if kind != "fix":
         raise ValueError(f"unknown step {kind!r}")
     return Fix(int(data[1]), _unpack_indices(data[2]), _unpack_indices(data[3]))

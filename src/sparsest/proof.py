@@ -6,7 +6,8 @@ A proof is a list of steps in preorder over the regions of the search, starting 
 - ``Branch(feature)``: two proofs follow, for the region with the feature in, then with it out;
 - ``Fix(point, inside, outside)``: for each listed feature the point's bound closes the other side; one proof follows,
   for the region in which all of them are fixed;
-- ``Cuts(points)``: the smallest value of the cuts of several dual points over the region, found anew by HiGHS.
+- ``Cuts(points)``: the smallest value of the cuts of several dual points over the region, found anew by HiGHS;
+- ``LeastSquaresTree(features, values, entries)``: a whole tree of branches and leaves, bounded by least squares.
 
 The bound proved is the smallest over all closed regions.  Everything is recomputed here in float64 NumPy, each bound
 lowered by ``ROUNDING`` times the sizes of its terms to cover rounding errors.
@@ -21,6 +22,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from sparsest.least_squares import LeastSquares
 from sparsest.losses import Squared, dual_from_margin
 from sparsest.milp import MILP_MARGIN, Master
 from sparsest.problem import Cardinality, Problem, Region
@@ -29,8 +31,6 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 ROUNDING = 1e-12
-# Bounds by least squares are lowered by this much of the value without features.
-LEAST_SQUARES_ROUNDING = 1e-9
 _BALANCE_TOLERANCE = 1e-9
 _SEMIDEFINITE_TOLERANCE = 1e-11
 
@@ -98,15 +98,7 @@ class SplitPoint(NamedTuple):
         return 16 * self.values.size
 
 
-class LeastSquaresPoint(NamedTuple):
-    """No data: the bound of a region is the ridge regression on all its features, see :class:`_LeastSquares`."""
-
-    def nbytes(self) -> int:
-        """Memory it takes."""
-        return 0
-
-
-Point = DualPoint | PrimalPoint | SplitPoint | LeastSquaresPoint
+Point = DualPoint | PrimalPoint | SplitPoint
 
 
 class Leaf(NamedTuple):
@@ -135,7 +127,19 @@ class Cuts(NamedTuple):
     points: Indices
 
 
-Step = Leaf | Branch | Fix | Cuts
+class LeastSquaresTree(NamedTuple):
+    """Close the region by a tree whose leaves are bounded by least squares, see :class:`LeastSquares`.
+
+    ``entries`` has the tree in preorder: a feature to branch on, or -1 for a leaf; sums are about the coefficients
+    ``values`` of ``features``.
+    """
+
+    features: Indices
+    values: Array
+    entries: NDArray[np.int32]
+
+
+Step = Leaf | Branch | Fix | Cuts | LeastSquaresTree
 
 
 def is_column_set(features: Indices, p: int) -> bool:
@@ -221,86 +225,12 @@ class _SplitForm:
         return self.constant - quadratic - gain - margin, q
 
 
-class _LeastSquares:
-    """Bounds from the regression on all features A of a region, squared loss and at most k features.
-
-    ``f(A)`` bounds every support within A.  Leaving out feature j costs at least ``c_j = ŵ_j²/(2N_jj)``, ``N =
-    (X_A'ΩX_A + λI)^{-1}``, and if d free features have to go, one of them costs at least the d-th smallest.  Where at
-    most two features are still to choose, all choices are tried.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        if not isinstance(problem.loss, Squared) or not isinstance(problem.sparsity, Cardinality):
-            raise ValueError("least squares bounds need the squared loss and a number of features")
-        self.k: int = problem.sparsity.k
-        self.features: Indices = np.setdiff1d(np.arange(problem.p), problem.exclude)
-        self.position: Indices = np.full(problem.p, -1)
-        self.position[self.features] = np.arange(self.features.size)
-        root = np.sqrt(problem.weights)
-        target = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
-        block = root[:, None] * problem.design.columns(self.features)
-        self.M: Array = block.T @ block
-        self.M.flat[:: self.features.size + 1] += problem.ridge
-        scale = np.sqrt(np.maximum(np.diagonal(self.M), 1e-300))
-        self.M /= np.outer(scale, scale)
-        self.b: Array = (block.T @ target) / scale
-        self.constant: float = 0.5 * float(target @ target)
-
-    def bound(self, problem: Problem, region: Region) -> tuple[float, Array]:
-        """Return the bound of a region; it gives no gains."""
-        inside, free = self.position[region.forced_in], self.position[region.free(problem.p)]
-        alive = np.concatenate([inside, free])
-        bound = self.constant
-        if alive.size:
-            try:
-                factor = la.cholesky(self.M[np.ix_(alive, alive)], lower=True, check_finite=False)
-            except la.LinAlgError as error:
-                raise ValueError("the features of a region are linearly dependent") from error
-            inverse = la.solve_triangular(factor, np.eye(alive.size), lower=True, check_finite=False)
-            half = inverse @ self.b[alive]
-            bound -= 0.5 * float(half @ half)
-            drop = alive.size - self.k
-            if 0 < drop <= free.size:
-                w = (inverse.T @ half)[inside.size :]
-                costs = np.sort(0.5 * w**2 / np.square(inverse).sum(axis=0)[inside.size :])
-                bound += float(costs[drop - 1])
-        if alive.size > self.k >= inside.size and self.k - inside.size <= 2:
-            bound = max(bound, self._exhausted(inside, free))
-        return bound - LEAST_SQUARES_ROUNDING * self.constant, np.zeros(problem.p)
-
-    def _exhausted(self, inside: Indices, free: Indices) -> float:
-        """Return the smallest value of the forced features and at most two (or as many as are left) free ones."""
-        G, r, value = self.M[np.ix_(free, free)], self.b[free], self.constant
-        if inside.size:
-            cross = la.solve(
-                self.M[np.ix_(inside, inside)],
-                np.column_stack([self.M[np.ix_(inside, free)], self.b[inside]]),
-                assume_a="pos",
-            )
-            value -= 0.5 * float(self.b[inside] @ cross[:, -1])
-            G = G - self.M[np.ix_(free, inside)] @ cross[:, :-1]
-            r = r - self.M[np.ix_(free, inside)] @ cross[:, -1]
-        left = self.k - inside.size
-        own = np.diagonal(G)
-        best = float((0.5 * r**2 / own).max()) if left > 0 else 0.0
-        if left == 2:
-            first, second = np.triu_indices(free.size, 1)
-            a, h, e = own[first], own[second], G[first, second]
-            determinant = a * h - e * e
-            if (determinant <= 1e-10 * a * h).any():
-                raise ValueError("the features of a region are linearly dependent")
-            gains = 0.5 * (r[first] ** 2 * h - 2.0 * r[first] * r[second] * e + r[second] ** 2 * a) / determinant
-            best = max(best, float(gains.max(initial=0.0)))
-        return value - best
-
-
 class _Checker:
     """Bounds of points for regions; splits are checked when they are first used."""
 
     def __init__(self, problem: Problem, points: Sequence[Point], splits: Sequence[Split]) -> None:
         self.problem, self.points, self.splits = problem, points, splits
         self._forms: dict[int, _SplitForm] = {}
-        self._least_squares: _LeastSquares | None = None
 
     def bound(self, number: int, region: Region, view: _View) -> tuple[float, Array]:
         """Return a point's bound for a region and all gains q, or say why it proves nothing."""
@@ -308,10 +238,6 @@ class _Checker:
         point = self._point(number)
         if isinstance(point, SplitPoint):
             return self._form(point.split).bound(problem, point, region)
-        if isinstance(point, LeastSquaresPoint):
-            if self._least_squares is None:
-                self._least_squares = _LeastSquares(problem)
-            return self._least_squares.bound(problem, region)
         alpha = self._alpha(number)
         q = np.zeros(problem.p)
         q[view.features] = problem.gains_from(view.products(problem, alpha), alpha, view.features)
@@ -350,6 +276,14 @@ class _Checker:
             master.add(constant, problem.gains(alpha)[features])
         return master.solve(np.inf).bound - 0.1 * MILP_MARGIN * scale
 
+    def bound_of_tree(self, step: LeastSquaresTree, region: Region, enough: float) -> float:
+        """Return the smallest bound of a tree's leaves; above ``enough`` it need not be the best."""
+        features = np.setdiff1d(np.arange(self.problem.p), region.forced_out)
+        if not is_column_set(step.features, self.problem.p):
+            raise ValueError("the coefficients to expand about do not fit the region")
+        least_squares = LeastSquares(self.problem, features, step.features, step.values)
+        return least_squares.prove(step.entries, region.forced_in, enough)
+
     def _form(self, number: int) -> _SplitForm:
         if not 0 <= number < len(self.splits):
             raise ValueError(f"there is no split {number}")
@@ -359,9 +293,16 @@ class _Checker:
 
 
 def check(
-    problem: Problem, points: Sequence[Point], steps: Sequence[Step], splits: Sequence[Split] = ()
+    problem: Problem,
+    points: Sequence[Point],
+    steps: Sequence[Step],
+    splits: Sequence[Split] = (),
+    enough: float = np.inf,
 ) -> tuple[float, list[str]]:
-    """Check that the steps cover every admissible support; return the smallest bound, and what is wrong."""
+    """Check that the steps cover every admissible support; return the smallest bound, and what is wrong.
+
+    Where that saves work, a bound above ``enough`` is not made as large as it could be.
+    """
     lowest = np.inf
     checker = _Checker(problem, points, splits)
     stack = [(problem.root, _View(np.arange(problem.p), None))]
@@ -376,6 +317,9 @@ def check(
                 continue
             if isinstance(step, Cuts):
                 lowest = min(lowest, checker.bound_of_cuts(step.points, region))
+                continue
+            if isinstance(step, LeastSquaresTree):
+                lowest = min(lowest, checker.bound_of_tree(step, region, enough))
                 continue
             bound, q = checker.bound(step.point, region, view)
             # Comparisons with NaN are false: it would be skipped as a gain and pass for any bound.

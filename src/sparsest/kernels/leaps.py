@@ -3,7 +3,7 @@
 For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ b_A' M_A^{-1} b_A`` bounds all
 its supports.  With ``N = M_A^{-1}`` and ``ŵ = N b_A``, leaving out feature j alone costs ``c_j = ŵ_j²/(2N_jj)``, and
 leaving out several costs at least the largest of their c_j: if d of the free features have to go, at least the d-th
-smallest.  A region with at most two features still to choose is closed by trying them all, in closed form.
+smallest.  A region with at most ``exhaust`` ≤ 2 features still to choose is closed by trying them all.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 
 from sparsest.kernels.jit import kernel
 from sparsest.kernels.relaxation import largest_sum
-
-LEAF = -1
+from sparsest.least_squares import LEAF
 
 
 @kernel
@@ -63,7 +62,7 @@ def best_completion(G, r, alive, inside, left, need):
             if alive[j] and not inside[j]:
                 e, h, rj = G[j, i], G[j, j], r[j]
                 determinant = a * h - e * e
-                if determinant > 1e-10 * a * h:
+                if determinant > 1e-14 * a * h:
                     gain = 0.5 * (ri * ri * h - 2.0 * ri * rj * e + rj * rj * a)
                     if gain > best * determinant:
                         best, first, second = gain / determinant, i, j
@@ -86,7 +85,7 @@ def branch_feature(N, w, alive, inside, drop, work):
 
 
 @kernel
-def leap(N, w, f, G, r, g, alive, inside, side, feature, depth, k, upper, tolerance, best, log, max_nodes):
+def leap(N, w, f, G, r, g, alive, inside, side, feature, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
     """Go on with the search for ``max_nodes`` nodes or until ``log`` is full.
 
     Level d of N, w, f is the inverse, coefficients and bound over the living features; of G, r, g the residual Gram
@@ -115,7 +114,7 @@ def leap(N, w, f, G, r, g, alive, inside, side, feature, depth, k, upper, tolera
                 if f[d] < upper:
                     upper = f[d]
                     best[:] = alive[d]
-            elif not closed and left <= 2:
+            elif not closed and left <= exhaust:
                 closed = True
                 gain, first, second = best_completion(G[d], r[d], alive[d], inside[d], left, g[d] - upper)
                 if first >= 0 or (left == 0 and g[d] < upper):

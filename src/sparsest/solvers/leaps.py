@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
-from sparsest.kernels.leaps import LEAF, leap, sweep_in
+from sparsest.kernels.leaps import leap, sweep_in
+from sparsest.least_squares import LEAF, LeastSquares
+from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem
-from sparsest.proof import Branch, Leaf, Step
+from sparsest.proof import LeastSquaresTree
+from sparsest.solvers.support import SupportFit
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -18,76 +20,119 @@ Indices = NDArray[np.intp]
 MOST_FEATURES = 128
 _SLICE = 20_000
 _LOG = 1 << 16
+# Sweeps lose some digits: regions are closed by a little more than the proof has to show.
+_CLOSED, _SPARE = 0.9, 0.05
 
 
 class Leaps:
-    """A depth-first search that can be interrupted between slices of nodes."""
+    """A depth-first search that can be stopped between slices of nodes.
 
-    def __init__(self, problem: Problem, survivors: Indices, forced: NDArray[np.bool_], upper: float, tolerance: float):
-        assert isinstance(problem.sparsity, Cardinality)
-        self.survivors, self.tolerance = survivors, tolerance
-        self.k = problem.sparsity.k
-        m = survivors.size
-        root = np.sqrt(problem.weights)
-        target = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
-        block = root[:, None] * problem.design.columns(survivors)
-        M = block.T @ block
-        M.flat[:: m + 1] += problem.ridge
-        # Columns of unit length keep the sweeps accurate.
-        scale = 1.0 / np.sqrt(np.maximum(np.diagonal(M), 1e-300))
-        M, b = M * np.outer(scale, scale), scale * (block.T @ target)
-        inverse = la.inv(la.cholesky(M, lower=True, check_finite=False), check_finite=False)
+    Where rounding errors of the whole sum of squares pass what may be spared, as with a nearly perfect fit, no two
+    features are chosen at once, and the bound is checked at the end; that limits the nodes to one slice.
+    """
+
+    def __init__(
+        self, sums: LeastSquares, forced: NDArray[np.bool_], fit: SupportFit, gap_tol: float, keep: bool
+    ) -> None:
+        self.sums, self.gap_tol = sums, gap_tol
+        self.forced = sums.features[forced]
+        m = forced.size
+        self.precise = sums.rounding * sums.constant <= _SPARE * gap_tol * abs(fit.primal)
         depth = m + 2
         self.N, self.w, self.f = np.zeros((depth, m, m)), np.zeros((depth, m)), np.zeros(depth)
         self.G, self.r, self.g = np.zeros((depth, m, m)), np.zeros((depth, m)), np.zeros(depth)
         self.alive, self.inside = np.zeros((depth, m), dtype=bool), np.zeros((depth, m), dtype=bool)
         self.side, self.feature = np.zeros(depth, dtype=np.int64), np.zeros(depth, dtype=np.int64)
-        constant = 0.5 * float(target @ target)
-        self.N[0] = inverse.T @ inverse
-        self.w[0] = self.N[0] @ b
-        self.f[0] = constant - 0.5 * float(b @ self.w[0])
-        self.G[0], self.r[0], self.g[0] = M, b, constant
+        self.N[0], self.w[0], self.f[0] = sums.model()
+        self.G[0], self.r[0], self.g[0] = sums.M, sums.b, sums.constant
         self.alive[0] = True
         for j in np.flatnonzero(forced):
             G, r = self.G[0].copy(), self.r[0].copy()
             self.g[0] -= sweep_in(self.G[0], self.r[0], self.alive[0], self.inside[0], j, G, r)
             self.G[0], self.r[0] = G, r
             self.inside[0, j] = True
-        self.depth, self.upper = 0, upper
+        self.depth, self.upper = 0, fit.primal
         self.best = np.zeros(m, dtype=bool)
         self.n_nodes = 0
+        self._keep = keep or not self.precise
         self._log: list[NDArray[np.int32]] = []
+        self._logged = 0
 
-    @staticmethod
-    def applies(problem: Problem, survivors: Indices) -> bool:
-        """Whether the full model is determined well enough for the sweeps."""
-        m = survivors.size
-        few = 2 < m <= MOST_FEATURES and isinstance(problem.sparsity, Cardinality)
-        if not few or m + problem.fit_intercept >= problem.n:
-            return False
-        block = np.sqrt(problem.weights)[:, None] * problem.design.columns(survivors)
-        M = block.T @ block
-        M.flat[:: m + 1] += problem.ridge
-        scale = np.sqrt(np.maximum(np.diagonal(M), 1e-300))
-        return bool(la.eigvalsh(M / np.outer(scale, scale))[0] > 1e-9)
+    @classmethod
+    def start(
+        cls,
+        problem: Problem,
+        survivors: Indices,
+        forced: NDArray[np.bool_],
+        fit: SupportFit,
+        gap_tol: float,
+        keep: bool,
+    ) -> Leaps | None:
+        """Return a search over the survivors; None where the full model is not determined well enough.
 
-    def run(self, proceed: Callable[[], bool]) -> bool:
-        """Search until the end, or until ``proceed`` says no; return whether the end was reached."""
+        ``keep`` the tree for a proof.
+        """
+        few = 2 < survivors.size <= MOST_FEATURES and survivors.size + problem.fit_intercept < problem.n
+        if not few or not isinstance(problem.sparsity, Cardinality) or not isinstance(problem.loss, Squared):
+            return None
+        kept = np.isin(fit.support, survivors)
+        try:
+            sums = LeastSquares(problem, survivors, fit.support[kept], fit.w[kept])
+        except ValueError:
+            return None
+        return cls(sums, forced, fit, gap_tol, keep) if sums.rounding <= _SPARE * gap_tol else None
+
+    def run(self, proceed: Callable[[], bool], node_limit: float) -> None:
+        """Search until the end, until ``proceed`` says no, or for a number of nodes."""
         log = np.empty(_LOG, dtype=np.int32)
-        while self.depth >= 0 and proceed():
+        most = int(node_limit) if self.precise else min(int(node_limit), _SLICE)
+        while self.depth >= 0 and self.n_nodes < most and proceed():
             self.depth, self.upper, nodes, logged = leap(
                 self.N, self.w, self.f, self.G, self.r, self.g, self.alive, self.inside, self.side, self.feature,
-                self.depth, self.k, self.upper, self.tolerance, self.best, log, _SLICE,
+                self.depth, self.sums.k, 2 if self.precise else 0, self.upper, _CLOSED * self.gap_tol, self.best, log,
+                min(_SLICE, most - self.n_nodes),
             )  # fmt: skip
             self.n_nodes += nodes
-            self._log.append(log[:logged].copy())
+            if self._keep:
+                self._log.append(log[:logged].copy())
+                self._logged += logged
+
+    @property
+    def finished(self) -> bool:
+        """Whether no region is open."""
         return self.depth < 0
+
+    def nbytes(self) -> int:
+        """Memory it takes, while its log is put together too."""
+        return self.N.nbytes + self.G.nbytes + 8 * self._logged
 
     def support(self) -> Indices:
         """The best support found; empty when none beat the first upper bound."""
-        return self.survivors[self.best]
+        return self.sums.features[self.best]
 
-    def steps(self, point: int) -> list[Step]:
-        """The proof in preorder; every closed region refers to the same point."""
-        entries = np.concatenate(self._log) if self._log else np.empty(0, dtype=np.int32)
-        return [Leaf(point) if entry == LEAF else Branch(int(self.survivors[entry])) for entry in entries]
+    def bound(self, cutoff: float, primal: float) -> float:
+        """The smallest bound of all regions for an incumbent's value; closed ones have passed ``cutoff``."""
+        if not self.precise or self.sums.rounding * self.sums.constant > _SPARE * self.gap_tol * abs(primal):
+            known = self._keep and self._logged <= _LOG
+            return self.sums.prove(self.step().entries, self.forced, cutoff) if known else -np.inf
+        bounds = [self.sums.bound(np.flatnonzero(inside).tolist(), alive) for inside, alive in self._open()]
+        return min([cutoff, *bounds])
+
+    def step(self) -> LeastSquaresTree:
+        """The proof: the tree so far, with a leaf for every open region."""
+        log = np.concatenate([*self._log, np.empty(0, dtype=np.int32)])
+        entries = np.where(log == LEAF, LEAF, self.sums.features[log]).astype(np.int32)
+        leaves = np.full(len(self._open()), LEAF, dtype=np.int32)
+        return LeastSquaresTree(*self.sums.about, np.concatenate([entries, leaves]))
+
+    def _open(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """What is inside and alive in every open region: the present node's, and the other side of branches above."""
+        regions = []
+        for d in range(self.depth + 1):
+            alive = self.alive[d].copy()
+            if self.side[d] == 1:
+                alive[self.feature[d]] = False
+                regions.append((self.inside[d], alive))
+        if self.depth >= 0 and self.side[self.depth] == 0:
+            regions.append((self.inside[self.depth], self.alive[self.depth]))
+        return regions

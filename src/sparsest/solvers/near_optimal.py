@@ -81,9 +81,8 @@ class _Enumeration(_Search):
     def _after_round(self, relaxed: Relaxed) -> float:
         return self.cutoff
 
-    def _leaps(self, began: float) -> bool:
+    def _leaps(self, began: float) -> None:
         """Leaps and bounds keeps the best support only."""
-        return False
 
     def _try_rounding(self, outcome: NodeOutcome) -> None:
         """Rounded supports are found when the tree reaches them."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sparsest.certificate import Certificate
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
-from sparsest.proof import LEAST_SQUARES_ROUNDING, Branch, DualPoint, Fix, Leaf, LeastSquaresPoint, Point, Split, Step
+from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresTree, Point, Split, Step
 from sparsest.result import Bound as BoundEvent
 from sparsest.result import Result, Root, Status, relative_gap
 from sparsest.solvers.base import Callback, Clock, finish, insist, start_support
@@ -36,7 +36,7 @@ from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
-from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, null_value, summary, warm_start
+from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
 from sparsest.solvers.threads import single_threaded
 
@@ -116,7 +116,8 @@ class _Search:
         self.closed = np.inf
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
-        self.leaps_steps: list[Step] = []
+        # What leaps and bounds have proved, and how.
+        self.leaps_bound, self.leaps_steps = -np.inf, list[LeastSquaresTree]()
         self._tried: set[bytes] = set()
         self._told = 0.0
         self._counted, self._proof_bytes = 0, 0.0
@@ -137,8 +138,6 @@ class _Search:
         except KeyboardInterrupt:
             self.clock.interrupted = True
             status = Status.INTERRUPTED
-            for node in self.in_hand:
-                self.closed = min(self.closed, node.bound)
         return insist(lambda: self._result(status))
 
     def _incumbent(self, support: Indices | None) -> None:
@@ -250,12 +249,10 @@ class _Search:
         """Take, relax, and split or close regions until none is open."""
         assert self.root is not None
         began = self.clock.seconds()
-        if self._leaps(began):
-            return Status.OPTIMAL
-        if np.isinf(self.problem.gamma) and not self.nodes.strong:
-            # Without a ridge only a well conditioned Gram matrix gives bounds to branch with.
+        by_leaps = self._leaps(began)
+        if by_leaps is not None or self._only_leaps:
             self._close(self.root)
-            return Status.HEURISTIC
+            return by_leaps or Status.HEURISTIC
         self._push(self.root)
         self.in_hand.clear()
         status = Status.OPTIMAL
@@ -276,7 +273,7 @@ class _Search:
                     self._deal(self.in_hand[0], job.result())
                     self.in_hand.popleft()
                 jobs = following
-                self._report()
+                self._report(self.lower_bound(), self.n_nodes)
             for job in jobs:
                 job.cancel()
             while self.in_hand:
@@ -284,36 +281,46 @@ class _Search:
         self.trace["seconds"]["tree"] = self.clock.seconds() - began
         return status
 
-    def _leaps(self, began: float) -> bool:
-        """Try leaps and bounds for a part of the time where it may be faster; return whether it finished."""
-        root, survivors = self.root, self.nodes.survivors
-        if (
-            not isinstance(self.problem.loss, Squared)
-            or self.clock.expired()
-            or not Leaps.applies(self.problem, survivors)
-        ):
-            return False
+    @property
+    def _only_leaps(self) -> bool:
+        """Without a ridge only a well conditioned Gram matrix gives bounds to branch with."""
+        return bool(np.isinf(self.problem.gamma)) and not self.nodes.strong
+
+    def _leaps(self, began: float) -> Status | None:
+        """Try leaps and bounds where it may be faster, for a part of all limits; None when regions have to go on."""
+        root, settings, clock = self.root, self.settings, self.clock
         assert root is not None
-        margin = LEAST_SQUARES_ROUNDING * null_value(self.problem)
-        if margin > self._spare():
-            return False
-        until = self.clock.seconds() + 0.3 * (self.clock.limit - self.clock.seconds())
-        # Sweeps lose some digits: regions are closed by a little more than the proof has to show.
-        search = Leaps(self.problem, survivors, root.state == 1, self.fit.primal, 0.9 * self.settings.gap_tol)
-        finished = search.run(lambda: not self.clock.expired() and self.clock.seconds() < until)
+        if clock.expired() or root.bound >= self.cutoff:
+            return None
+        left = root.state >= 0
+        survivors, forced = self.nodes.survivors[left], root.state[left] == 1
+        search = Leaps.start(self.problem, survivors, forced, self.fit, settings.gap_tol, settings.proof)
+        if search is None:
+            return None
+        time, nodes, memory = (1.0, 1.0, 1.0) if self._only_leaps else (0.3, 0.9, 0.5)
+        until = clock.seconds() + time * (clock.limit - clock.seconds())
+
+        def proceed() -> bool:
+            self._report(root.bound, search.n_nodes)
+            room = search.nbytes() < memory * settings.max_memory
+            return room and not clock.expired() and clock.seconds() < until
+
+        search.run(proceed, nodes * settings.node_limit)
         self.n_nodes += search.n_nodes
         if search.best.any():
             self._offer(fit_support(self.problem, search.support()))
-        finished = finished and margin <= self._spare()
-        if finished:
-            self.closed = min(self.closed, self.cutoff)
-            self.leaps_steps = search.steps(self._note(LeastSquaresPoint()))
-            self.trace["seconds"]["tree"] = self.clock.seconds() - began
-        return finished
-
-    def _spare(self) -> float:
-        """By how much leaps and bounds closes regions beyond the cutoff."""
-        return 0.05 * self.settings.gap_tol * abs(self.fit.primal)
+        bound = min(self.closed, search.bound(self.cutoff, self.fit.primal))
+        if bound > root.bound:
+            self.leaps_bound = bound
+            if settings.proof:
+                self.leaps_steps = [search.step()]
+                self._proof_bytes += self.leaps_steps[0].entries.nbytes
+        self.trace["seconds"]["tree"] = clock.seconds() - began
+        if search.finished:
+            return Status.OPTIMAL if bound >= self.cutoff else None
+        if not self._only_leaps:
+            return None
+        return clock.early() if clock.expired() else Status.NODE_LIMIT
 
     def _batch(self) -> Iterator[Node]:
         """The next regions that still may hold something better; the others are closed."""
@@ -405,15 +412,19 @@ class _Search:
         self._counted, self._proof_bytes = len(self.points), self._proof_bytes + points
         return self.open.bytes + self._proof_bytes
 
-    def lower_bound(self) -> float:
-        """The smallest bound over open and closed regions."""
-        return min(self.closed, self.open.lowest())
+    def _bound_of_regions(self) -> float:
+        """The smallest bound over all regions."""
+        return min(self.closed, self.open.lowest(), *(node.bound for node in self.in_hand))
 
-    def _report(self) -> None:
+    def lower_bound(self) -> float:
+        """The better of what regions and what leaps and bounds have proved."""
+        return max(self.leaps_bound, self._bound_of_regions())
+
+    def _report(self, bound: float, n_nodes: int) -> None:
         now = self.clock.seconds()
         if now - self._told > 0.05:
             self._told = now
-            self.clock.tell(BoundEvent(now, self.lower_bound(), self.fit.primal, self.n_nodes))
+            self.clock.tell(BoundEvent(now, bound, self.fit.primal, n_nodes))
 
     def _result(self, status: Status) -> Result:
         objective = self.fit.primal
@@ -433,12 +444,13 @@ class _Search:
         steps: list[Step] = [*self.root_fixes]
         if self.root is None:
             self.points, steps = [DualPoint(np.zeros(self.problem.n))], [Leaf(0)]
+        by_leaps = self.leaps_bound > self._bound_of_regions()
         stack = [] if self.root is None else [self.root]
         while stack:
             node = stack.pop()
             survivors = self.nodes.survivors
             steps += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in node.fixes]
-            if self.leaps_steps:
+            if by_leaps:
                 steps += self.leaps_steps
             elif node.children is None:
                 steps.append(Leaf(node.point))
