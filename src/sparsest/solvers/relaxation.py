@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sparsest.designs import Dense, Design
 from sparsest.losses import dual_from_margin
-from sparsest.problem import Problem, Region
+from sparsest.problem import Cardinality, Problem, Region
 from sparsest.proof import DualPoint, Fix, Leaf, Step
 from sparsest.proof import Point as ProofPoint
 from sparsest.result import Result, Root, Status
@@ -209,12 +209,13 @@ def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Ar
     region = best.region
     free = region.free(problem.p)
     old = dict(zip(best.features.tolist(), w.tolist(), strict=True))
-    budget = problem.sparsity.budget(region.forced_in.size, min(free.size, problem.n))
     threshold = 0.5 / best.sigma**2 if best.sigma > 0 else np.inf
     q = best.q[free]
     gone = np.isin(best.features, region.forced_out)
     keep = best.features[~gone & ((w != 0) | (best.q[best.features] > 0.6 * threshold))]
-    most = max(100, 2 * budget, keep.size) if best.sigma == 0 else max(100, keep.size)
+    most = max(100, keep.size)
+    if best.sigma == 0 and isinstance(problem.sparsity, Cardinality):
+        most = max(most, 2 * problem.sparsity.budget(region.forced_in.size, min(free.size, problem.n)))
     above = np.flatnonzero(q > (0.999 * threshold if best.sigma > 0 else 0.0))
     if above.size > most:
         above = above[np.argpartition(-q[above], most)[:most]]
