@@ -12,7 +12,19 @@ from oracles import best_of, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.certificate import Certificate, certify, describe
 from sparsest.problem import Region, make_problem
-from sparsest.proof import ROUNDING, Branch, DualPoint, Fix, Leaf, PrimalPoint, Split, SplitPoint, check, dual_bound
+from sparsest.proof import (
+    ROUNDING,
+    Branch,
+    DualPoint,
+    Fix,
+    Leaf,
+    PrimalPoint,
+    Split,
+    SplitPoint,
+    check,
+    dual_bound,
+    split_error,
+)
 from sparsest.solvers.dual import best_bound
 from sparsest.solvers.support import fit_support
 
@@ -370,6 +382,38 @@ def test_an_overflow_proves_nothing(fit_intercept):
     for point in huge:
         bound, _ = check(problem, [point], [Leaf(0)], [split])
         assert bound == -np.inf
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-6, 1e-9])
+def test_a_split_spares_nothing_more_for_small_columns(size):
+    """More than a small column's own square proves a bound above the optimum, however small that is."""
+    X, y = sample("squared", N, 2, 3)
+    X[:, 1] *= size
+    problem = make_problem(X, y, 1, fit_intercept=False)
+    squares = (X**2).sum(axis=0)
+    point = SplitPoint(np.arange(0), np.empty(0), 0)
+    optimum = min(fit_support(problem, indices(j)).primal for j in range(2))
+    for factor in (1.01, 5.0):
+        bound, complaints = check(problem, [point], [Leaf(0)], [Split(np.arange(2), factor * squares)])
+        assert bound == -np.inf and "leaves an eigenvalue of -" in complaints[0]
+    spare = 1.0 - abs(X[:, 0] @ X[:, 1]) / np.sqrt(squares.prod())
+    bound, complaints = check(problem, [point], [Leaf(0)], [Split(np.arange(2), spare * squares)])
+    assert not complaints and 0.0 < bound <= optimum
+
+
+def test_what_rounding_may_hide_goes_back_to_the_quadratic():
+    """A split of all that can be spared, to the last digit, proves no more than one that is a little smaller."""
+    problem = problem_of()
+    X = problem.design.columns(np.arange(P))
+    M = X.T @ X + problem.ridge * np.eye(P)
+    delta = np.full(P, np.linalg.eigvalsh(M)[0])
+    point = SplitPoint(np.arange(P), np.linspace(-0.2, 0.2, P), 0)
+    exact, smaller = (Split(np.arange(P), factor * delta) for factor in (1.0, 1.0 - 1e-9))
+    assert 0.0 < split_error(problem, exact) < 1e-11
+    (at_exact, _), (at_smaller, _) = (check(problem, [point], [Leaf(0)], [split]) for split in (exact, smaller))
+    assert at_exact == pytest.approx(at_smaller, rel=1e-7)
+    bound, complaints = check(problem, [point], [Leaf(0)], [Split(np.arange(P), (1.0 + 1e-10) * delta)])
+    assert bound == -np.inf and "rounding explains" in complaints[0]
 
 
 def random_proof(rng, problem, points, region, steps):

@@ -226,7 +226,13 @@ def without_a_leaf(certificate):
     return {"steps": certificate.steps[:at] + certificate.steps[at + 1 :]}
 
 
+def slightly_larger_split(certificate):
+    """Hardly more than it can spare: less than a tolerance relative to the columns would notice."""
+    return {"splits": tuple(Split(split.features, (1.0 + 1e-9) * split.delta) for split in certificate.splits)}
+
+
 CORRUPTIONS = {
+    "a slightly larger split": (slightly_larger_split, "leaves an eigenvalue of -"),
     "a digit of the bound": (lambda c: {"lower_bound": c.lower_bound * (1.0 + 1e-3)}, "the bound claimed is"),
     "a removed leaf": (without_a_leaf, "region|follows|not free|bound claimed"),
     "a larger split": (larger_split, "leaves an eigenvalue of -"),

@@ -32,7 +32,6 @@ Indices = NDArray[np.intp]
 
 ROUNDING = 1e-12
 _BALANCE_TOLERANCE = 1e-9
-_SEMIDEFINITE_TOLERANCE = 1e-11
 
 
 class DualPoint(NamedTuple):
@@ -180,8 +179,25 @@ class _View(NamedTuple):
         return _View(keep, problem.design.columns(keep))
 
 
+def split_error(problem: Problem, split: Split) -> float:
+    """How far below zero rounding may leave an eigenvalue of a split's quadratic, as a part of its diagonal.
+
+    Errors of the Gram matrix M, summed over √n blocks of √n rows, are at most ``2√n·u·√(M_ii M_jj)``, and those of a
+    Cholesky factorisation at most ``(m + 1)u`` of the trace, u half of the machine precision; all relative to δ.
+    """
+    if not (split.delta > problem.ridge).any():
+        return 0.0
+    diagonal = problem.column_norms[split.features] ** 2 + problem.ridge
+    count = 2.0 * np.sqrt(problem.n) + split.features.size + 10.0
+    return float(0.5 * np.finfo(float).eps * count * (diagonal / split.delta).sum())
+
+
 class _SplitForm:
-    """The quadratic of a split, recomputed from the data and checked."""
+    """The quadratic of a split, recomputed from the data and checked.
+
+    Where rounding may hide a negative eigenvalue, as much of the diagonal δ goes back to the quadratic as makes it
+    positive semidefinite whatever the rounding errors are.
+    """
 
     def __init__(self, problem: Problem, split: Split) -> None:
         if not isinstance(problem.loss, Squared):
@@ -191,18 +207,18 @@ class _SplitForm:
         if not (np.isfinite(split.delta).all() and (split.delta > 0).all()):
             raise ValueError("a split's diagonal is not positive")
         self.features: Indices = split.features
-        self.delta: Array = split.delta
         root = np.sqrt(problem.weights)
         target = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
         block = root[:, None] * problem.design.columns(split.features)
-        self.Q: Array = block.T @ block
         m = split.features.size
-        size = float(np.trace(self.Q)) / max(m, 1) + problem.ridge
+        rows = max(1, int(np.sqrt(problem.n)))
+        self.Q: Array = np.zeros((m, m))
+        for begin in range(0, problem.n, rows):
+            self.Q += block[begin : begin + rows].T @ block[begin : begin + rows]
         self.Q.flat[:: m + 1] += problem.ridge - split.delta
-        if (split.delta > problem.ridge).any():
-            least = float(la.eigvalsh(self.Q, subset_by_index=[0, 0], check_finite=False)[0])
-            if least < -_SEMIDEFINITE_TOLERANCE * size:
-                raise ValueError(f"a split leaves an eigenvalue of {least:.3g}, which is negative")
+        back = _needed_back(self.Q, split.delta, split_error(problem, split))
+        self.Q.flat[:: m + 1] += back * split.delta
+        self.delta: Array = (1.0 - back) * split.delta
         self.c: Array = block.T @ target
         self.constant: float = 0.5 * float(target @ target)
 
@@ -223,6 +239,22 @@ class _SplitForm:
         gain = problem.sparsity.gain(q[region.forced_in], q[free])
         margin = ROUNDING * (self.constant + abs(quadratic) + abs(gain))
         return self.constant - quadratic - gain - margin, q
+
+
+def _needed_back(Q: Array, delta: Array, error: float) -> float:
+    """Return the part of δ that has to go back to Q to make it positive semidefinite, or say that it never is."""
+    if error == 0.0:
+        return 0.0
+    scaled = Q / np.sqrt(np.outer(delta, delta))
+    for back in (0.0, error, 2.0 * error):
+        try:
+            la.cholesky(scaled + (back - error) * np.eye(delta.size), lower=True, check_finite=False)
+        except la.LinAlgError:
+            continue
+        if back < 1.0:
+            return back
+    least = float(la.eigvalsh(scaled, subset_by_index=[0, 0], check_finite=False)[0])
+    raise ValueError(f"a split leaves an eigenvalue of {least:.3g} of its diagonal; rounding explains {-error:.3g}")
 
 
 class _Checker:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sparsest.certificate import Certificate
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
-from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresTree, Point, Split, Step
+from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresTree, Point, Split, Step, check, split_error
 from sparsest.result import Bound as BoundEvent
 from sparsest.result import Result, Root, Status, relative_gap
 from sparsest.solvers.base import Callback, Clock, finish, insist, start_support
@@ -36,7 +36,7 @@ from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
-from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, summary, warm_start
+from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, null_value, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
 from sparsest.solvers.threads import single_threaded
 
@@ -47,6 +47,8 @@ _BATCH = 16
 # Claimed bounds are lowered by this much, relatively, so that recomputing them elsewhere cannot contradict them.
 _MARGIN = 1e-10
 _MAX_REPEATS = 20
+# Proofs of up to so many nodes are checked where margins would cost too much.
+_CHECKED = 5_000
 _NODE_BYTES = 400
 _NO_STATE: State = np.empty(0, dtype=np.int8)
 _NO_WARM = Warm(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
@@ -118,6 +120,8 @@ class _Search:
         self.trace: dict[str, Any] = {"seconds": {}}
         # What leaps and bounds have proved, and how.
         self.leaps_bound, self.leaps_steps = -np.inf, list[LeastSquaresTree]()
+        # What a bound may lose where a proof gives a part of a split's diagonal back.
+        self.split_margin = 0.0
         self._tried: set[bytes] = set()
         self._told = 0.0
         self._counted, self._proof_bytes = 0, 0.0
@@ -217,8 +221,11 @@ class _Search:
         assert self.root is not None
         self.root.warm = nodes.start(features, w, b)
         nodes.strengthen()
+        self._margin_of_nodes = 0.0
         if nodes.split is not None:
             self.splits.append(nodes.split)
+            error = split_error(self.problem, nodes.split)
+            self._margin_of_nodes = 8.0 * error * null_value(self.problem) if error else 0.0
 
     def _note(self, point: Point) -> int:
         """Keep a point of the proof; return its number."""
@@ -229,6 +236,7 @@ class _Search:
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
         """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
         point = self._note(self.nodes.proof_point(outcome.point))
+        self.split_margin = max(self.split_margin, self._margin_of_nodes)
         bound = self._narrow(node.state, outcome.point, point, node.fixes)
         if bound > node.bound:
             node.bound, node.point = bound, point
@@ -429,7 +437,7 @@ class _Search:
     def _result(self, status: Status) -> Result:
         objective = self.fit.primal
         bound = self.lower_bound() if self.root is not None else bound_of_zero(self.problem, self.problem.root)
-        bound -= _MARGIN * abs(bound)
+        bound = self._less_margins(bound)
         if relative_gap(objective, bound) <= self.settings.gap_tol:
             status = Status.OPTIMAL
         elif status is Status.OPTIMAL:
@@ -440,11 +448,27 @@ class _Search:
         certificate = self._certificate(bound) if self.settings.proof else None
         return finish(self.problem, self.fit, certificate, status, self.clock, self.trace, self.n_nodes, bound)
 
+    @property
+    def _by_leaps(self) -> bool:
+        return self.leaps_bound > self._bound_of_regions()
+
+    def _less_margins(self, bound: float) -> float:
+        """Lower a bound by what a check may find less; where that is much and the proof is short, it is checked."""
+        bound -= _MARGIN * abs(bound)
+        fixed = self.root_fixes or (self.root is not None and self.root.fixes)
+        if self._by_leaps and not fixed:
+            return bound
+        much = self.split_margin > 0.05 * self.settings.gap_tol * abs(self.fit.primal)
+        if not much or not self.settings.proof or self.n_nodes > _CHECKED:
+            return bound - self.split_margin
+        proof = self._certificate(bound)
+        return min(bound, check(self.problem, proof.points, proof.steps, proof.splits, bound)[0])
+
     def _certificate(self, bound: float) -> Certificate:
         steps: list[Step] = [*self.root_fixes]
         if self.root is None:
             self.points, steps = [DualPoint(np.zeros(self.problem.n))], [Leaf(0)]
-        by_leaps = self.leaps_bound > self._bound_of_regions()
+        by_leaps = self._by_leaps
         stack = [] if self.root is None else [self.root]
         while stack:
             node = stack.pop()
