@@ -394,7 +394,7 @@ def test_a_split_spares_nothing_more_for_small_columns(size):
     point = SplitPoint(np.arange(0), np.empty(0), 0)
     optimum = min(fit_support(problem, indices(j)).primal for j in range(2))
     for factor in (1.01, 5.0):
-        bound, complaints = check(problem, [point], [Leaf(0)], [Split(np.arange(2), factor * squares)])
+        bound, complaints = check(problem, [point], [Leaf(0)], [Split(np.arange(2), [0.5, factor] * squares)])
         assert bound == -np.inf and "leaves an eigenvalue of -" in complaints[0]
     spare = 1.0 - abs(X[:, 0] @ X[:, 1]) / np.sqrt(squares.prod())
     bound, complaints = check(problem, [point], [Leaf(0)], [Split(np.arange(2), spare * squares)])
