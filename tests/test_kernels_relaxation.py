@@ -334,6 +334,8 @@ def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state
         expected[free[(cost_out > slack) & (slack > 0)]] = 1
         expected[free[(cost_in > slack) & (slack > 0)]] = -1
         found = before.copy()
-        value = run(node.tighten)(u, 1.7, roots, found, budget, sparsity.cost(1), bound + slack)
+        value, fixed_in, fixed_out = run(node.tighten)(u, 1.7, roots, found, budget, sparsity.cost(1), bound + slack)
         assert value == pytest.approx(bound, rel=1e-12)
         assert np.array_equal(found, expected)
+        assert np.array_equal(fixed_in, np.flatnonzero((expected == 1) & (before == 0)))
+        assert np.array_equal(fixed_out, np.flatnonzero((expected == -1) & (before == 0)))

@@ -512,5 +512,6 @@ def test_nodes_bound_their_regions(loss, form):
             assert outcome.primal <= optimum + 0.11 * optimum or outcome.primal == np.inf
             assert (outcome.indicator[inside] == 1).all() and (outcome.indicator[outside] == 0).all()
             narrowed = state.copy()
-            assert nodes.tighten(outcome.point, narrowed, -np.inf) == pytest.approx(outcome.bound, rel=1e-9)
+            bound, fixed_in, fixed_out = nodes.tighten(outcome.point, narrowed, -np.inf)
+            assert bound == pytest.approx(outcome.bound, rel=1e-9) and not fixed_in.size + fixed_out.size
             assert np.array_equal(narrowed, state)

@@ -93,20 +93,39 @@ def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q,
 
 @kernel
 def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
-    """Return a point's bound for a region; ``state`` is narrowed by what the point fixes against ``cutoff``."""
+    """Return a point's bound for a region; narrow ``state`` by what it fixes against ``cutoff``, return that too."""
     m = state.size
     alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
     count, n_in = list_alive(state, alive)
     bound, last, following = region_bound(u, quadratic, root_delta, state, alive[:count], n_in, budget, price, q, work)
     slack = cutoff - bound
+    inside, outside = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    n_inside, n_outside = 0, 0
     if slack > 0.0:
         for j in alive[:count]:
             if state[j] == 0:
                 if last - q[j] > slack:
                     state[j] = -1
+                    outside[n_outside] = j
+                    n_outside += 1
                 elif q[j] - following > slack:
                     state[j] = 1
-    return bound
+                    inside[n_inside] = j
+                    n_inside += 1
+    # Copies: what is kept must not hold on to the memory of all features.
+    return bound, inside[:n_inside].copy(), outside[:n_outside].copy()
+
+
+@kernel
+def nearest(indicator, state, target):
+    """Return the free feature whose indicator is nearest to ``target``, as a share of the way to 0 or 1; -1 if none."""
+    best, score = -1, 1e-7
+    for j in range(state.size):
+        if state[j] == 0:
+            closeness = min(indicator[j] / target, (1.0 - indicator[j]) / (1.0 - target))
+            if closeness > score:
+                best, score = j, closeness
+    return best
 
 
 @kernel

@@ -25,7 +25,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _FULL_GRAM = 1500
-_BATCH = 64  # columns of the Gram matrix computed at a time, at least
+_BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
+_AHEAD = 6
 
 
 class GramPoint(NamedTuple):
@@ -93,17 +94,24 @@ class GramNodes:
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
         kept = np.isin(features, self.survivors) & (w != 0)
-        return Warm(np.searchsorted(self.survivors, features[kept]), w[kept], b)
+        positions, w = np.searchsorted(self.survivors, features[kept]), w[kept]
+        if not self._complete:
+            # Features with the largest gains here get most of the coefficients of the whole tree.
+            gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
+            likely = np.argsort(-gains, kind="stable")[: _AHEAD * positions.size]
+            self._add_columns(np.union1d(positions, likely))
+        return Warm(positions, w, b)
 
     def compress(self, point: GramPoint) -> Warm:
         """What an open node keeps of a point."""
         return Warm(point.used, point.w, 0.0)
 
-    def tighten(self, point: GramPoint, state: State, cutoff: float) -> float:
+    def tighten(self, point: GramPoint, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
-        return self.constant + tighten(
+        bound, inside, outside = tighten(
             point.u, point.quadratic, self.roots, state, self.budget, self.price, cutoff - self.constant
         )
+        return self.constant + bound, inside, outside
 
     def solve(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
         """Solve the relaxation of a region, starting from warm coefficients."""
@@ -115,7 +123,7 @@ class GramNodes:
         while True:
             store, slot = self.gram
             outcome, bound, primal, sigma, iterations, missing = solve_node(
-                self.columns, store, slot, self._uses, max(_BATCH, self._used // 4), self.c, self.roots, state,
+                self.columns, store, slot, self._uses, _BATCH, self.c, self.roots, state,
                 self.budget, self.price, w, cutoff - self.constant, self.constant, extra, u, progress,
             )  # fmt: skip
             if outcome != MISSING:

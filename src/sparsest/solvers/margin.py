@@ -63,9 +63,9 @@ class MarginNodes:
         used = point.w != 0
         return Warm(point.features[used], point.w[used], point.b, point.alpha if point.source is None else None)
 
-    def tighten(self, point: MarginPoint, state: State, cutoff: float) -> float:
+    def tighten(self, point: MarginPoint, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
-        return float(tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff))
+        return tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff)
 
     def solve(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
         """Relax a region until its bound passes ``cutoff`` or is precise enough to decide what to do with it."""
@@ -76,7 +76,7 @@ class MarginNodes:
         w[state < 0] = 0.0
         b, sigma, precision, iterations, primal = warm.b, 0.0, 0.1, 0, np.inf
         point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
-        bound = self.tighten(point, state.copy(), -np.inf)
+        bound, _, _ = self.tighten(point, state.copy(), -np.inf)
         for round_number in range(_MAX_ROUNDS):
             if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound):
                 break
@@ -89,7 +89,7 @@ class MarginNodes:
             w[features], b, primal = solved.w, solved.b, solved.primal
             sigma = shape.value(solved.w)[1]
             point = self._point(solved.alpha, alive, features, solved.w, b, solved.source)
-            bound = self.tighten(point, state.copy(), -np.inf)
+            bound, _, _ = self.tighten(point, state.copy(), -np.inf)
             if round_number > 2:
                 precision *= 0.3
         indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e300) * self.roots * np.abs(w)), 0.0)

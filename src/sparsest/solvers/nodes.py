@@ -55,8 +55,11 @@ class Nodes(Protocol):
     def compress(self, point: Any) -> Warm:
         """What an open node keeps of a point."""
 
-    def tighten(self, point: Any, state: State, cutoff: float) -> float:
-        """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
+    def tighten(self, point: Any, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
+        """Return the bound of a point for a region, and the features that it fixes in and out against ``cutoff``.
+
+        They are fixed in ``state``.
+        """
 
     def solve(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
         """Relax a region until its bound passes ``cutoff`` or is precise enough to decide what to do with it."""
