@@ -164,6 +164,17 @@ def test_the_bound_does_not_depend_on_what_it_is_about(solved):
         assert verdict, verdict.reasons
 
 
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+def test_an_overflow_proves_nothing():
+    X, y = sample("squared", 20, 5, 0)
+    step = LeastSquaresTree(np.arange(5), np.full(5, 1e200), np.array([-1], dtype=np.int32))
+    usual, _ = check(make_problem(X, y, 2), [], [LeastSquaresTree(*NONE, step.entries)])
+    bound, _ = check(make_problem(X, y, 2), [], [step])
+    assert bound == usual > 0.0
+    bound, _ = check(make_problem(X, 1e200 * y, 2, gamma=1.0), [], [step])
+    assert bound == -np.inf
+
+
 def test_only_for_the_squared_loss_and_independent_features():
     X, y = sample("squared", 20, 5, 0)
     step = [LeastSquaresTree(*NONE, np.array([-1], dtype=np.int32))]

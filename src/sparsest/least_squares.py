@@ -102,7 +102,11 @@ class LeastSquares:
                 pending.append((j, len(inside), len(outside)))
                 inside.append(j)
                 continue
-            lowest = min(lowest, self.bound(inside, alive, enough))
+            bound = self.bound(inside, alive, enough)
+            # Comparisons with NaN are false: it would pass for any bound.
+            if np.isnan(bound):
+                raise ValueError("an overflow leaves no bound")
+            lowest = min(lowest, bound)
             finished = not pending
             if pending:
                 j, n_inside, n_outside = pending.pop()
@@ -124,71 +128,72 @@ class LeastSquares:
         best = -np.inf
         if drop > 0 and left <= 2:
             best = self._exhausted(inside, alive, left, enough)
-        return best if best >= enough else max(best, self._regression(inside, alive, drop))
+        return best if best >= enough else max(best, self._regression(inside, alive, drop, enough))
 
-    def _regression(self, inside: list[int], alive: Mask, drop: int) -> float:
+    def _regression(self, inside: list[int], alive: Mask, drop: int, enough: float) -> float:
         """Return ``f(A)`` and the least cost of leaving out ``drop`` features, less the rounding errors."""
-        constant, b, w, size = self._sums_of_squares(alive)
         A = np.flatnonzero(alive)
         inverse = _inverse_factor(self.M[A][:, A])
-        half = inverse @ b[A]
-        value = constant - 0.5 * float(half @ half) - self.rounding * size
-        if drop <= 0:
-            return value
-        costs = np.full(alive.size, np.inf)
-        costs[A] = 0.5 * (w[A] + half @ inverse) ** 2 / np.einsum("ij,ij->j", inverse, inverse)
-        costs[inside] = np.inf
-        return value + float(np.partition(costs, drop - 1)[drop - 1])
+        best = -np.inf
+        for sums in (self._about_zero, self._about_w0):
+            constant, b, w, size = sums(alive)
+            half = inverse @ b[A]
+            value = constant - 0.5 * float(half @ half) - self.rounding * size
+            if drop > 0 and value < enough:
+                costs = np.full(alive.size, np.inf)
+                costs[A] = 0.5 * (w[A] + half @ inverse) ** 2 / np.einsum("ij,ij->j", inverse, inverse)
+                costs[inside] = np.inf
+                value += float(np.partition(costs, drop - 1)[drop - 1])
+            best = max(best, value)
+            if best >= enough:
+                break
+        return best
 
-    def _sums_of_squares(self, alive: Mask) -> tuple[float, Array, Array, float]:
-        """Return half the sum of squares, the products, the coefficients these are about, and the size of the sum.
+    def _about_zero(self, alive: Mask) -> tuple[float, Array, Array, float]:
+        """Return half the sum of squares, the products, the coefficients these are about, and the size of the sum."""
+        return self.constant, self.b, np.zeros(alive.size), self.constant
 
-        They are about w⁰ without the features that are out, or about zero where that has smaller terms.
-        """
+    def _about_w0(self, alive: Mask) -> tuple[float, Array, Array, float]:
+        """The same about w⁰ without the features that are out."""
         w = np.zeros(alive.size)
         gone = ~alive[self.center]
         w[self.center] = np.where(gone, 0.0, self.w0)
-        if not gone.any():
-            return self.near_constant, self.near_b, w, self.near_constant
         out, u = self.center[gone], self.w0[gone]
         move = self.M[:, out] @ u
         terms = np.abs(self.near_b[out]) + np.abs(self.M[out][:, out]) @ np.abs(u)
-        size = self.near_constant + float(np.abs(u) @ terms)
-        if size > self.constant:
-            return self.constant, self.b, np.zeros(alive.size), self.constant
-        return self.near_constant + float(u @ (self.near_b[out] + 0.5 * move[out])), self.near_b + move, w, size
+        constant = self.near_constant + float(u @ (self.near_b[out] + 0.5 * move[out]))
+        return constant, self.near_b + move, w, self.near_constant + float(np.abs(u) @ terms)
 
     def _exhausted(self, inside: list[int], alive: Mask, left: int, enough: float) -> float:
         """Return a bound of the features inside with at most ``left`` ≤ 2 others: the best of all, or ``enough``.
 
-        Features i and j gain ``½(r_i²a_j + r_j²a_i - 2r_i r_j G_ij) / (a_i a_j - G_ij²)``, a the diagonal of G.
+        Features T gain ``½r_T'G_TT^{-1}r_T``.  That is at most t/2 exactly when ``G_TT - r_T r_T'/t`` is positive
+        semidefinite: all pairs are tried by the minors of one matrix.
         """
         G, r, value = self._after(inside)
         value -= self.rounding * self.constant
+        if left <= 0:
+            return value
         free = alive.copy()
         free[inside] = False
+        t = 2.0 * (value - enough)
+        if t > 0.0:
+            unit = r / np.sqrt(t)
+            minor = G - unit[:, None] * unit
+            diagonal = np.where(free, minor.diagonal(), np.inf)
+            if diagonal.min() > 0.0 and (left == 1 or (minor * minor <= diagonal[:, None] * diagonal).all()):
+                return enough
         F = np.flatnonzero(free)
         G, r = G[F][:, F], r[F]
         a = G.diagonal().copy()
-        singles = r * r
-        if left < 2:
-            return value - (0.5 * float((singles / a).max()) if left else 0.0)
-        twice = 2.0 * (value - enough)
-        if twice >= 0.0 and (singles <= twice * a).all():
-            # No pair gains more than may be lost: its numerator is at most that times its denominator.
-            part = singles - 0.5 * twice * a
-            excess = (twice * G - np.multiply.outer(2.0 * r, r)) * G
-            excess += np.multiply.outer(part, a)
-            excess += np.multiply.outer(a, part)
-            excess.flat[:: F.size + 1] = 0.0
-            if excess.max() <= 0.0:
-                return enough
-        determinant = np.multiply.outer(a, a) - G * G
+        if left == 1:
+            return value - 0.5 * float((r * r / a).max())
+        determinant = a[:, None] * a - G * G
         determinant.flat[:: F.size + 1] = a
         if not determinant.min() > 0.0:
             raise ValueError(_DEPENDENT)
-        gains = np.multiply.outer(singles, a) + np.multiply.outer(a, singles) - 2.0 * np.multiply.outer(r, r) * G
-        gains.flat[:: F.size + 1] = singles
+        gains = (r * r)[:, None] * a + a[:, None] * (r * r) - 2.0 * r[:, None] * r * G
+        gains.flat[:: F.size + 1] = r * r
         return value - 0.5 * float((gains / determinant).max())
 
     def _after(self, inside: list[int]) -> tuple[Array, Array, float]:
