@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from checks import check_certificate, solve
 from oracles import best_of, sample_values
@@ -230,6 +231,18 @@ def test_a_nearly_perfect_fit_is_proved(noise, p):
         result = grow(X, y, k=4)
         assert result.status is Status.OPTIMAL and result.support.tolist() == [0, 1, 2, 3]
         assert grow(X, y, k=6, time_limit=5.0).lower_bound > 0.0
+
+
+@pytest.mark.parametrize("noise", [1e-7, 1e-10, 0.0])
+def test_rounding_errors_of_the_residual_are_no_proof(noise):
+    """Whatever a fit to the last digits claims holds for every storage of the data."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((50, 8)) + 3.0
+    y = X[:, 2] - 2.0 * X[:, 5] + noise * rng.standard_normal(50)
+    certificate = best_subset(X, y, 2, gamma=np.inf, method="tree").certificate
+    for other in (X, np.asfortranarray(X), sp.csc_array(X)):
+        verdict = certificate.verify(other, y)
+        assert verdict, verdict.reasons
 
 
 def test_substitutes_of_a_nearly_perfect_fit_are_not_overlooked():

@@ -33,7 +33,8 @@ class LeastSquares:
     """The regression on some features, by their positions among these; columns have unit length.
 
     ``rounding`` bounds the relative errors: a Gram matrix that is wrong by E changes ``b'M^{-1}b`` by at most
-    ``‖E‖/λ_min`` of it, where E are the rounding errors of sums of n products and of a factorisation.
+    ``‖E‖/λ_min`` of it, where E are the rounding errors of sums of n products and of a factorisation.  A residual that
+    is wrong by ρ changes the root of twice a sum of squares by at most ρ.
     """
 
     def __init__(self, problem: Problem, features: Indices, center: Indices, w0: Array) -> None:
@@ -60,17 +61,21 @@ class LeastSquares:
         self.about: tuple[Indices, Array] = center, w0
         self.center: Indices = np.searchsorted(features, center)
         self.w0: Array = w0 * scale[self.center]
-        self.near_constant: float
-        self.near_b: Array
-        self.near_constant, self.near_b = self._about(block, target, problem.ridge, scale, w0)
+        residual = target - block[:, self.center] @ w0
+        self.near_constant: float = 0.5 * float(residual @ residual) + 0.5 * problem.ridge * float(w0 @ w0)
+        products = block.T @ residual
+        products[self.center] -= problem.ridge * w0
+        self.near_b: Array = products / scale
+        unit = 0.5 * float(np.finfo(float).eps)
+        given = root * np.abs(problem.y)
+        terms = given + np.abs(block[:, self.center]) @ np.abs(w0)
+        self.near_error: float = unit * (center.size + 4.0) * float(np.linalg.norm(terms))
+        self.zero_margin: float = self._margin(self.constant, unit * 4.0 * float(np.linalg.norm(given)))
         self._chain: list[tuple[int, Array, Array, float]] = [(-1, self.M, self.b, self.constant)]
 
-    def _about(self, block: Array, target: Array, ridge: float, scale: Array, w0: Array) -> tuple[float, Array]:
-        """Return half the sum of squares about w⁰, and the columns' products with the residual."""
-        residual = target - block[:, self.center] @ w0
-        products = block.T @ residual
-        products[self.center] -= ridge * w0
-        return 0.5 * float(residual @ residual) + 0.5 * ridge * float(w0 @ w0), products / scale
+    def _margin(self, size: float, error: float) -> float:
+        """What rounding may change of a sum of this size, whose residual is wrong by ``error``."""
+        return self.rounding * size + error * float(np.sqrt(2.0 * size)) + 0.5 * error**2
 
     def model(self) -> tuple[Array, Array, float]:
         """Return ``N``, the coefficients and the value of the regression on all features."""
@@ -136,9 +141,9 @@ class LeastSquares:
         inverse = _inverse_factor(self.M[A][:, A])
         best = -np.inf
         for sums in (self._about_zero, self._about_w0):
-            constant, b, w, size = sums(alive)
+            constant, b, w, margin = sums(alive)
             half = inverse @ b[A]
-            value = constant - 0.5 * float(half @ half) - self.rounding * size
+            value = constant - 0.5 * float(half @ half) - margin
             if drop > 0 and value < enough:
                 costs = np.full(alive.size, np.inf)
                 costs[A] = 0.5 * (w[A] + half @ inverse) ** 2 / np.einsum("ij,ij->j", inverse, inverse)
@@ -150,8 +155,8 @@ class LeastSquares:
         return best
 
     def _about_zero(self, alive: Mask) -> tuple[float, Array, Array, float]:
-        """Return half the sum of squares, the products, the coefficients these are about, and the size of the sum."""
-        return self.constant, self.b, np.zeros(alive.size), self.constant
+        """Return half the sum of squares, the products, the coefficients these are about, and the rounding margin."""
+        return self.constant, self.b, np.zeros(alive.size), self.zero_margin
 
     def _about_w0(self, alive: Mask) -> tuple[float, Array, Array, float]:
         """The same about w⁰ without the features that are out."""
@@ -162,7 +167,8 @@ class LeastSquares:
         move = self.M[:, out] @ u
         terms = np.abs(self.near_b[out]) + np.abs(self.M[out][:, out]) @ np.abs(u)
         constant = self.near_constant + float(u @ (self.near_b[out] + 0.5 * move[out]))
-        return constant, self.near_b + move, w, self.near_constant + float(np.abs(u) @ terms)
+        size = self.near_constant + float(np.abs(u) @ terms)
+        return constant, self.near_b + move, w, self._margin(size, self.near_error)
 
     def _exhausted(self, inside: list[int], alive: Mask, left: int, enough: float) -> float:
         """Return a bound of the features inside with at most ``left`` ≤ 2 others: the best of all, or ``enough``.
@@ -171,7 +177,7 @@ class LeastSquares:
         semidefinite: all pairs are tried by the minors of one matrix.
         """
         G, r, value = self._after(inside)
-        value -= self.rounding * self.constant
+        value -= self.zero_margin
         if left <= 0:
             return value
         free = alive.copy()

@@ -37,7 +37,7 @@ class Leaps:
         self.sums, self.gap_tol = sums, gap_tol
         self.forced = sums.features[forced]
         m = forced.size
-        self.precise = sums.rounding * sums.constant <= _SPARE * gap_tol * abs(fit.primal)
+        self.precise = sums.zero_margin <= _SPARE * gap_tol * abs(fit.primal)
         depth = m + 2
         self.N, self.w, self.f = np.zeros((depth, m, m)), np.zeros((depth, m)), np.zeros(depth)
         self.G, self.r, self.g = np.zeros((depth, m, m)), np.zeros((depth, m)), np.zeros(depth)
@@ -112,7 +112,7 @@ class Leaps:
 
     def bound(self, cutoff: float, primal: float) -> float:
         """The smallest bound of all regions for an incumbent's value; closed ones have passed ``cutoff``."""
-        if not self.precise or self.sums.rounding * self.sums.constant > _SPARE * self.gap_tol * abs(primal):
+        if not self.precise or self.sums.zero_margin > _SPARE * self.gap_tol * abs(primal):
             known = self._keep and self._logged <= _LOG
             return self.sums.prove(self.step().entries, self.forced, cutoff) if known else -np.inf
         bounds = [self.sums.bound(np.flatnonzero(inside).tolist(), alive) for inside, alive in self._open()]
