@@ -1,5 +1,7 @@
 """``best_subset`` against all supports, under transformations of the data, and on bad input."""
 
+import signal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +14,7 @@ from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.api import METHODS, best_subset
 from sparsest.losses import LOSSES
 from sparsest.result import Bound, Done, Incumbent, Root, Status, relative_gap
+from sparsest.solvers import support
 
 P = 6
 
@@ -179,6 +182,39 @@ def test_whatever_a_callback_does_there_is_a_result(method, kind, way):
         assert (result.status, result.objective) == (whole.status, whole.objective)
     else:
         assert result.status in (whole.status, Status.INTERRUPTED)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_ctrl_c_in_the_middle_gives_a_result(monkeypatch, method, at):
+    """The signal comes while a support is being fitted."""
+    X, y = sample("squared", 30, 8, 10)
+    original, calls = support._minimise, []
+
+    def interrupted(*args):
+        calls.append(method)
+        if len(calls) == at + (method in ("tree", "cuts")):  # these need a first model to return
+            signal.raise_signal(signal.SIGINT)
+        return original(*args)
+
+    monkeypatch.setattr(support, "_minimise", interrupted)
+    usual = signal.getsignal(signal.SIGINT)
+    result = best_subset(X, y, 3, gamma=0.1, method=method)
+    check_certificate(result, X, y)
+    assert result.status in (Status.INTERRUPTED, Status.OPTIMAL)
+    assert signal.getsignal(signal.SIGINT) is usual
+
+
+def test_a_second_ctrl_c_is_raised(monkeypatch):
+    X, y = sample("squared", 30, 8, 10)
+
+    def impatient(*args):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(support, "_minimise", impatient)
+    with pytest.raises(KeyboardInterrupt):
+        best_subset(X, y, 3, gamma=0.1, method="local")
 
 
 def test_time_limit_stops_the_search():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import current_thread, main_thread
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,6 +43,24 @@ class Clock:
     def expired(self) -> bool:
         """Whether the search has to stop now."""
         return self.interrupted or self.seconds() >= self.limit
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take the first Ctrl-C as the wish to stop, so that what was found is not lost; a second one is raised."""
+        usual = signal.default_int_handler
+        if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+            yield
+            return
+
+        def stop(*_: Any) -> None:
+            self.interrupted = True
+            signal.signal(signal.SIGINT, usual)
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
 
     def tell(self, event: Event) -> None:
         """Send an event; a callback that returns True stops the search, and so does Ctrl-C inside it."""

@@ -23,6 +23,10 @@ class Local:
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Return the incumbent; HEURISTIC, or why it stopped early, unless one dual point happens to prove it."""
         clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return self._solve(problem, start, clock)
+
+    def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         fit = self.moves.search(
             problem, start=start_support(start, problem), expired=clock.expired, improved=clock.found
         )

@@ -263,6 +263,10 @@ class Relaxation:
         if np.isinf(problem.gamma):
             raise ValueError("the Boolean relaxation needs a ridge: give a finite gamma")
         clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return self._solve(problem, start, clock)
+
+    def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         incumbent = _Incumbent(problem, clock, start_support(start, problem))
         living, proof = Living(problem), Proof()
         relaxed = Relaxer(self.relaxation_tol).relax(

@@ -60,6 +60,10 @@ class Subgradient:
         if np.isinf(problem.gamma):
             raise ValueError("the Boolean relaxation needs a ridge: give a finite gamma")
         clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return self._solve(problem, start, clock)
+
+    def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         run = _Run(problem, clock)
         support = start_support(start, problem)
         if support is not None:
