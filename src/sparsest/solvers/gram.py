@@ -153,7 +153,7 @@ class GramNodes:
             end = self._used + features.size
             m = slot.size
             if end > store.shape[1]:
-                larger = np.empty((m, max(2 * store.shape[1], end)), order="F")
+                larger = np.empty((m, min(2 * end, m)), order="F")
                 larger[:, : self._used] = store[:, : self._used]
                 store = larger
             np.matmul(self.columns[:, features].T, self.columns, out=store.T[self._used : end])
