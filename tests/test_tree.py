@@ -19,7 +19,7 @@ from sparsest.result import Bound, Incumbent, Root, Status
 from sparsest.solvers import gram, leaps, tree
 from sparsest.solvers.gram import _spare_diagonal
 from sparsest.solvers.nodes import Warm
-from sparsest.solvers.tree import Node, _Open, branching_feature
+from sparsest.solvers.regions import Node, OpenRegions, branching_feature
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 FORMS = [{"k": 3}, {"l0_penalty": 0.4}]
@@ -450,7 +450,7 @@ def node_of(bound, depth):
 
 
 def test_open_regions_come_lowest_first_or_deepest_first():
-    regions = _Open()
+    regions = OpenRegions()
     assert not regions and regions.lowest() == np.inf
     given = [(3.0, 1), (1.0, 0), (2.0, 5), (2.0, 2), (4.0, 5)]
     for bound, depth in given:
@@ -471,8 +471,8 @@ def test_open_regions_come_lowest_first_or_deepest_first():
 def test_memory_decides_the_order(monkeypatch, regions, solved):
     X, y, known = solved
     orders = []
-    original = _Open.depth_first
-    monkeypatch.setattr(_Open, "depth_first", lambda self, deep: (orders.append(deep), original(self, deep))[1])
+    original = OpenRegions.depth_first
+    monkeypatch.setattr(OpenRegions, "depth_first", lambda self, deep: (orders.append(deep), original(self, deep))[1])
     # Without a proof only the open regions count.
     short = best_subset(X, y, **HARD, method="tree", n_jobs=1, max_memory=2e4, proof=False)
     assert any(orders) and not all(orders)

@@ -12,9 +12,10 @@ from sparsest.problem import Problem
 from sparsest.result import Result, Status
 from sparsest.solvers.base import Clock
 from sparsest.solvers.nodes import NodeOutcome
+from sparsest.solvers.regions import Node, branching_feature
 from sparsest.solvers.relaxation import Relaxed
 from sparsest.solvers.support import SupportFit, fit_support
-from sparsest.solvers.tree import Node, Tree, _Search, branching_feature
+from sparsest.solvers.tree import Tree, _Search
 
 Indices = NDArray[np.intp]
 

@@ -12,7 +12,6 @@ optimal means that this figure is within the tolerance of the incumbent.
 
 from __future__ import annotations
 
-import heapq
 import os
 from collections import deque
 from collections.abc import Iterator
@@ -24,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.certificate import Certificate
-from sparsest.kernels.node import nearest
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
 from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresTree, Point, Split, Step, check, split_error
@@ -37,6 +35,7 @@ from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
+from sparsest.solvers.regions import NODE_BYTES, Node, OpenRegions, branching_feature
 from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, null_value, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
 from sparsest.solvers.threads import single_threaded
@@ -50,34 +49,8 @@ _MARGIN = 1e-10
 _MAX_REPEATS = 20
 # Proofs of up to so many nodes are checked where margins would cost too much.
 _CHECKED = 5_000
-_NODE_BYTES = 400
-_NO_STATE: State = np.empty(0, dtype=np.int8)
-_NO_WARM = Warm(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
 # Rounded supports that are remembered, so that none is tried twice in a row.
 _REMEMBERED = 100_000
-
-
-@dataclass(slots=True)
-class Node:
-    """A region: its state over the survivors, its bound and the point that proves it, and what became of it."""
-
-    state: State
-    bound: float
-    point: int
-    warm: Warm
-    depth: int
-    fixes: list[tuple[int, Indices, Indices]] = field(default_factory=list)
-    repeats: int = 0
-    feature: int = -1
-    children: tuple[Node, Node] | None = None
-
-    def size(self) -> int:
-        """Bytes it takes while open."""
-        return self.state.nbytes + self.warm.nbytes() + _NODE_BYTES
-
-    def release(self) -> None:
-        """Keep only what a proof needs."""
-        self.state, self.warm = _NO_STATE, _NO_WARM
 
 
 @dataclass(frozen=True)
@@ -113,7 +86,7 @@ class _Search:
         self.splits: list[Split] = []
         self.root_fixes: list[Fix] = []
         self.root: Node | None = None
-        self.open = _Open()
+        self.open = OpenRegions()
         # Regions being dealt with: neither open nor closed if an interrupt comes.
         self.in_hand: deque[Node] = deque()
         self.closed = np.inf
@@ -366,7 +339,7 @@ class _Search:
         children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
         if self.settings.proof:
             node.feature, node.children = feature, children
-            self._proof_bytes += 2 * _NODE_BYTES
+            self._proof_bytes += 2 * NODE_BYTES
         for child in children:
             self._push(child)
         node.release()
@@ -483,61 +456,6 @@ class _Search:
                 stack += [node.children[1], node.children[0]]
         fit = self.fit
         return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, self.points, steps, self.splits)
-
-
-class _Open:
-    """The open regions: lowest bound first, or deepest first when memory is short."""
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[tuple[float, float], int, Node]] = []
-        self._count = 0
-        self._deep = False
-        self.bytes = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._heap)
-
-    def _key(self, node: Node) -> tuple[float, float]:
-        return (-node.depth, node.bound) if self._deep else (node.bound, node.depth)
-
-    def push(self, node: Node) -> None:
-        """Add a region."""
-        self._count += 1
-        self.bytes += node.size()
-        heapq.heappush(self._heap, (self._key(node), self._count, node))
-
-    def pop(self) -> Node:
-        """Take the next region."""
-        node = heapq.heappop(self._heap)[2]
-        self.bytes -= node.size()
-        return node
-
-    def next(self) -> Node:
-        """The next region, which stays."""
-        return self._heap[0][2]
-
-    def lowest(self) -> float:
-        """The smallest bound of all."""
-        if not self._heap:
-            return np.inf
-        return min(entry[2].bound for entry in self._heap) if self._deep else self._heap[0][2].bound
-
-    def depth_first(self, deep: bool) -> None:
-        """Change the order."""
-        if deep != self._deep:
-            self._deep = deep
-            self._heap = [(self._key(node), count, node) for _, count, node in self._heap]
-            heapq.heapify(self._heap)
-
-
-def branching_feature(indicator: Array, state: State) -> int:
-    """The free feature whose indicator is nearest to 0.7; -1 when all are integral.
-
-    Forcing a feature in lifts the bound by about ``μ(1 - s)²``, forcing it out by about ``hs²``, where h is several
-    times μ, the price of the budget: trees grow slowest around 0.7, and they did over the instances of
-    ``benchmarks/exact.py``, where pseudo-costs did no better.
-    """
-    return int(nearest(indicator, state, 0.7))
 
 
 def make_nodes(problem: Problem, survivors: Indices, split_id: int) -> Nodes:
