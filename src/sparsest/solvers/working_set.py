@@ -203,11 +203,12 @@ class _ProximalNewton:
         # The floor keeps the model bounded where hardly any observation is curved.
         second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * loss.smoothness)
         curvature = problem.weights * second
-        weighted = curvature[:, None] * columns
-        H = columns.T @ weighted
+        scaled = np.sqrt(curvature)[:, None] * columns
+        # One array times itself takes half the work of a product of two.
+        H = scaled.T @ scaled
         gradient = columns.T @ state.alpha
         if problem.fit_intercept:
-            sums, total = weighted.sum(axis=0), curvature.sum()
+            sums, total = columns.T @ curvature, curvature.sum()
             H -= np.outer(sums, sums) / total
             gradient -= sums * (state.alpha.sum() / total)
         H = np.asfortranarray(H)
