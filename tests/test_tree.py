@@ -184,6 +184,20 @@ def test_columns_of_the_gram_matrix_computed_when_needed(monkeypatch, regions, f
     assert one.n_nodes == two.n_nodes and str(one.certificate.steps) == str(two.certificate.steps)
 
 
+def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions):
+    X, y = hard(80, 25)
+    monkeypatch.setattr(gram, "_FULL_GRAM", 5)
+    settings = {"k": 5, "gamma": 0.05, "max_memory": 1e7}
+    assert grow(X, y, **settings).status is Status.OPTIMAL
+    monkeypatch.setattr(gram.GramNodes, "stored", lambda self: 2e7)
+    assert grow(X, y, **settings).status is Status.NODE_LIMIT
+    monkeypatch.undo()
+    monkeypatch.setattr(gram, "_FULL_GRAM", 5)
+    nodes = gram.GramNodes(make_problem(X, y, 5, gamma=0.05), np.arange(25))
+    nodes.start(np.arange(4), np.ones(4), 0.0)
+    assert nodes.stored() == 8 * 25 * np.count_nonzero(nodes.gram[1] >= 0) > 0
+
+
 def test_leaps_and_regions_agree(monkeypatch):
     for seed in range(4):
         X, y = hard(60, 20, seed)

@@ -26,7 +26,8 @@ Indices = NDArray[np.intp]
 
 _FULL_GRAM = 1500
 _BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
-_AHEAD = 6
+# Columns computed before the first region: so many times the coefficients there are, and so many bytes.
+_AHEAD, _AHEAD_BYTES = 6, 2e8
 
 
 class GramPoint(NamedTuple):
@@ -82,6 +83,10 @@ class GramNodes:
         M.flat[:: m + 1] -= delta
         self.gram, self.roots, self.strong = (M, self.gram[1]), np.sqrt(delta), True
 
+    def stored(self) -> float:
+        """Bytes of the columns computed on the way."""
+        return 0.0 if self._complete else 8.0 * self.survivors.size * self._used
+
     @property
     def _complete(self) -> bool:
         return self.survivors.size <= _FULL_GRAM
@@ -98,7 +103,8 @@ class GramNodes:
         if not self._complete:
             # Features with the largest gains here get most of the coefficients of the whole tree.
             gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
-            likely = np.argsort(-gains, kind="stable")[: _AHEAD * positions.size]
+            count = min(_AHEAD * positions.size, int(_AHEAD_BYTES / (8 * gains.size)))
+            likely = np.argsort(-gains, kind="stable")[:count]
             self._add_columns(np.union1d(positions, likely))
         return Warm(positions, w, b)
 

@@ -53,6 +53,10 @@ class MarginNodes:
     def strengthen(self) -> None:
         """Nothing is known that would strengthen these bounds."""
 
+    def stored(self) -> float:
+        """Nothing is kept from one region to the next."""
+        return 0.0
+
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
         kept = np.isin(features, self.survivors) & (w != 0)

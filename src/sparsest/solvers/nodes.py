@@ -49,6 +49,9 @@ class Nodes(Protocol):
     def strengthen(self) -> None:
         """Improve the bounds by what is known of the survivors, where that is possible."""
 
+    def stored(self) -> float:
+        """Bytes kept from one region to the next, which grow on the way."""
+
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
 

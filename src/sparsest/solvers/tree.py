@@ -57,9 +57,9 @@ _REMEMBERED = 100_000
 class Tree:
     """Settings of the branch and bound.
 
-    ``max_memory`` bounds open regions and proof together, in bytes: the search goes depth-first when open regions
-    take half of it, and stops with NODE_LIMIT at the whole.  ``proof=False`` keeps no proof, so there is no
-    certificate.  ``n_jobs`` threads (all cores by default) do not change the result.
+    ``max_memory`` bounds open regions, proof and stored columns of the Gram matrix together, in bytes: the search goes
+    depth-first when open regions take half of it, and stops with NODE_LIMIT at the whole.  ``proof=False`` keeps no
+    proof, so there is no certificate.  ``n_jobs`` threads (all cores by default) do not change the result.
     """
 
     time_limit: float = 60.0
@@ -391,7 +391,7 @@ class _Search:
     def _memory(self) -> float:
         points = sum(point.nbytes() for point in self.points[self._counted :])
         self._counted, self._proof_bytes = len(self.points), self._proof_bytes + points
-        return self.open.bytes + self._proof_bytes
+        return self.open.bytes + self._proof_bytes + self.nodes.stored()
 
     def _bound_of_regions(self) -> float:
         """The smallest bound over all regions."""
