@@ -184,9 +184,17 @@ def test_whatever_a_callback_does_there_is_a_result(method, kind, way):
         assert result.status in (whole.status, Status.INTERRUPTED)
 
 
+@pytest.fixture
+def keyboard():
+    """Ctrl-C as at a terminal: a process started in the background ignores it."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_ctrl_c_in_the_middle_gives_a_result(monkeypatch, method, at):
+def test_ctrl_c_in_the_middle_gives_a_result(monkeypatch, keyboard, method, at):
     """The signal comes while a support is being fitted."""
     X, y = sample("squared", 30, 8, 10)
     original, calls = support._minimise, []
@@ -198,14 +206,13 @@ def test_ctrl_c_in_the_middle_gives_a_result(monkeypatch, method, at):
         return original(*args)
 
     monkeypatch.setattr(support, "_minimise", interrupted)
-    usual = signal.getsignal(signal.SIGINT)
     result = best_subset(X, y, 3, gamma=0.1, method=method)
     check_certificate(result, X, y)
     assert result.status in (Status.INTERRUPTED, Status.OPTIMAL)
-    assert signal.getsignal(signal.SIGINT) is usual
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_second_ctrl_c_is_raised(monkeypatch):
+def test_a_second_ctrl_c_is_raised(monkeypatch, keyboard):
     X, y = sample("squared", 30, 8, 10)
 
     def impatient(*args):
