@@ -204,6 +204,13 @@ class Standardized(Design):
         return float(np.sqrt(squares.max()))
 
 
+def take_apart(view: Design) -> tuple[Design, Array, Array]:
+    """Return the stored matrix of a view, and the shift and the scale that the view applies to it."""
+    if isinstance(view, Standardized):
+        return view.base, view.shift, view.scale
+    return view, np.zeros(view.shape[1]), np.ones(view.shape[1])
+
+
 def as_design(X: Any) -> Design:
     """Wrap a matrix, sparse matrix or data frame; convert only what has to be converted."""
     if isinstance(X, Design):

@@ -57,6 +57,14 @@ class Penalty(Protocol):
         """The minimiser of ``(w - z)²/2 + step φ(w; λ)``."""
 
 
+@runtime_checkable
+class ConvexPenalty(Penalty, Protocol):
+    """A penalty that is convex."""
+
+    def conjugate(self, u: Any, lam: Any) -> Any:
+        """``φ*(u; λ)``."""
+
+
 class L1(NamedTuple):
     """The Lasso's ``λ|w|``."""
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, Sparse, Standardized
+from sparsest.designs import Design, Sparse, take_apart
 from sparsest.kernels.jit import derivative, dispatched, kernel, value
 
 Array = NDArray[np.float64]
@@ -311,12 +311,9 @@ class SparsePack(Pack):
 
     def __init__(self, design: Design, centred: bool) -> None:
         super().__init__(design, centred)
-        view = design if isinstance(design, Standardized) else None
-        base = design.base if isinstance(design, Standardized) else design
+        base, self._shift, self._scale = take_apart(design)
         assert isinstance(base, Sparse)
         self._matrix, self._squares = base.matrix, base.matrix.power(2)
-        self._shift = view.shift if view else np.zeros(design.shape[1])
-        self._scale = view.scale if view else np.ones(design.shape[1])
         self.keep(np.empty(0, dtype=np.intp))
         self.weigh(self.h)
 

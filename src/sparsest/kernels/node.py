@@ -52,16 +52,6 @@ def products(store, slot, b, w, alive, u):
 
 
 @kernel
-def column_products(columns, alpha, alive, u):
-    """``u_j = X_j'α`` for the living features."""
-    for j in alive:
-        total = 0.0
-        for i in range(alpha.size):
-            total += columns[i, j] * alpha[i]
-        u[j] = total
-
-
-@kernel
 def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q, work):
     """Return ``-½w'Hw - gain(u)``, and the last gain inside and the first outside the best free choice."""
     gain = 0.0

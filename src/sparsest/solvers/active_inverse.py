@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from sparsest.designs import Dense, Design, Standardized
+from sparsest.designs import Dense, Design, take_apart
 from sparsest.kernels.descent import Gram, Pack, column_products
 
 Array = NDArray[np.float64]
@@ -259,7 +259,7 @@ class Gradients:
     def __init__(self, view: Design, norms: Array, weights: Array, theta: Array) -> None:
         # A column of zeros has no bound either before it has been looked at.
         self._view, self._norms, self._root = view, np.maximum(norms, 1e-300), np.sqrt(weights)
-        base = view.base if isinstance(view, Standardized) else view
+        base, self._shift, self._scale = take_apart(view)
         self._array = base.array if isinstance(base, Dense) else None
         p = norms.size
         self._known, self._squares = np.zeros((_MEMORY, theta.size)), np.ones(_MEMORY)
@@ -294,4 +294,4 @@ class Gradients:
             return view.columns(index).T @ theta if 8 * index.size < p else view.tdot(theta)[index]
         out = np.empty(index.size)
         column_products(array, index, theta, out)
-        return (out - theta.sum() * view.shift[index]) / view.scale[index] if isinstance(view, Standardized) else out
+        return (out - theta.sum() * self._shift[index]) / self._scale[index]

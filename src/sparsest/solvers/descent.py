@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sparsest.designs import Design, Sparse, Standardized
+from sparsest.designs import Design, Sparse, take_apart
 from sparsest.kernels.descent import Pack, SparsePack, descend, step_change, stored_solve, violation
 from sparsest.losses import Loss
 from sparsest.penalties import Penalty, make_penalty
@@ -209,8 +209,7 @@ class Iterative(Quadratic):
 
 def make_quadratic(design: Design, centred: bool) -> Quadratic:
     """Return the kind that suits the design's storage, still without columns."""
-    base = design.base if isinstance(design, Standardized) else design
-    if isinstance(base, Sparse):
+    if isinstance(take_apart(design)[0], Sparse):
         return Iterative(SparsePack(design, centred))
     return Direct(DensePack(design, centred))
 

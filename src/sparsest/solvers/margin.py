@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.kernels.node import column_products, pick_working_set, tighten
+from sparsest.kernels.descent import column_products
+from sparsest.kernels.node import pick_working_set, tighten
 from sparsest.losses import dual_from_margin
 from sparsest.problem import Cardinality, Problem
 from sparsest.proof import ROUNDING, DualPoint, Point, PrimalPoint, Split
@@ -112,8 +113,9 @@ class MarginNodes:
     def _point(
         self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
     ) -> MarginPoint:
-        u = np.zeros(self.survivors.size)
-        column_products(self.columns, alpha, alive, u)
+        u, products = np.zeros(self.survivors.size), np.empty(alive.size)
+        column_products(self.columns, alive, alpha, products)
+        u[alive] = products
         problem = self.problem
         terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
         # With the margin by which a proof lowers its bounds.

@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, Standardized
+from sparsest.designs import Design, take_apart
 from sparsest.losses import Loss
-from sparsest.penalties import Penalty, make_penalty
+from sparsest.penalties import ConvexPenalty, Penalty, make_penalty
 from sparsest.problem import make_problem
 from sparsest.solvers.active_inverse import Gradients
 from sparsest.solvers.descent import Effort, WorkingSet
@@ -251,10 +251,11 @@ class _Walk:
 
     def _dual(self, scale: float, lam: Array, grad: Array) -> float:
         task, theta = self.task, self.set.theta
+        assert isinstance(task.penalty, ConvexPenalty)
         fit = float(task.weights @ task.loss.conjugate(task.y, scale * theta / task.weights))
         # The scale was chosen to make this feasible: rounding must not turn it into infinity.
         feasible = scale * grad * (1.0 - 1e-15)
-        return -fit - float(task.penalty.conjugate(feasible, lam).sum())  # type: ignore[attr-defined]
+        return -fit - float(task.penalty.conjugate(feasible, lam).sum())
 
     def _locally_convex(self) -> bool:
         kappa = np.where(self.task.factor[self.set.index] > 0.0, self.task.penalty.concavity_bound, 0.0)
@@ -356,20 +357,13 @@ def _make_task(
         raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form")
     total = data.weights.sum()
     norms = data.column_norms / np.sqrt(total)
-    shift, scale = _moved(data.design)
+    _, shift, scale = take_apart(data.design)
     # A constant column's computed deviation is rounding error of its mean, not a scale.
     usable = norms * scale > 1e-12 * np.abs(shift)
     factor = _check_factor(penalty_factor, data.p)
     return _Task(
         data.design, data.y, data.weights / total, data.loss, penalty, bool(fit_intercept), factor, usable, norms, tol
     )
-
-
-def _moved(view: Design) -> tuple[Array, Array]:
-    """The shift and the scale that a view applies to the data as given."""
-    if isinstance(view, Standardized):
-        return view.shift, view.scale
-    return np.zeros(view.shape[1]), np.ones(view.shape[1])
 
 
 def _check_factor(penalty_factor: Any, p: int) -> Array:
@@ -400,7 +394,7 @@ def _alpha_grid(alphas: Any, alpha_max: float, shape: tuple[int, int]) -> tuple[
 def _collect(task: _Task, alphas: Array, fits: list[_Fit], stopped: str, start: float) -> PathResult:
     """Turn solutions of the view into coefficients for the data as given."""
     p, m = task.view.shape[1], len(fits)
-    shift, scale = _moved(task.view)
+    _, shift, scale = take_apart(task.view)
     columns, rows, intercepts = [], [], np.zeros(m)
     for i, fit in enumerate(fits):
         kept = np.flatnonzero(fit.w)
