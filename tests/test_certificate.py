@@ -247,8 +247,8 @@ def test_weights_are_part_of_the_data():
         "[]",
         "null",
         "{}",
-        '{"format": "sparsest certificate", "version": 2}',
-        '{"format": "something else", "version": 1}',
+        '{"format": "sparsest certificate", "version": 3}',
+        '{"format": "something else", "version": 2}',
     ],
 )
 def test_unreadable_text(text):

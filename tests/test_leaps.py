@@ -46,7 +46,7 @@ def solved():
 @pytest.fixture
 def only_leaps(monkeypatch):
     """No other way to bound regions, as where the Gram matrix is badly conditioned."""
-    monkeypatch.setattr("sparsest.solvers.gram._spare_diagonal", lambda M: None)
+    monkeypatch.setattr("sparsest.solvers.gram.spare_diagonal", lambda M: None)
 
 
 # Limits

@@ -14,11 +14,10 @@ from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.api import best_subset
 from sparsest.losses import LOSSES
 from sparsest.problem import make_problem
-from sparsest.proof import Branch, Leaf, Split
+from sparsest.proof import Branch, Leaf
 from sparsest.result import Bound, Incumbent, Root, Status
 from sparsest.solvers import gram, leaps, tree
-from sparsest.solvers.gram import _spare_diagonal
-from sparsest.solvers.nodes import Warm
+from sparsest.solvers.nodes import Request, Warm
 from sparsest.solvers.regions import Node, OpenRegions, branching_feature
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -195,7 +194,7 @@ def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions)
     monkeypatch.setattr(gram, "_FULL_GRAM", 5)
     nodes = gram.GramNodes(make_problem(X, y, 5, gamma=0.05), np.arange(25))
     nodes.start(np.arange(4), np.ones(4), 0.0)
-    assert nodes.stored() == 8 * 25 * np.count_nonzero(nodes.gram[1] >= 0) > 0
+    assert nodes.stored() == 8 * 25 * np.count_nonzero(nodes.gram.stored[1] >= 0) > 0
 
 
 def test_leaps_and_regions_agree(monkeypatch):
@@ -232,7 +231,7 @@ def test_many_regions_are_proved(solved):
 
 def larger_split(certificate):
     """The same proof with more on the diagonal than the Gram matrix can spare."""
-    return {"splits": tuple(Split(split.features, 1.5 * split.delta) for split in certificate.splits)}
+    return {"splits": tuple(split._replace(delta=1.5 * split.delta) for split in certificate.splits)}
 
 
 def without_a_leaf(certificate):
@@ -242,7 +241,7 @@ def without_a_leaf(certificate):
 
 def slightly_larger_split(certificate):
     """Hardly more than it can spare: less than a tolerance relative to the columns would notice."""
-    return {"splits": tuple(Split(split.features, (1.0 + 1e-9) * split.delta) for split in certificate.splits)}
+    return {"splits": tuple(split._replace(delta=(1.0 + 1e-9) * split.delta) for split in certificate.splits)}
 
 
 CORRUPTIONS = {
@@ -314,28 +313,6 @@ def test_keyboard_interrupt_without_a_proof(monkeypatch, regions, solved, at, co
     result = best_subset(X, y, **HARD, method="tree", n_jobs=1, proof=False)
     assert result.status is Status.INTERRUPTED
     assert calls[0] * (1.0 - 1e-9) <= result.lower_bound <= known.objective
-
-
-@pytest.mark.parametrize("m", [1, 5, 20])
-@pytest.mark.parametrize("ridge", [0.0, 1.0])
-def test_spared_diagonal_leaves_a_semidefinite_rest(m, ridge):
-    for seed in range(5):
-        rng = np.random.default_rng([seed, m])
-        A = (rng.standard_normal((2 * m + 3, m)) + rng.standard_normal((2 * m + 3, 1))) * 10.0 ** rng.uniform(-3, 3, m)
-        M = A.T @ A + ridge * np.eye(m)
-        delta = _spare_diagonal(M)
-        assert (delta > 0).all()
-        unit = np.sqrt(np.outer(np.diagonal(M), np.diagonal(M)))
-        assert np.linalg.eigvalsh((M - np.diag(delta)) / unit)[0] >= -1e-12
-        # Nearly all that can be spared: a little more is too much.
-        assert np.linalg.eigvalsh((M - 1.01 * np.diag(delta)) / unit)[0] < 0
-
-
-def test_nothing_is_spared_by_a_singular_matrix():
-    A = np.random.default_rng(0).standard_normal((10, 4))
-    A[:, 3] = A[:, 0] - A[:, 1]
-    assert _spare_diagonal(A.T @ A) is None
-    assert _spare_diagonal(np.zeros((2, 2))) is None
 
 
 # Whatever ends the search
@@ -512,7 +489,7 @@ def test_nodes_bound_their_regions(loss, form):
     problem = make_problem(X, y, **form, loss=loss, gamma=0.3)
     values = sample_values(loss, n, p, 10, 0.3, True, False)
     for strengthen in (False, True):
-        nodes = tree.make_nodes(problem, np.arange(p), 0)
+        nodes = tree.make_nodes(problem, np.arange(p))
         if strengthen:
             nodes.strengthen()
         for state in ([0] * p, [1, 0, 0, -1, 0, 0, 0], [0, -1, -1, 0, 1, 0, 1]):
@@ -520,7 +497,7 @@ def test_nodes_bound_their_regions(loss, form):
             inside, outside = np.flatnonzero(state == 1), np.flatnonzero(state == -1)
             optimum, _ = best_of(values, **form, include=inside.tolist(), exclude=outside.tolist())
             warm = nodes.start(np.arange(p), np.zeros(p), 0.0)
-            outcome = nodes.solve(warm, state, 2.0 * optimum)
+            [outcome] = nodes.solve([Request(warm, state)], 2.0 * optimum)
             assert outcome.bound <= optimum * (1.0 + 1e-8)
             assert outcome.bound <= outcome.primal
             assert outcome.primal <= optimum + 0.11 * optimum or outcome.primal == np.inf

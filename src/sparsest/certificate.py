@@ -132,7 +132,7 @@ class Certificate:
         return json.dumps(
             {
                 "format": "sparsest certificate",
-                "version": 1,
+                "version": 2,
                 "problem": {**self.description, "gamma": _number(self.description["gamma"])},
                 "incumbent": {
                     "support": _pack(self.support, "<i4"),
@@ -143,7 +143,7 @@ class Certificate:
                 "lower_bound": _number(self.lower_bound),
                 "points": [_point_to_json(point) for point in self.points],
                 "steps": [_step_to_json(step) for step in self.steps],
-                "splits": [[_pack(split.features, "<i4"), _pack(split.delta, "<f8")] for split in self.splits],
+                "splits": [[_pack(s.features, "<i4"), _pack(s.delta, "<f8"), s.base] for s in self.splits],
             },
             allow_nan=False,
         )
@@ -153,7 +153,7 @@ class Certificate:
         """Read what ``to_json`` wrote."""
         try:
             data = json.loads(text)
-            if data["format"] != "sparsest certificate" or data["version"] != 1:
+            if data["format"] != "sparsest certificate" or data["version"] != 2:
                 raise ValueError(f"unknown format {data['format']!r}, version {data['version']!r}")
             if set(data["problem"]) != _DESCRIPTION:
                 raise ValueError(f"the problem must be described by {', '.join(sorted(_DESCRIPTION))}")
@@ -167,7 +167,7 @@ class Certificate:
                 float(data["lower_bound"]),
                 tuple(_point_from_json(point) for point in data["points"]),
                 tuple(_step_from_json(step) for step in data["steps"]),
-                tuple(Split(_unpack_indices(features), _unpack(delta, "<f8")) for features, delta in data["splits"]),
+                tuple(Split(_unpack_indices(s[0]), _unpack(s[1], "<f8"), int(s[2])) for s in data["splits"]),
             )
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(f"this is not a readable certificate: {error}") from error

@@ -16,6 +16,8 @@ lowered by ``ROUNDING`` times the sizes of its terms to cover rounding errors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +34,8 @@ Indices = NDArray[np.intp]
 
 ROUNDING = 1e-12
 _BALANCE_TOLERANCE = 1e-9
+_REMEMBERED = 200
+_UNIT = 0.5 * float(np.finfo(float).eps)
 
 
 class DualPoint(NamedTuple):
@@ -75,10 +79,14 @@ class PrimalPoint(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A diagonal δ with ``X_F'ΩX_F + λI - diag(δ)`` positive semidefinite for the features F; squared loss only."""
+    """A diagonal δ with ``X_F'ΩX_F + λI - diag(δ)`` positive semidefinite for the features F; squared loss only.
+
+    With a ``base``, the number of an earlier split below the ridge, it differs from that one for these features only.
+    """
 
     features: Indices
     delta: Array
+    base: int = -1
 
 
 class SplitPoint(NamedTuple):
@@ -184,16 +192,17 @@ def split_error(problem: Problem, split: Split) -> float:
 
     Errors of the Gram matrix M, summed over √n blocks of √n rows, are at most ``2√n·u·√(M_ii M_jj)``, and those of a
     Cholesky factorisation at most ``(m + 1)u`` of the trace, u half of the machine precision; all relative to δ.
+    Splits with a base have to be far enough inside.
     """
-    if not (split.delta > problem.ridge).any():
+    if split.base >= 0 or not (split.delta > problem.ridge).any():
         return 0.0
     diagonal = problem.column_norms[split.features] ** 2 + problem.ridge
     count = 2.0 * np.sqrt(problem.n) + split.features.size + 10.0
-    return float(0.5 * np.finfo(float).eps * count * (diagonal / split.delta).sum())
+    return float(_UNIT * count * (diagonal / split.delta).sum())
 
 
 class _SplitForm:
-    """The quadratic of a split, recomputed from the data and checked.
+    """The quadratic ``Q = X_F'ΩX_F + diag(shift)`` of a split, checked with the data alone.
 
     Where rounding may hide a negative eigenvalue, as much of the diagonal δ goes back to the quadratic as makes it
     positive semidefinite whatever the rounding errors are.
@@ -202,53 +211,106 @@ class _SplitForm:
     def __init__(self, problem: Problem, split: Split) -> None:
         if not isinstance(problem.loss, Squared):
             raise ValueError("a split proves bounds for the squared loss only")
-        if not is_column_set(split.features, problem.p) or split.delta.shape != split.features.shape:
-            raise ValueError("a split does not fit the columns of the data")
-        if not (np.isfinite(split.delta).all() and (split.delta > 0).all()):
-            raise ValueError("a split's diagonal is not positive")
+        _insist_on_diagonal(problem, split)
+        self.ridge: float = problem.ridge
         self.features: Indices = split.features
         root = np.sqrt(problem.weights)
-        target = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
-        block = root[:, None] * problem.design.columns(split.features)
-        m = split.features.size
-        rows = max(1, int(np.sqrt(problem.n)))
-        self.Q: Array = np.zeros((m, m))
-        for begin in range(0, problem.n, rows):
-            self.Q += block[begin : begin + rows].T @ block[begin : begin + rows]
-        self.Q.flat[:: m + 1] += problem.ridge - split.delta
-        back = _needed_back(self.Q, split.delta, split_error(problem, split))
-        self.Q.flat[:: m + 1] += back * split.delta
+        self.target: Array = root * (problem.y - problem.intercept_for(np.zeros(problem.n)))
+        self.block: Array = np.asfortranarray(root[:, None] * problem.design.columns(split.features))
+        back = 0.0
+        if (split.delta > problem.ridge).any():
+            back = _needed_back(self.block, problem.ridge, split.delta, split_error(problem, split))
         self.delta: Array = (1.0 - back) * split.delta
-        self.c: Array = block.T @ target
-        self.constant: float = 0.5 * float(target @ target)
+        self.position: Indices = np.full(problem.p, -1)
+        self.position[self.features] = np.arange(self.features.size)
+
+    @cached_property
+    def _reduced(self) -> tuple[Array, float]:
+        """``L^{-1}X`` and η for ``LL' = A = I + XF^{-1}X'``, F what the features gave of the ridge.
+
+        As A is at least I, errors of its entries, of its factor and of the solutions change ``X'A^{-1}X`` by a factor
+        of at most ``1 ± η``.
+        """
+        given = self.ridge - self.delta
+        if not (given > 0.0).all():
+            raise ValueError("a split is based on one that is not below the ridge")
+        n, m = self.block.shape
+        scaled = self.block / np.sqrt(given)
+        A = scaled @ scaled.T
+        A.flat[:: n + 1] += 1.0
+        trace = float(np.trace(A))
+        factor = la.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        half = la.solve_triangular(factor, self.block, lower=True, check_finite=False)
+        return half, _UNIT * ((m + n + 10.0) * trace + 4.0 * n * np.sqrt(trace))
+
+    def raised(self, problem: Problem, split: Split) -> _SplitForm:
+        """The form of a split based on this one.
+
+        Where features S have E more than the ridge, ``X'X + diag(F) - diag(F + E)_S`` is positive semidefinite if and
+        only if ``X_S'A^{-1}X_S - diag(EF/(E + F))`` is, and where they have less than before, it stays so.
+        """
+        _insist_on_diagonal(problem, split)
+        chosen = self.position[split.features]
+        if (chosen < 0).any():
+            raise ValueError("a split has features that its base does not have")
+        half, eta = self._reduced
+        given = self.ridge - self.delta[chosen]
+        more = split.delta - self.delta[chosen]
+        chosen, given, more = chosen[more > 0.0], given[more > 0.0], more[more > 0.0]
+        K = half[:, chosen].T @ half[:, chosen]
+        errors = 2.0 * _UNIT * (half.shape[0] + chosen.size + 10.0) * float(np.trace(K))
+        K *= 1.0 - 2.0 * eta
+        K.flat[:: chosen.size + 1] -= given * (1.0 - given / more) + errors
+        try:
+            la.cholesky(K, lower=True, check_finite=False)
+        except la.LinAlgError:
+            raise ValueError("a split does not leave a positive semidefinite quadratic") from None
+        form = copy(self)
+        form.delta = self.delta.copy()
+        form.delta[self.position[split.features]] = split.delta
+        return form
 
     def bound(self, problem: Problem, point: SplitPoint, region: Region) -> tuple[float, Array]:
         """Return the point's bound for a region within the split's features, and all gains q."""
-        position = np.full(problem.p, -1)
-        position[self.features] = np.arange(self.features.size)
-        used = position[point.features] if is_column_set(point.features, problem.p) else np.array([-1])
+        used = self.position[point.features] if is_column_set(point.features, problem.p) else np.array([-1])
         if point.values.shape != point.features.shape or (used < 0).any() or not np.isfinite(point.values).all():
             raise ValueError("a point's coefficients do not fit its split")
         free = region.free(problem.p)
-        if (position[free] < 0).any() or (position[region.forced_in] < 0).any():
+        if (self.position[free] < 0).any() or (self.position[region.forced_in] < 0).any():
             raise ValueError("a split does not cover the region")
-        product = self.Q[:, used] @ point.values
+        w, shift = point.values, self.ridge - self.delta[used]
+        fitted = self.block[:, used] @ w
+        g = self.block.T @ (self.target - fitted)
+        g[used] -= shift * w
         q = np.zeros(problem.p)
-        q[self.features] = 0.5 * (self.c - product) ** 2 / self.delta
-        quadratic = 0.5 * float(point.values @ product[used])
+        q[self.features] = 0.5 * g**2 / self.delta
+        constant = 0.5 * float(self.target @ self.target)
+        quadratic, shifted = 0.5 * float(fitted @ fitted), 0.5 * shift * w**2
         gain = problem.sparsity.gain(q[region.forced_in], q[free])
-        margin = ROUNDING * (self.constant + abs(quadratic) + abs(gain))
-        return self.constant - quadratic - gain - margin, q
+        margin = ROUNDING * (constant + quadratic + float(np.abs(shifted).sum()) + abs(gain))
+        return constant - quadratic - float(shifted.sum()) - gain - margin, q
 
 
-def _needed_back(Q: Array, delta: Array, error: float) -> float:
-    """Return the part of δ that has to go back to Q to make it positive semidefinite, or say that it never is."""
-    if error == 0.0:
-        return 0.0
+def _insist_on_diagonal(problem: Problem, split: Split) -> None:
+    """Say so unless a split has a positive number for each of its features."""
+    if not is_column_set(split.features, problem.p) or split.delta.shape != split.features.shape:
+        raise ValueError("a split does not fit the columns of the data")
+    if not (np.isfinite(split.delta).all() and (split.delta > 0).all()):
+        raise ValueError("a split's diagonal is not positive")
+
+
+def _needed_back(block: Array, ridge: float, delta: Array, error: float) -> float:
+    """Return the part of δ that has to go back to make the quadratic positive semidefinite, or say that it never is."""
+    n, m = block.shape
+    Q = np.zeros((m, m))
+    rows = max(1, int(np.sqrt(n)))
+    for begin in range(0, n, rows):
+        Q += block[begin : begin + rows].T @ block[begin : begin + rows]
+    Q.flat[:: m + 1] += ridge - delta
     scaled = Q / np.sqrt(np.outer(delta, delta))
     for back in (0.0, error, 2.0 * error):
         try:
-            la.cholesky(scaled + (back - error) * np.eye(delta.size), lower=True, check_finite=False)
+            la.cholesky(scaled + (back - error) * np.eye(m), lower=True, check_finite=False)
         except la.LinAlgError:
             continue
         if back < 1.0:
@@ -320,7 +382,15 @@ class _Checker:
         if not 0 <= number < len(self.splits):
             raise ValueError(f"there is no split {number}")
         if number not in self._forms:
-            self._forms[number] = _SplitForm(self.problem, self.splits[number])
+            split = self.splits[number]
+            if split.base >= number:
+                raise ValueError("a split is based on a later one")
+            if split.base >= 0:
+                if len(self._forms) > _REMEMBERED:  # a proof goes through one part of the tree after the other
+                    self._forms = {key: form for key, form in self._forms.items() if self.splits[key].base < 0}
+                self._forms[number] = self._form(split.base).raised(self.problem, split)
+            else:
+                self._forms[number] = _SplitForm(self.problem, split)
         return self._forms[number]
 
 

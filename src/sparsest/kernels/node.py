@@ -1,9 +1,9 @@
-"""The relaxation of one node of the tree in Gram space, with fixing of features on the way.
+"""Relaxations of regions of the tree in Gram space, several at a time, and what they fix.
 
-The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root.  Columns of H are stored
-for the features that have coefficients or are used often: ``slot[j]`` is the position of feature j's column in
-``store``, or -1.  Other entries of H are computed from the columns of X where they are needed.  ``state[j]`` is 1
-for a feature forced in, -1 for one forced out, else 0.
+The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root, ``H = G + diag(shift)``.
+Columns of G are stored for the features that have coefficients or are used often: ``slot[j]`` is the position of
+feature j's column in ``store``, or -1.  Other entries of G are computed from the columns of X where they are needed.
+``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from sparsest.kernels.jit import kernel
 from sparsest.kernels.relaxation import largest_sum, relax_quadratic
 
-SOLVED, CLOSED, MISSING = 0, 1, 2
-# Where ``solve_node`` begins: the primal value, σ, the precision, the round and the inner iterations so far.
-PROGRESS = np.array([np.inf, 0.0, 0.1, 0.0, 0.0])
+RUNNING, SOLVED, CLOSED = 0, 1, 2
+_ROUNDS = 50
+_ROWS = 512  # of the columns of G, multiplied at a time
 _OFTEN = 20  # working sets in which a feature may be without a column of its own
 
 
@@ -33,22 +33,38 @@ def list_alive(state, alive):
 
 
 @kernel
-def products(store, slot, b, w, alive, u):
-    """``u = b - Hw`` over the living features."""
+def products(store, slot, shifts, b, W, running, U):
+    """``U_i = b - H_i W_i`` for the running regions, by blocks of rows that stay in the cache for all of them."""
     m = b.size
-    for i in range(m):
-        u[i] = b[i]
-    # Whole columns are faster than a third of their entries picked one by one.
-    whole = 3 * alive.size > m
-    for j in alive:
-        if w[j] != 0.0:
-            weight, column = w[j], slot[j]
-            if whole:
-                for i in range(m):
-                    u[i] -= weight * store[i, column]
-            else:
-                for i in alive:
-                    u[i] -= weight * store[i, column]
+    used, size = np.empty((running.size, m), dtype=np.int64), np.zeros(running.size, dtype=np.int64)
+    for a in range(running.size):
+        for j in range(m):
+            if W[running[a], j] != 0.0:
+                used[a, size[a]] = j
+                size[a] += 1
+    for begin in range(0, m, _ROWS):
+        end = min(begin + _ROWS, m)
+        for a in range(running.size):
+            i, chosen = running[a], used[a]
+            w, block = W[i], U[i, begin:end]
+            for row in range(end - begin):
+                block[row] = b[begin + row]
+            whole = size[a] - size[a] % 4
+            for place in range(0, whole, 4):
+                j0, j1, j2, j3 = chosen[place], chosen[place + 1], chosen[place + 2], chosen[place + 3]
+                w0, w1, w2, w3 = w[j0], w[j1], w[j2], w[j3]
+                c0, c1 = store[begin:end, slot[j0]], store[begin:end, slot[j1]]
+                c2, c3 = store[begin:end, slot[j2]], store[begin:end, slot[j3]]
+                for row in range(end - begin):
+                    block[row] -= w0 * c0[row] + w1 * c1[row] + w2 * c2[row] + w3 * c3[row]
+            for place in range(whole, size[a]):
+                weight, column = w[chosen[place]], store[begin:end, slot[chosen[place]]]
+                for row in range(end - begin):
+                    block[row] -= weight * column[row]
+    for a in range(running.size):
+        i = running[a]
+        for j in used[a, : size[a]]:
+            U[i, j] -= shifts[i, j] * W[i, j]
 
 
 @kernel
@@ -119,6 +135,28 @@ def nearest(indicator, state, target):
 
 
 @kernel
+def undecided(indicator):
+    """The distance of an indicator to the nearest integral one."""
+    total = 0.0
+    for s in indicator:
+        total += min(s, 1.0 - s)
+    return total
+
+
+@kernel
+def unpack(w, state, root_delta, sigma):
+    """Return the features with coefficients, these, and the indicator of all."""
+    used, indicator, count = np.empty(w.size, dtype=np.int64), np.empty(w.size), 0
+    for j in range(w.size):
+        if w[j] != 0.0:
+            used[count] = j
+            count += 1
+        indicator[j] = 1.0 if state[j] == 1 else min(1.0, sigma * root_delta[j] * abs(w[j]))
+    used = used[:count].copy()
+    return used, w[used], indicator
+
+
+@kernel
 def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
     """Write forced, nonzero and up to ``extra`` features above the threshold into ``chosen``; return how many."""
     threshold = 0.999 * 0.5 / (sigma * sigma) if 0.0 < sigma < np.inf else 0.0
@@ -139,15 +177,20 @@ def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
 
 
 @kernel
-def missing_columns(slot, uses, w, alive, batch, work, chosen):
+def missing_columns(slot, uses, W, running, batch):
     """Return the features whose columns should be stored now, none if all with coefficients have one.
 
     Columns computed together cost a fraction of single ones: features used most without one fill up a batch.
     """
+    m = slot.size
+    chosen, wanted, work = np.empty(m, dtype=np.int64), np.zeros(m, dtype=np.bool_), np.empty(m)
     count, n_others = 0, 0
-    for j in alive:
+    for j in range(m):
         if slot[j] < 0:
-            if w[j] != 0.0 or uses[j] > _OFTEN:
+            wanted[j] = uses[j] > _OFTEN
+            for i in running:
+                wanted[j] = wanted[j] or W[i, j] != 0.0
+            if wanted[j]:
                 chosen[count] = j
                 count += 1
             elif uses[j] > 0:
@@ -156,8 +199,8 @@ def missing_columns(slot, uses, w, alive, batch, work, chosen):
     if count == 0 or count >= batch:
         return chosen[:count]
     level = max(largest_sum(work[:n_others], batch - count)[1], 1.0)
-    for j in alive:
-        if slot[j] < 0 and w[j] == 0.0 and level <= uses[j] <= _OFTEN:
+    for j in range(m):
+        if slot[j] < 0 and uses[j] >= level and not wanted[j]:
             chosen[count] = j
             count += 1
     return chosen[:count]
@@ -173,8 +216,8 @@ def inner(columns, i, j):
 
 
 @kernel
-def part_of_gram(columns, store, slot, uses, chosen, H):
-    """Fill H with the Gram matrix of the chosen features, and count the use of those whose column is not stored."""
+def part_of_quadratic(columns, store, slot, shift, uses, chosen, H):
+    """Fill H for the chosen features, and count the use of those whose column is not stored."""
     for a in range(chosen.size):
         j = chosen[a]
         if slot[j] < 0:
@@ -189,64 +232,90 @@ def part_of_gram(columns, store, slot, uses, chosen, H):
                 value = inner(columns, i, j)
             H[a, b] = value
             H[b, a] = value
+        H[a, a] += shift[j]
 
 
 @kernel
-def solve_node(
-    columns, store, slot, uses, batch, b, root_delta, state, budget, price, w, cutoff, scale, extra, u, progress
-):
-    """Solve the relaxation of a region from ``w`` (overwritten) until its bound passes ``cutoff`` or is precise enough.
+def improve(
+    columns, store, slot, shift, uses, b, root_delta, state, alive, n_in, budget, price, w, cutoff, scale, bound, q,
+    progress,
+):  # fmt: skip
+    """Solve the relaxation of a region on a working set about ``w``, which is overwritten."""
+    m = b.size
+    work, chosen = np.empty(m), np.empty(m, dtype=np.int64)
+    left = budget - n_in if budget >= 0 else -1
+    extra = max(50, 2 * left) if left != 0 else 0
+    size = pick_working_set(q, w, state, alive, progress[1], extra, work, chosen)
+    H = np.empty((size, size)).T
+    part_of_quadratic(columns, store, slot, shift, uses, chosen[:size], H)
+    c, roots, start = np.empty(size), np.empty(size), np.empty(size)
+    forced = np.empty(size, dtype=np.bool_)
+    largest = 0.0
+    for a in range(size):
+        j = chosen[a]
+        row_sum = 0.0
+        for i in range(size):
+            row_sum += abs(H[i, a])
+        largest = max(largest, row_sum)
+        c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
+    tolerance = max(progress[2] * (cutoff - bound), 1e-10 * scale)
+    primal, _, steps, _, sigma = relax_quadratic(
+        H, c, roots, forced, left, price, start, 0.35 * largest + 1e-300, tolerance, cutoff, 5000
+    )
+    for a in range(size):
+        w[chosen[a]] = start[a]
+    progress[0], progress[1] = primal, sigma
+    if progress[3] > 2:
+        progress[2] *= 0.3
+    progress[3] += 1
+    progress[4] += steps
 
-    On return ``u = b - Hw`` over the features that are not forced out.  Returns the outcome, the bound at the last w,
-    the relaxed primal value, σ, the number of inner iterations, and, if the outcome is MISSING, features whose
-    columns of H should be stored before it is called again with the same w and ``progress``, where it then goes on.
+
+@kernel
+def solve_nodes(
+    columns, store, slot, shifts, uses, batch, b, roots, states, budget, price, W, cutoff, scale, U, known, bounds,
+    progress, status,
+):  # fmt: skip
+    """Relax regions from ``W`` (overwritten) until each bound passes ``cutoff`` or is precise enough.
+
+    Arrays have a row for each region.  On return ``U = b - HW``, and where ``known`` also before; ``progress`` has the
+    primal value, σ, the precision, the round and the inner iterations so far.  If the features returned are any, their
+    columns of G should be stored and this be called again: it then goes on.
     """
     m = b.size
-    q, work, all_alive, chosen = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-    bound = -np.inf
-    primal, sigma, precision = progress[0], progress[1], progress[2]
-    begin, iterations = int(progress[3]), int(progress[4])
-    count, n_in = list_alive(state, all_alive)
-    alive = all_alive[:count]
-    for j in range(m):
-        if state[j] == -1:
-            w[j] = 0.0
-    left = budget - n_in if budget >= 0 else -1
-    for round_number in range(begin, 50):
-        missing = missing_columns(slot, uses, w, alive, batch, work, chosen)
+    q, work, all_alive = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
+    running = np.flatnonzero(status == RUNNING)
+    for i in running:
+        for j in range(m):
+            if states[i, j] == -1 and W[i, j] != 0.0:
+                known[i] = known[i] and slot[j] >= 0
+                if known[i]:
+                    for row in range(m):
+                        U[i, row] += W[i, j] * store[row, slot[j]]
+                W[i, j] = 0.0
+    while running.size > 0:
+        missing = missing_columns(slot, uses, W, running, batch)
         if missing.size > 0:
-            progress[0], progress[1], progress[2] = primal, sigma, precision
-            progress[3], progress[4] = round_number, iterations
-            return MISSING, bound, primal, sigma, iterations, missing
-        products(store, slot, b, w, alive, u)
-        quadratic = 0.0
-        for j in alive:
-            quadratic += w[j] * (b[j] - u[j])
-        bound, _, _ = region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q, work)
-        if bound >= cutoff:
-            return CLOSED, bound, primal, sigma, iterations, chosen[:0]
-        if primal - bound <= max(0.1 * (cutoff - bound), 1e-9 * scale):
-            break
-        size = pick_working_set(q, w, state, alive, sigma, extra if left != 0 else 0, work, chosen)
-        H = np.empty((size, size)).T
-        part_of_gram(columns, store, slot, uses, chosen[:size], H)
-        c, roots, start = np.empty(size), np.empty(size), np.empty(size)
-        forced = np.empty(size, dtype=np.bool_)
-        largest = 0.0
-        for a in range(size):
-            j = chosen[a]
-            row_sum = 0.0
-            for i in range(size):
-                row_sum += abs(H[i, a])
-            largest = max(largest, row_sum)
-            c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
-        tolerance = max(precision * (cutoff - bound), 1e-10 * scale)
-        primal, _, steps, _, sigma = relax_quadratic(
-            H, c, roots, forced, left, price, start, 0.35 * largest + 1e-300, tolerance, cutoff, 5000
-        )
-        iterations += steps
-        for a in range(size):
-            w[chosen[a]] = start[a]
-        if round_number > 2:
-            precision *= 0.3
-    return SOLVED, bound, primal, sigma, iterations, chosen[:0]
+            return missing
+        products(store, slot, shifts, b, W, running[~known[running]], U)
+        for i in running:
+            known[i] = False
+            w, u, state = W[i], U[i], states[i]
+            count, n_in = list_alive(state, all_alive)
+            alive = all_alive[:count]
+            quadratic = 0.0
+            for j in alive:
+                quadratic += w[j] * (b[j] - u[j])
+            bound, _, _ = region_bound(u, quadratic, roots[i], state, alive, n_in, budget, price, q, work)
+            bounds[i] = bound
+            if bound >= cutoff:
+                status[i] = CLOSED
+            elif progress[i, 0] - bound <= max(0.1 * (cutoff - bound), 1e-9 * scale) or progress[i, 3] >= _ROUNDS:
+                status[i] = SOLVED
+            else:
+                improve(
+                    columns, store, slot, shifts[i], uses, b, roots[i], state, alive, n_in, budget, price, w, cutoff,
+                    scale, bound, q, progress[i],
+                )  # fmt: skip
+        running = np.flatnonzero(status == RUNNING)
+    return running

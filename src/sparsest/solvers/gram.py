@@ -3,46 +3,88 @@
 Over the features that survived the root the objective is ``constant + ½w'Hw - c'w + ½ Σ_j δ_j w_j²/s_j``.  With the
 ridge alone H is the Gram matrix and ``δ = λ``.  Where the Gram matrix is well conditioned, part of it strengthens the
 ridge: ``G + λI = H + diag(δ)`` with ``H ⪰ 0`` and ``δ_j = c/(M^{-1})_jj``, ``M = G + λI``, c the largest factor that
-keeps H positive semidefinite.  That is what certifies problems without any ridge.
+keeps H positive semidefinite.  That is what certifies problems without any ridge.  With more features than observations
+the ridge is shifted to the features that need it most, see :mod:`sparsest.solvers.split`.
 """
 
 from __future__ import annotations
 
-from threading import Lock
+from collections.abc import Sequence
+from threading import Lock, local
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
-from sparsest.kernels.node import CLOSED, MISSING, PROGRESS, solve_node, tighten
+from sparsest.kernels.node import CLOSED, RUNNING, solve_nodes, tighten, unpack
 from sparsest.problem import Cardinality, Problem
 from sparsest.proof import ROUNDING, Point, PrimalPoint, Split, SplitPoint
-from sparsest.solvers.nodes import NodeOutcome, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
+from sparsest.solvers.split import Division, LoweredRidge, spare_diagonal
 from sparsest.solvers.threads import all_threads
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _FULL_GRAM = 1500
-_BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
 # Columns computed before the first region: so many times the coefficients there are, and so many bytes.
 _AHEAD, _AHEAD_BYTES = 6, 2e8
+_BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
+# Ridges are shifted where that takes at most so many operations to prepare.
+_WORTH = 1e11
 
 
 class GramPoint(NamedTuple):
-    """Nonzero coefficients from which a bound follows, and over all survivors ``u = c - Hw``; ``w'Hw``."""
+    """Nonzero coefficients from which a bound follows, and over all survivors ``u = c - Hw`` and √δ; ``w'Hw``."""
 
     used: Indices
     w: Array
     u: Array
     quadratic: float
+    division: Division
+    roots: Array
+
+
+class GramColumns:
+    """The Gram matrix of some columns, or those of its columns that were asked for; shared by several threads."""
+
+    def __init__(self, columns: Array) -> None:
+        self.columns = columns
+        m = columns.shape[1]
+        self.complete = m <= _FULL_GRAM
+        # What is stored, and where each feature's column is: -1 if nowhere.
+        if self.complete:
+            self.stored = np.asfortranarray(columns.T @ columns), np.arange(m)
+        else:
+            self.stored = np.empty((m, 512), order="F"), np.full(m, -1)
+        self.count = m if self.complete else 0
+        # How often working sets had features whose columns are not stored.
+        self.uses = np.zeros(m, dtype=np.intp)
+        self._lock = Lock()
+
+    def add(self, features: Indices) -> None:
+        """Compute further columns; other threads go on with the old slots meanwhile."""
+        with self._lock, all_threads():
+            store, slot = self.stored
+            features = features[slot[features] < 0]
+            end = self.count + features.size
+            m = slot.size
+            if end > store.shape[1]:
+                larger = np.empty((m, min(2 * end, m)), order="F")
+                larger[:, : self.count] = store[:, : self.count]
+                store = larger
+            np.matmul(self.columns[:, features].T, self.columns, out=store.T[self.count : end])
+            slot = slot.copy()
+            slot[features] = np.arange(self.count, end)
+            self.stored, self.count = (store, slot), end
 
 
 class GramNodes:
     """Bounds of regions over the surviving features; read by several threads at once."""
 
-    def __init__(self, problem: Problem, survivors: Indices, split_id: int = 0) -> None:
+    together = 8
+
+    def __init__(self, problem: Problem, survivors: Indices) -> None:
         self.problem, self.survivors = problem, survivors
         self.mean = problem.intercept_for(np.zeros(problem.n))
         root = np.sqrt(problem.weights)
@@ -50,134 +92,142 @@ class GramNodes:
         self.columns = problem.design.columns(survivors)
         self.columns *= root[:, None]
         self.columns = np.asfortranarray(self.columns)
+        self.gram = GramColumns(self.columns)
         self.c = self.columns.T @ target
         m = survivors.size
         # Bounds keep the margin by which a proof lowers them: its terms are of these sizes, of which more than the
         # sum cancels.
         size = 0.5 * float(target @ target)
-        uncentred = 0.0 if m <= _FULL_GRAM else 2.0 * np.sqrt(size * float(problem.weights @ problem.y**2))
+        uncentred = 0.0 if self.gram.complete else 2.0 * np.sqrt(size * float(problem.weights @ problem.y**2))
         self.constant = size - ROUNDING * (3.0 * size + uncentred)
-        self.roots = np.full(m, np.sqrt(problem.ridge))
-        self.split_id, self.strong = split_id, False
-        if m <= _FULL_GRAM:
-            self.gram = np.asfortranarray(self.columns.T @ self.columns), np.arange(m)
-        else:
-            self.gram = np.empty((m, 512), order="F"), np.full(m, -1)
-        self._used = m if m <= _FULL_GRAM else 0
-        self._uses = np.zeros(m, dtype=np.intp)
+        self.strong = False
+        self.division = Division(np.arange(m), np.full(m, problem.ridge))
+        self._lowered: LoweredRidge | None = None
+        self._local = local()
         sparsity = problem.sparsity
         self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
         self.price = sparsity.cost(1)
-        self._lock = Lock()
 
     def strengthen(self) -> None:
         """Move what the Gram matrix can spare into the ridge, where that makes it larger."""
         m, ridge = self.survivors.size, self.problem.ridge
-        if not self._complete or not 0 < m < self.problem.n:
+        if not self.gram.complete or not 0 < m < self.problem.n:
             return
-        M = self.gram[0].copy()
+        M = self.gram.stored[0].copy()
         M.flat[:: m + 1] += ridge
-        delta = _spare_diagonal(M)
+        delta = spare_diagonal(M)
         if delta is None or delta.min() < ridge:
             return
-        M.flat[:: m + 1] -= delta
-        self.gram, self.roots, self.strong = (M, self.gram[1]), np.sqrt(delta), True
+        self.division = Division(self.division.features, delta)
+        self.strong = True
+
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]]) -> None:
+        """Lower the ridge by what these relaxed regions do not need, so that others can raise it where they do."""
+        n, m = self.columns.shape
+        if not self.strong and regions and n * n * m <= _WORTH:
+            with all_threads():
+                self._lowered = LoweredRidge(self.columns, self.problem.ridge, regions)
+            if 8 * m * m <= _AHEAD_BYTES:
+                self.gram.add(np.arange(m))
 
     def stored(self) -> float:
-        """Bytes of the columns computed on the way."""
-        return 0.0 if self._complete else 8.0 * self.survivors.size * self._used
-
-    @property
-    def _complete(self) -> bool:
-        return self.survivors.size <= _FULL_GRAM
-
-    @property
-    def split(self) -> Split | None:
-        """The diagonal that the bounds use; None when only parts of the Gram matrix are stored."""
-        return Split(self.survivors, self.roots**2) if self._complete else None
+        """Bytes of the columns computed on the way, and of what shifts ridges."""
+        columns = 0.0 if self.gram.complete else 8.0 * self.survivors.size * self.gram.count
+        return columns + (0 if self._lowered is None else self._lowered.half.nbytes)
 
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
         kept = np.isin(features, self.survivors) & (w != 0)
         positions, w = np.searchsorted(self.survivors, features[kept]), w[kept]
-        if not self._complete:
+        if not self.gram.complete:
             # Features with the largest gains here get most of the coefficients of the whole tree.
             gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
             count = min(_AHEAD * positions.size, int(_AHEAD_BYTES / (8 * gains.size)))
             likely = np.argsort(-gains, kind="stable")[:count]
-            self._add_columns(np.union1d(positions, likely))
-        return Warm(positions, w, b)
+            self.gram.add(np.union1d(positions, likely))
+        return Warm(positions, w, b, division=self.division)
 
-    def compress(self, point: GramPoint) -> Warm:
+    def compress(self, point: GramPoint, lavish: bool = False) -> Warm:
         """What an open node keeps of a point."""
-        return Warm(point.used, point.w, 0.0)
+        return Warm(point.used, point.w, 0.0, division=point.division, u=point.u if lavish else None)
 
     def tighten(self, point: GramPoint, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
         bound, inside, outside = tighten(
-            point.u, point.quadratic, self.roots, state, self.budget, self.price, cutoff - self.constant
+            point.u, point.quadratic, point.roots, state, self.budget, self.price, cutoff - self.constant
         )
         return self.constant + bound, inside, outside
 
-    def solve(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
-        """Solve the relaxation of a region, starting from warm coefficients."""
-        m = state.size
-        w, u = np.zeros(m), np.zeros(m)
-        w[warm.positions] = warm.w
-        extra = max(50, 2 * (self.budget - int((state == 1).sum())))
-        progress = PROGRESS.copy()
+    def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
+        """Relax regions together."""
+        outcomes = self._relax([(one.warm, one.warm.division, one.state) for one in requests], cutoff)
+        lowered = self._lowered
+        if lowered is None:
+            return outcomes
+        again = []
+        for place, (request, outcome) in enumerate(zip(requests, outcomes, strict=True)):
+            if request.divide and outcome.bound < cutoff and (division := lowered.raised(outcome)):
+                again.append((place, (self.compress(outcome.point), division, request.state)))
+        for (place, _), better in zip(again, self._relax([region for _, region in again], cutoff), strict=True):
+            lift = better.bound - outcomes[place].bound
+            outcomes[place] = (better if lift > 0.0 else outcomes[place])._replace(lift=lift)
+        return outcomes
+
+    def _relax(self, regions: Sequence[tuple[Warm, Division, State]], cutoff: float) -> list[NodeOutcome]:
+        if not regions:
+            return []
+        count = len(regions)
+        W, U, shifts, roots = (rows[:count] for rows in self._workspace(count))
+        W.fill(0.0)
+        states = np.array([state for _, _, state in regions])
+        known = np.zeros(count, dtype=bool)
+        for i, (warm, division, _) in enumerate(regions):
+            W[i, warm.positions] = warm.w
+            delta = division.whole()
+            np.subtract(self.problem.ridge, delta, out=shifts[i])
+            np.sqrt(delta, out=roots[i])
+            if warm.u is not None and warm.division is division:
+                U[i], known[i] = warm.u, True
+        bounds = np.empty(count)
+        progress = np.tile([np.inf, 0.0, 0.1, 0.0, 0.0], (count, 1))
+        status = np.full(count, RUNNING)
         while True:
-            store, slot = self.gram
-            outcome, bound, primal, sigma, iterations, missing = solve_node(
-                self.columns, store, slot, self._uses, _BATCH, self.c, self.roots, state,
-                self.budget, self.price, w, cutoff - self.constant, self.constant, extra, u, progress,
+            missing = solve_nodes(
+                self.columns, *self.gram.stored, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
+                self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status,
             )  # fmt: skip
-            if outcome != MISSING:
+            if not missing.size:
                 break
-            self._add_columns(missing)
-        used = np.flatnonzero(w)
-        w = w[used]
-        indicator = (state == 1).astype(np.float64)
-        free = indicator[used] == 0.0
-        indicator[used[free]] = np.minimum(1.0, min(sigma, 1e300) * (self.roots[used] * np.abs(w))[free])
-        point = GramPoint(used, w, u, float(w @ (self.c[used] - u[used])))
-        exact = np.inf if outcome == CLOSED else primal + self.constant
-        return NodeOutcome(point, bound + self.constant, exact, indicator, iterations)
+            self.gram.add(missing)
+        outcomes = []
+        for i, (_, division, state) in enumerate(regions):
+            primal, sigma, _, _, iterations = progress[i]
+            used, w, indicator = unpack(W[i], state, roots[i], min(sigma, 1e300))
+            quadratic = float(w @ (self.c[used] - U[i, used]))
+            point = GramPoint(used, w, U[i].copy(), quadratic, division, roots[i].copy())
+            exact = np.inf if status[i] == CLOSED else primal + self.constant
+            outcomes.append(NodeOutcome(point, bounds[i] + self.constant, exact, indicator, int(iterations)))
+        return outcomes
 
-    def proof_point(self, point: GramPoint) -> Point:
-        """The point in the form a certificate keeps."""
+    def _workspace(self, count: int) -> Array:
+        """Four matrices of a row for each region, which each thread uses again and again."""
+        found: Array | None = getattr(self._local, "rows", None)
+        if found is None or found.shape[1] < count:
+            self._local.rows = found = np.empty((4, max(count, self.together), self.survivors.size))
+        return found
+
+    def proof_point(self, point: GramPoint, splits: list[Split]) -> Point:
+        """The point in the form a certificate keeps; its diagonal is added to the splits when it is new there."""
         features = self.survivors[point.used]
-        if self._complete:
-            return SplitPoint(features, point.w, self.split_id)
-        return PrimalPoint(features, point.w, self.mean, 0.0, 1.0)
+        # A proof need not know of the plain ridge, unless the Gram matrix is at hand anyway.
+        if point.division is self.division and not self.gram.complete:
+            return PrimalPoint(features, point.w, self.mean, 0.0, 1.0)
+        return SplitPoint(features, point.w, self._number(point.division, splits))
 
-    def _add_columns(self, features: Indices) -> None:
-        """Compute further columns of the Gram matrix; other threads go on with the old slots meanwhile."""
-        with self._lock, all_threads():
-            store, slot = self.gram
-            features = features[slot[features] < 0]
-            end = self._used + features.size
-            m = slot.size
-            if end > store.shape[1]:
-                larger = np.empty((m, min(2 * end, m)), order="F")
-                larger[:, : self._used] = store[:, : self._used]
-                store = larger
-            np.matmul(self.columns[:, features].T, self.columns, out=store.T[self._used : end])
-            slot = slot.copy()
-            slot[features] = np.arange(self._used, end)
-            self.gram, self._used = (store, slot), end
-
-
-def _spare_diagonal(M: Array) -> Array | None:
-    """``δ_j = c/(M^{-1})_jj`` with ``M - diag(δ)`` positive semidefinite; None when M is singular."""
-    try:
-        factor = la.cholesky(M, lower=True, check_finite=False)
-        inverse = la.solve_triangular(factor, np.eye(M.shape[0]), lower=True, check_finite=False)
-    except la.LinAlgError:
-        return None
-    diagonal = 1.0 / np.einsum("ij,ij->j", inverse, inverse)
-    scale = np.sqrt(diagonal)
-    c = float(la.eigvalsh(M / np.outer(scale, scale), subset_by_index=[0, 0], check_finite=False)[0])
-    # Below the exact factor, so that rounding cannot make the remainder indefinite.
-    c -= 1e-10
-    return c * diagonal if c > 1e-8 else None
+    def _number(self, division: Division, splits: list[Split]) -> int:
+        """The place of a diagonal among the splits, at the end if it is new."""
+        if division.number < 0:
+            base = -1 if division.base is None else self._number(division.base, splits)
+            division.number = len(splits)
+            splits.append(Split(self.survivors[division.features], division.delta, base))
+        return division.number

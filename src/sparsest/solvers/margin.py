@@ -6,6 +6,7 @@ serve with ``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from sparsest.kernels.node import pick_working_set, tighten
 from sparsest.losses import dual_from_margin
 from sparsest.problem import Cardinality, Problem
 from sparsest.proof import ROUNDING, DualPoint, Point, PrimalPoint, Split
-from sparsest.solvers.nodes import NodeOutcome, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
 from sparsest.solvers.working_set import Shape, solve_working_set
 
 Array = NDArray[np.float64]
@@ -40,8 +41,7 @@ class MarginPoint(NamedTuple):
 class MarginNodes:
     """Bounds of regions over the surviving features; read by several threads at once."""
 
-    strong = False
-    split: Split | None = None
+    strong, together = False, 1
 
     def __init__(self, problem: Problem, survivors: Indices) -> None:
         self.problem, self.survivors = problem, survivors
@@ -54,6 +54,9 @@ class MarginNodes:
     def strengthen(self) -> None:
         """Nothing is known that would strengthen these bounds."""
 
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]]) -> None:
+        """Nothing can be adapted."""
+
     def stored(self) -> float:
         """Nothing is kept from one region to the next."""
         return 0.0
@@ -63,7 +66,7 @@ class MarginNodes:
         kept = np.isin(features, self.survivors) & (w != 0)
         return Warm(np.searchsorted(self.survivors, features[kept]), w[kept], b)
 
-    def compress(self, point: MarginPoint) -> Warm:
+    def compress(self, point: MarginPoint, lavish: bool = False) -> Warm:
         """What an open node keeps of a point."""
         used = point.w != 0
         return Warm(point.features[used], point.w[used], point.b, point.alpha if point.source is None else None)
@@ -72,7 +75,11 @@ class MarginNodes:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
         return tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff)
 
-    def solve(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
+    def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
+        """Relax regions, one after the other."""
+        return [self._relax(request.warm, request.state, cutoff) for request in requests]
+
+    def _relax(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
         """Relax a region until its bound passes ``cutoff`` or is precise enough to decide what to do with it."""
         problem = self.problem
         alive = np.flatnonzero(state >= 0)
@@ -134,7 +141,7 @@ class MarginNodes:
         budget = self.budget - int(forced.sum()) if self.budget >= 0 else -1
         return Shape(self.roots[features], forced, budget, self.price)
 
-    def proof_point(self, point: MarginPoint) -> Point:
+    def proof_point(self, point: MarginPoint, splits: list[Split]) -> Point:
         """The point in the form a certificate keeps."""
         if point.source is None:
             return DualPoint(point.alpha)

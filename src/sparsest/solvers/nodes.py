@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,16 +17,30 @@ State = NDArray[np.int8]
 
 
 class Warm(NamedTuple):
-    """Coefficients and an intercept to start a relaxation from, and a dual point where it does not follow from them."""
+    """Coefficients and an intercept to start a relaxation from.
+
+    A dual point where it does not follow from them, what else the bounds of a region's parent depended on, and products
+    that would have to be computed anew.
+    """
 
     positions: Indices
     w: Array
     b: float
     alpha: Array | None = None
+    division: Any = None
+    u: Array | None = None
 
     def nbytes(self) -> int:
         """Memory it takes."""
-        return 16 * self.w.size + (0 if self.alpha is None else 8 * self.alpha.size)
+        return 16 * self.w.size + sum(8 * part.size for part in (self.alpha, self.u) if part is not None)
+
+
+class Request(NamedTuple):
+    """A region to relax; with ``divide`` its bound is adapted to it, which costs as much as relaxing it again."""
+
+    warm: Warm
+    state: State
+    divide: bool = False
 
 
 class NodeOutcome(NamedTuple):
@@ -36,18 +51,24 @@ class NodeOutcome(NamedTuple):
     primal: float
     indicator: Array
     iterations: int
+    # By how much adapting the bound lifted it, if that was tried.
+    lift: float | None = None
 
 
 class Nodes(Protocol):
     """Bounds of regions over the surviving features; used by several threads at once."""
 
     survivors: Indices
-    # The diagonal that a proof has to know of, and whether it is more than the ridge.
-    split: Split | None
+    # Whether the bounds are better than those of the ridge alone everywhere.
     strong: bool
+    # Regions that are best solved by one call.
+    together: int
 
     def strengthen(self) -> None:
         """Improve the bounds by what is known of the survivors, where that is possible."""
+
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]]) -> None:
+        """Prepare better bounds for regions like these relaxed ones, where that is possible; called between solves."""
 
     def stored(self) -> float:
         """Bytes kept from one region to the next, which grow on the way."""
@@ -55,8 +76,8 @@ class Nodes(Protocol):
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
 
-    def compress(self, point: Any) -> Warm:
-        """What an open node keeps of a point."""
+    def compress(self, point: Any, lavish: bool = False) -> Warm:
+        """What an open node keeps of a point: also what can be computed anew, if ``lavish``."""
 
     def tighten(self, point: Any, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
         """Return the bound of a point for a region, and the features that it fixes in and out against ``cutoff``.
@@ -64,8 +85,8 @@ class Nodes(Protocol):
         They are fixed in ``state``.
         """
 
-    def solve(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
-        """Relax a region until its bound passes ``cutoff`` or is precise enough to decide what to do with it."""
+    def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
+        """Relax regions until each bound passes ``cutoff`` or is precise enough to decide what to do with it."""
 
-    def proof_point(self, point: Any) -> Point:
-        """The point in the form a certificate keeps."""
+    def proof_point(self, point: Any, splits: list[Split]) -> Point:
+        """The point in the form a certificate keeps; what it depends on is added to the splits."""

@@ -27,7 +27,9 @@ class Node:
     bound: float
     point: int
     warm: Warm
-    depth: int
+    depth: int = 0
+    # The depth at which its bound was last adapted.
+    divided: int = 0
     fixes: list[tuple[int, Indices, Indices]] = field(default_factory=list)
     repeats: int = 0
     feature: int = -1

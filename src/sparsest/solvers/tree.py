@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.certificate import Certificate
+from sparsest.kernels.node import undecided
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
 from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresTree, Point, Split, Step, check, split_error
@@ -34,7 +35,7 @@ from sparsest.solvers.gram import GramNodes
 from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
-from sparsest.solvers.nodes import NodeOutcome, Nodes, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Nodes, Request, State, Warm
 from sparsest.solvers.regions import NODE_BYTES, Node, OpenRegions, branching_feature
 from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, null_value, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
@@ -49,6 +50,13 @@ _MARGIN = 1e-10
 _MAX_REPEATS = 20
 # Proofs of up to so many nodes are checked where margins would cost too much.
 _CHECKED = 5_000
+# Bounds are adapted to this many regions, after so many nodes and again after so many times as many.
+_SAMPLE, _ADAPT_AT, _ADAPT_AGAIN = 64, 4096, 8
+# They are adapted to a region so many levels after they were last, if it will take so many more to close it; so many
+# regions show whether it helps.
+_LEVELS, _LEVELS_LEFT, _FEW = 8, 4.0, 32
+# Open regions keep what can be computed anew up to this part of the memory.
+_LAVISH = 0.1
 # Rounded supports that are remembered, so that none is tried twice in a row.
 _REMEMBERED = 100_000
 
@@ -96,6 +104,9 @@ class _Search:
         self.leaps_bound, self.leaps_steps = -np.inf, list[LeastSquaresTree]()
         # What a bound may lose where a proof gives a part of a split's diagonal back.
         self.split_margin = 0.0
+        # Regions by which bounds are adapted when so many nodes are done.
+        self._lately_split: deque[tuple[NodeOutcome, State]] = deque(maxlen=_SAMPLE)
+        self._adapt_at, self._adapts, self._lifts, self._tries = _ADAPT_AT, False, 0, 0
         self._tried: set[bytes] = set()
         self._told = 0.0
         self._counted, self._proof_bytes = 0, 0.0
@@ -169,14 +180,14 @@ class _Search:
         survivors = np.setdiff1d(np.arange(problem.p), region.forced_out)
         state = np.zeros(survivors.size, dtype=np.int8)
         state[np.searchsorted(survivors, region.forced_in)] = 1
-        first = make_nodes(problem, survivors, 0)
-        self.root = Node(state, bound, point, Warm(features[:0], w[:0], b), 0)
+        first = make_nodes(problem, survivors)
+        self.root = Node(state, bound, point, Warm(features[:0], w[:0], b))
         self.in_hand = deque([self.root])
         self._use(first, features, w, b)
         while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
             root, nodes = self.root, self.nodes
             before = int((root.state >= 0).sum())
-            outcome = nodes.solve(root.warm, root.state, self.cutoff)
+            [outcome] = nodes.solve([Request(root.warm, root.state)], self.cutoff)
             self._absorb(root, outcome)
             self._try_rounding(outcome)
             left = np.flatnonzero(root.state >= 0)
@@ -185,22 +196,17 @@ class _Search:
             self.root_fixes += [
                 Fix(number, nodes.survivors[inside], nodes.survivors[outside]) for number, inside, outside in root.fixes
             ]
-            self.root = Node(root.state[left], root.bound, root.point, root.warm, 0)
+            self.root = Node(root.state[left], root.bound, root.point, root.warm)
             self.in_hand = deque([self.root])
             warm = nodes.survivors[root.warm.positions], root.warm.w, root.warm.b
-            self._use(make_nodes(problem, nodes.survivors[left], len(self.splits)), *warm)
+            self._use(make_nodes(problem, nodes.survivors[left]), *warm)
 
     def _use(self, nodes: Nodes, features: Indices, w: Array, b: float) -> None:
         """Go on with these nodes, from these coefficients."""
-        self.nodes = nodes
         assert self.root is not None
-        self.root.warm = nodes.start(features, w, b)
+        self.nodes = nodes
         nodes.strengthen()
-        self._margin_of_nodes = 0.0
-        if nodes.split is not None:
-            self.splits.append(nodes.split)
-            error = split_error(self.problem, nodes.split)
-            self._margin_of_nodes = 8.0 * error * null_value(self.problem) if error else 0.0
+        self.root.warm = nodes.start(features, w, b)
 
     def _note(self, point: Point) -> int:
         """Keep a point of the proof; return its number."""
@@ -210,12 +216,16 @@ class _Search:
 
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
         """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
-        point = self._note(self.nodes.proof_point(outcome.point))
-        self.split_margin = max(self.split_margin, self._margin_of_nodes)
+        known = len(self.splits)
+        point = self._note(self.nodes.proof_point(outcome.point, self.splits))
+        for split in self.splits[known:]:
+            self._proof_bytes += split.delta.nbytes + split.features.nbytes
+            error = split_error(self.problem, split)
+            self.split_margin = max(self.split_margin, 8.0 * error * null_value(self.problem) if error else 0.0)
         bound = self._narrow(node.state, outcome.point, point, node.fixes)
         if bound > node.bound:
             node.bound, node.point = bound, point
-        node.warm = self.nodes.compress(outcome.point)
+        node.warm = self.nodes.compress(outcome.point, self.open.bytes < _LAVISH * self.settings.max_memory)
         return point
 
     def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Indices, Indices]]) -> float:
@@ -238,7 +248,7 @@ class _Search:
         self.in_hand.clear()
         status = Status.OPTIMAL
         with single_threaded(), ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
-            jobs: list[Future[NodeOutcome]] = []
+            jobs: list[Future[list[NodeOutcome]]] = []
             while self.open or jobs:
                 if self.clock.expired():
                     status = self.clock.early()
@@ -248,12 +258,20 @@ class _Search:
                     break
                 self.open.depth_first(self.open.bytes > 0.5 * self.settings.max_memory)
                 # The next regions are taken before the last ones are dealt with: threads never wait for that.
-                cutoff = self.cutoff
-                following = [pool.submit(self.nodes.solve, node.warm, node.state, cutoff) for node in self._batch()]
+                adapt = self.n_nodes >= self._adapt_at
+                requests = [] if adapt else [self._request(node) for node in self._batch()]
+                size = min(self.nodes.together, (len(requests) + 1) // 2) or 1
+                following = [
+                    pool.submit(self.nodes.solve, requests[begin : begin + size], self.cutoff)
+                    for begin in range(0, len(requests), size)
+                ]
                 for job in jobs:
-                    self._deal(self.in_hand[0], job.result())
-                    self.in_hand.popleft()
+                    for outcome in job.result():
+                        self._deal(self.in_hand[0], outcome)
+                        self.in_hand.popleft()
                 jobs = following
+                if adapt:
+                    self._adapt()
                 self._report(self.lower_bound(), self.n_nodes)
             for job in jobs:
                 job.cancel()
@@ -303,6 +321,35 @@ class _Search:
             return None
         return clock.early() if clock.expired() else Status.NODE_LIMIT
 
+    def _adapt(self) -> None:
+        """Prepare better bounds for regions like the last ones split."""
+        began = self.clock.seconds()
+        self.nodes.adapt(self._lately_split)
+        self._adapt_at *= _ADAPT_AGAIN
+        self._adapts, self._lifts, self._tries = True, 0, 0
+        seconds = self.trace["seconds"]
+        seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
+
+    def _request(self, node: Node) -> Request:
+        """What is to be done with a region; its bound is adapted when that was last done some levels above."""
+        worth = self.cutoff - node.bound > _LEVELS_LEFT * self._per_level(node)
+        divide = self._adapts and worth and node.depth - node.divided >= _LEVELS
+        if divide:
+            node.divided = node.depth
+        return Request(node.warm, node.state, divide)
+
+    def _per_level(self, node: Node) -> float:
+        """By how much branching has lifted a region's bound, for each level."""
+        assert self.root is not None
+        return (node.bound - self.root.bound) / max(node.depth, 1)
+
+    def _weigh(self, node: Node, lift: float) -> None:
+        """Stop adapting bounds where that brings less than branching once more."""
+        self._lifts += lift > self._per_level(node)
+        self._tries += 1
+        if self._tries >= _FEW and 2 * self._lifts < self._tries:
+            self._adapts = False
+
     def _batch(self) -> Iterator[Node]:
         """The next regions that still may hold something better; the others are closed."""
         taken = 0
@@ -319,6 +366,8 @@ class _Search:
     def _deal(self, node: Node, outcome: NodeOutcome) -> None:
         """Close or split a region that has been relaxed."""
         self.n_nodes += 1
+        if outcome.lift is not None:
+            self._weigh(node, outcome.lift)
         point = self._absorb(node, outcome)
         self._try_rounding(outcome)
         if node.bound >= self.cutoff:
@@ -342,6 +391,7 @@ class _Search:
             self._proof_bytes += 2 * NODE_BYTES
         for child in children:
             self._push(child)
+        self._lately_split.append((outcome, node.state))
         node.release()
 
     def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
@@ -350,7 +400,7 @@ class _Search:
         fixes: list[tuple[int, Indices, Indices]] = []
         bound = self._narrow(state, outcome.point, point, fixes)
         best, proof = (bound, point) if bound > node.bound else (node.bound, node.point)
-        return Node(state, best, proof, node.warm, node.depth + 1, fixes)
+        return Node(state, best, proof, node.warm, node.depth + 1, node.divided, fixes)
 
     def _push(self, node: Node) -> None:
         if node.bound >= self.cutoff:
@@ -364,11 +414,10 @@ class _Search:
 
     def _try_rounding(self, outcome: NodeOutcome) -> None:
         """Try the support of the largest indicators: early, where they are nearly integral, and now and then."""
+        if self.n_nodes > 32 and self.n_nodes % 64 and undecided(outcome.indicator) > 0.5:
+            return
         used = np.flatnonzero(outcome.indicator)
         indicator = outcome.indicator[used]
-        fractional = float(np.minimum(indicator, 1.0 - indicator).sum())
-        if self.n_nodes > 32 and self.n_nodes % 64 and fractional > 0.5:
-            return
         sparsity = self.problem.sparsity
         if isinstance(sparsity, Cardinality):
             chosen = used[np.argsort(-indicator, kind="stable")[: sparsity.k]]
@@ -458,8 +507,8 @@ class _Search:
         return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, self.points, steps, self.splits)
 
 
-def make_nodes(problem: Problem, survivors: Indices, split_id: int) -> Nodes:
+def make_nodes(problem: Problem, survivors: Indices) -> Nodes:
     """Return what bounds the regions of this problem."""
     if isinstance(problem.loss, Squared):
-        return GramNodes(problem, survivors, split_id)
+        return GramNodes(problem, survivors)
     return MarginNodes(problem, survivors)

@@ -1,0 +1,209 @@
+"""Diagonals that strengthen the relaxation: they leave a semidefinite rest, lift bounds, and are checked."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from checks import solve
+from oracles import best_of, support_values
+from samples import sample_weights
+from sparsest.problem import make_problem
+from sparsest.proof import Leaf, Split, SplitPoint, check
+from sparsest.result import Status
+from sparsest.solvers import gram, leaps, tree
+from sparsest.solvers.nodes import Request
+from sparsest.solvers.split import LoweredRidge, spare_diagonal
+
+
+@pytest.mark.parametrize("m", [1, 5, 20])
+@pytest.mark.parametrize("ridge", [0.0, 1.0])
+def test_spared_diagonal_leaves_a_semidefinite_rest(m, ridge):
+    for seed in range(5):
+        rng = np.random.default_rng([seed, m])
+        A = (rng.standard_normal((2 * m + 3, m)) + rng.standard_normal((2 * m + 3, 1))) * 10.0 ** rng.uniform(-3, 3, m)
+        M = A.T @ A + ridge * np.eye(m)
+        delta = spare_diagonal(M)
+        assert (delta > 0).all()
+        unit = np.sqrt(np.outer(np.diagonal(M), np.diagonal(M)))
+        assert np.linalg.eigvalsh((M - np.diag(delta)) / unit)[0] >= -1e-12
+        # Nearly all that can be spared: a little more is too much.
+        assert np.linalg.eigvalsh((M - 1.01 * np.diag(delta)) / unit)[0] < 0
+
+
+def test_nothing_is_spared_by_a_singular_matrix():
+    A = np.random.default_rng(0).standard_normal((10, 4))
+    A[:, 3] = A[:, 0] - A[:, 1]
+    assert spare_diagonal(A.T @ A) is None
+    assert spare_diagonal(np.zeros((2, 2))) is None
+
+
+def wide(n=40, p=120, seed=0):
+    """More correlated columns than observations, and noise."""
+    rng = np.random.default_rng([seed, n, p])
+    X = rng.standard_normal((n, p)) + 0.7 * rng.standard_normal((n, 1))
+    return X, X[:, :6].sum(axis=1) + 2.0 * rng.standard_normal(n)
+
+
+WIDE = {"k": 6, "gamma": 0.04}
+
+
+def relaxed(X, y, k=6, gamma=0.04):
+    """Nodes over all features and a relaxed first region."""
+    problem = make_problem(X, y, k, gamma=gamma)
+    nodes = gram.GramNodes(problem, np.arange(problem.p))
+    request = Request(nodes.start(np.arange(0), np.empty(0), 0.0), np.zeros(problem.p, dtype=np.int8))
+    cutoff = solve(X, y, k, gamma=gamma).objective
+    [outcome] = nodes.solve([request], cutoff)
+    assert outcome.bound < cutoff
+    return problem, nodes, request.state, outcome, cutoff
+
+
+def quadratic(nodes, delta):
+    return nodes.columns.T @ nodes.columns + np.diag(nodes.problem.ridge - delta)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gamma", [0.01, 0.04, 0.3])
+def test_a_shifted_ridge_leaves_a_semidefinite_rest_and_lifts_the_bound(seed, gamma):
+    problem, nodes, state, outcome, cutoff = relaxed(*wide(seed=seed), gamma=gamma)
+    lowered = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)])
+    assert (lowered.division.delta < problem.ridge).all() and (lowered.division.delta > 0).all()
+    division = lowered.raised(outcome)
+    delta = division.whole()
+    assert (delta > problem.ridge).any() and set(np.flatnonzero(delta > problem.ridge)) <= set(division.features)
+    size = np.linalg.norm(nodes.columns, 2) ** 2
+    assert np.linalg.eigvalsh(quadratic(nodes, delta))[0] >= -1e-12 * size
+    # Nearly as much as there is.
+    more = lowered.division.delta.copy()
+    more[division.features] += 1.1 * (division.delta - more[division.features])
+    assert np.linalg.eigvalsh(quadratic(nodes, more))[0] < 0.0
+    nodes.adapt([(outcome, state)])
+    [better] = nodes.solve([Request(nodes.compress(outcome.point), state, divide=True)], cutoff)
+    # With a very weak ridge the features that gave some come in, and the bound may be lower: it is then not taken.
+    assert better.bound >= outcome.bound * (1.0 - 1e-9)
+    assert better.lift > 0.0 or gamma == 0.3
+
+
+def test_nothing_is_raised_where_nothing_is_fractional():
+    problem, nodes, state, outcome, _ = relaxed(*wide())
+    lowered = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)])
+    whole = outcome._replace(indicator=np.ones_like(outcome.indicator))
+    assert lowered.raised(whole) is None
+
+
+def test_equal_columns_get_no_more_together_than_one():
+    X, y = wide()
+    X[:, 60:] = X[:, :60]
+    problem, nodes, state, outcome, _ = relaxed(X, y)
+    division = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)]).raised(outcome)
+    size = np.linalg.norm(nodes.columns, 2) ** 2
+    assert division is None or np.linalg.eigvalsh(quadratic(nodes, division.whole()))[0] >= -1e-12 * size
+
+
+@pytest.fixture
+def adaptive(monkeypatch):
+    """Adapt bounds early and everywhere, and keep few columns of the Gram matrix."""
+    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
+    monkeypatch.setattr(tree, "_ADAPT_AT", 3)
+    monkeypatch.setattr(tree, "_LEVELS", 1)
+    monkeypatch.setattr(tree, "_LEVELS_LEFT", 0.0)
+    monkeypatch.setattr(tree, "_FEW", 10**9)
+
+
+@pytest.mark.parametrize("stored", [5, 1500])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 1.2}], ids=str)
+def test_adapted_searches_agree_with_all_supports(monkeypatch, adaptive, form, weighted, stored):
+    monkeypatch.setattr(gram, "_FULL_GRAM", stored)
+    adapted = 0
+    for seed in range(4):
+        X, y = wide(9, 12, seed)
+        weights = sample_weights(weighted, 9, seed)
+        values = support_values(make_problem(X, y, **form, gamma=0.4, sample_weight=weights))
+        optimum, _ = best_of(values, **form)
+        one, two = (
+            solve(X, y, **form, gamma=0.4, method="tree", sample_weight=weights, n_jobs=jobs) for jobs in (1, 2)
+        )
+        assert one.status is Status.OPTIMAL and one.objective == pytest.approx(optimum, rel=1.1e-4)
+        assert one.lower_bound <= optimum * (1.0 + 1e-8)
+        assert one.n_nodes == two.n_nodes and str(one.certificate.steps) == str(two.certificate.steps)
+        adapted += any(split.base >= 0 for split in one.certificate.splits)
+    assert adapted >= 2
+
+
+@pytest.fixture
+def proved(adaptive):
+    X, y = wide()
+    result = solve(X, y, **WIDE, method="tree", n_jobs=1)
+    assert result.status is Status.OPTIMAL and result.n_nodes > 20
+    assert sum(split.base >= 0 for split in result.certificate.splits) > 5
+    return X, y, result
+
+
+def test_adapted_bounds_need_fewer_regions(monkeypatch, adaptive):
+    X, y = wide(100, 300)
+    settings = {"k": 8, "gamma": 0.01, "method": "tree", "n_jobs": 1}
+    adapted = solve(X, y, **settings)
+    monkeypatch.setattr(tree, "_ADAPT_AT", 10**9)
+    plain = solve(X, y, **settings)
+    assert adapted.status is plain.status is Status.OPTIMAL and np.array_equal(adapted.support, plain.support)
+    assert adapted.n_nodes < 0.8 * plain.n_nodes
+
+
+def test_useless_adapting_ends(monkeypatch, adaptive):
+    X, y = wide()
+    monkeypatch.setattr(tree, "_FEW", 4)
+    monkeypatch.setattr(tree._Search, "_per_level", lambda self, node: 1e9)
+    monkeypatch.setattr(tree, "_LEVELS_LEFT", -1.0)
+    result = solve(X, y, **WIDE, method="tree", n_jobs=1)
+    tried = sum(split.base >= 0 for split in result.certificate.splits)
+    assert result.status is Status.OPTIMAL and result.n_nodes > 100 and 0 < tried < 40
+
+
+def changed(**new):
+    """Change every raised split."""
+    return lambda splits: tuple(
+        split if split.base < 0 else split._replace(**{key: value(split) for key, value in new.items()})
+        for split in splits
+    )
+
+
+CORRUPTIONS = {
+    "raised too much": (changed(delta=lambda s: 1.2 * s.delta), "does not leave a positive semidefinite"),
+    "a base that took the ridge back": (
+        lambda splits: tuple(s._replace(delta=np.full_like(s.delta, 25.0)) if s.base < 0 else s for s in splits),
+        "not below the ridge",
+    ),
+    "a base that comes later": (changed(base=lambda s: 10**6), "based on a later one"),
+    "no base": (changed(base=lambda s: -1), "do not fit its split"),
+    "features twice": (changed(features=lambda s: np.full_like(s.features, 3)), "does not fit the columns"),
+    "no number": (changed(delta=lambda s: np.full_like(s.delta, np.nan)), "not positive"),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_a_corrupted_split_is_found(proved, name):
+    X, y, result = proved
+    corrupt, message = CORRUPTIONS[name]
+    certificate = result.certificate
+    verdict = replace(certificate, splits=corrupt(certificate.splits)).verify(X, y)
+    assert not verdict
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError("; ".join(verdict.reasons))
+
+
+def test_the_most_that_can_be_raised_is_the_limit():
+    """One feature can be raised to the Schur complement of the rest; the check accepts hardly less and nothing more."""
+    X, y = wide(12, 30)
+    problem = make_problem(X, y, 4, gamma=0.2)
+    block = problem.design.columns(np.arange(30))
+    base = Split(np.arange(30), np.full(30, 0.6 * problem.ridge))
+    M = block.T @ block + 0.4 * problem.ridge * np.eye(30)
+    most = base.delta[7] + 1.0 / np.linalg.inv(M)[7, 7]
+    assert most > problem.ridge
+    point = SplitPoint(np.arange(3), np.array([0.3, -0.2, 0.1]), 1)
+    for factor, holds in ((1.0 - 1e-8, True), (1.0 + 1e-8, False), (2.0, False), (0.1, True)):
+        raised = Split(np.array([7]), np.array([factor * most]), 0)
+        bound, complaints = check(problem, [point], [Leaf(0)], [base, raised])
+        assert np.isfinite(bound) == holds and bool(complaints) == (not holds)
