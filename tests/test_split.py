@@ -106,8 +106,8 @@ def adaptive(monkeypatch):
     """Adapt bounds early and everywhere, and keep few columns of the Gram matrix."""
     monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
     monkeypatch.setattr(tree, "_ADAPT_AT", 3)
+    monkeypatch.setattr(tree, "_PER_SURVIVOR", 0.0)
     monkeypatch.setattr(tree, "_LEVELS", 1)
-    monkeypatch.setattr(tree, "_LEVELS_LEFT", 0.0)
     monkeypatch.setattr(tree, "_FEW", 10**9)
 
 
@@ -153,9 +153,9 @@ def test_adapted_bounds_need_fewer_regions(monkeypatch, adaptive):
 
 def test_useless_adapting_ends(monkeypatch, adaptive):
     X, y = wide()
+    weigh = tree._Search._weigh
     monkeypatch.setattr(tree, "_FEW", 4)
-    monkeypatch.setattr(tree._Search, "_per_level", lambda self, node: 1e9)
-    monkeypatch.setattr(tree, "_LEVELS_LEFT", -1.0)
+    monkeypatch.setattr(tree._Search, "_weigh", lambda self, node, lift: weigh(self, node, -1.0))
     result = solve(X, y, **WIDE, method="tree", n_jobs=1)
     tried = sum(split.base >= 0 for split in result.certificate.splits)
     assert result.status is Status.OPTIMAL and result.n_nodes > 100 and 0 < tried < 40

@@ -30,8 +30,9 @@ _FULL_GRAM = 1500
 # Columns computed before the first region: so many times the coefficients there are, and so many bytes.
 _AHEAD, _AHEAD_BYTES = 6, 2e8
 _BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
-# Ridges are shifted where that takes at most so many operations to prepare.
-_WORTH = 1e11
+# Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
+# more features than observations: with their number grows their power to imitate others together.
+_WORTH, _WIDEST = 1e11, 8
 
 
 class GramPoint(NamedTuple):
@@ -124,7 +125,7 @@ class GramNodes:
     def adapt(self, regions: Sequence[tuple[NodeOutcome, State]]) -> None:
         """Lower the ridge by what these relaxed regions do not need, so that others can raise it where they do."""
         n, m = self.columns.shape
-        if not self.strong and regions and n * n * m <= _WORTH:
+        if not self.strong and regions and n * n * m <= _WORTH and m <= _WIDEST * n:
             with all_threads():
                 self._lowered = LoweredRidge(self.columns, self.problem.ridge, regions)
             if 8 * m * m <= _AHEAD_BYTES:

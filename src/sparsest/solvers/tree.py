@@ -50,11 +50,11 @@ _MARGIN = 1e-10
 _MAX_REPEATS = 20
 # Proofs of up to so many nodes are checked where margins would cost too much.
 _CHECKED = 5_000
-# Bounds are adapted to this many regions, after so many nodes and again after so many times as many.
-_SAMPLE, _ADAPT_AT, _ADAPT_AGAIN = 64, 4096, 8
-# They are adapted to a region so many levels after they were last, if it will take so many more to close it; so many
-# regions show whether it helps.
-_LEVELS, _LEVELS_LEFT, _FEW = 8, 4.0, 32
+# Bounds are adapted to this many regions, after so many nodes, at least so many for each survivor, and again after so
+# many times as many.
+_SAMPLE, _ADAPT_AT, _PER_SURVIVOR, _ADAPT_AGAIN = 64, 512, 0.8, 8
+# They are adapted to a region so many levels after they were last; so many regions show whether that helps.
+_LEVELS, _FEW = 5, 32
 # Open regions keep what can be computed anew up to this part of the memory.
 _LAVISH = 0.1
 # Rounded supports that are remembered, so that none is tried twice in a row.
@@ -106,7 +106,7 @@ class _Search:
         self.split_margin = 0.0
         # Regions by which bounds are adapted when so many nodes are done.
         self._lately_split: deque[tuple[NodeOutcome, State]] = deque(maxlen=_SAMPLE)
-        self._adapt_at, self._adapts, self._lifts, self._tries = _ADAPT_AT, False, 0, 0
+        self._adapt_at, self._adapts, self._lifts, self._tries = np.inf, False, 0, 0
         self._tried: set[bytes] = set()
         self._told = 0.0
         self._counted, self._proof_bytes = 0, 0.0
@@ -246,6 +246,7 @@ class _Search:
             return by_leaps or Status.HEURISTIC
         self._push(self.root)
         self.in_hand.clear()
+        self._adapt_at = max(_ADAPT_AT, _PER_SURVIVOR * self.nodes.survivors.size)
         status = Status.OPTIMAL
         with single_threaded(), ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
             jobs: list[Future[list[NodeOutcome]]] = []
@@ -332,8 +333,8 @@ class _Search:
 
     def _request(self, node: Node) -> Request:
         """What is to be done with a region; its bound is adapted when that was last done some levels above."""
-        worth = self.cutoff - node.bound > _LEVELS_LEFT * self._per_level(node)
-        divide = self._adapts and worth and node.depth - node.divided >= _LEVELS
+        worth = self._adapts and self.cutoff - node.bound > self._per_level(node)
+        divide = worth and node.depth - node.divided >= _LEVELS
         if divide:
             node.divided = node.depth
         return Request(node.warm, node.state, divide)
