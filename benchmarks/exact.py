@@ -121,8 +121,8 @@ WORKERS: dict = {}
 
 
 def warming():
-    """Data whose solution needs a tree."""
-    return make_toeplitz(60, 100, 5, snr=1.0, rng=0)
+    """Data whose solution needs a tree, and too many features for leaps and bounds."""
+    return make_toeplitz(60, 200, 5, snr=1.0, rng=0)
 
 
 def serve(pipe, name):

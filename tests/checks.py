@@ -11,7 +11,7 @@ from oracles import best_of, sample_values
 from samples import sample, sample_weights
 from sparsest.api import best_subset
 from sparsest.certificate import Certificate
-from sparsest.proof import ROUNDING
+from sparsest.problem import ROUNDING
 from sparsest.result import Status
 
 N, P, GAMMA = 14, 6, 0.3

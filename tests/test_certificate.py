@@ -11,22 +11,11 @@ from checks import check_certificate, solve
 from oracles import best_of, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.certificate import Certificate, certify, describe
-from sparsest.problem import Region, make_problem
-from sparsest.proof import (
-    ROUNDING,
-    Branch,
-    DualPoint,
-    Fix,
-    Leaf,
-    PrimalPoint,
-    Split,
-    SplitPoint,
-    check,
-    dual_bound,
-    split_error,
-)
+from sparsest.problem import ROUNDING, Region, make_problem
+from sparsest.proof import Branch, DualPoint, Fix, Leaf, PrimalPoint, check, dual_bound
 from sparsest.solvers.dual import best_bound
 from sparsest.solvers.support import fit_support
+from sparsest.splits import Split, SplitPoint, split_error
 
 N, P, GAMMA = 14, 6, 0.3
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)

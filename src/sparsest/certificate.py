@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.losses import make_loss
-from sparsest.problem import Cardinality, Penalty, Problem, make_problem
+from sparsest.problem import ROUNDING, Cardinality, Penalty, Problem, is_column_set, make_problem
 from sparsest.proof import (
-    ROUNDING,
     Branch,
     Cuts,
     DualPoint,
@@ -23,13 +22,11 @@ from sparsest.proof import (
     LeastSquaresTree,
     Point,
     PrimalPoint,
-    Split,
-    SplitPoint,
     Step,
     check,
-    is_column_set,
 )
 from sparsest.result import relative_gap
+from sparsest.splits import Split, SplitPoint
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -25,6 +25,8 @@ from sparsest.losses import Loss, make_loss
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# Bounds are lowered by this part of the sizes of their terms, to cover rounding errors.
+ROUNDING = 1e-12
 _ORTHOGONAL = 1e-10
 
 
@@ -240,6 +242,13 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         if abs(b - previous) <= 4e-16 * max(1.0, abs(b)):
             break
     return b
+
+
+def is_column_set(features: Indices, p: int) -> bool:
+    """Whether these are distinct columns of a matrix of p."""
+    if features.ndim != 1 or np.unique(features).size != features.size:
+        return False
+    return not features.size or bool(features.min() >= 0 and features.max() < p)
 
 
 def check_gamma(gamma: Any) -> float:

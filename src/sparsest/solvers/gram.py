@@ -4,7 +4,7 @@ Over the features that survived the root the objective is ``constant + ½w'Hw - 
 ridge alone H is the Gram matrix and ``δ = λ``.  Where the Gram matrix is well conditioned, part of it strengthens the
 ridge: ``G + λI = H + diag(δ)`` with ``H ⪰ 0`` and ``δ_j = c/(M^{-1})_jj``, ``M = G + λI``, c the largest factor that
 keeps H positive semidefinite.  That is what certifies problems without any ridge.  With more features than observations
-the ridge is shifted to the features that need it most, see :mod:`sparsest.solvers.split`.
+the ridge is shifted to the features that need it most, see :mod:`sparsest.solvers.diagonals`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.kernels.node import CLOSED, RUNNING, solve_nodes, tighten, unpack
-from sparsest.problem import Cardinality, Problem
-from sparsest.proof import ROUNDING, Point, PrimalPoint, Split, SplitPoint
+from sparsest.problem import ROUNDING, Cardinality, Problem
+from sparsest.proof import Point, PrimalPoint
+from sparsest.solvers.diagonals import Division, LoweredRidge, spare_diagonal
 from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
-from sparsest.solvers.split import Division, LoweredRidge, spare_diagonal
 from sparsest.solvers.threads import all_threads
+from sparsest.splits import Split, SplitPoint
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sparsest.kernels.descent import column_products
 from sparsest.kernels.node import pick_working_set, tighten
 from sparsest.losses import dual_from_margin
-from sparsest.problem import Cardinality, Problem
-from sparsest.proof import ROUNDING, DualPoint, Point, PrimalPoint, Split
+from sparsest.problem import ROUNDING, Cardinality, Problem
+from sparsest.proof import DualPoint, Point, PrimalPoint
 from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
 from sparsest.solvers.working_set import Shape, solve_working_set
+from sparsest.splits import Split
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.proof import Point, Split
+from sparsest.proof import Point
+from sparsest.splits import Split
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

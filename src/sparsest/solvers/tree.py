@@ -26,9 +26,10 @@ from sparsest.certificate import Certificate
 from sparsest.kernels.node import undecided
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
-from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresTree, Point, Split, Step, check, split_error
+from sparsest.proof import DualPoint, check
 from sparsest.result import Bound as BoundEvent
 from sparsest.result import Result, Root, Status, relative_gap
+from sparsest.solvers.adapting import Adapting
 from sparsest.solvers.base import Callback, Clock, finish, insist, start_support
 from sparsest.solvers.dual import best_bound, bound_of_zero
 from sparsest.solvers.gram import GramNodes
@@ -36,8 +37,9 @@ from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, Request, State, Warm
-from sparsest.solvers.regions import NODE_BYTES, Node, OpenRegions, branching_feature
-from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, null_value, summary, warm_start
+from sparsest.solvers.proof_log import ProofLog
+from sparsest.solvers.regions import Node, OpenRegions, branching_feature
+from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
 from sparsest.solvers.threads import single_threaded
 
@@ -50,11 +52,6 @@ _MARGIN = 1e-10
 _MAX_REPEATS = 20
 # Proofs of up to so many nodes are checked where margins would cost too much.
 _CHECKED = 5_000
-# Bounds are adapted to this many regions, after so many nodes, at least so many for each survivor, and again after so
-# many times as many.
-_SAMPLE, _ADAPT_AT, _PER_SURVIVOR, _ADAPT_AGAIN = 64, 512, 0.8, 8
-# They are adapted to a region so many levels after they were last; so many regions show whether that helps.
-_LEVELS, _FEW = 5, 32
 # Open regions keep what can be computed anew up to this part of the memory.
 _LAVISH = 0.1
 # Rounded supports that are remembered, so that none is tried twice in a row.
@@ -90,9 +87,7 @@ class _Search:
         self.settings, self.problem, self.clock = settings, problem, clock
         self.fit: SupportFit
         self.nodes: Nodes
-        self.points: list[Point] = []
-        self.splits: list[Split] = []
-        self.root_fixes: list[Fix] = []
+        self.log = ProofLog(problem, settings.proof)
         self.root: Node | None = None
         self.open = OpenRegions()
         # Regions being dealt with: neither open nor closed if an interrupt comes.
@@ -100,16 +95,10 @@ class _Search:
         self.closed = np.inf
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
-        # What leaps and bounds have proved, and how.
-        self.leaps_bound, self.leaps_steps = -np.inf, list[LeastSquaresTree]()
-        # What a bound may lose where a proof gives a part of a split's diagonal back.
-        self.split_margin = 0.0
-        # Regions by which bounds are adapted when so many nodes are done.
-        self._lately_split: deque[tuple[NodeOutcome, State]] = deque(maxlen=_SAMPLE)
-        self._adapt_at, self._adapts, self._lifts, self._tries = np.inf, False, 0, 0
+        self.leaps_bound = -np.inf
+        self.adapting = Adapting()
         self._tried: set[bytes] = set()
         self._told = 0.0
-        self._counted, self._proof_bytes = 0, 0.0
 
     @property
     def cutoff(self) -> float:
@@ -147,7 +136,7 @@ class _Search:
         problem = self.problem
         region, features, w, b = problem.root, np.empty(0, dtype=np.intp), np.empty(0), 0.0
         bound = best_bound(problem, self.fit.alpha, problem.root)
-        self.closed, root_point = np.inf, self._note(DualPoint(bound.alpha))
+        self.closed, root_point = np.inf, self.log.note(DualPoint(bound.alpha))
         value = bound.value
         if np.isfinite(problem.gamma):
             living, proof = Living(problem), Proof()
@@ -155,14 +144,14 @@ class _Search:
             relaxed = Relaxer(0.1 * self.settings.gap_tol + 1e-9).relax(
                 problem, region, living, start, self._after_round, proof, self.clock.expired
             )
-            offset = len(self.points)
-            self.points += proof.points
-            self.root_fixes = [fix._replace(point=fix.point + offset) for fix in proof.fixes]
+            offset = len(self.log.points)
+            self.log.note(*proof.points)
+            self.log.fixes = [fix._replace(point=fix.point + offset) for fix in proof.fixes]
             if proof.fixes:
                 self.closed = self.cutoff
             region, features, w, b = relaxed.region, relaxed.features, relaxed.w, relaxed.b
             if relaxed.dual > value:
-                value, root_point = relaxed.dual, self._note(DualPoint(relaxed.alpha))
+                value, root_point = relaxed.dual, self.log.note(DualPoint(relaxed.alpha))
             self.trace["relaxation"] = summary(problem, relaxed, living)
         self._set_up(region, features, w, b, value, root_point)
         self.trace["seconds"]["root"] = self.clock.seconds() - began
@@ -193,9 +182,7 @@ class _Search:
             left = np.flatnonzero(root.state >= 0)
             if left.size > 0.9 * before:
                 break
-            self.root_fixes += [
-                Fix(number, nodes.survivors[inside], nodes.survivors[outside]) for number, inside, outside in root.fixes
-            ]
+            self.log.note_fixes(root.fixes, nodes.survivors)
             self.root = Node(root.state[left], root.bound, root.point, root.warm)
             self.in_hand = deque([self.root])
             warm = nodes.survivors[root.warm.positions], root.warm.w, root.warm.b
@@ -208,20 +195,9 @@ class _Search:
         nodes.strengthen()
         self.root.warm = nodes.start(features, w, b)
 
-    def _note(self, point: Point) -> int:
-        """Keep a point of the proof; return its number."""
-        if self.settings.proof:
-            self.points.append(point)
-        return len(self.points) - 1
-
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
         """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
-        known = len(self.splits)
-        point = self._note(self.nodes.proof_point(outcome.point, self.splits))
-        for split in self.splits[known:]:
-            self._proof_bytes += split.delta.nbytes + split.features.nbytes
-            error = split_error(self.problem, split)
-            self.split_margin = max(self.split_margin, 8.0 * error * null_value(self.problem) if error else 0.0)
+        point = self.log.note_outcome(self.nodes, outcome.point)
         bound = self._narrow(node.state, outcome.point, point, node.fixes)
         if bound > node.bound:
             node.bound, node.point = bound, point
@@ -246,7 +222,7 @@ class _Search:
             return by_leaps or Status.HEURISTIC
         self._push(self.root)
         self.in_hand.clear()
-        self._adapt_at = max(_ADAPT_AT, _PER_SURVIVOR * self.nodes.survivors.size)
+        self.adapting.begin(self.nodes, self.root)
         status = Status.OPTIMAL
         with single_threaded(), ThreadPoolExecutor(self.settings.n_jobs or os.cpu_count() or 1) as pool:
             jobs: list[Future[list[NodeOutcome]]] = []
@@ -259,7 +235,7 @@ class _Search:
                     break
                 self.open.depth_first(self.open.bytes > 0.5 * self.settings.max_memory)
                 # The next regions are taken before the last ones are dealt with: threads never wait for that.
-                adapt = self.n_nodes >= self._adapt_at
+                adapt = self.adapting.is_due(self.n_nodes)
                 requests = [] if adapt else [self._request(node) for node in self._batch()]
                 size = min(self.nodes.together, (len(requests) + 1) // 2) or 1
                 following = [
@@ -313,8 +289,7 @@ class _Search:
         if bound > root.bound:
             self.leaps_bound = bound
             if settings.proof:
-                self.leaps_steps = [search.step()]
-                self._proof_bytes += self.leaps_steps[0].entries.nbytes
+                self.log.leaps = [search.step()]
         self.trace["seconds"]["tree"] = clock.seconds() - began
         if search.finished:
             return Status.OPTIMAL if bound >= self.cutoff else None
@@ -323,33 +298,13 @@ class _Search:
         return clock.early() if clock.expired() else Status.NODE_LIMIT
 
     def _adapt(self) -> None:
-        """Prepare better bounds for regions like the last ones split."""
         began = self.clock.seconds()
-        self.nodes.adapt(self._lately_split)
-        self._adapt_at *= _ADAPT_AGAIN
-        self._adapts, self._lifts, self._tries = True, 0, 0
+        self.adapting.prepare(self.nodes)
         seconds = self.trace["seconds"]
         seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
 
     def _request(self, node: Node) -> Request:
-        """What is to be done with a region; its bound is adapted when that was last done some levels above."""
-        worth = self._adapts and self.cutoff - node.bound > self._per_level(node)
-        divide = worth and node.depth - node.divided >= _LEVELS
-        if divide:
-            node.divided = node.depth
-        return Request(node.warm, node.state, divide)
-
-    def _per_level(self, node: Node) -> float:
-        """By how much branching has lifted a region's bound, for each level."""
-        assert self.root is not None
-        return (node.bound - self.root.bound) / max(node.depth, 1)
-
-    def _weigh(self, node: Node, lift: float) -> None:
-        """Stop adapting bounds where that brings less than branching once more."""
-        self._lifts += lift > self._per_level(node)
-        self._tries += 1
-        if self._tries >= _FEW and 2 * self._lifts < self._tries:
-            self._adapts = False
+        return Request(node.warm, node.state, self.adapting.suits(node, self.cutoff))
 
     def _batch(self) -> Iterator[Node]:
         """The next regions that still may hold something better; the others are closed."""
@@ -368,7 +323,7 @@ class _Search:
         """Close or split a region that has been relaxed."""
         self.n_nodes += 1
         if outcome.lift is not None:
-            self._weigh(node, outcome.lift)
+            self.adapting.weigh(node, outcome.lift)
         point = self._absorb(node, outcome)
         self._try_rounding(outcome)
         if node.bound >= self.cutoff:
@@ -389,10 +344,9 @@ class _Search:
         children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
         if self.settings.proof:
             node.feature, node.children = feature, children
-            self._proof_bytes += 2 * NODE_BYTES
         for child in children:
             self._push(child)
-        self._lately_split.append((outcome, node.state))
+        self.adapting.lately_split.append((outcome, node.state))
         node.release()
 
     def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
@@ -439,9 +393,7 @@ class _Search:
             self._offer(self.settings.moves.search(self.problem, start=support, expired=self.clock.expired))
 
     def _memory(self) -> float:
-        points = sum(point.nbytes() for point in self.points[self._counted :])
-        self._counted, self._proof_bytes = len(self.points), self._proof_bytes + points
-        return self.open.bytes + self._proof_bytes + self.nodes.stored()
+        return self.open.bytes + self.log.nbytes(self.n_nodes) + self.nodes.stored()
 
     def _bound_of_regions(self) -> float:
         """The smallest bound over all regions."""
@@ -478,34 +430,20 @@ class _Search:
     def _less_margins(self, bound: float) -> float:
         """Lower a bound by what a check may find less; where that is much and the proof is short, it is checked."""
         bound -= _MARGIN * abs(bound)
-        fixed = self.root_fixes or (self.root is not None and self.root.fixes)
+        fixed = self.log.fixes or (self.root is not None and self.root.fixes)
         if self._by_leaps and not fixed:
             return bound
-        much = self.split_margin > 0.05 * self.settings.gap_tol * abs(self.fit.primal)
+        much = self.log.margin > 0.05 * self.settings.gap_tol * abs(self.fit.primal)
         if not much or not self.settings.proof or self.n_nodes > _CHECKED:
-            return bound - self.split_margin
+            return bound - self.log.margin
         proof = self._certificate(bound)
         return min(bound, check(self.problem, proof.points, proof.steps, proof.splits, bound)[0])
 
     def _certificate(self, bound: float) -> Certificate:
-        steps: list[Step] = [*self.root_fixes]
-        if self.root is None:
-            self.points, steps = [DualPoint(np.zeros(self.problem.n))], [Leaf(0)]
-        by_leaps = self._by_leaps
-        stack = [] if self.root is None else [self.root]
-        while stack:
-            node = stack.pop()
-            survivors = self.nodes.survivors
-            steps += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in node.fixes]
-            if by_leaps:
-                steps += self.leaps_steps
-            elif node.children is None:
-                steps.append(Leaf(node.point))
-            else:
-                steps.append(Branch(int(survivors[node.feature])))
-                stack += [node.children[1], node.children[0]]
+        survivors = self.nodes.survivors if self.root is not None else np.empty(0, dtype=np.intp)
+        proof = self.log.assemble(self.root, survivors, self._by_leaps)
         fit = self.fit
-        return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, self.points, steps, self.splits)
+        return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, *proof)
 
 
 def make_nodes(problem: Problem, survivors: Indices) -> Nodes:

@@ -9,11 +9,12 @@ from checks import solve
 from oracles import best_of, support_values
 from samples import sample_weights
 from sparsest.problem import make_problem
-from sparsest.proof import Leaf, Split, SplitPoint, check
+from sparsest.proof import Leaf, check
 from sparsest.result import Status
-from sparsest.solvers import gram, leaps, tree
+from sparsest.solvers import adapting, gram, leaps
+from sparsest.solvers.diagonals import LoweredRidge, spare_diagonal
 from sparsest.solvers.nodes import Request
-from sparsest.solvers.split import LoweredRidge, spare_diagonal
+from sparsest.splits import Split, SplitPoint
 
 
 @pytest.mark.parametrize("m", [1, 5, 20])
@@ -105,10 +106,10 @@ def test_equal_columns_get_no_more_together_than_one():
 def adaptive(monkeypatch):
     """Adapt bounds early and everywhere, and keep few columns of the Gram matrix."""
     monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(tree, "_ADAPT_AT", 3)
-    monkeypatch.setattr(tree, "_PER_SURVIVOR", 0.0)
-    monkeypatch.setattr(tree, "_LEVELS", 1)
-    monkeypatch.setattr(tree, "_FEW", 10**9)
+    monkeypatch.setattr(adapting, "_FIRST", 3)
+    monkeypatch.setattr(adapting, "_PER_SURVIVOR", 0.0)
+    monkeypatch.setattr(adapting, "_LEVELS", 1)
+    monkeypatch.setattr(adapting, "_FEW", 10**9)
 
 
 @pytest.mark.parametrize("stored", [5, 1500])
@@ -145,7 +146,7 @@ def test_adapted_bounds_need_fewer_regions(monkeypatch, adaptive):
     X, y = wide(100, 300)
     settings = {"k": 8, "gamma": 0.01, "method": "tree", "n_jobs": 1}
     adapted = solve(X, y, **settings)
-    monkeypatch.setattr(tree, "_ADAPT_AT", 10**9)
+    monkeypatch.setattr(adapting, "_FIRST", 10**9)
     plain = solve(X, y, **settings)
     assert adapted.status is plain.status is Status.OPTIMAL and np.array_equal(adapted.support, plain.support)
     assert adapted.n_nodes < 0.8 * plain.n_nodes
@@ -153,9 +154,9 @@ def test_adapted_bounds_need_fewer_regions(monkeypatch, adaptive):
 
 def test_useless_adapting_ends(monkeypatch, adaptive):
     X, y = wide()
-    weigh = tree._Search._weigh
-    monkeypatch.setattr(tree, "_FEW", 4)
-    monkeypatch.setattr(tree._Search, "_weigh", lambda self, node, lift: weigh(self, node, -1.0))
+    weigh = adapting.Adapting.weigh
+    monkeypatch.setattr(adapting, "_FEW", 4)
+    monkeypatch.setattr(adapting.Adapting, "weigh", lambda self, node, lift: weigh(self, node, -1.0))
     result = solve(X, y, **WIDE, method="tree", n_jobs=1)
     tried = sum(split.base >= 0 for split in result.certificate.splits)
     assert result.status is Status.OPTIMAL and result.n_nodes > 100 and 0 < tried < 40

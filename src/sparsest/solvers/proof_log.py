@@ -1,0 +1,113 @@
+"""What a search has proved so far, and the certificate's steps that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.problem import Problem
+from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresTree, Point, Step
+from sparsest.solvers.nodes import Nodes
+from sparsest.solvers.regions import NODE_BYTES, Node
+from sparsest.solvers.relaxation import null_value
+from sparsest.splits import Split, SplitPoint, split_error
+
+Indices = NDArray[np.intp]
+T = TypeVar("T")
+
+
+class ProofLog:
+    """Points and splits of a search, which name each other by their numbers; points only if they are ``kept``."""
+
+    def __init__(self, problem: Problem, kept: bool) -> None:
+        self.problem, self.kept = problem, kept
+        self.points: list[Point] = []
+        self.splits: list[Split] = []
+        # What is fixed before the first region, and what leaps and bounds have proved.
+        self.fixes: list[Fix] = []
+        self.leaps: list[LeastSquaresTree] = []
+        # What a bound may lose where a check gives a part of a split's diagonal back.
+        self.margin = 0.0
+        self._counted, self._bytes = 0, 0.0
+
+    def note(self, *points: Point) -> int:
+        """Keep points; return the number of the last one."""
+        if self.kept:
+            self.points += points
+        return len(self.points) - 1
+
+    def note_outcome(self, nodes: Nodes, point: object) -> int:
+        """Keep the point of a relaxed region and the splits that it depends on; return its number."""
+        known = len(self.splits)
+        number = self.note(nodes.proof_point(point, self.splits))
+        for split in self.splits[known:]:
+            self._bytes += split.delta.nbytes + split.features.nbytes
+            error = split_error(self.problem, split)
+            self.margin = max(self.margin, 8.0 * error * null_value(self.problem) if error else 0.0)
+        return number
+
+    def note_fixes(self, fixes: Sequence[tuple[int, Indices, Indices]], survivors: Indices) -> None:
+        """Take over what was fixed before the first region, by positions among the survivors."""
+        self.fixes += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in fixes]
+
+    def nbytes(self, n_branches: int) -> float:
+        """Memory it takes, with so many branches."""
+        self._bytes += sum(point.nbytes() for point in self.points[self._counted :])
+        self._counted = len(self.points)
+        entries = sum(step.entries.nbytes for step in self.leaps)
+        return self._bytes + entries + (2.0 * NODE_BYTES * n_branches if self.kept else 0.0)
+
+    def assemble(
+        self, root: Node | None, survivors: Indices, by_leaps: bool
+    ) -> tuple[list[Point], list[Step], list[Split]]:
+        """Return the proof below a root: its points, steps and splits, without those that it does not need."""
+        if root is None:
+            return [DualPoint(np.zeros(self.problem.n))], [Leaf(0)], []
+        steps: list[Step] = [*self.fixes]
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            steps += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in node.fixes]
+            if by_leaps:
+                steps += self.leaps
+            elif node.children is None:
+                steps.append(Leaf(node.point))
+            else:
+                steps.append(Branch(int(survivors[node.feature])))
+                stack += [node.children[1], node.children[0]]
+        return self._needed(steps)
+
+    def _needed(self, steps: list[Step]) -> tuple[list[Point], list[Step], list[Split]]:
+        points = _Renumbered(self.points)
+        splits = _Renumbered(self.splits)
+        steps = [
+            step._replace(point=points.number(step.point)) if isinstance(step, (Leaf, Fix)) else step for step in steps
+        ]
+        for at, point in enumerate(points.taken):
+            if isinstance(point, SplitPoint):
+                base = self.splits[point.split].base
+                if base >= 0:
+                    base = splits.number(base)
+                number = splits.number(point.split)
+                splits.taken[number] = self.splits[point.split]._replace(base=base)
+                points.taken[at] = point._replace(split=number)
+        return points.taken, steps, splits.taken
+
+
+class _Renumbered(Generic[T]):
+    """Items of a list, taken in the order in which they are asked for."""
+
+    def __init__(self, items: Sequence[T]) -> None:
+        self.items = items
+        self.taken: list[T] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, old: int) -> int:
+        """The new number of an item."""
+        if old not in self._numbers:
+            self._numbers[old] = len(self.taken)
+            self.taken.append(self.items[old])
+        return self._numbers[old]
