@@ -79,7 +79,7 @@ def test_a_shifted_ridge_leaves_a_semidefinite_rest_and_lifts_the_bound(seed, ga
     more = lowered.division.delta.copy()
     more[division.features] += 1.1 * (division.delta - more[division.features])
     assert np.linalg.eigvalsh(quadratic(nodes, more))[0] < 0.0
-    nodes.adapt([(outcome, state)])
+    nodes.adapt([(outcome, state)], 1e9)
     [better] = nodes.solve([Request(nodes.compress(outcome.point), state, divide=True)], cutoff)
     # With a very weak ridge the features that gave some come in, and the bound may be lower: it is then not taken.
     assert better.bound >= outcome.bound * (1.0 - 1e-9)
@@ -91,6 +91,16 @@ def test_nothing_is_raised_where_nothing_is_fractional():
     lowered = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)])
     whole = outcome._replace(indicator=np.ones_like(outcome.indicator))
     assert lowered.raised(whole) is None
+
+
+def test_bounds_are_adapted_only_in_the_memory_there_is():
+    X, y = wide()
+    _, nodes, state, outcome, cutoff = relaxed(X, y)
+    again = Request(nodes.compress(outcome.point), state, divide=True)
+    for room, adapted in ((8.0 * X.size - 1.0, False), (8.0 * X.size, True)):
+        nodes.adapt([(outcome, state)], room)
+        [better] = nodes.solve([again], cutoff)
+        assert (better.lift is not None) == adapted == (nodes.stored() > 0.0)
 
 
 def test_equal_columns_get_no_more_together_than_one():

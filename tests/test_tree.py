@@ -14,11 +14,12 @@ from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.api import best_subset
 from sparsest.losses import LOSSES
 from sparsest.problem import make_problem
-from sparsest.proof import Branch, Leaf
+from sparsest.proof import Branch, Fix, Leaf
 from sparsest.result import Bound, Incumbent, Root, Status
 from sparsest.solvers import gram, leaps, tree
 from sparsest.solvers.nodes import Request, Warm
 from sparsest.solvers.regions import Node, OpenRegions, branching_feature
+from sparsest.splits import SplitPoint
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 FORMS = [{"k": 3}, {"l0_penalty": 0.4}]
@@ -227,6 +228,13 @@ def test_many_regions_are_proved(solved):
         isinstance(step, Branch) for step in certificate.steps
     )
     assert result.objective <= solve(X, y, **HARD).objective
+
+
+def test_a_proof_has_no_points_that_it_does_not_need(solved):
+    certificate = solved[2].certificate
+    needed = {step.point for step in certificate.steps if isinstance(step, (Leaf, Fix))}
+    assert needed == set(range(len(certificate.points)))
+    assert {point.split for point in certificate.points if isinstance(point, SplitPoint)} == {0}
 
 
 def larger_split(certificate):

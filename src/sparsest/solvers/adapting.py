@@ -35,9 +35,9 @@ class Adapting:
         """Whether to prepare now."""
         return n_nodes >= self._at
 
-    def prepare(self, nodes: Nodes) -> None:
-        """Prepare better bounds for regions like the last ones split."""
-        nodes.adapt(self.lately_split)
+    def prepare(self, nodes: Nodes, room: float) -> None:
+        """Prepare better bounds for regions like the last ones split, in so many bytes."""
+        nodes.adapt(self.lately_split, room)
         self._at *= _AGAIN
         self._on, self._tries, self._successes = True, 0, 0
 

@@ -31,6 +31,8 @@ _KEEPS, _GIVES, _SPACE = 0.02, 0.05, 1.15
 _MOST, _SHARE = 400, 0.5
 # Powers of the growth to try; E stays so far inside its bound, relatively, that rounding errors cannot matter.
 _POWERS, _INSIDE, _TRIES = (0.25, 0.5), 0.005, 20
+# Below this, what differences leave is too small to be precise.
+_RELIABLE = 1e-8
 
 
 @dataclass(slots=True, eq=False)
@@ -50,10 +52,6 @@ class Division:
         delta = self.base.delta.copy()
         delta[self.features] = self.delta
         return delta
-
-    def nbytes(self) -> int:
-        """Memory it takes."""
-        return 16 * self.delta.size
 
 
 def spare_diagonal(M: Array) -> Array | None:
@@ -95,8 +93,10 @@ class LoweredRidge:
             return None
         root = np.sqrt(self.given[features])
         half = self.half[:, features]
-        inverse = (np.eye(features.size) - half.T @ half) / np.outer(root, root)
-        more = _large_diagonal(inverse, growth)
+        scaled = np.eye(features.size) - half.T @ half
+        if scaled.diagonal().min() < _RELIABLE:
+            return None
+        more = _large_diagonal(scaled / np.outer(root, root), growth)
         if more is None:
             return None
         return Division(features, self.division.delta[features] + more, self.division)
@@ -106,7 +106,7 @@ def _growth(outcome: NodeOutcome, n: int) -> tuple[Indices, Array]:
     """Return the fractional features whose δ matters most, and by how much the bound grows with it."""
     used, w = outcome.point.used, outcome.point.w
     s = outcome.indicator[used]
-    growth = 0.5 * w**2 * (1.0 / s - 1.0)
+    growth = np.where(s > 0.0, 0.5 * w**2 * (1.0 / np.maximum(s, 1e-300) - 1.0), 0.0)
     order = np.argsort(-growth, kind="stable")[: min(_MOST, int(_SHARE * n))]
     chosen = np.sort(order[growth[order] > 1e-3 * growth.max(initial=0.0)])
     return used[chosen], growth[chosen]

@@ -123,13 +123,16 @@ class GramNodes:
         self.division = Division(self.division.features, delta)
         self.strong = True
 
-    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]]) -> None:
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
         """Lower the ridge by what these relaxed regions do not need, so that others can raise it where they do."""
         n, m = self.columns.shape
+        needed, all_columns = 8.0 * n * m, 8.0 * m * m
+        if needed > room:
+            return
         if not self.strong and regions and n * n * m <= _WORTH and m <= _WIDEST * n:
             with all_threads():
                 self._lowered = LoweredRidge(self.columns, self.problem.ridge, regions)
-            if 8 * m * m <= _AHEAD_BYTES:
+            if all_columns <= min(_AHEAD_BYTES, room - needed):
                 self.gram.add(np.arange(m))
 
     def stored(self) -> float:

@@ -55,7 +55,7 @@ class MarginNodes:
     def strengthen(self) -> None:
         """Nothing is known that would strengthen these bounds."""
 
-    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]]) -> None:
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
         """Nothing can be adapted."""
 
     def stored(self) -> float:

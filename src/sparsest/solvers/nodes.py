@@ -68,8 +68,8 @@ class Nodes(Protocol):
     def strengthen(self) -> None:
         """Improve the bounds by what is known of the survivors, where that is possible."""
 
-    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]]) -> None:
-        """Prepare better bounds for regions like these relaxed ones, where that is possible; called between solves."""
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
+        """Prepare better bounds for regions like these, if ``room`` bytes are enough for it; called between solves."""
 
     def stored(self) -> float:
         """Bytes kept from one region to the next, which grow on the way."""

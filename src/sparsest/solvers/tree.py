@@ -299,7 +299,7 @@ class _Search:
 
     def _adapt(self) -> None:
         began = self.clock.seconds()
-        self.adapting.prepare(self.nodes)
+        self.adapting.prepare(self.nodes, 0.5 * (self.settings.max_memory - self._memory()))
         seconds = self.trace["seconds"]
         seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
 
