@@ -96,7 +96,7 @@ class _Enumeration(_Search):
             return
         free = np.flatnonzero(node.state == 0)
         if free.size == 0:
-            self._keep(np.sort(self.nodes.survivors[node.state == 1]))
+            self._keep(np.sort(self.survivors[node.state == 1]))
             self._close(node)
             return
         feature = branching_feature(outcome.indicator, node.state)

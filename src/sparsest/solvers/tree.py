@@ -86,6 +86,8 @@ class _Search:
     def __init__(self, settings: Tree, problem: Problem, clock: Clock) -> None:
         self.settings, self.problem, self.clock = settings, problem, clock
         self.fit: SupportFit
+        # The features that are not excluded yet, and what bounds regions over them, unless the first is closed at once.
+        self.survivors: Indices = np.arange(problem.p)
         self.nodes: Nodes
         self.log = ProofLog(problem, settings.proof)
         self.root: Node | None = None
@@ -165,35 +167,36 @@ class _Search:
 
     def _set_up(self, region: Region, features: Indices, w: Array, b: float, bound: float, point: int) -> None:
         """Build the nodes over the survivors; strengthen the ridge as long as that fixes many more."""
-        problem = self.problem
-        survivors = np.setdiff1d(np.arange(problem.p), region.forced_out)
-        state = np.zeros(survivors.size, dtype=np.int8)
-        state[np.searchsorted(survivors, region.forced_in)] = 1
-        first = make_nodes(problem, survivors)
+        self.survivors = np.setdiff1d(np.arange(self.problem.p), region.forced_out)
+        state = np.zeros(self.survivors.size, dtype=np.int8)
+        state[np.searchsorted(self.survivors, region.forced_in)] = 1
         self.root = Node(state, bound, point, Warm(features[:0], w[:0], b))
         self.in_hand = deque([self.root])
-        self._use(first, features, w, b)
+        if bound >= self.cutoff:
+            return
+        self._use(features, w, b)
         while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
-            root, nodes = self.root, self.nodes
+            root = self.root
             before = int((root.state >= 0).sum())
-            [outcome] = nodes.solve([Request(root.warm, root.state)], self.cutoff)
+            [outcome] = self.nodes.solve([Request(root.warm, root.state)], self.cutoff)
             self._absorb(root, outcome)
             self._try_rounding(outcome)
             left = np.flatnonzero(root.state >= 0)
             if left.size > 0.9 * before:
                 break
-            self.log.note_fixes(root.fixes, nodes.survivors)
+            self.log.note_fixes(root.fixes, self.survivors)
+            warm = self.survivors[root.warm.positions], root.warm.w, root.warm.b
             self.root = Node(root.state[left], root.bound, root.point, root.warm)
             self.in_hand = deque([self.root])
-            warm = nodes.survivors[root.warm.positions], root.warm.w, root.warm.b
-            self._use(make_nodes(problem, nodes.survivors[left]), *warm)
+            self.survivors = self.survivors[left]
+            self._use(*warm)
 
-    def _use(self, nodes: Nodes, features: Indices, w: Array, b: float) -> None:
-        """Go on with these nodes, from these coefficients."""
+    def _use(self, features: Indices, w: Array, b: float) -> None:
+        """Go on with nodes over the survivors, from these coefficients."""
         assert self.root is not None
-        self.nodes = nodes
-        nodes.strengthen()
-        self.root.warm = nodes.start(features, w, b)
+        self.nodes = make_nodes(self.problem, self.survivors)
+        self.nodes.strengthen()
+        self.root.warm = self.nodes.start(features, w, b)
 
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
         """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
@@ -216,6 +219,10 @@ class _Search:
         """Take, relax, and split or close regions until none is open."""
         assert self.root is not None
         began = self.clock.seconds()
+        if self.root.bound >= self.cutoff:
+            self.trace["seconds"]["tree"] = 0.0
+            self._close(self.root)
+            return Status.OPTIMAL
         by_leaps = self._leaps(began)
         if by_leaps is not None or self._only_leaps:
             self._close(self.root)
@@ -266,10 +273,10 @@ class _Search:
         """Try leaps and bounds where it may be faster, for a part of all limits; None when regions have to go on."""
         root, settings, clock = self.root, self.settings, self.clock
         assert root is not None
-        if clock.expired() or root.bound >= self.cutoff:
+        if clock.expired():
             return None
         left = root.state >= 0
-        survivors, forced = self.nodes.survivors[left], root.state[left] == 1
+        survivors, forced = self.survivors[left], root.state[left] == 1
         search = Leaps.start(self.problem, survivors, forced, self.fit, settings.gap_tol, settings.proof)
         if search is None:
             return None
@@ -378,7 +385,7 @@ class _Search:
             chosen = used[np.argsort(-indicator, kind="stable")[: sparsity.k]]
         else:
             chosen = used[indicator >= 0.5]
-        self._try(np.sort(self.nodes.survivors[chosen]))
+        self._try(np.sort(self.survivors[chosen]))
 
     def _try(self, support: Indices) -> None:
         """Fit a support not tried before; polish it when it is better."""
@@ -440,8 +447,7 @@ class _Search:
         return min(bound, check(self.problem, proof.points, proof.steps, proof.splits, bound)[0])
 
     def _certificate(self, bound: float) -> Certificate:
-        survivors = self.nodes.survivors if self.root is not None else np.empty(0, dtype=np.intp)
-        proof = self.log.assemble(self.root, survivors, self._by_leaps)
+        proof = self.log.assemble(self.root, self.survivors, self._by_leaps)
         fit = self.fit
         return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, *proof)
 
