@@ -514,3 +514,13 @@ def test_nodes_bound_their_regions(loss, form):
             bound, fixed_in, fixed_out = nodes.tighten(outcome.point, narrowed, -np.inf)
             assert bound == pytest.approx(outcome.bound, rel=1e-9) and not fixed_in.size + fixed_out.size
             assert np.array_equal(narrowed, state)
+
+
+def test_nodes_of_leaps_and_bounds_take_no_memory_of_regions():
+    """What leaps and bounds tried before giving up does not count when regions go on."""
+    X, y = hard(80, 25)
+    problem = make_problem(X, y, 5, gamma=0.1)
+    search = tree._Search(tree.Tree(n_jobs=1), problem, tree.Clock(60.0, None))
+    search.nodes = tree.make_nodes(problem, np.arange(25))
+    search.n_nodes = 10**9
+    assert search._memory() < 1e6

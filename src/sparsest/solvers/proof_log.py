@@ -53,12 +53,17 @@ class ProofLog:
         """Take over what was fixed before the first region, by positions among the survivors."""
         self.fixes += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in fixes]
 
-    def nbytes(self, n_branches: int) -> float:
-        """Memory it takes, with so many branches."""
+    def note_branch(self, node: Node, feature: int, children: tuple[Node, Node]) -> None:
+        """Keep how a region was split."""
+        if self.kept:
+            node.feature, node.children = feature, children
+            self._bytes += 2 * NODE_BYTES
+
+    def nbytes(self) -> float:
+        """Memory it takes."""
         self._bytes += sum(point.nbytes() for point in self.points[self._counted :])
         self._counted = len(self.points)
-        entries = sum(step.entries.nbytes for step in self.leaps)
-        return self._bytes + entries + (2.0 * NODE_BYTES * n_branches if self.kept else 0.0)
+        return self._bytes + sum(step.entries.nbytes for step in self.leaps)
 
     def assemble(
         self, root: Node | None, survivors: Indices, by_leaps: bool

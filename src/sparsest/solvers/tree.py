@@ -349,8 +349,7 @@ class _Search:
 
     def _split(self, node: Node, outcome: NodeOutcome, point: int, feature: int) -> None:
         children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
-        if self.settings.proof:
-            node.feature, node.children = feature, children
+        self.log.note_branch(node, feature, children)
         for child in children:
             self._push(child)
         self.adapting.lately_split.append((outcome, node.state))
@@ -400,7 +399,7 @@ class _Search:
             self._offer(self.settings.moves.search(self.problem, start=support, expired=self.clock.expired))
 
     def _memory(self) -> float:
-        return self.open.bytes + self.log.nbytes(self.n_nodes) + self.nodes.stored()
+        return self.open.bytes + self.log.nbytes() + self.nodes.stored()
 
     def _bound_of_regions(self) -> float:
         """The smallest bound over all regions."""
