@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparsest import datasets, metrics
     from sparsest.api import best_subset, best_subset_path, near_optimal
-    from sparsest.certificate import Certificate, Verdict
     from sparsest.estimators import (
         BestSubsetClassifier,
         BestSubsetRegressor,
         PenalizedClassifier,
         PenalizedRegressor,
     )
+    from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
     from sparsest.solvers.path import PathResult, penalty_path
 
@@ -27,8 +27,8 @@ _HOMES = {
     "best_subset": "api",
     "best_subset_path": "api",
     "near_optimal": "api",
-    "Certificate": "certificate",
-    "Verdict": "certificate",
+    "Certificate": "proofs",
+    "Verdict": "proofs",
     "BestSubsetClassifier": "estimators",
     "BestSubsetRegressor": "estimators",
     "PenalizedClassifier": "estimators",

@@ -70,8 +70,8 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check a certificate against the data, without the solver."""
-    from sparsest.certificate import Certificate
     from sparsest.datasets import load_folder
+    from sparsest.proofs import Certificate
 
     try:
         with open(certificate, encoding="utf-8") as file:

@@ -211,6 +211,15 @@ def take_apart(view: Design) -> tuple[Design, Array, Array]:
     return view, np.zeros(view.shape[1]), np.ones(view.shape[1])
 
 
+def stored_matrix(design: Design) -> Any:
+    """The matrix of a design as it is stored, for whoever reads it without the design's products."""
+    if isinstance(design, Sparse):
+        return design.matrix
+    if isinstance(design, Dense):
+        return design.array
+    raise ValueError("a view has no matrix of its own: take it apart first")
+
+
 def as_design(X: Any) -> Design:
     """Wrap a matrix, sparse matrix or data frame; convert only what has to be converted."""
     if isinstance(X, Design):

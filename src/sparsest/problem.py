@@ -25,10 +25,6 @@ from sparsest.losses import Loss, make_loss
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Bounds are lowered by this part of the sizes of their terms, to cover rounding errors.
-ROUNDING = 1e-12
-_ORTHOGONAL = 1e-10
-
 
 class Region(NamedTuple):
     """The supports that contain ``forced_in`` and avoid ``forced_out``."""
@@ -183,17 +179,16 @@ class Problem:
 
     def gains(self, alpha: Array) -> Array:
         """``q_j = (γ/2)(X_j'α)²`` for every feature."""
-        return self.gains_from(self.design.tdot(alpha), alpha, slice(None))
+        return self.gains_from(self.design.tdot(alpha))
 
-    def gains_from(self, products: Array, alpha: Array, index: Indices | slice) -> Array:
+    def gains_from(self, products: Array) -> Array:
         """``(γ/2)u²`` for the products ``u = X_j'α`` of the chosen features.
 
-        Without a ridge only features orthogonal to α, to within rounding, gain nothing; all others gain infinity.
+        Without a ridge only features that are exactly orthogonal to α gain nothing; all others gain infinity.
         """
         if np.isfinite(self.gamma):
             return 0.5 * self.gamma * products**2
-        size = self.column_norms[index] * float(np.linalg.norm(alpha))
-        return np.where(np.abs(products) <= _ORTHOGONAL * size, 0.0, np.inf)
+        return np.where(products == 0.0, 0.0, np.inf)
 
     def intercept_for(self, margin: Array, start: float = 0.0) -> float:
         """The b that minimises ``Σ ω ℓ(y, margin + b)``: 0 without an intercept."""
@@ -242,13 +237,6 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         if abs(b - previous) <= 4e-16 * max(1.0, abs(b)):
             break
     return b
-
-
-def is_column_set(features: Indices, p: int) -> bool:
-    """Whether these are distinct columns of a matrix of p."""
-    if features.ndim != 1 or np.unique(features).size != features.size:
-        return False
-    return not features.size or bool(features.min() >= 0 and features.max() < p)
 
 
 def check_gamma(gamma: Any) -> float:

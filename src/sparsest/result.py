@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.proofs.certificate import Certificate, relative_gap
+
 if TYPE_CHECKING:
-    from sparsest.certificate import Certificate
     from sparsest.problem import Problem
 
 Array = NDArray[np.float64]
@@ -64,11 +65,6 @@ class Done(NamedTuple):
 
 
 Event = Root | Incumbent | Bound | Done
-
-
-def relative_gap(objective: float, lower_bound: float) -> float:
-    """``(objective - lower_bound) / |objective|``, never negative."""
-    return max(0.0, objective - lower_bound) / max(abs(objective), float(np.finfo(float).tiny))
 
 
 @dataclass(frozen=True, eq=False)

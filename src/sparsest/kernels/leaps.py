@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsest.kernels.jit import kernel
 from sparsest.kernels.relaxation import largest_sum
-from sparsest.least_squares import LEAF
+from sparsest.proofs.steps import LEAF
 
 
 @kernel

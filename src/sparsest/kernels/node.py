@@ -238,9 +238,12 @@ def part_of_quadratic(columns, store, slot, shift, uses, chosen, H):
 @kernel
 def improve(
     columns, store, slot, shift, uses, b, root_delta, state, alive, n_in, budget, price, w, cutoff, scale, bound, q,
-    progress,
+    progress, single,
 ):  # fmt: skip
-    """Solve the relaxation of a region on a working set about ``w``, which is overwritten."""
+    """Solve the relaxation of a region on a working set about ``w``, which is overwritten.
+
+    ``single`` rounds w to single precision, as a proof stores it: every bound then belongs to the point that is stored.
+    """
     m = b.size
     work, chosen = np.empty(m), np.empty(m, dtype=np.int64)
     left = budget - n_in if budget >= 0 else -1
@@ -263,7 +266,7 @@ def improve(
         H, c, roots, forced, left, price, start, 0.35 * largest + 1e-300, tolerance, cutoff, 5000
     )
     for a in range(size):
-        w[chosen[a]] = start[a]
+        w[chosen[a]] = np.float64(np.float32(start[a])) if single else start[a]
     progress[0], progress[1] = primal, sigma
     if progress[3] > 2:
         progress[2] *= 0.3
@@ -274,7 +277,7 @@ def improve(
 @kernel
 def solve_nodes(
     columns, store, slot, shifts, uses, batch, b, roots, states, budget, price, W, cutoff, scale, U, known, bounds,
-    progress, status,
+    progress, status, single,
 ):  # fmt: skip
     """Relax regions from ``W`` (overwritten) until each bound passes ``cutoff`` or is precise enough.
 
@@ -315,7 +318,7 @@ def solve_nodes(
             else:
                 improve(
                     columns, store, slot, shifts[i], uses, b, roots[i], state, alive, n_in, budget, price, w, cutoff,
-                    scale, bound, q, progress[i],
+                    scale, bound, q, progress[i], single,
                 )  # fmt: skip
         running = np.flatnonzero(status == RUNNING)
     return running

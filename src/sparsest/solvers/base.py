@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 from typing import Any, Protocol
 
 import numpy as np
 
-from sparsest.certificate import Certificate, certify
 from sparsest.problem import Problem
-from sparsest.proof import DualPoint, Leaf, Point, Step
-from sparsest.result import Done, Event, Incumbent, Result, Status, relative_gap
+from sparsest.proofs.certificate import relative_gap
+from sparsest.proofs.steps import DualPoint, Leaf, Proof
+from sparsest.result import Done, Event, Incumbent, Result, Status
+from sparsest.solvers.claims import certify, settle
+from sparsest.solvers.dual import null_value
+from sparsest.solvers.enumeration import Enumeration
 from sparsest.solvers.support import SupportFit
 
 Callback = Callable[[Event], Any]
@@ -90,56 +93,45 @@ def insist(build: Callable[[], Result]) -> Result:
 def make_result(
     problem: Problem,
     fit: SupportFit,
-    points: Sequence[Point],
-    steps: Sequence[Step],
+    proof: Proof,
+    bound: float,
     *,
     clock: Clock,
     gap_tol: float,
     otherwise: Status,
     trace: dict[str, Any] | None = None,
     n_nodes: int = 0,
+    keep: bool = True,
+    fallback: Callable[[float], Enumeration | None] = lambda bound: None,
 ) -> Result:
-    """Certify an incumbent and a proof; OPTIMAL exactly when the certified gap is within the tolerance."""
-    certificate = certify(problem, fit.support, fit.w, fit.b, points, steps)
-    closed = relative_gap(certificate.objective, certificate.lower_bound) <= gap_tol
-    status = Status.OPTIMAL if closed else otherwise
-    return finish(problem, fit, certificate, status, clock, trace, n_nodes, certificate.lower_bound)
+    """Certify an incumbent and the bound of a proof; OPTIMAL exactly when the certified gap is within the tolerance.
 
-
-def finish(
-    problem: Problem,
-    fit: SupportFit,
-    certificate: Certificate | None,
-    status: Status,
-    clock: Clock,
-    trace: dict[str, Any] | None,
-    n_nodes: int,
-    lower_bound: float,
-) -> Result:
-    """Express an incumbent for the data as given."""
+    ``keep=False`` leaves the certificate out, as where there is no proof but for the search itself.  ``fallback`` is
+    asked for another proof, given the bound that this one gives, when the gap is not within the tolerance.
+    """
+    null = null_value(problem)
+    proof, bound = settle(problem, proof, bound, null)
+    other = fallback(bound) if relative_gap(fit.primal, bound) > gap_tol else None
+    if other is not None:
+        fit = other.fit if other.fit.primal < fit.primal else fit
+        other_proof, other_bound = settle(problem, other.proof, other.bound, null)
+        if other_bound > bound:
+            proof, bound = other_proof, other_bound
+    certificate = certify(problem, fit, proof, bound)
+    objective, bound = certificate.objective, certificate.lower_bound
+    status = Status.OPTIMAL if relative_gap(objective, bound) <= gap_tol else otherwise
     w = np.zeros(problem.p)
     w[fit.support] = fit.w
     coef, intercept = problem.original(w, fit.b)
-    bound = min(lower_bound, fit.primal)
-    clock.tell(Done(clock.seconds(), bound, fit.primal, status))
-    return Result(
-        coef,
-        intercept,
-        fit.support,
-        fit.primal,
-        bound,
-        status,
-        certificate,
-        trace or {},
-        clock.seconds(),
-        n_nodes,
-        problem,
-    )
+    clock.tell(Done(clock.seconds(), bound, objective, status))
+    seconds = clock.seconds()
+    kept = certificate if keep else None
+    return Result(coef, intercept, fit.support, objective, bound, status, kept, trace or {}, seconds, n_nodes, problem)
 
 
-def single_leaf(alpha: np.ndarray) -> tuple[list[Point], list[Step]]:
+def single_leaf(alpha: np.ndarray) -> Proof:
     """The proof that consists of one dual point."""
-    return [DualPoint(alpha)], [Leaf(0)]
+    return Proof((Leaf(0),), (DualPoint(alpha),))
 
 
 def start_support(start: Any, problem: Problem) -> np.ndarray | None:

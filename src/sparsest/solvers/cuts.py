@@ -2,29 +2,29 @@
 
     repeat   (s, η) ← argmin of the present cuts;   add the cut of α*(s)      until η ≥ c(s) - ε
 
-The relaxation comes first: it gives cuts, an incumbent, and fixes features, so that the master problem is small.
-HiGHS solves it anew in every round; SCIP and Gurobi run one tree and add cuts at its integral points.
+The relaxation comes first: it gives cuts, an incumbent, and fixes features, so that the master problem is small.  It is
+solved by one tree in which cuts are added at integral points.  With HiGHS that tree is our own, with its linear
+programs (:mod:`sparsest.solvers.cut_tree`); SCIP and Gurobi search in a tree of theirs for the better part of the time,
+and ours then proves what their cuts prove.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.certificate import Certificate, certify
-from sparsest.milp import MILP_MARGIN, Master, MilpSolution
 from sparsest.problem import Cardinality, Problem
-from sparsest.proof import Cuts as CutsStep
-from sparsest.proof import DualPoint, Leaf, Point, Step
+from sparsest.proofs.steps import DualPoint, Proof
 from sparsest.result import Bound as BoundEvent
-from sparsest.result import Result, Root, Status, relative_gap
-from sparsest.solvers.base import Callback, Clock, finish, insist, start_support
+from sparsest.result import Result, Root, Status
+from sparsest.solvers.base import Callback, Clock, insist, make_result, single_leaf, start_support
 from sparsest.solvers.cut_pool import CutPool
+from sparsest.solvers.cut_tree import CutTree
 from sparsest.solvers.local_search import LocalSearch
-from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, summary, warm_start
+from sparsest.solvers.relaxation import Fixings, Living, Relaxed, Relaxer, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
 
 Array = NDArray[np.float64]
@@ -32,6 +32,10 @@ Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 ENGINES = ("highs", "scip", "gurobi")
+# The part of the time that is left for the proof when another engine searches.
+_FOR_THE_PROOF = 0.4
+# Regions are closed this near to the incumbent, as a part of the tolerance; the rest is for rounding.
+_CLOSED = 0.9
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,6 @@ class Cuts:
         return insist(lambda: search.result(status))
 
 
-class Oracle(Protocol):
-    """What an engine asks for."""
-
-    def separate(self, chosen: Mask) -> tuple[float, float, Array]:
-        """Evaluate a support; return its value and its cut's constant and gains."""
-
-
 class _CutSearch:
     """The mutable state of one search."""
 
@@ -80,11 +77,12 @@ class _CutSearch:
         self.fit: SupportFit = fit_support(problem, problem.include)
         self.survivors = np.arange(problem.p)
         self.forced = np.zeros(problem.p, dtype=bool)
-        self.bound = problem.sparsity.cost(problem.include.size)
-        self.proof, self.relaxed_alpha = Proof(), np.zeros(problem.n)
-        self.by_cuts = False
+        self.fixings = Fixings()
+        self.tree: CutTree | None = None
         self.trace: dict[str, Any] = {"seconds": {}}
-        self.rounds = 0
+        self.rounds, self.n_nodes, self.bound = 0, 0, 0.0
+        # Cuts of the tree, by their numbers in the pool.
+        self._numbers: list[int] = []
 
     def begin(self, start: Any) -> None:
         """Find an incumbent, solve the relaxation, and fix features."""
@@ -92,21 +90,25 @@ class _CutSearch:
         self._offer(self.settings.moves.search(problem, start=start_support(start, problem), expired=clock.expired))
         living = Living(problem)
         relaxed = Relaxer(0.1 * self.settings.gap_tol + 1e-9).relax(
-            problem, problem.root, living, warm_start(start, problem), self._after_round, self.proof, clock.expired
+            problem, problem.root, living, warm_start(start, problem), self._after_round, self.fixings, clock.expired
         )
-        self.bound, self.relaxed_alpha = max(self.bound, relaxed.dual), relaxed.alpha
         self.survivors = np.setdiff1d(np.arange(problem.p), relaxed.region.forced_out)
         self.forced = np.isin(self.survivors, relaxed.region.forced_in)
-        self.pool.add(problem, relaxed.alpha)
+        first = self.pool.add(problem, relaxed.alpha)
         self.pool.add(problem, self.fit.alpha)
+        self.tree = CutTree(problem, self.survivors, self.forced, abs(self.fit.primal), self.separate)
+        for number in [first, *(i for i in range(len(self.pool)) if i != first)]:
+            self._add_to_tree(number)
+        self.tree.begin()
+        self.bound = relaxed.dual
         self.trace["relaxation"] = summary(problem, relaxed, living)
         self.trace["seconds"]["root"] = clock.seconds()
         clock.tell(Root(clock.seconds(), self.bound, self.survivors.size))
 
     @property
     def cutoff(self) -> float:
-        """Fixing closes what cannot be better than this."""
-        return self.fit.primal - 0.5 * self.settings.gap_tol * abs(self.fit.primal)
+        """Regions with this bound cannot improve the incumbent by more than the tolerance."""
+        return self.fit.primal - _CLOSED * self.settings.gap_tol * abs(self.fit.primal)
 
     def _after_round(self, relaxed: Relaxed) -> float:
         self._offer(fit_support(self.problem, relaxed.rounded(self.problem)))
@@ -117,84 +119,82 @@ class _CutSearch:
             self.fit = fit
             self.clock.found(fit)
 
-    def closed(self) -> bool:
-        """Whether the gap is within the tolerance."""
-        return relative_gap(self.fit.primal, self.bound) <= self.settings.gap_tol
-
-    def separate(self, chosen: Mask) -> tuple[float, float, Array]:
-        """Evaluate a support; return its value and its cut's constant and gains over the survivors."""
+    def separate(self, chosen: Mask) -> tuple[float, Array]:
+        """Evaluate a support; return its cut's constant and gains over the survivors."""
         fit = fit_support(self.problem, self.survivors[chosen])
         self._offer(fit)
-        constant, q = self.pool.cut(self.pool.add(self.problem, fit.alpha), self.problem.gamma)
+        number = self.pool.add(self.problem, fit.alpha)
         self.rounds += 1
-        return fit.primal, constant, q[self.survivors]
+        self._numbers.append(number)
+        return self.cut(number)
 
-    def raise_bound(self, bound: float) -> None:
-        """Take over an engine's bound, less its tolerances; what fixing closed is at least the cutoff."""
-        bound -= MILP_MARGIN * abs(self.fit.primal)
-        bound = min(bound, self.cutoff) if self.proof.fixes else bound
-        if bound > self.bound:
-            self.bound, self.by_cuts = bound, True
-        self.clock.tell(BoundEvent(self.clock.seconds(), self.bound, self.fit.primal, self.rounds))
+    def cut(self, number: int) -> tuple[float, Array]:
+        """The constant of a cut of the pool, and its gains over the survivors."""
+        constant, q = self.pool.cut(number, self.problem.gamma)
+        return constant, q[self.survivors]
+
+    def _add_to_tree(self, number: int) -> None:
+        assert self.tree is not None
+        self._numbers.append(number)
+        self.tree.add(*self.cut(number))
+
+    def cuts(self) -> list[tuple[float, Array]]:
+        """All cuts of the tree."""
+        return [self.cut(number) for number in self._numbers]
 
     def master_arguments(self) -> tuple[int, Mask, int | None, float, float]:
         """Size, forced features, budget, price and scale of the master problem."""
         sparsity = self.problem.sparsity
         k = sparsity.k if isinstance(sparsity, Cardinality) else None
-        return self.survivors.size, self.forced, k, sparsity.cost(1), self.fit.primal
-
-    def cuts(self) -> list[tuple[float, Array]]:
-        """All cuts of the pool over the survivors."""
-        found = [self.pool.cut(number, self.problem.gamma) for number in range(len(self.pool))]
-        return [(constant, q[self.survivors]) for constant, q in found]
+        return self.survivors.size, self.forced, k, sparsity.cost(1), abs(self.fit.primal)
 
     def run(self) -> Status:
-        """Let the engine search."""
-        if self.closed():
-            return Status.OPTIMAL
-        if self.settings.engine == "highs":
-            return self._rounds()
-        from sparsest.solvers import engines
+        """Let the engine search, and prove what its cuts prove."""
+        if self.settings.engine != "highs" and self.bound < self.cutoff:
+            from sparsest.solvers import engines
 
-        run = engines.run_scip if self.settings.engine == "scip" else engines.run_gurobi
-        return run(self)
+            search = engines.run_scip if self.settings.engine == "scip" else engines.run_gurobi
+            known = len(self._numbers)
+            left = self.clock.limit - self.clock.seconds()
+            search(self, self.clock.seconds() + (1.0 - _FOR_THE_PROOF) * left)
+            for number in self._numbers[known:]:
+                assert self.tree is not None
+                self.tree.add(*self.cut(number))
+        return self._prove()
 
-    def _rounds(self) -> Status:
-        master = Master(*self.master_arguments())
-        for constant, q in self.cuts():
-            master.add(constant, q)
-        while self.rounds < self.settings.max_rounds:
+    def _prove(self) -> Status:
+        tree = self.tree
+        assert tree is not None
+        while not tree.is_finished():
             if self.clock.expired():
                 return self.clock.early()
-            solution: MilpSolution = master.solve(self.clock.limit - self.clock.seconds())
-            self.raise_bound(solution.bound)
-            if self.closed():
-                return Status.OPTIMAL
-            if not solution.finished:
+            if self.rounds >= self.settings.max_rounds:
+                return Status.NODE_LIMIT
+            if not tree.step(self.cutoff, self.clock.limit - self.clock.seconds()):
                 return self.clock.early()
-            value, constant, q = self.separate(solution.chosen)
-            master.add(constant, q)
-            if value <= solution.bound + MILP_MARGIN * abs(self.fit.primal):
-                return Status.OPTIMAL
-        return Status.NODE_LIMIT
+            self.n_nodes += 1
+            self.bound = max(self.bound, self._proved())
+            self.clock.tell(BoundEvent(self.clock.seconds(), self.bound, self.fit.primal, self.n_nodes))
+        return Status.OPTIMAL
+
+    def _proved(self) -> float:
+        """What fixing and the tree have proved: what fixing closed is at least the cutoff of then."""
+        assert self.tree is not None
+        bound = self.tree.lower_bound()
+        return min(bound, self.cutoff) if self.fixings.fixes else bound
 
     def result(self, status: Status) -> Result:
-        """Certify what was found: the engine's bound by its cuts, or the relaxation's by its dual point."""
-        problem, fit = self.problem, self.fit
+        """Certify what was found."""
         self.trace.update(pool=self.pool, cuts=len(self.pool), rounds=self.rounds, engine=self.settings.engine)
-        points: list[Point] = [*self.proof.points]
-        steps: list[Step] = [*self.proof.fixes]
-        if self.by_cuts:
-            first = len(points)
-            points += [DualPoint(alpha) for alpha in self.pool.alphas]
-            steps.append(CutsStep(np.arange(first, len(points))))
-            certificate = Certificate.claim(problem, fit.support, fit.w, fit.b, self.bound, points, steps)
+        otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
+        points = [*self.fixings.points]
+        if self.tree is None:
+            proof, bound = single_leaf(np.zeros(self.problem.n)), 0.0
         else:
-            points.append(DualPoint(self.relaxed_alpha))
-            steps.append(Leaf(len(points) - 1))
-            certificate = certify(problem, fit.support, fit.w, fit.b, points, steps)
-        if relative_gap(fit.primal, certificate.lower_bound) <= self.settings.gap_tol:
-            status = Status.OPTIMAL
-        elif status is Status.OPTIMAL:
-            status = Status.HEURISTIC
-        return finish(problem, fit, certificate, status, self.clock, self.trace, self.rounds, certificate.lower_bound)
+            steps = [*self.fixings.fixes, *self.tree.steps(len(points))]
+            points += [DualPoint(self.pool.alphas[number]) for number in self._numbers]
+            proof, bound = Proof(steps, points), self._proved()
+        return make_result(
+            self.problem, self.fit, proof, bound, clock=self.clock, gap_tol=self.settings.gap_tol,
+            otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes,
+        )  # fmt: skip

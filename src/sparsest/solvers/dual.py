@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
 from sparsest.problem import Cardinality, Penalty, Problem, Region
-from sparsest.proof import bound_from_gains
 
 Array = NDArray[np.float64]
 
+# Bounds are lowered by this part of the sizes of their terms, which is more than rounding takes from them.
+ROUNDING = 1e-12
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -27,10 +27,18 @@ class Bound(NamedTuple):
 
 def best_bound(problem: Problem, alpha: Array, region: Region) -> Bound:
     """Make ``alpha`` feasible, scale it by the best factor, and return the bound; that of α = 0 when it is better."""
-    alpha = problem.feasible(alpha)
     if np.isinf(problem.gamma):
-        alpha = _orthogonal(problem, alpha, region)
+        return Bound(np.zeros(problem.n), bound_of_zero(problem, region), np.zeros(problem.p))
+    alpha = problem.feasible(alpha)
     return scaled_bound(problem, alpha, problem.gains(alpha), region)
+
+
+def bound_from_gains(problem: Problem, alpha: Array, q_in: Array, q_free: Array) -> float:
+    """``-Σωℓ*(α/ω) - gain(q)``, less a rounding margin; -inf where an overflow leaves no number."""
+    terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
+    gain = problem.sparsity.gain(q_in, q_free)
+    bound = float(-terms.sum() - gain - ROUNDING * (np.abs(terms).sum() + abs(gain)))
+    return -np.inf if np.isnan(bound) else bound
 
 
 def scaled_bound(problem: Problem, alpha: Array, q: Array, region: Region) -> Bound:
@@ -47,6 +55,12 @@ def scaled_bound(problem: Problem, alpha: Array, q: Array, region: Region) -> Bo
 def bound_of_zero(problem: Problem, region: Region) -> float:
     """The bound of α = 0: the losses are not negative, and forced features have their price."""
     return problem.sparsity.cost(region.forced_in.size)
+
+
+def null_value(problem: Problem) -> float:
+    """The objective without features."""
+    margin = np.full(problem.n, problem.intercept_for(np.zeros(problem.n)))
+    return problem.primal(margin, np.empty(0), 0)
 
 
 def separation(problem: Problem, q: Array, region: Region) -> float:
@@ -94,26 +108,3 @@ def _maximise(function: Callable[[float], float], most: float) -> float:
             at_a = function(a)
     best, at_best = (a, at_a) if at_a > at_b else (b, at_b)
     return best if at_best > function(1.0) else 1.0
-
-
-def _orthogonal(problem: Problem, alpha: Array, region: Region) -> Array:
-    """Project onto the vectors orthogonal to every admissible feature, then back into the domain by scaling."""
-    allowed = np.setdiff1d(np.arange(problem.p), region.forced_out)
-    zero = np.zeros(problem.n)
-    if allowed.size + problem.fit_intercept >= problem.n:
-        return zero
-    block = problem.design.columns(allowed)
-    if problem.fit_intercept:
-        block = np.column_stack([block, np.ones(problem.n)])
-    basis, triangle, _ = la.qr(block, mode="economic", pivoting=True)
-    diagonal = np.abs(np.diagonal(triangle))
-    basis = basis[:, diagonal > 1e-12 * diagonal.max(initial=0.0)]
-    for _ in range(2):
-        alpha = alpha - basis @ (basis.T @ alpha)
-    ratio = alpha / problem.weights
-    inside = problem.loss.project(problem.y, ratio)
-    if np.array_equal(ratio, inside):
-        return alpha
-    outside = np.abs(ratio - inside) > 0
-    shrink = float(np.min(np.abs(inside[outside]) / np.abs(ratio[outside])))
-    return shrink * alpha

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsest.milp import MILP_MARGIN
-from sparsest.result import Status
+# A support is cut off when its value is above the engine's by more than this part of the objective.
+_VIOLATED = 1e-6
 
 if TYPE_CHECKING:
     from sparsest.solvers.cuts import _CutSearch
@@ -17,8 +17,8 @@ def _missing(package: str, extra: str) -> ValueError:
     return ValueError(f"this engine needs {package}: install it with pip install 'sparsest[{extra}]'")
 
 
-def run_scip(search: _CutSearch) -> Status:
-    """Run one SCIP tree that adds a cut at every integral point that violates it."""
+def run_scip(search: _CutSearch, until: float) -> None:
+    """Run one SCIP tree that adds a cut at every integral point that violates it, until a second of the clock."""
     try:
         from pyscipopt import SCIP_RESULT, Conshdlr, Model, quicksum
     except ImportError as error:
@@ -42,9 +42,8 @@ def run_scip(search: _CutSearch) -> Status:
             chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s])
             if k is not None and chosen.sum() > k:
                 return True  # a heuristic's candidate that violates the other constraint
-            value, constant, q = search.separate(chosen)
-            value -= search.problem.sparsity.cost(int(chosen.sum()))
-            if model.getSolVal(solution, eta) >= value / scale - MILP_MARGIN:
+            constant, q = search.separate(chosen)
+            if model.getSolVal(solution, eta) >= (constant - q[chosen].sum()) / scale - _VIOLATED:
                 return False
             if add:
                 model.addCons(cut(constant, q))
@@ -69,19 +68,17 @@ def run_scip(search: _CutSearch) -> Status:
         Handler(), "cuts", "cuts of the value of a support", chckpriority=-10, enfopriority=-10, needscons=False
     )
     model.setObjective(eta + (price / scale) * quicksum(s), "minimize")
-    model.setParam("limits/time", max(search.clock.limit - search.clock.seconds(), 0.01))
+    model.setParam("limits/time", max(until - search.clock.seconds(), 0.01))
     model.setParam("limits/gap", 0.3 * search.settings.gap_tol)
     model.setParam("numerics/feastol", 1e-9)
     # Presolving may fix variables by dual arguments that lazily added cuts invalidate.
     model.setParam("misc/allowstrongdualreds", False)
     model.setParam("misc/allowweakdualreds", False)
     model.optimize()
-    search.raise_bound(model.getDualbound() * scale)
-    return Status.OPTIMAL if search.closed() else search.clock.early()
 
 
-def run_gurobi(search: _CutSearch) -> Status:
-    """Run one Gurobi tree with lazy constraints."""
+def run_gurobi(search: _CutSearch, until: float) -> None:
+    """Run one Gurobi tree with lazy constraints, until a second of the clock."""
     try:
         import gurobipy
         from gurobipy import GRB
@@ -105,9 +102,8 @@ def run_gurobi(search: _CutSearch) -> Status:
             return
         values = model.cbGetSolution(s)
         chosen = np.array([values[j] > 0.5 for j in range(n_features)])
-        value, constant, q = search.separate(chosen)
-        value -= search.problem.sparsity.cost(int(chosen.sum()))
-        if model.cbGetSolution(eta) < value / scale - MILP_MARGIN:
+        constant, q = search.separate(chosen)
+        if model.cbGetSolution(eta) < (constant - q[chosen].sum()) / scale - _VIOLATED:
             model.cbLazy(cut(constant, q))
         if search.clock.expired():
             model.terminate()
@@ -115,12 +111,10 @@ def run_gurobi(search: _CutSearch) -> Status:
     for constant, q in search.cuts():
         model.addConstr(cut(constant, q))
     model.Params.LazyConstraints = 1
-    model.Params.TimeLimit = max(search.clock.limit - search.clock.seconds(), 0.01)
+    model.Params.TimeLimit = max(until - search.clock.seconds(), 0.01)
     model.Params.MIPGap = 0.3 * search.settings.gap_tol
     model.Params.FeasibilityTol = 1e-9
     try:
         model.optimize(callback)
     except gurobipy.GurobiError as error:
         raise ValueError(f"Gurobi could not solve the master problem: {error}") from error
-    search.raise_bound(model.ObjBound * scale)
-    return Status.OPTIMAL if search.closed() else search.clock.early()

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.kernels.node import CLOSED, RUNNING, solve_nodes, tighten, unpack
-from sparsest.problem import ROUNDING, Cardinality, Problem
-from sparsest.proof import Point, PrimalPoint
+from sparsest.problem import Cardinality, Problem
+from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
 from sparsest.solvers.diagonals import Division, LoweredRidge, spare_diagonal
+from sparsest.solvers.dual import ROUNDING
 from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
 from sparsest.solvers.threads import all_threads
-from sparsest.splits import Split, SplitPoint
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -86,8 +86,8 @@ class GramNodes:
 
     together = 8
 
-    def __init__(self, problem: Problem, survivors: Indices) -> None:
-        self.problem, self.survivors = problem, survivors
+    def __init__(self, problem: Problem, survivors: Indices, single: bool) -> None:
+        self.problem, self.survivors, self.single = problem, survivors, single
         self.mean = problem.intercept_for(np.zeros(problem.n))
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
@@ -199,7 +199,7 @@ class GramNodes:
         while True:
             missing = solve_nodes(
                 self.columns, *self.gram.stored, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
-                self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status,
+                self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status, self.single,
             )  # fmt: skip
             if not missing.size:
                 break
@@ -226,13 +226,16 @@ class GramNodes:
         features = self.survivors[point.used]
         # A proof need not know of the plain ridge, unless the Gram matrix is at hand anyway.
         if point.division is self.division and not self.gram.complete:
-            return PrimalPoint(features, point.w, self.mean, 0.0, 1.0)
-        return SplitPoint(features, point.w, self._number(point.division, splits))
+            return PrimalPoint(features, self._stored(point.w), self.mean)
+        return SplitPoint(features, self._stored(point.w), self._number(point.division, splits))
+
+    def _stored(self, w: Array) -> NDArray[np.floating]:
+        return w.astype(np.float32) if self.single else w
 
     def _number(self, division: Division, splits: list[Split]) -> int:
         """The place of a diagonal among the splits, at the end if it is new."""
         if division.number < 0:
-            base = -1 if division.base is None else self._number(division.base, splits)
+            base = None if division.base is None else self._number(division.base, splits)
             division.number = len(splits)
             splits.append(Split(self.survivors[division.features], division.delta, base))
         return division.number

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.kernels.leaps import leap, sweep_in
-from sparsest.least_squares import LEAF, LeastSquares
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem
-from sparsest.proof import LeastSquaresTree
+from sparsest.proofs.regression_tree import RegressionBounds
+from sparsest.proofs.steps import LEAF, RegressionTree
+from sparsest.solvers.claims import evidence, statement_of
 from sparsest.solvers.support import SupportFit
 
 Array = NDArray[np.float64]
@@ -32,19 +33,21 @@ class Leaps:
     """
 
     def __init__(
-        self, sums: LeastSquares, forced: NDArray[np.bool_], fit: SupportFit, gap_tol: float, keep: bool
+        self, sums: RegressionBounds, forced: NDArray[np.bool_], fit: SupportFit, gap_tol: float, keep: bool
     ) -> None:
         self.sums, self.gap_tol = sums, gap_tol
         self.forced = sums.features[forced]
         m = forced.size
-        self.precise = sums.zero_margin <= _SPARE * gap_tol * abs(fit.primal)
+        c, r = sums.about_zero()
+        self.zero_margin = sums.relative_error() * c
+        self.precise = self.zero_margin <= _SPARE * gap_tol * abs(fit.primal)
         depth = m + 2
         self.N, self.w, self.f = np.zeros((depth, m, m)), np.zeros((depth, m)), np.zeros(depth)
         self.G, self.r, self.g = np.zeros((depth, m, m)), np.zeros((depth, m)), np.zeros(depth)
         self.alive, self.inside = np.zeros((depth, m), dtype=bool), np.zeros((depth, m), dtype=bool)
         self.side, self.feature = np.zeros(depth, dtype=np.int64), np.zeros(depth, dtype=np.int64)
         self.N[0], self.w[0], self.f[0] = sums.model()
-        self.G[0], self.r[0], self.g[0] = sums.M, sums.b, sums.constant
+        self.G[0], self.r[0], self.g[0] = sums.M, r, c
         self.alive[0] = True
         for j in np.flatnonzero(forced):
             G, r = self.G[0].copy(), self.r[0].copy()
@@ -76,11 +79,12 @@ class Leaps:
         if not few or not isinstance(problem.sparsity, Cardinality) or not isinstance(problem.loss, Squared):
             return None
         kept = np.isin(fit.support, survivors)
+        about = RegressionTree(fit.support[kept], fit.w[kept], np.empty(0, dtype=np.int32))
         try:
-            sums = LeastSquares(problem, survivors, fit.support[kept], fit.w[kept])
+            sums = RegressionBounds(evidence(problem).data, statement_of(problem), survivors, about)
         except ValueError:
             return None
-        return cls(sums, forced, fit, gap_tol, keep) if sums.rounding <= _SPARE * gap_tol else None
+        return cls(sums, forced, fit, gap_tol, keep) if sums.relative_error() <= _SPARE * gap_tol else None
 
     def run(self, proceed: Callable[[], bool], node_limit: float) -> None:
         """Search until the end, until ``proceed`` says no, or for a number of nodes."""
@@ -111,19 +115,23 @@ class Leaps:
         return self.sums.features[self.best]
 
     def bound(self, cutoff: float, primal: float) -> float:
-        """The smallest bound of all regions for an incumbent's value; closed ones have passed ``cutoff``."""
-        if not self.precise or self.sums.zero_margin > _SPARE * self.gap_tol * abs(primal):
-            known = self._keep and self._logged <= _LOG
-            return self.sums.prove(self.step().entries, self.forced, cutoff) if known else -np.inf
-        bounds = [self.sums.bound(np.flatnonzero(inside).tolist(), alive) for inside, alive in self._open()]
-        return min([cutoff, *bounds])
+        """The smallest bound of all regions for an incumbent's value; closed ones have passed ``cutoff``.
 
-    def step(self) -> LeastSquaresTree:
+        They were closed against the search's own upper value, which a fit of its support need not reach.
+        """
+        passed = min(cutoff, self.upper - _CLOSED * self.gap_tol * abs(self.upper))
+        if not self.precise or self.zero_margin > _SPARE * self.gap_tol * abs(primal):
+            known = self._keep and self._logged <= _LOG
+            return self.sums.prove(self.step().entries, self.forced, passed) if known else -np.inf
+        bounds = [self.sums.bound(np.flatnonzero(inside).tolist(), alive) for inside, alive in self._open()]
+        return min([passed, *bounds])
+
+    def step(self) -> RegressionTree:
         """The proof: the tree so far, with a leaf for every open region."""
         log = np.concatenate([*self._log, np.empty(0, dtype=np.int32)])
         entries = np.where(log == LEAF, LEAF, self.sums.features[log]).astype(np.int32)
         leaves = np.full(len(self._open()), LEAF, dtype=np.int32)
-        return LeastSquaresTree(*self.sums.about, np.concatenate([entries, leaves]))
+        return self.sums.step._replace(entries=np.concatenate([entries, leaves]))
 
     def _open(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
         """What is inside and alive in every open region: the present node's, and the other side of branches above."""

@@ -32,5 +32,5 @@ class Local:
         )
         otherwise = clock.early() if clock.expired() else Status.HEURISTIC
         bound = best_bound(problem, fit.alpha, problem.root)
-        points, steps = single_leaf(bound.alpha)
-        return make_result(problem, fit, points, steps, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise)
+        proof = single_leaf(bound.alpha)
+        return make_result(problem, fit, proof, bound.value, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise)

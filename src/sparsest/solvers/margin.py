@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sparsest.kernels.descent import column_products
 from sparsest.kernels.node import pick_working_set, tighten
 from sparsest.losses import dual_from_margin
-from sparsest.problem import ROUNDING, Cardinality, Problem
-from sparsest.proof import DualPoint, Point, PrimalPoint
+from sparsest.problem import Cardinality, Problem
+from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
+from sparsest.solvers.dual import ROUNDING
 from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
 from sparsest.solvers.working_set import Shape, solve_working_set
-from sparsest.splits import Split
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -44,8 +44,8 @@ class MarginNodes:
 
     strong, together = False, 1
 
-    def __init__(self, problem: Problem, survivors: Indices) -> None:
-        self.problem, self.survivors = problem, survivors
+    def __init__(self, problem: Problem, survivors: Indices, single: bool) -> None:
+        self.problem, self.survivors, self.single = problem, survivors, single
         self.columns = problem.design.columns(survivors)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         sparsity = problem.sparsity
@@ -121,14 +121,28 @@ class MarginNodes:
     def _point(
         self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
     ) -> MarginPoint:
+        problem = self.problem
+        if self.single and source is not None:
+            alpha, source = self._rounded(features, *source)
+        elif self.single:
+            alpha = problem.feasible(alpha.astype(np.float32).astype(np.float64))
         u, products = np.zeros(self.survivors.size), np.empty(alive.size)
         column_products(self.columns, alive, alpha, products)
         u[alive] = products
-        problem = self.problem
         terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
         # With the margin by which a proof lowers its bounds.
         conjugate = float(terms.sum() + 2.0 * ROUNDING * np.abs(terms).sum())
         return MarginPoint(alpha, u, conjugate, features, w, b, source)
+
+    def _rounded(self, features: Indices, w: Array, b: float) -> tuple[Array, tuple[Array, float]]:
+        """The dual point of coefficients in single precision, as a proof stores them: bounds belong to that point."""
+        problem = self.problem
+        w = w.astype(np.float32).astype(np.float64)
+        used = w != 0
+        margin = self.columns[:, features[used]] @ w[used]
+        b = problem.intercept_for(margin, b)
+        alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights)
+        return problem.feasible(alpha), (w, b)
 
     def _working_set(self, point: MarginPoint, w: Array, state: State, alive: Indices, sigma: float) -> Indices:
         q = 0.5 * self.problem.gamma * point.u**2
@@ -144,7 +158,9 @@ class MarginNodes:
 
     def proof_point(self, point: MarginPoint, splits: list[Split]) -> Point:
         """The point in the form a certificate keeps."""
+        precision = np.float32 if self.single else np.float64
         if point.source is None:
-            return DualPoint(point.alpha)
+            return DualPoint(point.alpha.astype(precision))
         w, b = point.source
-        return PrimalPoint(self.survivors[point.features], w, b, 0.0, 1.0)
+        used = w != 0
+        return PrimalPoint(self.survivors[point.features[used]], w[used].astype(precision), b)

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.proof import Point
-from sparsest.splits import Split
+from sparsest.proofs.steps import Point, Split
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -9,11 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.problem import Problem
-from sparsest.proof import Branch, DualPoint, Fix, Leaf, LeastSquaresTree, Point, Step
+from sparsest.proofs.steps import (
+    Branch,
+    DualPoint,
+    Fix,
+    Leaf,
+    Point,
+    Proof,
+    RegressionTree,
+    Split,
+    SplitPoint,
+    Step,
+)
 from sparsest.solvers.nodes import Nodes
 from sparsest.solvers.regions import NODE_BYTES, Node
-from sparsest.solvers.relaxation import null_value
-from sparsest.splits import Split, SplitPoint, split_error
 
 Indices = NDArray[np.intp]
 T = TypeVar("T")
@@ -28,9 +37,7 @@ class ProofLog:
         self.splits: list[Split] = []
         # What is fixed before the first region, and what leaps and bounds have proved.
         self.fixes: list[Fix] = []
-        self.leaps: list[LeastSquaresTree] = []
-        # What a bound may lose where a check gives a part of a split's diagonal back.
-        self.margin = 0.0
+        self.leaps: list[Step] = []
         self._counted, self._bytes = 0, 0.0
 
     def note(self, *points: Point) -> int:
@@ -45,8 +52,6 @@ class ProofLog:
         number = self.note(nodes.proof_point(point, self.splits))
         for split in self.splits[known:]:
             self._bytes += split.delta.nbytes + split.features.nbytes
-            error = split_error(self.problem, split)
-            self.margin = max(self.margin, 8.0 * error * null_value(self.problem) if error else 0.0)
         return number
 
     def note_fixes(self, fixes: Sequence[tuple[int, Indices, Indices]], survivors: Indices) -> None:
@@ -63,14 +68,12 @@ class ProofLog:
         """Memory it takes."""
         self._bytes += sum(point.nbytes() for point in self.points[self._counted :])
         self._counted = len(self.points)
-        return self._bytes + sum(step.entries.nbytes for step in self.leaps)
+        return self._bytes + sum(step.entries.nbytes for step in self.leaps if isinstance(step, RegressionTree))
 
-    def assemble(
-        self, root: Node | None, survivors: Indices, by_leaps: bool
-    ) -> tuple[list[Point], list[Step], list[Split]]:
-        """Return the proof below a root: its points, steps and splits, without those that it does not need."""
+    def assemble(self, root: Node | None, survivors: Indices, by_leaps: bool) -> Proof:
+        """Return the proof below a root, without points and splits that it does not need."""
         if root is None:
-            return [DualPoint(np.zeros(self.problem.n))], [Leaf(0)], []
+            return Proof((Leaf(0),), (DualPoint(np.zeros(self.problem.n)),))
         steps: list[Step] = [*self.fixes]
         stack = [root]
         while stack:
@@ -85,7 +88,7 @@ class ProofLog:
                 stack += [node.children[1], node.children[0]]
         return self._needed(steps)
 
-    def _needed(self, steps: list[Step]) -> tuple[list[Point], list[Step], list[Split]]:
+    def _needed(self, steps: list[Step]) -> Proof:
         points = _Renumbered(self.points)
         splits = _Renumbered(self.splits)
         steps = [
@@ -94,12 +97,12 @@ class ProofLog:
         for at, point in enumerate(points.taken):
             if isinstance(point, SplitPoint):
                 base = self.splits[point.split].base
-                if base >= 0:
+                if base is not None:
                     base = splits.number(base)
                 number = splits.number(point.split)
                 splits.taken[number] = self.splits[point.split]._replace(base=base)
                 points.taken[at] = point._replace(split=number)
-        return points.taken, steps, splits.taken
+        return Proof(steps, points.taken, splits.taken)
 
 
 class _Renumbered(Generic[T]):

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from sparsest.designs import Dense, Design
 from sparsest.losses import dual_from_margin
 from sparsest.problem import Cardinality, Problem, Region
-from sparsest.proof import DualPoint, Fix, Leaf, Step
-from sparsest.proof import Point as ProofPoint
+from sparsest.proofs.steps import DualPoint, Fix, Leaf, Proof
 from sparsest.result import Result, Root, Status
 from sparsest.solvers.base import Callback, Clock, make_result, start_support
-from sparsest.solvers.dual import Bound, scaled_bound, separation
+from sparsest.solvers.dual import Bound, null_value, scaled_bound, separation
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.support import SupportFit, fit_support
 from sparsest.solvers.threads import single_threaded
@@ -113,11 +112,11 @@ class Relaxed(NamedTuple):
         return np.sort(np.concatenate([self.region.forced_in, self.features[free]]))
 
 
-class Proof:
+class Fixings:
     """The steps that lead from the root to a region by fixings, each with its dual point."""
 
     def __init__(self) -> None:
-        self.points: list[ProofPoint] = []
+        self.points: list[DualPoint] = []
         self.fixes: list[Fix] = []
 
     def fix(self, alpha: Array, inside: Indices, outside: Indices) -> None:
@@ -147,7 +146,7 @@ class Relaxer:
         living: Living,
         start: Start | None = None,
         upper: Callable[[Relaxed], float] | None = None,
-        proof: Proof | None = None,
+        fixings: Fixings | None = None,
         expired: Callable[[], bool] = lambda: False,
     ) -> Relaxed:
         """Solve the relaxation; ``upper``, an upper bound asked after every round, fixes features on the way."""
@@ -172,11 +171,11 @@ class Relaxer:
             best = _combine(best, features, point, sigma, q, bound)._replace(rounds=rounds, iterations=iterations)
             if best.gap <= self.tolerance or expired():
                 break
-            if upper is not None and proof is not None:
+            if upper is not None and fixings is not None:
                 target = upper(best)
                 if best.dual >= target or expired():
                     break
-                best = _fix(problem, best, bound, living, target, proof)
+                best = _fix(problem, best, bound, living, target, fixings)
             # Only where the working set's own gap is a good part of the whole does solving it better help.
             if point.primal - point.dual > 0.3 * (best.primal - best.dual):
                 precision = max(0.1 * precision, 1e-5)
@@ -184,7 +183,7 @@ class Relaxer:
 
     def _pass(self, problem: Problem, living: Living, alpha: Array) -> tuple[Array, Array]:
         alpha = problem.feasible(alpha)
-        return alpha, problem.gains_from(living.products(alpha), alpha, slice(None))
+        return alpha, problem.gains_from(living.products(alpha))
 
     def _first(
         self, problem: Problem, region: Region, living: Living, features: Indices, w: Array, b: float
@@ -196,12 +195,6 @@ class Relaxer:
         alpha, q = self._pass(problem, living, alpha)
         bound = scaled_bound(problem, alpha, q, region)
         return Relaxed(region, features, w, b, 0.0, bound.alpha, q, np.inf, bound.value, 0, 0)
-
-
-def null_value(problem: Problem) -> float:
-    """The objective without features."""
-    margin = np.full(problem.n, problem.intercept_for(np.zeros(problem.n)))
-    return problem.primal(margin, np.empty(0), 0)
 
 
 def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Array]:
@@ -232,7 +225,7 @@ def _combine(best: Relaxed, features: Indices, point: Point, sigma: float, q: Ar
     )  # fmt: skip
 
 
-def _fix(problem: Problem, best: Relaxed, bound: Bound, living: Living, upper: float, proof: Proof) -> Relaxed:
+def _fix(problem: Problem, best: Relaxed, bound: Bound, living: Living, upper: float, fixings: Fixings) -> Relaxed:
     """Fix what the newest dual point and an upper bound decide; the primal value then belongs to another region."""
     region = best.region
     free = region.free(problem.p)
@@ -241,7 +234,7 @@ def _fix(problem: Problem, best: Relaxed, bound: Bound, living: Living, upper: f
     inside, outside = free[cost_out > slack], free[cost_in > slack]
     if inside.size + outside.size == 0:
         return best
-    proof.fix(bound.alpha, inside, outside)
+    fixings.fix(bound.alpha, inside, outside)
     narrowed = Region(np.concatenate([region.forced_in, inside]), np.concatenate([region.forced_out, outside]))
     living.bury(narrowed.forced_out)
     return best._replace(region=narrowed, primal=np.inf)
@@ -268,14 +261,14 @@ class Relaxation:
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         incumbent = _Incumbent(problem, clock, start_support(start, problem))
-        living, proof = Living(problem), Proof()
+        living, fixings = Living(problem), Fixings()
         relaxed = Relaxer(self.relaxation_tol).relax(
             problem,
             problem.root,
             living,
             warm_start(start, problem),
             incumbent.after if self.fixing else None,
-            proof,
+            fixings,
             clock.expired,
         )
         clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free(problem.p).size))
@@ -284,10 +277,12 @@ class Relaxation:
             incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
         assert incumbent.fit is not None
         otherwise = clock.early() if clock.expired() else Status.HEURISTIC
-        points = [*proof.points, DualPoint(relaxed.alpha)]
-        steps: list[Step] = [*proof.fixes, Leaf(len(points) - 1)]
+        points = (*fixings.points, DualPoint(relaxed.alpha))
+        proof = Proof((*fixings.fixes, Leaf(len(points) - 1)), points)
+        # What fixing closed has passed the objective at that time, which is not below the last one.
+        bound = min(relaxed.dual, incumbent.fit.primal) if fixings.fixes else relaxed.dual
         result = make_result(
-            problem, incumbent.fit, points, steps, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise,
+            problem, incumbent.fit, proof, bound, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise,
             trace={"relaxation": summary(problem, relaxed, living)},
         )  # fmt: skip
         result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.problem import Problem
+from sparsest.proofs.certificate import relative_gap
 from sparsest.result import Bound as BoundEvent
-from sparsest.result import Result, Status, relative_gap
+from sparsest.result import Result, Status
 from sparsest.solvers.base import Callback, Clock, make_result, single_leaf, start_support
 from sparsest.solvers.dual import Bound, bound_of_zero, scaled_bound, separation
 from sparsest.solvers.support import SupportFit, fit_support
@@ -85,12 +86,11 @@ class Subgradient:
                 alpha = run.best.alpha.copy()
         run.evaluate(project(problem, run.total / run.count))
         assert run.fit is not None
-        points, steps = single_leaf(run.best.alpha)
         result = make_result(
             problem,
             run.fit,
-            points,
-            steps,
+            single_leaf(run.best.alpha),
+            run.best.value,
             clock=clock,
             gap_tol=self.gap_tol,
             otherwise=clock.early() if clock.expired() else Status.HEURISTIC,
@@ -160,7 +160,7 @@ class _Run:
         """Take the bound of α and the value of its best support."""
         problem = self.problem
         products = problem.design.tdot(alpha)
-        q = problem.gains_from(products, alpha, slice(None))
+        q = problem.gains_from(products)
         bound = scaled_bound(problem, alpha, q, problem.root)
         improved = bound.value > self.best.value
         if improved:

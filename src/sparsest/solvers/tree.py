@@ -22,16 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.certificate import Certificate
 from sparsest.kernels.node import undecided
 from sparsest.losses import Squared
 from sparsest.problem import Cardinality, Problem, Region
-from sparsest.proof import DualPoint, check
+from sparsest.proofs.steps import DualPoint
 from sparsest.result import Bound as BoundEvent
-from sparsest.result import Result, Root, Status, relative_gap
+from sparsest.result import Result, Root, Status
 from sparsest.solvers.adapting import Adapting
-from sparsest.solvers.base import Callback, Clock, finish, insist, start_support
-from sparsest.solvers.dual import best_bound, bound_of_zero
+from sparsest.solvers.base import Callback, Clock, insist, make_result, start_support
+from sparsest.solvers.claims import allowance, evidence
+from sparsest.solvers.dual import best_bound, bound_of_zero, null_value
+from sparsest.solvers.enumeration import Enumeration, enumerate_supports, is_tiny
 from sparsest.solvers.gram import GramNodes
 from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
@@ -39,7 +40,7 @@ from sparsest.solvers.margin import MarginNodes
 from sparsest.solvers.nodes import NodeOutcome, Nodes, Request, State, Warm
 from sparsest.solvers.proof_log import ProofLog
 from sparsest.solvers.regions import Node, OpenRegions, branching_feature
-from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, summary, warm_start
+from sparsest.solvers.relaxation import Fixings, Living, Relaxed, Relaxer, Start, summary, warm_start
 from sparsest.solvers.support import SupportFit, fit_support
 from sparsest.solvers.threads import single_threaded
 
@@ -47,11 +48,9 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _BATCH = 16
-# Claimed bounds are lowered by this much, relatively, so that recomputing them elsewhere cannot contradict them.
-_MARGIN = 1e-10
 _MAX_REPEATS = 20
-# Proofs of up to so many nodes are checked where margins would cost too much.
-_CHECKED = 5_000
+# Points of proofs are stored in single precision where the tolerance is at least this and so many features survive.
+_SINGLE_TOLERANCE, _SINGLE_SURVIVORS = 1e-6, 100
 # Open regions keep what can be computed anew up to this part of the memory.
 _LAVISH = 0.1
 # Rounded supports that are remembered, so that none is tried twice in a row.
@@ -101,11 +100,17 @@ class _Search:
         self.adapting = Adapting()
         self._tried: set[bytes] = set()
         self._told = 0.0
+        self._null = null_value(problem)
+        evidence(problem)
 
     @property
     def cutoff(self) -> float:
-        """Regions with this bound cannot improve the incumbent by more than the tolerance."""
-        return self.fit.primal - 0.95 * self.settings.gap_tol * abs(self.fit.primal)
+        """Regions with this bound cannot improve the incumbent by more than the tolerance.
+
+        A part of the tolerance is kept for rounding errors of the check.
+        """
+        primal, allowed = self.fit.primal, self.settings.gap_tol * abs(self.fit.primal)
+        return primal - max(0.5 * allowed, 0.95 * allowed - 2.0 * allowance(self._null, primal))
 
     def run(self, start: Any) -> Result:
         """Search, and put the result together whatever ends it."""
@@ -141,15 +146,15 @@ class _Search:
         self.closed, root_point = np.inf, self.log.note(DualPoint(bound.alpha))
         value = bound.value
         if np.isfinite(problem.gamma):
-            living, proof = Living(problem), Proof()
+            living, fixings = Living(problem), Fixings()
             start = start or Start(self.fit.support, self.fit.w, self.fit.b)
             relaxed = Relaxer(0.1 * self.settings.gap_tol + 1e-9).relax(
-                problem, region, living, start, self._after_round, proof, self.clock.expired
+                problem, region, living, start, self._after_round, fixings, self.clock.expired
             )
             offset = len(self.log.points)
-            self.log.note(*proof.points)
-            self.log.fixes = [fix._replace(point=fix.point + offset) for fix in proof.fixes]
-            if proof.fixes:
+            self.log.note(*fixings.points)
+            self.log.fixes = [fix._replace(point=fix.point + offset) for fix in fixings.fixes]
+            if fixings.fixes:
                 self.closed = self.cutoff
             region, features, w, b = relaxed.region, relaxed.features, relaxed.w, relaxed.b
             if relaxed.dual > value:
@@ -194,7 +199,8 @@ class _Search:
     def _use(self, features: Indices, w: Array, b: float) -> None:
         """Go on with nodes over the survivors, from these coefficients."""
         assert self.root is not None
-        self.nodes = make_nodes(self.problem, self.survivors)
+        single = self.settings.gap_tol >= _SINGLE_TOLERANCE and self.survivors.size >= _SINGLE_SURVIVORS
+        self.nodes = make_nodes(self.problem, self.survivors, single)
         self.nodes.strengthen()
         self.root.warm = self.nodes.start(features, w, b)
 
@@ -398,6 +404,12 @@ class _Search:
         if fit.primal < self.fit.primal:
             self._offer(self.settings.moves.search(self.problem, start=support, expired=self.clock.expired))
 
+    def _try_all(self, bound: float) -> Enumeration | None:
+        """Try all supports of a tiny problem that bounds of regions have not closed."""
+        if not is_tiny(self.problem) or self.clock.expired():
+            return None
+        return enumerate_supports(self.problem, self.clock.expired)
+
     def _memory(self) -> float:
         return self.open.bytes + self.log.nbytes() + self.nodes.stored()
 
@@ -416,43 +428,22 @@ class _Search:
             self.clock.tell(BoundEvent(now, bound, self.fit.primal, n_nodes))
 
     def _result(self, status: Status) -> Result:
-        objective = self.fit.primal
         bound = self.lower_bound() if self.root is not None else bound_of_zero(self.problem, self.problem.root)
-        bound = self._less_margins(bound)
-        if relative_gap(objective, bound) <= self.settings.gap_tol:
-            status = Status.OPTIMAL
-        elif status is Status.OPTIMAL:
-            status = Status.HEURISTIC
         seconds = self.trace["seconds"].get("tree", 0.0)
         self.trace["nodes_per_second"] = self.n_nodes / seconds if seconds > 0 else 0.0
         self.trace["proof"] = "logged" if self.settings.proof else "switched off: no certificate"
-        certificate = self._certificate(bound) if self.settings.proof else None
-        return finish(self.problem, self.fit, certificate, status, self.clock, self.trace, self.n_nodes, bound)
-
-    @property
-    def _by_leaps(self) -> bool:
-        return self.leaps_bound > self._bound_of_regions()
-
-    def _less_margins(self, bound: float) -> float:
-        """Lower a bound by what a check may find less; where that is much and the proof is short, it is checked."""
-        bound -= _MARGIN * abs(bound)
-        fixed = self.log.fixes or (self.root is not None and self.root.fixes)
-        if self._by_leaps and not fixed:
-            return bound
-        much = self.log.margin > 0.05 * self.settings.gap_tol * abs(self.fit.primal)
-        if not much or not self.settings.proof or self.n_nodes > _CHECKED:
-            return bound - self.log.margin
-        proof = self._certificate(bound)
-        return min(bound, check(self.problem, proof.points, proof.steps, proof.splits, bound)[0])
-
-    def _certificate(self, bound: float) -> Certificate:
-        proof = self.log.assemble(self.root, self.survivors, self._by_leaps)
-        fit = self.fit
-        return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, *proof)
+        otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
+        by_leaps = self.leaps_bound > self._bound_of_regions()
+        proof = self.log.assemble(self.root, self.survivors, by_leaps)
+        return make_result(
+            self.problem, self.fit, proof, bound, clock=self.clock, gap_tol=self.settings.gap_tol,
+            otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes, keep=self.settings.proof,
+            fallback=self._try_all,
+        )  # fmt: skip
 
 
-def make_nodes(problem: Problem, survivors: Indices) -> Nodes:
-    """Return what bounds the regions of this problem."""
+def make_nodes(problem: Problem, survivors: Indices, single: bool = False) -> Nodes:
+    """Return what bounds the regions of this problem; ``single`` keeps points in single precision."""
     if isinstance(problem.loss, Squared):
-        return GramNodes(problem, survivors)
-    return MarginNodes(problem, survivors)
+        return GramNodes(problem, survivors, single)
+    return MarginNodes(problem, survivors, single)

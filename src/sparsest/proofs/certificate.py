@@ -1,0 +1,151 @@
+"""Certificates: an incumbent, a lower bound, and the proof of it, which anybody can check without the solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs import files
+from sparsest.proofs.check import prove
+from sparsest.proofs.data import Columns, Data, Fingerprint
+from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import Proof
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# How far a claimed objective may be from the recomputed one, relatively, beyond rounding errors.
+_OBJECTIVE_TOLERANCE = 1e-9
+
+
+class Verdict(NamedTuple):
+    """What a check found; true exactly when nothing is wrong.
+
+    ``objective`` is at least the incumbent's and ``lower_bound`` at most any model's objective, as far as proved.
+    """
+
+    valid: bool
+    reasons: tuple[str, ...]
+    objective: float
+    lower_bound: float
+    problem: str
+    fingerprint: str
+
+    def __bool__(self) -> bool:
+        """Whether the certificate holds."""
+        return self.valid
+
+    @property
+    def gap(self) -> float:
+        """The relative gap that was proved."""
+        return relative_gap(self.objective, self.lower_bound)
+
+
+def relative_gap(objective: float, lower_bound: float) -> float:
+    """``(objective - lower_bound) / |objective|``, never negative; infinite where one of them is no number."""
+    if not (np.isfinite(objective) and lower_bound > -np.inf):
+        return np.inf
+    return max(0.0, objective - lower_bound) / max(abs(objective), float(np.finfo(float).tiny))
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A statement, an incumbent with its objective, a claimed lower bound, and the proof of the latter."""
+
+    statement: Statement
+    incumbent: Incumbent
+    objective: float
+    lower_bound: float
+    proof: Proof
+
+    @property
+    def support(self) -> Indices:
+        """The incumbent's features."""
+        return self.incumbent.support
+
+    def verify(self, X: Any, y: Any, sample_weight: Any = None, *, exact: bool = False, **expected: Any) -> Verdict:
+        """Recompute everything from the data; the verdict says what, if anything, is wrong.
+
+        Parameters
+        ----------
+        exact : check in rational arithmetic instead of with bounds of rounding errors (needs python-flint)
+        **expected : parts of the problem, such as ``k=5``, ``gamma=0.1`` or ``loss="squared"``, that the certificate
+            must be about
+        """
+        reasons = self.statement.differences(expected)
+        problem, named = self.statement.sentence(), self.statement.fingerprint
+        try:
+            data = Data.of(self.statement, X, y, sample_weight)
+            if (data.n, data.p) != (self.statement.n, self.statement.p):
+                shape = (self.statement.n, self.statement.p)
+                raise ValueError(f"the certificate is for data of shape {shape}, these have {(data.n, data.p)}")
+            found = Fingerprint(data.n, data.p)
+            whole = Columns(data, np.arange(data.p), found)
+            found.add(data.response)
+            found.add(data.weights)
+        except ValueError as error:
+            return Verdict(False, (*reasons, str(error)), np.nan, -np.inf, problem, named)
+        if found.text() != named:
+            reasons.append(f"the certificate is for data with another fingerprint than {found.text()[:12]}")
+        objective, complaints = self._check_incumbent(data)
+        reasons += complaints
+        if exact:
+            from sparsest.proofs.exact import prove_exactly
+
+            proved = prove_exactly(data, self.statement, self.proof)
+        else:
+            proved = prove(data, self.statement, self.proof, self.lower_bound, whole)
+        reasons += proved.complaints
+        if not self.lower_bound <= proved.bound:
+            reasons.append(f"the bound claimed is {self.lower_bound!r}, the proof gives {proved.bound!r}")
+        bound = min(proved.bound, self.lower_bound)
+        if not bound <= objective:
+            reasons.append(f"the bound {bound!r} is above the objective {objective!r}")
+        return Verdict(not reasons, tuple(reasons), objective, bound, problem, named)
+
+    def _check_incumbent(self, data: Data) -> tuple[float, list[str]]:
+        """An upper bound of the incumbent's objective, and what is wrong with it."""
+        reasons = self.incumbent.complaints(self.statement)
+        if reasons:
+            return np.nan, reasons
+        low, high = objective_bounds(data, self.statement, self.incumbent)
+        slack = _OBJECTIVE_TOLERANCE * abs(high)
+        if not low - slack <= self.objective <= high + slack:
+            reasons.append(f"the objective claimed is {self.objective!r}, recomputed {high!r}")
+        return high, reasons
+
+    def to_json(self) -> str:
+        """Return the certificate as strict JSON, see :mod:`sparsest.proofs.files`."""
+        return files.to_json(*self._parts())
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read what ``to_json`` wrote."""
+        return cls(*files.from_json(text))
+
+    def to_bytes(self) -> bytes:
+        """Return the certificate in the binary form, which is smaller and faster for large proofs."""
+        return files.to_bytes(*self._parts())
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Certificate:
+        """Read either form."""
+        return cls(*files.from_bytes(content))
+
+    def save(self, path: str | Path) -> None:
+        """Write a file: JSON if its name ends in .json, else the binary form."""
+        text = str(path).endswith(".json")
+        Path(path).write_bytes(self.to_json().encode() if text else self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Certificate:
+        """Read a file of either form."""
+        return cls.from_bytes(Path(path).read_bytes())
+
+    def _parts(self) -> tuple[Statement, Incumbent, float, float, Proof]:
+        return self.statement, self.incumbent, self.objective, self.lower_bound, self.proof

@@ -1,0 +1,276 @@
+"""The check of a proof: the steps cover all admissible supports, and the smallest bound of what they close is proved.
+
+Regions are rows of states over the features: 1 forced in, -1 forced out, 0 free.  Which regions there are follows from
+the steps alone; their bounds are computed many at a time, with one matrix product for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.data import Columns, Data
+from sparsest.proofs.points import Witnesses, witnesses
+from sparsest.proofs.regions import RegionBounds, State, region_bounds
+from sparsest.proofs.regression import RegressionBounds, regression_bound
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth
+from sparsest.proofs.splits import Diagonals
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import (
+    Branch,
+    Combination,
+    DualPoint,
+    Fix,
+    Leaf,
+    PrimalPoint,
+    Proof,
+    Regression,
+    RegressionTree,
+    SplitPoint,
+)
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Bytes of the gains that are computed at a time.
+_GAINS_BYTES = 1 << 25
+
+
+class Job(NamedTuple):
+    """A region to be bounded by points with multipliers, and features whose other side they close."""
+
+    step: int
+    points: Indices
+    multipliers: Array
+    state: State
+    inside: Indices
+    outside: Indices
+
+
+class Proved(NamedTuple):
+    """The bound that was proved, and what is wrong with the proof: then the bound is -inf."""
+
+    bound: float
+    complaints: tuple[str, ...]
+
+
+def prove(
+    data: Data, statement: Statement, proof: Proof, enough: float = np.inf, whole: Columns | None = None
+) -> Proved:
+    """Check a proof; where that saves work, a bound above ``enough`` is not made as large as it could be."""
+    return run(Checker(data, statement, proof, enough), whole)
+
+
+def run(checker: Checker, whole: Columns | None = None) -> Proved:
+    """Let a checker walk through its proof."""
+    try:
+        return Proved(checker.run(whole or Columns(checker.data, np.arange(checker.data.p))), ())
+    except ValueError as error:
+        return Proved(-np.inf, (f"step {checker.step}: {error}",))
+
+
+class Checker:
+    """The walk through the steps, with the jobs that wait to be bounded together."""
+
+    def __init__(self, data: Data, statement: Statement, proof: Proof, enough: float) -> None:
+        self.data, self.statement, self.proof, self.enough = data, statement, proof, enough
+        self.diagonals = Diagonals(data, statement.gamma, proof.splits)
+        self.step = 0
+        self.lowest = np.inf
+        self._jobs: list[Job] = []
+
+    def run(self, columns: Columns) -> float:
+        """Return the smallest bound; the features that the first steps fix out are then left alone."""
+        state = np.zeros(self.data.p, dtype=np.int8)
+        state[list(self.statement.include)] = 1
+        state[list(self.statement.exclude)] = -1
+        steps = self.proof.steps
+        while self.step < len(steps) and isinstance(fix := steps[self.step], Fix):
+            state = self._fix(fix, state, columns)
+            self.step += 1
+        self._bound_jobs(columns)
+        alive = np.flatnonzero(state >= 0)
+        if 2 * alive.size < columns.features.size:
+            columns = columns.narrowed(alive)
+            state = state[alive]
+        self._walk(state, columns)
+        return float(self.lowest)
+
+    def _walk(self, state: State, columns: Columns) -> None:
+        steps = self.proof.steps
+        stack = [state]
+        most = max(1, _GAINS_BYTES // (8 * max(columns.features.size, self.data.n)))
+        while self.step < len(steps):
+            if not stack:
+                raise ValueError("the proof goes on after its end")
+            state, step = stack.pop(), steps[self.step]
+            if isinstance(step, Branch):
+                at = self._free(np.array([step.feature]), state, columns)[0]
+                inside = state.copy()
+                inside[at], state[at] = 1, -1
+                stack += [state, inside]
+            elif isinstance(step, Fix):
+                stack.append(self._fix(step, state, columns))
+            else:
+                self._close(step, state, columns)
+            if len(self._jobs) >= most:
+                self._bound_jobs(columns)
+            self.step += 1
+        self._bound_jobs(columns)
+        if stack:
+            raise ValueError(f"the proof ends with {len(stack)} region(s) open")
+
+    def _free(self, features: Indices, state: State, columns: Columns) -> Indices:
+        """The positions of features that must be free and different from each other."""
+        features = np.asarray(features, dtype=np.intp)
+        if features.size and (features.min() < 0 or features.max() >= self.data.p):
+            raise ValueError("there is no such feature")
+        at = columns.position[features]
+        if (at < 0).any() or state[at].any() or np.unique(at).size != at.size:
+            raise ValueError("branches on, or fixes, a feature that is not free")
+        return at
+
+    def _fix(self, step: Fix, state: State, columns: Columns) -> State:
+        both = self._free(np.concatenate([step.inside, step.outside]), state, columns)
+        inside, outside = both[: len(step.inside)], both[len(step.inside) :]
+        self._jobs.append(Job(self.step, np.array([step.point]), np.ones(1), state, inside, outside))
+        state = state.copy()
+        state[inside], state[outside] = 1, -1
+        return state
+
+    def _close(self, step: object, state: State, columns: Columns) -> None:
+        none = np.empty(0, dtype=np.intp)
+        if isinstance(step, Leaf):
+            self._jobs.append(Job(self.step, np.array([step.point]), np.ones(1), state, none, none))
+        elif isinstance(step, Combination):
+            self._jobs.append(Job(self.step, step.points, _multipliers(step), state, none, none))
+        elif isinstance(step, Regression):
+            self.lowest = min(
+                self.lowest, self.bound_of_regression(self._admitted(state, columns), int((state == 1).sum()))
+            )
+        elif isinstance(step, RegressionTree):
+            alive, forced = columns.features[state >= 0], columns.features[state == 1]
+            self.lowest = min(self.lowest, self.bound_of_tree(step, alive, forced))
+        else:
+            raise ValueError("this is no step of a proof")
+
+    def bound_of_regression(self, features: Indices, n_forced: int) -> float:
+        """The bound of a region by least squares on the features that it admits."""
+        return regression_bound(self.data, self.statement, features, n_forced)
+
+    def bound_of_tree(self, step: RegressionTree, alive: Indices, forced: Indices) -> float:
+        """The smallest bound of a regression tree's leaves."""
+        return RegressionBounds(self.data, self.statement, alive, step).prove(step.entries, forced, self.enough)
+
+    def _admitted(self, state: State, columns: Columns) -> Indices:
+        """The features that supports of a region may have: those forced in, and the free ones if k leaves room."""
+        full = self.statement.k is not None and (state == 1).sum() >= self.statement.k
+        return columns.features[state == 1 if full else state >= 0]
+
+    def _bound_jobs(self, columns: Columns) -> None:
+        """Bound the regions that wait, and forget them."""
+        jobs, self._jobs = self._jobs, []
+        if not jobs:
+            return
+        at = self.step
+        self.step = jobs[0].step
+        numbers = np.unique(np.concatenate([job.points for job in jobs]))
+        if numbers.size and not 0 <= numbers[0] <= numbers[-1] < len(self.proof.points):
+            raise ValueError("there is no such point")
+        self.lowest = min(self.lowest, self.bound_of_jobs(jobs, numbers, columns))
+        self.step = at
+
+    def bound_of_jobs(self, jobs: Sequence[Job], numbers: Indices, columns: Columns) -> float:
+        """The smallest bound of some regions by points with these numbers."""
+        gains, constants = self._gains(numbers, columns)
+        return float(_bounds_of_jobs(self.statement, jobs, numbers, gains, constants).min())
+
+    def _gains(self, numbers: Indices, columns: Columns) -> tuple[Array, Array]:
+        """Upper bounds of all gains ``q``, a row for each point, and lower bounds of the constants."""
+        data, gamma = self.data, self.statement.gamma
+        points = [self.proof.points[i] for i in numbers]
+        if not all(isinstance(point, (DualPoint, PrimalPoint, SplitPoint)) for point in points):
+            raise ValueError("this is no point of a proof")
+        found = witnesses(data, self.statement.rule, points, columns)
+        products = columns.products(found.alpha).T
+        # Rounding: of the column, of n products and of their sum.
+        error = growth(data.n + 8) * np.outer(found.norms, columns.norms)
+        gains = np.empty(products.shape)
+        constants = found.constants - found.lost
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ridge = columns.ridge_low / gamma * (1.0 - 4.0 * UNIT)
+            for i, point in enumerate(points):
+                if isinstance(point, SplitPoint):
+                    gains[i], lost = self._split_gains(point, found, i, products[i], error[i], columns)
+                    constants[i] -= lost
+                else:
+                    gains[i] = _halved_square(np.abs(products[i]) + error[i], ridge)
+        return gains, constants
+
+    def _split_gains(
+        self, point: SplitPoint, found: Witnesses, i: int, products: Array, error: Array, columns: Columns
+    ) -> tuple[Array, float]:
+        """``g²/(2δ)``, ``g = -X'α - (ridge - δ)w``, and an upper bound of ``½Σ(ridge - δ)w²``."""
+        delta = self.diagonals.diagonal(point.split, columns.position, columns.features.size)
+        used, w = columns.position[found.used[i]], found.coefficients[i]
+        if (used < 0).any() and w[used < 0].any():
+            raise ValueError("a point has coefficients of features that are out")
+        used, w = used[used >= 0], w[used >= 0]
+        gamma = self.statement.gamma
+        low, high = columns.ridge_low[used] / gamma, columns.ridge_high[used] / gamma
+        if not np.isfinite(low).all() or not (delta[used] > 0.0).all():
+            raise ValueError("a point has coefficients of features that its split does not have")
+        shift = high - delta[used]
+        g = np.abs(products)
+        g[used] = np.abs(products[used] + shift * w)
+        error = error + columns.weighted_norms * found.spreads[i] * 1.01
+        spread = (high - low) + 8.0 * UNIT * (high + delta[used])
+        error[used] += np.abs(w) * spread + 8.0 * UNIT * (np.abs(products[used]) + np.abs(shift * w))
+        terms, sizes = 0.5 * shift * w * w, 0.5 * (high + delta[used]) * w * w
+        lost = float(terms.sum()) + growth(used.size + 16) * float(sizes.sum()) * 1.01
+        return _halved_square(g + error, delta), lost
+
+
+def _halved_square(u: Array, ridge: Array) -> Array:
+    """An upper bound of ``u²/(2 ridge)``: infinite without a ridge, unless u is zero."""
+    q = np.where(ridge > 0.0, 0.5 * u / ridge * u * (1.0 + growth(8)) + UNDERFLOW, np.inf)
+    return np.where(u == 0.0, 0.0, q)
+
+
+def _multipliers(step: Combination) -> Array:
+    """The multipliers of a combination as parts of their sum."""
+    m = np.asarray(step.multipliers, dtype=np.float64)
+    if m.shape != np.shape(step.points) or m.ndim != 1 or not m.size or not np.isfinite(m).all() or (m < 0.0).any():
+        raise ValueError("the multipliers of a combination are not numbers >= 0, one for each point")
+    total = float(m.sum())
+    if not 0.0 < total < np.inf:
+        raise ValueError("the multipliers of a combination have no sum")
+    return m / total
+
+
+def _bounds_of_jobs(
+    statement: Statement, jobs: Sequence[Job], numbers: Indices, gains: Array, constants: Array
+) -> Array:
+    """Bounds of regions and of the sides of features that their points close."""
+    rows, base = np.empty((len(jobs), gains.shape[1])), np.empty(len(jobs))
+    for i, job in enumerate(jobs):
+        at = np.searchsorted(numbers, job.points)
+        if job.points.size == 1:
+            rows[i], base[i] = gains[at[0]], constants[at[0]]
+        else:
+            # The multipliers are parts of their sum but for roundings, which are those of products and sums here.
+            error = growth(2 * job.points.size + 16)
+            rows[i] = job.multipliers @ gains[at] * (1.0 + error)
+            base[i] = job.multipliers @ constants[at] - error * (job.multipliers @ np.abs(constants[at]))
+    states = np.stack([job.state for job in jobs])
+    found: RegionBounds = region_bounds(statement, rows, states, base)
+    bounds = np.empty(len(jobs))
+    for i, job in enumerate(jobs):
+        if job.inside.size + job.outside.size == 0:
+            bounds[i] = found.bounds[i]
+        else:
+            bounds[i] = found.closed_by(i, rows[i], job.inside, job.outside)
+    return bounds

@@ -1,0 +1,294 @@
+"""The data as the checker reads them: blocks of columns, shifted and scaled so that rounding errors stay small.
+
+With an intercept every dual point sums exactly to zero, so a column may be shifted by any number: ``x - c`` with c
+near the mean is computed without error, or with one of at most u of the result (Sterbenz), however large the mean.
+Columns are then multiplied by a power of two, which is exact, so that their largest entry is between ½ and 1.  In
+these *scaled* columns ``x̃_j = 2^-e (x_j - c_j)`` coefficients are ``w̃_j = 2^e w_j`` and the ridge is ``d_j w̃_j²/(2γ)``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from copy import copy
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsest.proofs.rounding import growth, norms_above, two_sum
+from sparsest.proofs.statement import Statement
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_BLOCK_BYTES = 1 << 24
+# Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
+_PACKED_BYTES = 1 << 31
+_EXACT_INTEGER = 2**53
+# Ridges of columns as they are can be as extreme as the squares of their scales; beyond these nothing is proved.
+_SMALLEST, _LARGEST = 1e-280, 1e280
+
+
+class Block(NamedTuple):
+    """Scaled columns, with bounds of what is not computed exactly.
+
+    ``values`` are within u of the exact ones, entry by entry.  ``norms`` and ``weighted_norms`` bound ``‖x̃_j‖`` and
+    ``‖√Ω x̃_j‖`` from above, ``ridge_low ≤ d_j ≤ ridge_high``; ``units`` turns coefficients of standardised columns (of
+    the columns as they are, if they are not standardised) into those of the scaled ones.
+    """
+
+    values: Array
+    norms: Array
+    weighted_norms: Array
+    ridge_low: Array
+    ridge_high: Array
+    units: Array
+
+
+class Data:
+    """Checked data; rows of weight zero are left out."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any, classification: bool, fit_intercept: bool, scaled: bool):
+        self._matrix = _matrix(X)
+        n, p = self._matrix.shape
+        weights = np.ones(n) if sample_weight is None else _vector(sample_weight, n, "sample_weight")
+        if (weights < 0).any() or not weights.any():
+            raise ValueError("sample_weight must not be negative, nor zero everywhere")
+        target = _labels(y, n) if classification else _vector(y, n, "y")
+        self._rows: Indices | None = None if weights.all() else np.flatnonzero(weights)
+        kept = slice(None) if self._rows is None else self._rows
+        self.weights: Array = weights[kept]
+        self.response: Array = target[kept]
+        self.n, self.p = self.weights.size, p
+        self.fit_intercept, self.scaled = fit_intercept, scaled
+        self.total: float = float(self.weights.sum())
+        # The response of a regression may be shifted like the columns.
+        self.y_shift = 0.0 if classification or not fit_intercept else _center(self.response[:, None], self.weights)[0]
+        self.y: Array = self.response - self.y_shift
+        if not np.isfinite(self.y).all():
+            raise ValueError("y is too large")
+
+    @classmethod
+    def of(cls, statement: Statement, X: Any, y: Any, sample_weight: Any) -> Data:
+        """Read the data that a statement is about."""
+        return cls(X, y, sample_weight, statement.rule.classification, statement.fit_intercept, statement.standardize)
+
+    @cached_property
+    def y_norm(self) -> float:
+        """An upper bound of ``‖√Ω y‖`` after the shift."""
+        return float(norms_above(np.sqrt(self.weights) * self.y)) * (1.0 + growth(8))
+
+    def raw(self, features: Indices) -> Array:
+        """Columns as given, in double precision."""
+        part = self._matrix[:, features]
+        block = part.toarray() if sp.issparse(part) else part
+        if block.dtype.kind in "iu" and block.size and np.abs(block.astype(np.float64)).max() > _EXACT_INTEGER:
+            raise ValueError("X holds integers that double precision cannot represent")
+        block = np.array(block if self._rows is None else block[self._rows], dtype=np.float64, order="F")
+        if not np.isfinite(block).all():
+            raise ValueError("X contains NaN or infinity")
+        return block
+
+    def shifts(self, raw: Array) -> Array:
+        """What is subtracted from columns: their approximate means, or exactly what all of their entries are."""
+        return _center(raw, self.weights) if self.fit_intercept else np.zeros(raw.shape[1])
+
+    def scale(self, raw: Array) -> tuple[Array, Array]:
+        """Scaled columns, and the exponents of their scales."""
+        values = raw - self.shifts(raw)
+        if not np.isfinite(values).all():
+            raise ValueError("X is too large")
+        _, exponents = np.frexp(np.abs(values).max(axis=0, initial=0.0))
+        return np.ldexp(values, -exponents), exponents
+
+    def exact_parts(self, features: Indices) -> tuple[Array, Array]:
+        """Scaled columns as a rounded matrix and its exact error."""
+        raw = self.raw(features)
+        high, low = two_sum(raw, -self.shifts(raw) + np.zeros_like(raw))
+        _, exponents = np.frexp(np.abs(high).max(axis=0, initial=0.0))
+        return np.ldexp(high, -exponents), np.ldexp(low, -exponents)
+
+    def block(self, features: Indices) -> Block:
+        """Scaled columns with all bounds."""
+        return self.prepare(self.raw(features))
+
+    def prepare(self, raw: Array) -> Block:
+        """Scale columns as given, with all bounds."""
+        values, exponents = self.scale(raw)
+        norms = norms_above(values)
+        root = np.sqrt(self.weights)[:, None]
+        weighted = norms_above(root * values) * (1.0 + growth(8))
+        constant = norms == 0.0
+        if self.scaled:
+            low, high = self._variance(values)
+            low, high = np.where(constant, 1.0, low), np.where(constant, 1.0, high)
+            units = 1.0 / np.sqrt(np.where(high > 0.0, 0.5 * (low + high), 1.0))
+        else:
+            low = high = np.where(constant, 1.0, np.ldexp(1.0, np.clip(-2 * exponents, -1074, 1023)))
+            units = np.where(constant, 1.0, np.ldexp(1.0, exponents))
+        # A ridge out of range proves nothing: it is taken for none.
+        low = np.where((low >= _SMALLEST) & (high <= _LARGEST), low, 0.0)
+        return Block(values, norms, weighted, low, high, units)
+
+    def _variance(self, values: Array) -> tuple[Array, Array]:
+        """Bounds of ``Σωx̃²/W - (Σωx̃/W)²`` from below and above, the latter term only with an intercept."""
+        error = growth(3 * self.n + 16)
+        square = self.weights @ np.square(values) / self.total
+        if not self.fit_intercept:
+            return square * (1.0 - error), square * (1.0 + error)
+        mean, size = self.weights @ values / self.total, self.weights @ np.abs(values) / self.total
+        most, least = np.abs(mean) + error * size, np.maximum(np.abs(mean) - error * size, 0.0)
+        low = square * (1.0 - error) - most * most * (1.0 + error)
+        return np.maximum(low, 0.0), square * (1.0 + error) - least * least * (1.0 - error)
+
+
+class Columns:
+    """Some scaled columns: packed, or read in blocks again where they would take too much memory."""
+
+    def __init__(self, data: Data, features: Indices, fingerprint: Fingerprint | None = None) -> None:
+        self.data, self.features = data, features
+        self.position: Indices = np.full(data.p, -1)
+        self.position[features] = np.arange(features.size)
+        self._packed: Array | None = None
+        if 8 * data.n * features.size <= _PACKED_BYTES:
+            self._packed = np.empty((data.n, features.size), order="F")
+        bounds: list[tuple[Array, ...]] = []
+        for part in self._parts():
+            raw = data.raw(features[part])
+            if fingerprint is not None:
+                fingerprint.add(raw)
+            values, *rest = data.prepare(raw)
+            bounds.append(tuple(rest))
+            if self._packed is not None:
+                self._packed[:, part] = values
+        joined = [np.concatenate(arrays) for arrays in zip(*bounds, strict=True)] if bounds else [np.empty(0)] * 5
+        self.norms: Array = joined[0]
+        self.weighted_norms: Array = joined[1]
+        self.ridge_low: Array = joined[2]
+        self.ridge_high: Array = joined[3]
+        self.units: Array = joined[4]
+
+    def _parts(self) -> Iterator[slice]:
+        width = max(1, _BLOCK_BYTES // (8 * self.data.n))
+        for begin in range(0, self.features.size, width):
+            yield slice(begin, min(begin + width, self.features.size))
+
+    def narrowed(self, features: Indices) -> Columns:
+        """Fewer of these columns."""
+        if self._packed is None:
+            return Columns(self.data, features)
+        at = self.position[features]
+        fewer = copy(self)
+        fewer.features, fewer._packed = features, np.asfortranarray(self._packed[:, at])
+        fewer.position = np.full(self.data.p, -1)
+        fewer.position[features] = np.arange(features.size)
+        for name in ("norms", "weighted_norms", "ridge_low", "ridge_high", "units"):
+            setattr(fewer, name, getattr(self, name)[at])
+        return fewer
+
+    def products(self, vectors: Array) -> Array:
+        """``X̃'A`` for the columns of A."""
+        if self._packed is not None:
+            return self._packed.T @ vectors
+        return np.concatenate([self.data.block(self.features[part]).values.T @ vectors for part in self._parts()])
+
+    def values(self, positions: Indices) -> Array:
+        """The scaled columns at some positions."""
+        if self._packed is not None:
+            return self._packed[:, positions]
+        return self.data.block(self.features[positions]).values
+
+
+class Fingerprint:
+    """SHA-256 of the data in a form that does not depend on how they are stored.
+
+    Columns, response (labels as -1 and 1) and weights in double precision, little-endian, with 0 for -0.
+    """
+
+    def __init__(self, n: int, p: int) -> None:
+        self._hash = hashlib.sha256(b"sparsest data 1" + n.to_bytes(8, "little") + p.to_bytes(8, "little"))
+
+    def add(self, values: Array) -> None:
+        """Go on with further columns, or with a vector."""
+        self._hash.update((np.asarray(values, dtype="<f8") + 0.0).T.tobytes())
+
+    def text(self) -> str:
+        """The digest."""
+        return self._hash.hexdigest()
+
+
+def fingerprint(data: Data) -> str:
+    """The fingerprint of data, in a pass of its own."""
+    found = Fingerprint(data.n, data.p)
+    width = max(1, _BLOCK_BYTES // (8 * data.n))
+    for begin in range(0, data.p, width):
+        found.add(data.raw(np.arange(begin, min(begin + width, data.p))))
+    found.add(data.response)
+    found.add(data.weights)
+    return found.text()
+
+
+def _center(columns: Array, weights: Array) -> Array:
+    """Numbers near the weighted means of columns; of a column of equal entries exactly their value."""
+    first = columns[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = first + (weights / weights.sum()) @ (columns - first)
+    mean = np.where(np.isfinite(mean), mean, 0.0)
+    return np.where((columns == first).all(axis=0), first, mean)
+
+
+def _matrix(X: Any) -> Any:
+    """A matrix of real numbers whose columns can be taken; sparse ones in compressed columns, their indices checked."""
+    if sp.issparse(X):
+        if X.format in ("csc", "csr"):
+            _check_compressed(X)
+        matrix = sp.csc_array(X)
+    else:
+        matrix = np.asarray(X)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(f"X must be a matrix with rows and columns, got shape {matrix.shape}")
+    if matrix.dtype.kind not in "buif" or matrix.dtype.itemsize > 8:
+        raise ValueError("X must hold real numbers of at most double precision")
+    return matrix
+
+
+def _check_compressed(matrix: Any) -> None:
+    """Refuse index arrays that reach outside of the matrix: compiled code would follow them."""
+    outer, inner = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    indptr, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
+    fits = indptr.shape == (outer + 1,) and indptr[0] == 0 and (np.diff(indptr) >= 0).all()
+    fits = fits and indptr[-1] <= min(indices.size, np.asarray(matrix.data).size)
+    if not fits or (indices.size and not (indices.min() >= 0 and indices.max() < inner)):
+        raise ValueError("X is sparse with indices that do not fit its shape")
+
+
+def _vector(values: Any, n: int, name: str) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
+        raise ValueError(f"{name} must hold real numbers of at most double precision")
+    array = array.astype(np.float64)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    array = np.full(n, float(array)) if array.ndim == 0 and name != "y" else array
+    if array.shape != (n,):
+        raise ValueError(f"{name} must have {n} entries, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity")
+    return array
+
+
+def _labels(y: Any, n: int) -> Array:
+    """Two labels as -1 and 1, in sorted order."""
+    array = np.asarray(y)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.shape != (n,):
+        raise ValueError(f"y must have {n} entries, got shape {array.shape}")
+    try:
+        classes, codes = np.unique(array, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"the labels of y cannot be sorted: {error}") from error
+    if classes.size != 2:
+        raise ValueError(f"y must have two classes, got {classes.size}")
+    return np.where(codes == 1, 1.0, -1.0)

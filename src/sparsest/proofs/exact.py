@@ -1,0 +1,316 @@
+"""The same check in exact arithmetic: rational numbers, and enclosures of logarithms; needs python-flint.
+
+It is slow, and the oracle of the tests: the bounds of :mod:`sparsest.proofs.check` are never above these.  What a proof
+covers, and the vectors that its points stand for, are found by the same code; all that is decided by size is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.check import Checker, Job, Proved, run
+from sparsest.proofs.data import Columns, Data
+from sparsest.proofs.points import witnesses
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import LEAF, Proof, RegressionTree, SplitPoint
+
+try:
+    import flint
+except ImportError:  # the rest of the package does without
+    flint = None  # type: ignore[assignment]
+
+Indices = NDArray[np.intp]
+Number = Any  # flint.fmpq
+Vector = list[Any]
+
+
+def prove_exactly(data: Data, statement: Statement, proof: Proof) -> Proved:
+    """Check a proof in exact arithmetic."""
+    if flint is None:
+        raise ValueError("the exact check needs python-flint: install it with pip install 'sparsest[exact]'")
+    return run(_ExactChecker(data, statement, proof))
+
+
+def rational(value: float) -> Number:
+    """A floating-point number as the rational that it is."""
+    return flint.fmpq(*float(value).as_integer_ratio())
+
+
+def _down(value: Number) -> float:
+    """The largest floating-point number that is not above a rational."""
+    exact = Fraction(int(value.p), int(value.q))
+    try:
+        near = float(exact)
+    except OverflowError:
+        return float(np.finfo(float).max) if exact > 0 else -np.inf
+    return near if Fraction(near) <= exact else float(np.nextafter(near, -np.inf))
+
+
+class _ExactChecker(Checker):
+    """Bounds of regions in rational arithmetic, over scaled columns."""
+
+    def __init__(self, data: Data, statement: Statement, proof: Proof) -> None:
+        super().__init__(data, statement, proof, np.inf)
+        self.weights = [rational(x) for x in data.weights]
+        self.y = [rational(x) for x in data.response]
+        self.total = sum(self.weights, flint.fmpq(0))
+        self.price = rational(statement.price)
+        self.gamma = None if np.isinf(statement.gamma) else rational(statement.gamma)
+        self._columns: dict[int, Vector] = {}
+        self._definite: set[int] = set()
+
+    def column(self, feature: int) -> Vector:
+        """A scaled column: less its shift and times a power of two, without rounding."""
+        if feature not in self._columns:
+            raw = self.data.raw(np.array([feature]))
+            shift = rational(self.data.shifts(raw)[0])
+            factor = rational(np.ldexp(1.0, -int(self.data.scale(raw)[1][0])))
+            self._columns[feature] = [(rational(x) - shift) * factor for x in raw[:, 0]]
+        return self._columns[feature]
+
+    def ridge(self, feature: int) -> Number:
+        """``d_j`` of a scaled column."""
+        x = self.column(feature)
+        if not any(x):
+            return flint.fmpq(1)
+        if not self.statement.standardize:
+            exponent = int(self.data.scale(self.data.raw(np.array([feature])))[1][0])
+            return flint.fmpq(1, 4**exponent) if exponent >= 0 else flint.fmpq(4**-exponent)
+        square = self._sum(w * v * v for w, v in zip(self.weights, x, strict=True)) / self.total
+        if not self.statement.fit_intercept:
+            return square
+        mean = self._sum(w * v for w, v in zip(self.weights, x, strict=True)) / self.total
+        return square - mean * mean
+
+    @staticmethod
+    def _sum(terms: Any) -> Number:
+        return sum(terms, flint.fmpq(0))
+
+    def centred(self, values: Vector) -> Vector:
+        """A vector less its weighted mean, if there is an intercept."""
+        if not self.statement.fit_intercept:
+            return values
+        mean = self._sum(w * v for w, v in zip(self.weights, values, strict=True)) / self.total
+        return [v - mean for v in values]
+
+    def inner(self, a: Vector, b: Vector) -> Number:
+        """``a'Ωb``."""
+        return self._sum(w * v * u for w, v, u in zip(self.weights, a, b, strict=True))
+
+    # Points
+
+    def bound_of_jobs(self, jobs: Sequence[Job], numbers: Indices, columns: Columns) -> float:
+        """The smallest bound of some regions by points with these numbers."""
+        points = [self.proof.points[i] for i in numbers]
+        found = witnesses(self.data, self.statement.rule, points, columns)
+        cuts = {}
+        for i, number in enumerate(numbers.tolist()):
+            if isinstance(points[i], SplitPoint):
+                used = dict(zip(found.used[i].tolist(), found.coefficients[i].tolist(), strict=True))
+                cuts[number] = self._split_cut(points[i].split, used, columns)
+            else:
+                cuts[number] = self._dual_cut([rational(a) for a in found.alpha[:, i]], columns)
+        return min(self._bound_of_job(job, cuts) for job in jobs)
+
+    def _dual_cut(self, alpha: Vector, columns: Columns) -> tuple[Number, list[Number | None]]:
+        """The constant and the gains of a dual point; None where a gain is infinite."""
+        if self.statement.fit_intercept and self._sum(alpha) != 0:
+            raise ValueError("a dual point does not sum to zero")
+        gains: list[Number | None] = []
+        for feature in columns.features.tolist():
+            u = self._sum(a * x for a, x in zip(alpha, self.column(feature), strict=True))
+            if u == 0:
+                gains.append(flint.fmpq(0))
+            else:
+                gains.append(None if self.gamma is None else self.gamma * u * u / (2 * self.ridge(feature)))
+        return -self._conjugate(alpha), gains
+
+    def _conjugate(self, alpha: Vector) -> Number:
+        """``Σωℓ*(y, α/ω)``, or a rational slightly above it; a point outside of the domain is refused."""
+        loss, epsilon = self.statement.loss, rational(self.statement.epsilon)
+        total = flint.fmpq(0)
+        for a, y, w in zip(alpha, self.y, self.weights, strict=True):
+            inside = {
+                "logistic": -w <= y * a <= 0,
+                "hinge": -w <= y * a <= 0,
+                "squared_hinge": y * a <= 0,
+                "epsilon_insensitive": abs(a) <= w,
+            }.get(loss, True)
+            if not inside:
+                raise ValueError("a dual point is not in the domain of the conjugate")
+            if loss == "logistic":
+                total += w * (_entropy_above(abs(a) / w) + _entropy_above(1 - abs(a) / w))
+                continue
+            total += y * a
+            if "squared" in loss:
+                total += a * a / (2 * w)
+            if self.statement.rule.has_epsilon:
+                total += epsilon * abs(a)
+        return total
+
+    def _split_cut(self, number: int, used: dict[int, float], columns: Columns) -> tuple[Number, list[Number | None]]:
+        """``h(α*) - ½Σ(ridge - δ)w²`` and ``g²/(2δ)``, for the residual α* of the coefficients."""
+        delta = self.diagonals.diagonal(number, columns.position, columns.features.size)
+        covered = [i for i in range(delta.size) if delta[i] > 0.0]
+        self._insist_on_definite(number, [int(columns.features[i]) for i in covered], [delta[i] for i in covered])
+        w = {j: rational(v) for j, v in used.items() if v}
+        fitted = [flint.fmpq(0)] * self.data.n
+        for j, v in w.items():
+            fitted = [f + v * x for f, x in zip(fitted, self.column(j), strict=True)]
+        residual = self.centred([y - f for y, f in zip(self.y, fitted, strict=True)])
+        alpha = [-o * r for o, r in zip(self.weights, residual, strict=True)]
+        constant = -self._sum(y * a for y, a in zip(self.y, alpha, strict=True)) - self.inner(residual, residual) / 2
+        gains: list[Number | None] = []
+        for i, feature in enumerate(columns.features.tolist()):
+            if delta[i] <= 0.0:
+                gains.append(None)
+                continue
+            shift = self._ridge_term(feature) - rational(delta[i])
+            v = w.get(feature, flint.fmpq(0))
+            constant -= shift * v * v / 2
+            g = -self._sum(a * x for a, x in zip(alpha, self.column(feature), strict=True)) - shift * v
+            gains.append(g * g / (2 * rational(delta[i])))
+        return constant, gains
+
+    def _ridge_term(self, feature: int) -> Number:
+        return flint.fmpq(0) if self.gamma is None else self.ridge(feature) / self.gamma
+
+    def _insist_on_definite(self, number: int, features: list[int], delta: list[float]) -> None:
+        if number in self._definite:
+            return
+        M, _ = self._normal_equations(features)
+        for i, d in enumerate(delta):
+            M[i][i] -= rational(d)
+        if not _is_semidefinite(M):
+            raise ValueError("a split does not leave a positive semidefinite quadratic")
+        self._definite.add(number)
+
+    def _bound_of_job(self, job: Job, cuts: dict[int, tuple[Number, list[Number | None]]]) -> float:
+        total = self._sum(rational(m) for m in job.multipliers)
+        constant: Number = flint.fmpq(0)
+        gains: list[Number | None] = [flint.fmpq(0)] * job.state.size
+        for number, multiplier in zip(job.points.tolist(), job.multipliers.tolist(), strict=True):
+            part = rational(multiplier) / total
+            constant += part * cuts[number][0]
+            gains = [
+                None if old is None or new is None else old + part * new
+                for old, new in zip(gains, cuts[number][1], strict=True)
+            ]
+        if not job.inside.size + job.outside.size:
+            return self._region_bound(constant, gains, job.state)
+        bounds = []
+        for features, side in ((job.inside, -1), (job.outside, 1)):
+            for j in features.tolist():
+                state = job.state.copy()
+                state[j] = side
+                bounds.append(self._region_bound(constant, gains, state))
+        return min(bounds)
+
+    def _region_bound(self, constant: Number, gains: list[Number | None], state: NDArray[np.int8]) -> float:
+        forced = np.flatnonzero(state == 1)
+        if self.statement.k is not None and forced.size > self.statement.k:
+            return np.inf
+        floor = self.price * int(forced.size)
+        alive = np.flatnonzero(state >= 0).tolist()
+        if any(gains[j] is None for j in alive):
+            return _down(floor)
+        bound = constant + floor - self._sum(gains[j] for j in forced)
+        free: Vector = sorted((gains[j] for j in np.flatnonzero(state == 0)), reverse=True)
+        if self.statement.k is not None:
+            bound -= self._sum(free[: max(self.statement.k - forced.size, 0)])
+        else:
+            bound -= self._sum(max(q - self.price, flint.fmpq(0)) for q in free)
+        return _down(max(bound, floor))
+
+    # Least squares
+
+    def _normal_equations(self, features: list[int]) -> tuple[list[Vector], Vector]:
+        """``X'ΩX + ridge`` and ``X'Ωy`` of centred columns."""
+        columns = [self.centred(self.column(j)) for j in features]
+        y = self.centred(self.y)
+        M = [[self.inner(a, b) for b in columns] for a in columns]
+        for i, j in enumerate(features):
+            M[i][i] += self._ridge_term(j)
+        return M, [self.inner(a, y) for a in columns]
+
+    def value(self, features: list[int]) -> Number:
+        """The least objective on some columns."""
+        y = self.centred(self.y)
+        M, b = self._normal_equations(features)
+        value = self.inner(y, y) / 2
+        # Elimination; a column that others span leaves a zero pivot and adds nothing.
+        for i in range(len(features)):
+            if M[i][i] == 0:
+                continue
+            value -= b[i] * b[i] / (2 * M[i][i])
+            for r in range(i + 1, len(features)):
+                t = M[r][i] / M[i][i]
+                b[r] -= t * b[i]
+                M[r] = [x - t * z for x, z in zip(M[r], M[i], strict=True)]
+        return value
+
+    def bound_of_regression(self, features: Indices, n_forced: int) -> float:
+        """The bound of a region by least squares on the features that it admits."""
+        if self.statement.loss != "squared":
+            raise ValueError("least squares bounds need the squared loss")
+        return _down(self.value(features.tolist()) + self.price * n_forced)
+
+    def bound_of_tree(self, step: RegressionTree, alive: Indices, forced: Indices) -> float:
+        """The smallest bound of a regression tree's leaves: the least value of the supports of each."""
+        if self.statement.loss != "squared" or self.statement.k is None:
+            raise ValueError("a regression tree needs the squared loss and a number of features")
+        lowest = np.inf
+        stack = [(frozenset(forced.tolist()), frozenset(alive.tolist()))]
+        for entry in step.entries.tolist():
+            if not stack:
+                raise ValueError("a tree goes on after its end")
+            inside, admitted = stack.pop()
+            if entry == LEAF:
+                lowest = min(lowest, self._least_completion(inside, admitted))
+                continue
+            if entry not in admitted or entry in inside:
+                raise ValueError("branches on a feature that is not free")
+            stack += [(inside, admitted - {entry}), (inside | {entry}, admitted)]
+        if stack:
+            raise ValueError(f"a tree leaves {len(stack)} region(s) open")
+        return float(lowest)
+
+    def _least_completion(self, inside: frozenset[int], admitted: frozenset[int]) -> float:
+        assert self.statement.k is not None
+        left = max(min(self.statement.k - len(inside), len(admitted) - len(inside)), 0)
+        choices = combinations(sorted(admitted - inside), left)
+        return _down(min(self.value(sorted(inside | set(choice))) for choice in choices))
+
+
+def _entropy_above(a: Number) -> Number:
+    """A rational that is not below ``a log a``."""
+    if a == 0:
+        return flint.fmpq(0)
+    before, flint.ctx.prec = flint.ctx.prec, 256
+    try:
+        enclosure = flint.arb(a) * flint.arb(a).log()
+        mantissa, exponent = enclosure.upper().man_exp()
+    finally:
+        flint.ctx.prec = before
+    power = int(exponent)
+    return flint.fmpq(int(mantissa) * 2**power) if power >= 0 else flint.fmpq(int(mantissa), 2**-power)
+
+
+def _is_semidefinite(M: list[Vector]) -> bool:
+    """Whether a rational matrix is positive semidefinite, by elimination."""
+    M = [list(row) for row in M]
+    for i in range(len(M)):
+        if M[i][i] < 0 or (M[i][i] == 0 and any(M[i][i:])):
+            return False
+        if M[i][i] == 0:
+            continue
+        for r in range(i + 1, len(M)):
+            t = M[r][i] / M[i][i]
+            M[r] = [x - t * z for x, z in zip(M[r], M[i], strict=True)]
+    return True

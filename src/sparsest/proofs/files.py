@@ -1,0 +1,335 @@
+"""Certificates as files: a JSON header and the arrays it names, in base64 within the text or as bytes after it.
+
+The binary form is ``MAGIC``, the length of the header (8 bytes, little-endian), the header, and the arrays one after
+the other.  The header describes every array by its type, its number of entries and, in the binary form, its bytes.
+Arrays are compressed with zlib; of whole numbers the differences (modulo their size) are.  Points and steps of one kind
+are stored together: ``starts`` are the places where each one's entries begin.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.incumbent import Incumbent
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import (
+    Branch,
+    Combination,
+    DualPoint,
+    Fix,
+    Leaf,
+    Point,
+    PrimalPoint,
+    Proof,
+    Regression,
+    RegressionTree,
+    Split,
+    SplitPoint,
+    Step,
+)
+
+Parts = tuple[Statement, Incumbent, float, float, Proof]
+
+MAGIC = b"sparsest proof 3\n"
+_FORMAT, _VERSION = "sparsest certificate", 3
+_TYPES = ("<f8", "<f4", "<i8", "<i4", "<u2", "|i1")
+_KINDS = {Leaf: 0, Branch: 1, Fix: 2, Combination: 3, Regression: 4, RegressionTree: 5}
+_DUAL, _PRIMAL, _SPLIT = 0, 1, 2
+# A file is not unpacked to more than so many times its size: honest ones reach 40, and zlib at most 1030.
+_MOST_EXPANSION = 250
+
+
+def to_json(*parts: Any) -> str:
+    """Return a certificate as strict JSON."""
+    header, arrays = _pack_all(*parts)
+    header["arrays"] = {
+        name: [kind, size, base64.b64encode(packed).decode()] for name, (kind, size, packed) in arrays.items()
+    }
+    return json.dumps(header, allow_nan=False)
+
+
+def to_bytes(*parts: Any) -> bytes:
+    """Return a certificate in the binary form."""
+    header, arrays = _pack_all(*parts)
+    header["arrays"] = {name: [kind, size, len(packed)] for name, (kind, size, packed) in arrays.items()}
+    text = json.dumps(header, allow_nan=False).encode()
+    packed = (packed for _, _, packed in arrays.values())
+    return b"".join([MAGIC, len(text).to_bytes(8, "little"), text, *packed])
+
+
+def from_json(text: str) -> Parts:
+    """Read what ``to_json`` wrote."""
+    return _read(lambda: _from_text(text))
+
+
+def from_bytes(content: bytes) -> Parts:
+    """Read either form."""
+    if content.startswith(MAGIC):
+        return _read(lambda: _from_binary(content))
+    return _read(lambda: _from_text(content.decode()))
+
+
+Packed = tuple[Any, Any, bytes]
+
+
+def _pack_all(*parts: Any) -> tuple[dict[str, Any], dict[str, tuple[str, int, bytes]]]:
+    """The header without its arrays, and these as type, number of entries and compressed bytes."""
+    arrays: dict[str, NDArray[Any]] = {}
+    header = _header(arrays, *parts)
+    return header, {name: (array.dtype.str, array.size, _pack(array)) for name, array in arrays.items()}
+
+
+def _pack(array: NDArray[Any]) -> bytes:
+    if array.dtype.kind != "f" and array.size:
+        array = np.append(array[:1], np.diff(array))
+    return zlib.compress(array.tobytes(), 1)
+
+
+def _unpack(name: str, kind: Any, size: Any, packed: bytes) -> NDArray[Any]:
+    dtype = _type(kind)
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        raise ValueError(f"{name!r} cannot have {size!r} entries")
+    length = size * dtype.itemsize
+    if length > _MOST_EXPANSION * (len(packed) + 100):
+        raise ValueError(f"{name!r} claims to be much larger than the file")
+    content = zlib.decompressobj().decompress(packed, length + 1)
+    if len(content) != length:
+        raise ValueError(f"{name!r} has not the size it claims")
+    array = np.frombuffer(content, dtype=dtype)
+    return array if dtype.kind == "f" else np.cumsum(array, dtype=dtype)
+
+
+def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts:
+    try:
+        header, packed = load()
+        arrays = {name: _unpack(name, *parts) for name, parts in packed.items()}
+        statement = Statement.from_json(header["problem"])
+        model = header["incumbent"]
+        incumbent = Incumbent(
+            arrays["support"].astype(np.intp), arrays["coef"], arrays["center"], _number(model["intercept"])
+        )
+        proof = Proof(_steps(arrays), _points(arrays), _splits(arrays))
+        return statement, incumbent, _number(model["objective"]), _number(header["lower_bound"]), proof
+    except (LookupError, TypeError, ValueError, OverflowError, RecursionError, zlib.error) as error:
+        raise ValueError(f"this is not a readable certificate: {error}") from error
+
+
+def _parse(text: str) -> dict[str, Any]:
+    """Strict JSON: no key twice, no NaN, of this format and version."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ValueError("a key occurs twice")
+        return found
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is not a number of JSON")
+
+    header = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    if not isinstance(header, dict) or (header.get("format"), header.get("version")) != (_FORMAT, _VERSION):
+        raise ValueError(f"it is not of the format {_FORMAT!r}, version {_VERSION}")
+    if not isinstance(header.get("arrays"), dict):
+        raise ValueError("it has no arrays")
+    return header
+
+
+def _from_text(text: str) -> tuple[dict[str, Any], dict[str, Packed]]:
+    header = _parse(text)
+    arrays = header["arrays"].items()
+    return header, {name: (kind, size, base64.b64decode(code, validate=True)) for name, (kind, size, code) in arrays}
+
+
+def _from_binary(content: bytes) -> tuple[dict[str, Any], dict[str, Packed]]:
+    begin = len(MAGIC) + 8
+    place = begin + int.from_bytes(content[len(MAGIC) : begin], "little")
+    if place > len(content):
+        raise ValueError("the file ends within its header")
+    header = _parse(content[begin:place].decode())
+    arrays: dict[str, Packed] = {}
+    for name, (kind, size, length) in header["arrays"].items():
+        if not isinstance(length, int) or isinstance(length, bool) or not 0 <= length <= len(content) - place:
+            raise ValueError(f"the file ends within {name!r}")
+        arrays[name] = kind, size, content[place : place + length]
+        place += length
+    if place != len(content):
+        raise ValueError("the file goes on after its end")
+    return header, arrays
+
+
+def _type(kind: Any) -> np.dtype[Any]:
+    if kind not in _TYPES:
+        raise ValueError(f"unknown type {kind!r}")
+    return np.dtype(kind)
+
+
+def _number(value: Any) -> float:
+    """A number; infinity and NaN, which JSON has not, are text."""
+    if isinstance(value, bool) or not (isinstance(value, (int, float)) or value in ("inf", "-inf", "nan")):
+        raise ValueError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _text_of(value: float) -> float | str:
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _header(
+    arrays: dict[str, NDArray[Any]],
+    statement: Statement,
+    incumbent: Incumbent,
+    objective: float,
+    lower_bound: float,
+    proof: Proof,
+) -> dict[str, Any]:
+    """The header without its arrays, which are put into ``arrays``."""
+    arrays["support"] = incumbent.support.astype("<i4")
+    arrays["coef"] = incumbent.coef.astype("<f8")
+    arrays["center"] = incumbent.center.astype("<f8")
+    _put_steps(arrays, proof.steps)
+    _put_points(arrays, proof.points, statement.p)
+    _put_splits(arrays, proof.splits)
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "problem": statement.to_json(),
+        "incumbent": {"intercept": _text_of(incumbent.intercept), "objective": _text_of(objective)},
+        "lower_bound": _text_of(lower_bound),
+    }
+
+
+def _put_lists(arrays: dict[str, NDArray[Any]], name: str, lists: Sequence[NDArray[Any]], dtype: str) -> None:
+    """Store lists of numbers together with the places where each begins."""
+    arrays[f"{name} starts"] = np.cumsum([0, *(len(part) for part in lists)], dtype="<i8")
+    arrays[name] = (np.concatenate(lists) if lists else np.empty(0)).astype(dtype)
+
+
+def _lists(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
+    starts, values = arrays[f"{name} starts"], arrays[name]
+    if not starts.size or starts[0] != 0 or starts[-1] != values.size or (np.diff(starts) < 0).any():
+        raise ValueError(f"the places of {name!r} do not fit")
+    return [values[begin:end] for begin, end in pairwise(starts.tolist())]
+
+
+def _whole(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[np.intp]]:
+    """Lists of column numbers, or of other whole numbers."""
+    if arrays[name].dtype.kind not in "iu":
+        raise ValueError(f"{name!r} are not whole numbers")
+    return [part.astype(np.intp) for part in _lists(arrays, name)]
+
+
+def _floating(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
+    if arrays[name].dtype.kind != "f":
+        raise ValueError(f"{name!r} are not floating-point numbers")
+    return _lists(arrays, name)
+
+
+def _put_steps(arrays: dict[str, NDArray[Any]], steps: Sequence[Step]) -> None:
+    arrays["step kinds"] = np.array([_KINDS[type(step)] for step in steps], dtype="|i1")
+    # What a step names: a point, a feature, or nothing.
+    arrays["step numbers"] = np.array(
+        [step[0] if isinstance(step, (Leaf, Branch, Fix)) else 0 for step in steps], dtype="<i4"
+    )
+    fixes = [step for step in steps if isinstance(step, Fix)]
+    _put_lists(arrays, "fixed in", [fix.inside for fix in fixes], "<i4")
+    _put_lists(arrays, "fixed out", [fix.outside for fix in fixes], "<i4")
+    combinations = [step for step in steps if isinstance(step, Combination)]
+    _put_lists(arrays, "combined", [step.points for step in combinations], "<i4")
+    _put_lists(arrays, "multipliers", [step.multipliers for step in combinations], "<f8")
+    trees = [step for step in steps if isinstance(step, RegressionTree)]
+    _put_lists(arrays, "tree features", [step.features for step in trees], "<i4")
+    _put_lists(arrays, "tree values", [step.values for step in trees], "<f8")
+    _put_lists(arrays, "tree entries", [step.entries for step in trees], "<i4")
+
+
+def _steps(arrays: dict[str, NDArray[Any]]) -> tuple[Step, ...]:
+    fixes = zip(_whole(arrays, "fixed in"), _whole(arrays, "fixed out"), strict=True)
+    combinations = zip(_whole(arrays, "combined"), _floating(arrays, "multipliers"), strict=True)
+    entries = [part.astype(np.int32) for part in _whole(arrays, "tree entries")]
+    trees = zip(_whole(arrays, "tree features"), _floating(arrays, "tree values"), entries, strict=True)
+    makers: list[Callable[[int], Step]] = [
+        Leaf,
+        Branch,
+        lambda number: Fix(number, *next(fixes)),
+        lambda number: Combination(*next(combinations)),
+        lambda number: Regression(),
+        lambda number: RegressionTree(*next(trees)),
+    ]
+    kinds, numbers = arrays["step kinds"], arrays["step numbers"]
+    if kinds.size and not 0 <= kinds.min() <= kinds.max() < len(makers):
+        raise ValueError("unknown kind of step")
+    try:
+        steps = tuple(makers[kind](number) for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True))
+    except (StopIteration, RuntimeError) as error:
+        raise ValueError("a step is missing what belongs to it") from error
+    if any(next(rest, None) is not None for rest in (fixes, combinations, trees)):
+        raise ValueError("there is more than the steps need")
+    return steps
+
+
+def _put_points(arrays: dict[str, NDArray[Any]], points: Sequence[Point], p: int) -> None:
+    kinds = {DualPoint: _DUAL, PrimalPoint: _PRIMAL, SplitPoint: _SPLIT}
+    arrays["point kinds"] = np.array([kinds[type(point)] for point in points], dtype="|i1")
+    sparse = [point for point in points if not isinstance(point, DualPoint)]
+    features = "<u2" if p <= 1 << 16 else "<i4"
+    _put_lists(arrays, "point features", [point.features for point in sparse], features)
+    arrays["point intercepts"] = np.array([getattr(point, "intercept", 0.0) for point in sparse], dtype="<f8")
+    arrays["point splits"] = np.array([getattr(point, "split", 0) for point in sparse], dtype="<i4")
+    for name, numbers in (
+        ("dual values", [point.values for point in points if isinstance(point, DualPoint)]),
+        ("point values", [point.values for point in sparse]),
+    ):
+        single = all(values.dtype == np.float32 for values in numbers)
+        _put_lists(arrays, name, numbers, "<f4" if single else "<f8")
+
+
+def _points(arrays: dict[str, NDArray[Any]]) -> tuple[Point, ...]:
+    duals = iter(_floating(arrays, "dual values"))
+    names = "point intercepts", "point splits"
+    sparse = zip(
+        _whole(arrays, "point features"),
+        _floating(arrays, "point values"),
+        *(arrays[name].tolist() for name in names),
+        strict=True,
+    )
+    points: list[Point] = []
+    try:
+        for kind in arrays["point kinds"].tolist():
+            if kind == _DUAL:
+                points.append(DualPoint(next(duals)))
+                continue
+            features, values, intercept, split = next(sparse)
+            if kind not in (_PRIMAL, _SPLIT):
+                raise ValueError("unknown kind of point")
+            primal = kind == _PRIMAL
+            points.append(
+                PrimalPoint(features, values, float(intercept)) if primal else SplitPoint(features, values, int(split))
+            )
+    except StopIteration:
+        raise ValueError("a point is missing") from None
+    if next(duals, None) is not None or next(sparse, None) is not None:
+        raise ValueError("there are more points than kinds")
+    return tuple(points)
+
+
+def _put_splits(arrays: dict[str, NDArray[Any]], splits: Sequence[Split]) -> None:
+    _put_lists(arrays, "split features", [split.features for split in splits], "<i4")
+    _put_lists(arrays, "split diagonals", [split.delta for split in splits], "<f8")
+    # The number of the base, counted from 1; 0 means none.
+    arrays["split bases"] = np.array([0 if s.base is None else s.base + 1 for s in splits], dtype="<i4")
+
+
+def _splits(arrays: dict[str, NDArray[Any]]) -> tuple[Split, ...]:
+    parts = zip(
+        _whole(arrays, "split features"), _floating(arrays, "split diagonals"), arrays["split bases"], strict=True
+    )
+    return tuple(Split(features, delta, base - 1 if base else None) for features, delta, base in parts)

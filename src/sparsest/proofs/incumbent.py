@@ -1,0 +1,82 @@
+"""The model of a certificate, and bounds of its objective computed from the data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.data import Data
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth, two_sum
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import is_column_set
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Incumbent(NamedTuple):
+    """The predictions ``Σ_j coef_j (x_j - center_j) + intercept``, for columns as given.
+
+    Any ``center`` describes the same models; one near the columns' means keeps digits where these are large.
+    """
+
+    support: Indices
+    coef: Array
+    center: Array
+    intercept: float
+
+    def complaints(self, statement: Statement) -> list[str]:
+        """Why it is no admissible model."""
+        if not is_column_set(self.support, statement.p):
+            return ["the incumbent's support is not a set of columns"]
+        if self.coef.shape != self.support.shape or self.center.shape != self.support.shape:
+            return [f"the incumbent has {self.coef.size} coefficients for {self.support.size} columns"]
+        if not (np.isfinite(self.coef).all() and np.isfinite(self.center).all() and np.isfinite(self.intercept)):
+            return ["the incumbent's coefficients are not finite"]
+        reasons = []
+        chosen = set(self.support.tolist())
+        if not set(statement.include) <= chosen or set(statement.exclude) & chosen:
+            reasons.append("the incumbent does not respect include and exclude")
+        if statement.k is not None and self.support.size > statement.k:
+            reasons.append(f"the incumbent has {self.support.size} features, more than k = {statement.k}")
+        if not statement.fit_intercept and (self.intercept != 0.0 or self.center.any()):
+            reasons.append("the incumbent has an intercept where none is allowed")
+        return reasons
+
+
+def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tuple[float, float]:
+    """Bounds of the objective of an admissible model from below and above."""
+    raw = data.raw(model.support)
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
+        # The response is shifted by a number near its mean, which the intercept has to follow.
+        intercept, intercept_error = two_sum(np.array([model.intercept]), np.array([-data.y_shift]))
+        margin = columns @ model.coef + intercept
+        sizes = np.abs(columns) @ np.abs(model.coef) + np.abs(intercept)
+        error = growth(model.coef.size + 6) * sizes + np.abs(rest) @ np.abs(model.coef) + np.abs(intercept_error)
+        error = 1.01 * error + 2.0 * UNIT * np.abs(data.y)
+        values, slopes = statement.rule.value(data.y, margin)
+        change = slopes * error + 0.5 * error * error + 32.0 * UNIT * (values + np.finfo(float).tiny)
+        if statement.loss == "logistic":
+            change += 8.0 * UNIT
+        ridge_low, ridge_high = _ridge(data, statement, model, raw)
+        fit, spread = float(data.weights @ values), 1.01 * float(data.weights @ change)
+    spread += growth(data.n + 4) * fit
+    price = statement.price * model.support.size
+    rounding = growth(8) * (fit + ridge_high + price) + UNDERFLOW
+    low, high = fit - spread + ridge_low + price - rounding, fit + spread + ridge_high + price + rounding
+    return (low, high) if np.isfinite(low) and np.isfinite(high) else (-np.inf, np.inf)
+
+
+def _ridge(data: Data, statement: Statement, model: Incumbent, raw: Array) -> tuple[float, float]:
+    """Bounds of ``Σ d_j w_j²/(2γ)``."""
+    if np.isinf(statement.gamma) or not model.support.size:
+        return 0.0, 0.0
+    _, exponents = data.scale(raw)
+    block = data.prepare(raw)
+    scaled = np.square(np.ldexp(model.coef, exponents))
+    error = growth(model.coef.size + 16)
+    low, high = (0.5 / statement.gamma * float(ridge @ scaled) for ridge in (block.ridge_low, block.ridge_high))
+    return low * (1.0 - error), high * (1.0 + error)

@@ -1,0 +1,173 @@
+"""Dual points: from what a proof stores to vectors that are exactly feasible.
+
+A vector that comes out of here is a witness: how it was found does not matter, only that every entry lies in the
+conjugate's domain (decided by comparisons) and that, with an intercept, the entries sum to zero without any rounding:
+they are whole multiples of one power of two, small enough that their sum is exact in 64-bit integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.data import Columns, Data
+from sparsest.proofs.losses import ROUNDINGS, LossRule, Squared
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth, norms_above
+from sparsest.proofs.steps import DualPoint, Point, SplitPoint, is_column_set
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Newton steps towards the best intercept; an intercept that is not the best costs a little of the bound, no more.
+_INTERCEPT_STEPS = 8
+# Dual points whose largest entry is smaller than this are taken for zero: their grid would underflow.
+_SMALLEST_PEAK = 1e-250
+
+
+class Witnesses(NamedTuple):
+    """Exactly feasible dual points, by columns.
+
+    ``constants`` bound ``-Σωℓ*(α/ω)`` from below and ``norms`` bound ``‖α‖`` from above.  ``spreads`` bound, for the
+    residual α* of a split point's coefficients, ``‖Ω^{-½}(α* - α)‖``; ``lost`` what that may take from the constant.
+    ``used`` and ``coefficients`` are the features of each sparse point and its coefficients of scaled columns.
+    """
+
+    alpha: Array
+    constants: Array
+    norms: Array
+    spreads: Array
+    lost: Array
+    used: list[Indices]
+    coefficients: list[Array]
+
+
+def feasible(rule: LossRule, y: Array, weights: Array, alpha: Array, balanced: bool) -> Array:
+    """Return dual points near the columns of ``alpha`` that are exactly feasible; ``balanced`` ones sum to zero.
+
+    Scaling down the sign whose total is larger, and rounding towards zero, keep every entry in its domain, which is an
+    interval about zero for all losses.
+    """
+    alpha = rule.project(y[:, None], np.where(np.isfinite(alpha), alpha, 0.0), weights[:, None])
+    if not balanced:
+        return alpha
+    up, down = np.maximum(alpha, 0.0).sum(axis=0), np.maximum(-alpha, 0.0).sum(axis=0)
+    smaller = np.minimum(up, down)
+    shrink_up, shrink_down = smaller / np.where(up > 0.0, up, 1.0), smaller / np.where(down > 0.0, down, 1.0)
+    alpha = alpha * np.where(alpha > 0.0, np.minimum(shrink_up, 1.0), np.minimum(shrink_down, 1.0))
+    return _to_grid(alpha)
+
+
+def _to_grid(alpha: Array) -> Array:
+    """Round towards zero to multiples of a power of two, and move one large entry so that the sum is zero."""
+    n, count = alpha.shape
+    peak = np.abs(alpha).max(axis=0, initial=0.0)
+    bits = min(52, 61 - n.bit_length())
+    exponents = np.frexp(peak)[1] - bits
+    units = np.ldexp(alpha, -exponents).astype(np.int64)
+    units[:, ~((peak >= _SMALLEST_PEAK) & np.isfinite(peak))] = 0
+    rest = units.sum(axis=0)
+    towards = units * np.sign(rest)
+    largest, at = towards.max(axis=0, initial=0), towards.argmax(axis=0)
+    units[at, np.arange(count)] -= rest
+    units[:, largest < np.abs(rest)] = 0
+    return np.ldexp(units.astype(np.float64), exponents)
+
+
+def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Columns) -> Witnesses:
+    """Turn points of a proof into exactly feasible dual points, or say what is wrong with one."""
+    count = len(points)
+    alpha, spreads, lost = np.zeros((data.n, count)), np.zeros(count), np.zeros(count)
+    used: list[Indices] = [np.empty(0, dtype=np.intp)] * count
+    coefficients: list[Array] = [np.empty(0)] * count
+    sparse = []
+    for i, point in enumerate(points):
+        if isinstance(point, DualPoint):
+            if point.values.shape != (data.n,) or not np.isfinite(point.values).all():
+                raise ValueError(f"a dual point is not {data.n} finite numbers")
+            alpha[:, i] = point.values
+        else:
+            sparse.append(i)
+    sizes = np.zeros(count)
+    if sparse:
+        margins, sizes[sparse] = _margins(data, [points[i] for i in sparse], columns, used, coefficients, sparse)
+        start = np.array([getattr(points[i], "intercept", 0.0) for i in sparse])
+        alpha[:, sparse] = _derivatives(data, rule, margins, start)
+    exact = feasible(rule, data.y, data.weights, alpha, data.fit_intercept)
+    y, weights = data.y[:, None], data.weights[:, None]
+    terms, size = rule.conjugate(y, exact, weights)
+    error = ROUNDINGS * UNIT * size.sum(axis=0) + growth(data.n + 2) * np.abs(terms).sum(axis=0)
+    constants = -terms.sum(axis=0) - 1.01 * error - UNDERFLOW
+    split = np.array([isinstance(point, SplitPoint) for point in points], dtype=bool)
+    if split.any():
+        if not isinstance(rule, Squared):
+            raise ValueError("a split proves bounds for the squared loss only")
+        spreads, lost = _spreads(data, alpha, exact, sizes, used)
+        spreads, lost = np.where(split, spreads, 0.0), np.where(split, lost, 0.0)
+    return Witnesses(exact, constants, norms_above(exact), spreads, lost, used, coefficients)
+
+
+def _margins(
+    data: Data,
+    points: Sequence[Point],
+    columns: Columns,
+    used: list[Indices],
+    coefficients: list[Array],
+    places: list[int],
+) -> tuple[Array, Array]:
+    """``X̃w̃`` of sparse points, and ``Σ_j ‖√Ωx̃_j‖|w̃_j|``; their features and scaled coefficients are noted."""
+    for point in points:
+        assert not isinstance(point, DualPoint)
+        if point.values.shape != point.features.shape or not is_column_set(point.features, data.p):
+            raise ValueError("a point's coefficients do not fit the columns of the data")
+        if not np.isfinite(point.values).all():
+            raise ValueError("a point's coefficients are not finite")
+    features = np.unique(np.concatenate([point.features for point in points if not isinstance(point, DualPoint)]))
+    positions = columns.position[features]
+    if (positions >= 0).all():
+        values, units = columns.values(positions), columns.units[positions]
+        norms = columns.weighted_norms[positions]
+    else:
+        block = data.block(features)
+        values, units, norms = block.values, block.units, block.weighted_norms
+    W = np.zeros((features.size, len(points)))
+    for column, (place, point) in enumerate(zip(places, points, strict=True)):
+        assert not isinstance(point, DualPoint)
+        rows = np.searchsorted(features, point.features)
+        scaled = point.values.astype(np.float64) * units[rows]
+        if not np.isfinite(scaled).all():
+            raise ValueError("a point's coefficients are too large")
+        W[rows, column] = scaled
+        used[place], coefficients[place] = point.features, scaled
+    return values @ W, norms @ np.abs(W)
+
+
+def _derivatives(data: Data, rule: LossRule, margins: Array, intercepts: Array) -> Array:
+    """``ωℓ'(y, margin + b)`` with the b at which it sums to about zero."""
+    y, weights = data.y[:, None], data.weights[:, None]
+    b = np.where(np.isfinite(intercepts), intercepts, 0.0) if data.fit_intercept else np.zeros(margins.shape[1])
+    if isinstance(rule, Squared) and data.fit_intercept:
+        b = data.weights @ (y - margins) / data.total
+    elif data.fit_intercept:
+        for _ in range(_INTERCEPT_STEPS):
+            slope, curvature = rule.derivative(y, margins + b)
+            total, bend = data.weights @ slope, data.weights @ curvature
+            b = b - np.clip(total / np.where(bend > 0.0, bend, 1.0), -2.0, 2.0) * (bend > 0.0)
+    return weights * rule.derivative(y, margins + b)[0]
+
+
+def _spreads(data: Data, alpha: Array, exact: Array, sizes: Array, used: list[Indices]) -> tuple[Array, Array]:
+    """How far the exact residual of split points' coefficients may be from the witnesses, and what that may cost.
+
+    ``-Ω(y - X̃w̃ - mean)`` is computed with an error of at most ``γ(‖√Ωy‖ + Σ_j‖√Ωx̃_j‖|w̃_j|)`` in the norm of
+    ``Ω^{-½}``.  The constant ``-y'α - ½Σα²/ω`` has the gradient ``-(y + α/ω)``, whose norm is at most
+    ``‖√Ωy‖ + ‖Ω^{-½}α‖``.
+    """
+    root = np.sqrt(data.weights)[:, None]
+    most = max((features.size for features in used), default=0)
+    moved = norms_above((exact - alpha) / root) * (1.0 + growth(8))
+    spreads = growth(data.n + most + 24) * (data.y_norm + sizes) * 1.01 + moved
+    slope = data.y_norm + norms_above(exact / root) * (1.0 + growth(8))
+    return spreads, 1.01 * (slope * spreads + 0.5 * spreads * spreads)

@@ -1,0 +1,93 @@
+"""Bounds of regions from the gains of features: ``constant - gain(q)``.
+
+``gain`` adds the gains of the features forced in and of the best free choice that k or the price admits.  All gains are
+upper bounds, and so is their sum, because it grows with each of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.rounding import growth
+from sparsest.proofs.statement import Statement
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+# 1 forced in, -1 forced out, 0 free.
+State = NDArray[np.int8]
+
+
+class RegionBounds(NamedTuple):
+    """Bounds of regions, and what a feature adds to one when it is forced against the best choice.
+
+    Forcing in a free feature of gain q costs ``max(last - q, 0)``, forcing it out ``max(q - following, 0)``, where
+    ``last`` is the smallest gain of the best choice and ``following`` the largest outside of it: both are the price
+    where each feature has one.  ``sizes`` are what rounding errors are relative to.
+    """
+
+    bounds: Array
+    last: Array
+    following: Array
+    sizes: Array
+    floors: Array
+
+    def closed_by(self, i: int, q: Array, inside: Indices, outside: Indices) -> float:
+        """The smallest bound of the other sides of features that are fixed in and out."""
+        if not np.isfinite(self.sizes[i]):
+            return float(self.floors[i])
+        costs = [np.maximum(self.last[i] - q[outside], 0.0), np.maximum(q[inside] - self.following[i], 0.0)]
+        least = float(np.concatenate(costs).min())
+        # A full region has no supports with one more feature.
+        if not inside.size and np.isinf(self.last[i]):
+            return np.inf
+        bound = float(self.bounds[i]) + least - growth(8) * (float(self.sizes[i]) + least)
+        return max(bound, float(self.floors[i]))
+
+
+def region_bounds(statement: Statement, gains: Array, states: State, constants: Array) -> RegionBounds:
+    """Bound regions given by the rows of ``states`` with the rows of ``gains`` and the constants."""
+    forced = states == 1
+    q_forced = np.where(forced, gains, 0.0).sum(axis=1)
+    n_forced = forced.sum(axis=1)
+    if statement.k is None:
+        price = statement.price
+        free = np.where(states == 0, np.maximum(gains - price, 0.0), 0.0).sum(axis=1)
+        gain, sizes = q_forced - price * n_forced + free, q_forced + price * n_forced + free
+        last = following = np.full(constants.size, price)
+    else:
+        free, last, following = _best_choice(statement.k, gains, states, n_forced)
+        gain = q_forced + free
+        sizes = gain
+    floors = statement.price * n_forced * (1.0 - growth(2))
+    with np.errstate(invalid="ignore"):
+        sizes = np.abs(constants) + sizes
+        bounds = constants - gain - growth(gains.shape[1] + 16) * sizes
+    # Losses are not negative, so a region is bounded by the price of its forced features at least.
+    bounds = np.where(np.isfinite(sizes), np.fmax(bounds, floors), floors)
+    return RegionBounds(bounds, last, following, sizes, floors)
+
+
+def _best_choice(k: int, gains: Array, states: State, n_forced: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    """The sum of the largest free gains up to k features, the smallest of them and the largest of the others.
+
+    A region whose gains are not all finite gets an infinite sum.
+    """
+    count, m = gains.shape
+    left = np.maximum(k - n_forced, 0)
+    unusable = ~np.where(states >= 0, np.isfinite(gains), True).all(axis=1)
+    # Features forced in come first and those forced out last, so that the k first of a row hold the best choice.
+    keys = np.where(states == 1, np.inf, np.where(states == 0, gains, -1.0))
+    most = min(k, m)
+    places = [place for place in (most - 1, most) if 0 <= place < m]
+    sorted_keys = -np.partition(-keys, places, axis=1) if places else keys
+    best = sorted_keys[:, :most]
+    total = np.where(np.isfinite(best), np.maximum(best, 0.0), 0.0).sum(axis=1)
+    last = np.maximum(best[:, -1], 0.0) if most else np.full(count, np.inf)
+    following = np.maximum(sorted_keys[:, most], 0.0) if most < m else np.zeros(count)
+    full = left == 0
+    total[full] = 0.0
+    last[full], following[full] = np.inf, np.inf
+    return np.where(unusable, np.inf, total), last, following

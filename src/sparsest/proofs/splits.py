@@ -1,0 +1,204 @@
+"""Diagonals that may be divided: which of them leave ``X'ΩX + ridge - diag(δ)`` positive semidefinite.
+
+All columns are centred with the weights if there is an intercept; F denotes what a split takes from the ridge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.data import Data
+from sparsest.proofs.rounding import UNIT, growth, is_semidefinite, norms_above, sum_above
+from sparsest.proofs.steps import Split, is_column_set
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Raised splits whose diagonals are remembered: a proof goes through one part of the tree after the other.
+_REMEMBERED = 64
+
+
+class CentredColumns(NamedTuple):
+    """``√Ω(x̃ - mean)`` of some columns, each with an error of at most ``error`` of its norm, and the ridge."""
+
+    features: Indices
+    values: Array
+    norms: Array
+    error: float
+    ridge: Array
+    units: Array
+
+
+def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColumns:
+    """Centre and weigh columns; the ridge ``d_j/γ`` is a lower bound."""
+    block = data.block(features)
+    values = block.values
+    if data.fit_intercept:
+        values = values - data.weights @ values / data.total
+    values = np.sqrt(data.weights)[:, None] * values
+    norms = norms_above(values) * (1.0 + growth(8))
+    # The mean of x̃ has an error of γ_n of ‖√Ωx̃‖/√W; as x̃ is nearly centred, its norm is hardly larger than that of
+    # the centred column, which is insisted on.
+    if (block.weighted_norms > 1.5 * norms).any():
+        raise ValueError("a column is not centred")
+    error = 1.6 * growth(data.n + 16)
+    ridge = block.ridge_low / gamma * (1.0 - 4.0 * UNIT)
+    return CentredColumns(features, np.asfortranarray(values), norms, error, ridge, block.units)
+
+
+class Diagonals:
+    """The diagonals of a proof's splits for scaled columns, checked when they are first asked for."""
+
+    def __init__(self, data: Data, gamma: float, splits: Sequence[Split]) -> None:
+        self.data, self.gamma, self.splits = data, gamma, splits
+        self._plain: dict[int, _Plain] = {}
+        self._raised: dict[int, tuple[Indices, Array]] = {}
+
+    def diagonal(self, number: int, position: Indices, size: int) -> Array:
+        """δ by the positions of the features; 0 for features that the split does not cover."""
+        split = self._split(number)
+        base = number if split.base is None else split.base
+        plain = self._base(base)
+        delta = np.zeros(size)
+        self._put(delta, position, plain.columns.features, plain.delta)
+        if split.base is not None:
+            if number not in self._raised:
+                if len(self._raised) >= _REMEMBERED:
+                    self._raised.clear()
+                self._raised[number] = plain.raised(split)
+            self._put(delta, position, *self._raised[number])
+        return delta
+
+    @staticmethod
+    def _put(delta: Array, position: Indices, features: Indices, values: Array) -> None:
+        known = position[features] >= 0
+        delta[position[features[known]]] = values[known]
+
+    def _split(self, number: int) -> Split:
+        if not 0 <= number < len(self.splits):
+            raise ValueError(f"there is no split {number}")
+        return self.splits[number]
+
+    def _base(self, number: int) -> _Plain:
+        split = self._split(number)
+        if split.base is not None:
+            raise ValueError("a split is based on one that has a base itself")
+        if number not in self._plain:
+            _insist_on_diagonal(split, self.data.p)
+            self._plain[number] = _Plain(centred_columns(self.data, split.features, self.gamma), split.delta)
+        return self._plain[number]
+
+
+class _Plain:
+    """A split without a base; where rounding may hide a negative eigenvalue, a part of δ goes back to the quadratic."""
+
+    def __init__(self, columns: CentredColumns, delta: Array) -> None:
+        self.columns = columns
+        scaled = delta / np.square(columns.units)
+        if not (np.isfinite(scaled).all() and (scaled > 0.0).all()):
+            raise ValueError("a split's diagonal is out of range")
+        back = 0.0 if (scaled <= columns.ridge).all() else _part_to_give_back(columns, scaled)
+        self.delta: Array = scaled * ((1.0 - back) * (1.0 - 4.0 * UNIT))
+        self._reduction: tuple[Array, Array, float] | None = None
+
+    def raised(self, split: Split) -> tuple[Indices, Array]:
+        """Check a split based on this one; return its features and their diagonal for scaled columns.
+
+        With ``G + diag(F)``, F > 0, and ``more`` added to δ of the features S, ``G + diag(F) - diag(more)_S`` is
+        positive semidefinite if and only if ``X_S'A^{-1}X_S - diag(F(1 - F/more))`` is, ``A = I + XF^{-1}X'``.
+        """
+        _insist_on_diagonal(split, int(self.columns.features.max(initial=-1)) + 1)
+        order = np.argsort(self.columns.features)
+        at = np.searchsorted(self.columns.features, split.features, sorter=order)
+        chosen = order[np.minimum(at, order.size - 1)]
+        if (self.columns.features[chosen] != split.features).any():
+            raise ValueError("a split has features that its base does not have")
+        delta = split.delta / np.square(self.columns.units[chosen])
+        if not (np.isfinite(delta).all() and (delta > 0.0).all()):
+            raise ValueError("a split's diagonal is out of range")
+        half, errors, factor = self._reduced()
+        given = self._given()[chosen]
+        more = (delta - self.delta[chosen]) * (1.0 + 4.0 * UNIT)
+        # Where δ is not larger than the base's, the quadratic only grows.
+        risen = more > 0.0
+        self._insist_raised(half[:, chosen[risen]], errors[chosen[risen]], factor, given[risen], more[risen])
+        return split.features, delta * (1.0 - 8.0 * UNIT)
+
+    @staticmethod
+    def _insist_raised(half: Array, errors: Array, factor: float, given: Array, more: Array) -> None:
+        size = given.size
+        ratio = given / more
+        needed = given * (1.0 - ratio) + 8.0 * UNIT * given * (1.0 + ratio)
+        norms = norms_above(half)
+        # Multiplying rows and columns by powers of two is exact and makes all of them comparable.
+        scale = np.ldexp(1.0, -(np.frexp(np.square(norms) + np.abs(needed))[1] // 2))
+        K = half.T @ half
+        K *= (1.0 - factor) * np.outer(scale, scale)
+        a, b = float(np.linalg.norm(scale * norms)), float(np.linalg.norm(scale * errors))
+        error = 1.01 * (2.0 * a * b + b * b + growth(half.shape[0] + 8) * a * a)
+        K.flat[:: size + 1] -= scale * scale * needed
+        error += 8.0 * UNIT * sum_above(np.square(scale) * (np.square(norms) + np.abs(needed)))
+        if not is_semidefinite(K, error):
+            raise ValueError("a split does not leave a positive semidefinite quadratic")
+
+    def _given(self) -> Array:
+        """F: what every feature gave of the ridge, from below."""
+        given = (self.columns.ridge - self.delta) * (1.0 - 4.0 * UNIT)
+        if not (given > 0.0).all():
+            raise ValueError("a split is based on one that is not below the ridge")
+        return given
+
+    def _reduced(self) -> tuple[Array, Array, float]:
+        """H near ``L^{-1}X`` for ``LL'`` near A, bounds of its columns' errors, and η with ``A ≤ LL'/(1 - η)``.
+
+        A is at least I, so errors of its entries and of its Cholesky factor, at most ``γ trace(A)`` in norm, are
+        relative ones; ``L^{-1}X - H = L^{-1}(X - LH)`` is bounded by the residual, for ``‖L^{-1}‖`` is about 1.
+        """
+        if self._reduction is None:
+            X, n = self.columns.values, self.columns.values.shape[0]
+            scaled = X / np.sqrt(self._given())
+            A = scaled @ scaled.T
+            A.flat[:: n + 1] += 1.0
+            trace = sum_above(A.diagonal())
+            error = 2.0 * (growth(X.shape[1] + 2 * n + 40) + 2.0 * self.columns.error) * trace
+            if not error < 0.01:
+                raise ValueError("a split takes so much that rounding errors hide the rest")
+            factor = np.linalg.cholesky(A)
+            half = np.linalg.solve(factor, X)
+            residual = norms_above(X - factor @ half)
+            size = growth(n + 4) * float(np.linalg.norm(factor)) * norms_above(half) + growth(4) * norms_above(X)
+            self._reduction = half, 1.02 * (residual + size) + 1.02 * self.columns.error * self.columns.norms, error
+        return self._reduction
+
+
+def _insist_on_diagonal(split: Split, p: int) -> None:
+    """Say so unless a split has a positive number for each of its features."""
+    if not is_column_set(split.features, p) or split.delta.shape != split.features.shape:
+        raise ValueError("a split does not fit the columns of the data")
+    if not (np.isfinite(split.delta).all() and (split.delta > 0).all()):
+        raise ValueError("a split's diagonal is not positive")
+
+
+def _part_to_give_back(columns: CentredColumns, delta: Array) -> float:
+    """Return the part of δ that has to go back to make the quadratic positive semidefinite, or say that it never is."""
+    n, m = columns.values.shape
+    # No diagonal entry of a positive semidefinite matrix is negative.
+    if (delta > 1.01 * (np.square(columns.norms) + columns.ridge)).any():
+        raise ValueError("a split's diagonal is larger than the quadratic's")
+    scale = np.ldexp(1.0, -(np.frexp(delta)[1] // 2))
+    Q = columns.values.T @ columns.values
+    Q.flat[:: m + 1] += columns.ridge - delta
+    Q *= np.outer(scale, scale)
+    size = sum_above(np.square(scale) * (np.square(columns.norms) + columns.ridge + delta))
+    error = 1.01 * (growth(n + 12) + 2.0 * columns.error + columns.error**2) * size
+    share = float((np.square(scale) * delta).min())
+    for back in (0.0, 2.0 * error / share, 8.0 * error / share):
+        given_back = Q.copy()
+        given_back.flat[:: m + 1] += back * np.square(scale) * delta
+        if back < 1.0 and is_semidefinite(given_back, error * (1.0 + back)):
+            return back
+    raise ValueError("a split does not leave a positive semidefinite quadratic")

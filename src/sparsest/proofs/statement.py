@@ -1,0 +1,123 @@
+"""What a certificate is about: the problem, all of it but the data, and the data's fingerprint."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from sparsest.proofs.losses import RULES, LossRule
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The problem ``min_w Σ ωℓ(y, x'w + b) + Σ d_j w_j²/(2γ) [+ λ0‖w‖_0]`` s.t. ``[‖w‖_0 ≤ k]``.
+
+    ``d_j`` is 1, or with ``standardize`` the weighted variance of column j (its mean square without an intercept), and
+    1 for a column whose entries are all the same (all zero).  Observations of weight zero are no part of it.
+    """
+
+    n: int
+    p: int
+    loss: str
+    epsilon: float
+    gamma: float
+    k: int | None
+    l0_penalty: float | None
+    include: tuple[int, ...]
+    exclude: tuple[int, ...]
+    fit_intercept: bool
+    standardize: bool
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a problem; types are taken literally, as a text file may hold anything."""
+        for name in ("n", "p"):
+            _insist(_is_count(getattr(self, name)) and getattr(self, name) > 0, name, getattr(self, name))
+        _insist(isinstance(self.loss, str) and self.loss in RULES, "loss", self.loss)
+        _insist(_is_number(self.epsilon) and 0.0 <= self.epsilon < math.inf, "epsilon", self.epsilon)
+        _insist(_is_number(self.gamma) and self.gamma > 0.0, "gamma", self.gamma)
+        _insist((self.k is None) != (self.l0_penalty is None), "k and l0_penalty", (self.k, self.l0_penalty))
+        _insist(self.k is None or _is_count(self.k), "k", self.k)
+        price = self.l0_penalty
+        _insist(price is None or (_is_number(price) and 0.0 <= price < math.inf), "l0_penalty", price)
+        for name in ("include", "exclude"):
+            columns = getattr(self, name)
+            fits = isinstance(columns, tuple) and all(_is_count(j) and j < self.p for j in columns)
+            _insist(fits and len(set(columns)) == len(columns), name, columns)
+        _insist(not set(self.include) & set(self.exclude), "include and exclude", (self.include, self.exclude))
+        _insist(self.k is None or len(self.include) <= self.k, "include and k", (self.include, self.k))
+        for name in ("fit_intercept", "standardize"):
+            _insist(isinstance(getattr(self, name), bool), name, getattr(self, name))
+        _insist(isinstance(self.fingerprint, str), "fingerprint", self.fingerprint)
+
+    @property
+    def rule(self) -> LossRule:
+        """The loss."""
+        return RULES[self.loss](self.epsilon)
+
+    @property
+    def price(self) -> float:
+        """λ0, or 0 where the number of features is limited."""
+        return self.l0_penalty or 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The statement in JSON's types; infinity, which JSON has not, as text."""
+        data = asdict(self)
+        data["gamma"] = "inf" if math.isinf(self.gamma) else self.gamma
+        return data | {"include": list(self.include), "exclude": list(self.exclude)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Statement:
+        """Read what ``to_json`` wrote, or say what is wrong."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(data, dict) or set(data) != names:
+            raise ValueError(f"the problem must be described by {', '.join(sorted(names))}")
+        lists = {name: data[name] for name in ("include", "exclude")}
+        _insist(all(isinstance(value, list) for value in lists.values()), "include and exclude", lists)
+        gamma = math.inf if data["gamma"] == "inf" else data["gamma"]
+        return cls(**data | {name: tuple(value) for name, value in lists.items()} | {"gamma": gamma})
+
+    def differences(self, expected: dict[str, Any]) -> list[str]:
+        """How the statement differs from what somebody expects it to say; None stands for no wish."""
+        found = []
+        for name, wish in expected.items():
+            if name not in {field.name for field in fields(self)}:
+                raise ValueError(f"{name!r} is no part of a problem")
+            value = getattr(self, name)
+            if name in ("include", "exclude"):
+                same = wish is None or sorted(value) == sorted(int(j) for j in wish)
+            else:
+                same = wish is None or value == wish
+            if not same:
+                found.append(f"the certificate is for {name} = {value!r}, not {wish!r}")
+        return found
+
+    def sentence(self) -> str:
+        """The problem in words."""
+        size = f"at most {self.k} features" if self.k is not None else f"a price of {self.l0_penalty:g} a feature"
+        ridge = "no ridge" if math.isinf(self.gamma) else f"gamma = {self.gamma:.6g}"
+        zone = f" (epsilon = {self.epsilon:g})" if self.rule.has_epsilon else ""
+        forced = "".join(
+            f", {word} {list(columns)}"
+            for word, columns in (("with", self.include), ("without", self.exclude))
+            if columns
+        )
+        return (
+            f"{self.n} × {self.p} data {self.fingerprint[:12]}, {self.loss.replace('_', ' ')} loss{zone}, {size}, "
+            f"{ridge}, {'an' if self.fit_intercept else 'no'} intercept, "
+            f"columns {'standardised' if self.standardize else 'as they are'}{forced}"
+        )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _insist(condition: bool, name: str, value: Any) -> None:
+    if not condition:
+        raise ValueError(f"a problem cannot have {name} = {value!r}")

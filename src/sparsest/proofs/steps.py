@@ -1,0 +1,139 @@
+"""What a proof is made of.
+
+A proof covers all admissible supports by regions (features forced in, forced out, free).  Its steps are a tree in
+preorder, beginning with the region of all admissible supports:
+
+- ``Leaf``: a point's bound holds for the whole region;
+- ``Fix``: for each listed feature a point closes the other side; one proof follows, with all of them fixed;
+- ``Branch``: two proofs follow, for the region with the feature in, then with it out;
+- ``Combination``: a convex combination of the cuts of several dual points bounds the region;
+- ``Regression``: least squares on all features that the region admits;
+- ``RegressionTree``: a whole tree of branches whose leaves are bounded by least squares.
+
+Coefficients and diagonals are for standardised columns where the problem standardises them, else for columns as they
+are.  Nothing here need be exact: any point proves what it proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class DualPoint(NamedTuple):
+    """A dual point α by its n entries."""
+
+    values: NDArray[np.floating]
+
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return self.values.nbytes
+
+
+class PrimalPoint(NamedTuple):
+    """The dual point ``α = ωℓ'(y, Xw + b)`` of sparse coefficients w and, about, an intercept b of centred columns."""
+
+    features: Indices
+    values: NDArray[np.floating]
+    intercept: float
+
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return self.features.nbytes + self.values.nbytes
+
+
+class SplitPoint(NamedTuple):
+    """Sparse coefficients w whose bound divides the diagonal of a split; squared loss only."""
+
+    features: Indices
+    values: NDArray[np.floating]
+    split: int
+
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return self.features.nbytes + self.values.nbytes
+
+
+Point = DualPoint | PrimalPoint | SplitPoint
+
+
+class Split(NamedTuple):
+    """A diagonal δ for the features F, with ``X_F'ΩX_F + ridge - diag(δ)`` positive semidefinite.
+
+    With a ``base``, the number of an earlier split that lies below the ridge and has no base, it is that one's diagonal
+    but for these features.
+    """
+
+    features: Indices
+    delta: Array
+    base: int | None = None
+
+
+class Leaf(NamedTuple):
+    """Close the region by a point."""
+
+    point: int
+
+
+class Branch(NamedTuple):
+    """Split the region on a feature: in first, then out."""
+
+    feature: int
+
+
+class Fix(NamedTuple):
+    """Close one side of each listed feature by a point."""
+
+    point: int
+    inside: Indices
+    outside: Indices
+
+
+class Combination(NamedTuple):
+    """Close the region by a convex combination of the bounds of dual points."""
+
+    points: Indices
+    multipliers: Array
+
+
+class Regression(NamedTuple):
+    """Close the region by least squares on the features it admits; squared loss only."""
+
+
+class RegressionTree(NamedTuple):
+    """Close the region by a tree whose leaves are bounded by least squares; squared loss, at most k features.
+
+    ``entries`` has the tree in preorder: a feature to branch on, or LEAF.  Sums of squares are taken about the
+    coefficients ``values`` of ``features``.
+    """
+
+    features: Indices
+    values: Array
+    entries: NDArray[np.int32]
+
+
+Step = Leaf | Branch | Fix | Combination | Regression | RegressionTree
+
+# In the preorder of a regression tree: the region is closed.
+LEAF = -1
+
+
+class Proof(NamedTuple):
+    """The steps, and the points and splits that they name by their numbers."""
+
+    steps: Sequence[Step]
+    points: Sequence[Point] = ()
+    splits: Sequence[Split] = ()
+
+
+def is_column_set(features: Indices, p: int) -> bool:
+    """Whether these are distinct columns of a matrix of p."""
+    if features.ndim != 1 or np.unique(features).size != features.size:
+        return False
+    return not features.size or bool(features.min() >= 0 and features.max() < p)

@@ -1,0 +1,119 @@
+"""From what a search knows to a certificate that its own check accepts.
+
+The objective is the one recomputed from the data.  The bound of a short proof is the one the check computes.  For a
+long proof, whose check would take as long as the search, it is the search's own, less an allowance for rounding errors
+that is far above those of either.
+"""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.designs import Design, stored_matrix, take_apart
+from sparsest.problem import Cardinality, Penalty, Problem
+from sparsest.proofs.certificate import Certificate
+from sparsest.proofs.check import prove
+from sparsest.proofs.data import Data, fingerprint
+from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import DualPoint, Leaf, Proof, RegressionTree
+from sparsest.solvers.support import SupportFit
+
+Indices = NDArray[np.intp]
+
+_log = logging.getLogger("sparsest")
+# Bounds of long proofs are lowered by this part of the objectives without features and of the incumbent.  Rounding
+# errors of a check are about n·1e-16 of them, those of a search 10 to 100 times as large.
+_ALLOWANCE = 1e-9
+# Operations of a check that are made at once, about a tenth of a second: entries of the data that it reads, and entries
+# of its products.
+_MOST_ENTRIES, _MOST_PRODUCTS, _MOST_LEAVES = 2e6, 1e9, 500
+
+
+class Evidence(NamedTuple):
+    """The data as the checker reads them, and their fingerprint, which is computed meanwhile."""
+
+    data: Data
+    fingerprint: Future[str]
+
+
+_known: WeakKeyDictionary[Design, Evidence] = WeakKeyDictionary()
+_background = ThreadPoolExecutor(1, thread_name_prefix="sparsest-fingerprint")
+
+
+def evidence(problem: Problem) -> Evidence:
+    """Read the data as the checker does; asked for early, the fingerprint costs no time later."""
+    found = _known.get(problem.design)
+    if found is None:
+        X = stored_matrix(take_apart(problem.design)[0])
+        settings = problem.loss.classification, problem.fit_intercept, problem.standardize
+        data = Data(X, problem.y, problem.weights, *settings)
+        found = _known[problem.design] = Evidence(data, _background.submit(fingerprint, data))
+    return found
+
+
+def statement_of(problem: Problem) -> Statement:
+    """The problem in the words of a certificate."""
+    sparsity = problem.sparsity
+    return Statement(
+        n=problem.n,
+        p=problem.p,
+        loss=problem.loss.name,
+        epsilon=float(getattr(problem.loss, "epsilon", 0.0)),
+        gamma=float(problem.gamma),
+        k=int(sparsity.k) if isinstance(sparsity, Cardinality) else None,
+        l0_penalty=float(sparsity.l0) if isinstance(sparsity, Penalty) else None,
+        include=tuple(problem.include.tolist()),
+        exclude=tuple(problem.exclude.tolist()),
+        fit_intercept=problem.fit_intercept,
+        standardize=problem.standardize,
+        fingerprint=evidence(problem).fingerprint.result(),
+    )
+
+
+def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
+    """A model for the data as given."""
+    _, shift, scale = take_apart(problem.design)
+    center = shift[fit.support] if problem.fit_intercept else np.zeros(fit.support.size)
+    return Incumbent(fit.support, fit.w / scale[fit.support], center, float(fit.b))
+
+
+def allowance(null_value: float, bound: float) -> float:
+    """By how much the bound of a long proof is lowered."""
+    return _ALLOWANCE * (abs(null_value) + abs(bound))
+
+
+def is_short(problem: Problem, proof: Proof) -> bool:
+    """Whether a proof can be checked at once."""
+    leaves = sum(step.entries.size // 2 for step in proof.steps if isinstance(step, RegressionTree))
+    products = float(len(proof.points)) * problem.n * problem.p
+    return problem.n * problem.p <= _MOST_ENTRIES and products <= _MOST_PRODUCTS and leaves <= _MOST_LEAVES
+
+
+def settle(problem: Problem, proof: Proof, bound: float, null_value: float) -> tuple[Proof, float]:
+    """Return what can be claimed: a short proof with the bound that its check finds, a long one with an allowance.
+
+    A proof that its check refuses, as rounding may cause where columns are nearly dependent, is not used at all.
+    """
+    if not is_short(problem, proof):
+        return proof, bound - allowance(null_value, bound)
+    proved = prove(evidence(problem).data, statement_of(problem), proof, bound)
+    if proved.complaints:
+        _log.debug("the check refuses a proof: %s", proved.complaints[0])
+        return Proof((Leaf(0),), (DualPoint(np.zeros(problem.n)),)), problem.sparsity.cost(problem.include.size)
+    return proof, proved.bound
+
+
+def certify(problem: Problem, fit: SupportFit, proof: Proof, bound: float) -> Certificate:
+    """Build the certificate of a settled proof."""
+    statement, incumbent = statement_of(problem), incumbent_of(problem, fit)
+    _, objective = objective_bounds(evidence(problem).data, statement, incumbent)
+    # Losses are not negative; a bound above the objective is rounding.
+    bound = min(max(bound, problem.sparsity.cost(problem.include.size)), objective)
+    return Certificate(statement, incumbent, objective, float(bound), proof)
