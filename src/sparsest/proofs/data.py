@@ -197,7 +197,9 @@ class Columns:
         """``X̃'A`` for the columns of A."""
         if self._packed is not None:
             return self._packed.T @ vectors
-        return np.concatenate([self.data.block(self.features[part]).values.T @ vectors for part in self._parts()])
+        none = np.empty((0, vectors.shape[1]))
+        blocks = (self.data.block(self.features[part]).values for part in self._parts())
+        return np.concatenate([none, *(values.T @ vectors for values in blocks)])
 
     def values(self, positions: Indices) -> Array:
         """The scaled columns at some positions."""
@@ -256,6 +258,8 @@ def _matrix(X: Any) -> Any:
     if sp.issparse(X):
         if X.format in ("csc", "csr"):
             _check_compressed(X)
+        elif X.format == "bsr":
+            X.check_format(full_check=True)
         matrix = sp.csc_array(X)
     else:
         matrix = np.asarray(X)
