@@ -240,3 +240,16 @@ def test_sparse_pointers_that_do_not_fit():
         X.indptr[:] = indptr
         with pytest.raises(ValueError, match="indices|index"):
             data_of(X, np.arange(4.0))
+
+
+@pytest.mark.parametrize("n", [2, 9, 130, 1001])
+def test_scales_do_not_depend_on_what_else_is_read(n):
+    """A column read with others was shifted by another rounding of its mean, and might have another exponent."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 9)) * 10.0 ** rng.uniform(-5, 5, 9)
+    weights = sample_weights(n)
+    for storage in (X, np.asfortranarray(X), sp.csr_array(X)):
+        data = data_of(storage, np.zeros(n), weights)
+        alone = [data.shifts(data.raw(indices(j)))[0] for j in range(9)]
+        for few in (np.arange(9), indices(3, 1), indices(8, 0, 4, 5, 2), np.arange(0, 9, 2)):
+            np.testing.assert_array_equal(data.shifts(data.raw(few)), np.array(alone)[few])

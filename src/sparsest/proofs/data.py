@@ -245,10 +245,15 @@ def fingerprint(data: Data) -> str:
 
 
 def _center(columns: Array, weights: Array) -> Array:
-    """Numbers near the weighted means of columns; of a column of equal entries exactly their value."""
+    """Numbers near the weighted means of columns; of a column of equal entries exactly their value.
+
+    They must not depend on the other columns that are read at the same time, as a product of matrices may: a scale that
+    is another one at the next reading would turn a diagonal into a wrong one.  So each column is summed by itself.
+    """
     first = columns[0]
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = first + (weights / weights.sum()) @ (columns - first)
+        terms = np.asfortranarray((weights / weights.sum())[:, None] * (columns - first))
+        mean = first + np.array([term.sum() for term in terms.T])
     mean = np.where(np.isfinite(mean), mean, 0.0)
     return np.where((columns == first).all(axis=0), first, mean)
 
