@@ -10,12 +10,16 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sparsest.checks import as_array, as_numbers, check_sparse, holds_text
+from sparsest.losses import LOSSES
 
 Array = NDArray[np.float64]
 
@@ -33,19 +37,18 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
         return self._default_loss if self.loss is None else self.loss
 
     @abstractmethod
-    def _fit_linear(self, X: Any, y: Any, sample_weight: Array | None) -> None:
+    def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit checked data; set ``coef_`` and ``intercept_``."""
 
-    def _check_fit(self, X: Any, y: Any, sample_weight: Any, y_numeric: bool) -> tuple[Any, Any, Array | None]:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], y_numeric=y_numeric, order=None
-        )
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return X, y, sample_weight
+    def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        _check_entries(X)
+        if y is not None:
+            as_array(y, "y")
+        return validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], order=None)
 
     def _linear(self, X: Any) -> Array:
         check_is_fitted(self)
+        _check_entries(X)
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, ensure_min_samples=1
         )
@@ -60,6 +63,14 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _check_entries(X: Any) -> None:
+    """Refuse what scikit-learn would take: text that looks like numbers, masked entries, broken sparse matrices."""
+    if sp.issparse(X):
+        check_sparse(X, "X")
+    elif holds_text(as_array(X, "X")):
+        raise ValueError("X must hold real numbers: encode text, categories and dates first")
 
 
 class SparseRegressor(RegressorMixin, SparseLinearModel):
@@ -80,8 +91,10 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         -------
         self
         """
-        X, y, sample_weight = self._check_fit(X, y, sample_weight, y_numeric=True)
-        self._fit_linear(X, np.asarray(y, dtype=np.float64), sample_weight)
+        X, y = self._check_fit(X, y)
+        if isinstance(self.loss, str) and self.loss in LOSSES and LOSSES[self.loss].classification:
+            raise ValueError(f"loss {self.loss!r} is for two classes: use the classifier, or another loss")
+        self._fit_linear(X, as_numbers(y, "y"), sample_weight)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -114,7 +127,7 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
         -------
         self
         """
-        X, y, sample_weight = self._check_fit(X, y, sample_weight, y_numeric=False)
+        X, y = self._check_fit(X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if self.classes_.size > 2:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sparsest.certificate import Certificate, certify
+from sparsest.checks import column_numbers
 from sparsest.problem import Problem
 from sparsest.proof import DualPoint, Leaf, Point, Step
 from sparsest.result import Done, Event, Incumbent, Result, Status, relative_gap
@@ -146,12 +147,7 @@ def start_support(start: Any, problem: Problem) -> np.ndarray | None:
     """The support that a warm start names, made admissible; None without one."""
     if start is None:
         return None
-    support = np.asarray(start.support if isinstance(start, Result) else start)
-    if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
-        raise ValueError("start must be an earlier Result or a list of column numbers")
-    support = support.astype(np.intp)
-    if support.size and (support.min() < 0 or support.max() >= problem.p):
-        raise ValueError(f"start must hold column numbers from 0 to {problem.p - 1}")
+    support = column_numbers(start.support if isinstance(start, Result) else start, "start", problem.p)
     free = np.setdiff1d(support, np.concatenate([problem.include, problem.exclude]))
     budget = problem.sparsity.budget(problem.include.size, problem.p)
     return np.sort(np.concatenate([problem.include, free[:budget]]))
