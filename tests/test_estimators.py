@@ -92,9 +92,9 @@ def test_gamma_auto():
     [
         ({"loss": "cubic"}, "unknown loss"),
         ({"method": "magic"}, "unknown method"),
-        ({"k": -1}, "k must be at least 0"),
+        ({"k": -1}, "k must be a whole number >= 0"),
         ({"l0_penalty": -1.0}, "l0_penalty must be"),
-        ({"loss": "logistic"}, "exactly two classes"),
+        ({"loss": "logistic"}, "loss 'logistic' is for two classes: use the classifier"),
     ],
 )
 def test_bad_parameters(settings, message):

@@ -72,7 +72,8 @@ def number(
         return x
     limits = ((">", above), (">=", least), ("<", below), ("<=", most))
     bounds = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
-    wanted = f"a {'finite ' if finite else ''}number {bounds}{'' if finite else ' or inf'}"
+    unbounded = below is None and most is None
+    wanted = f"a {'finite ' if finite and unbounded else ''}number {bounds}{'' if finite else ' or inf'}"
     raise ValueError(_complaint(name, wanted, value, or_else))
 
 
@@ -135,21 +136,55 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if np.ma.is_masked(values):
         raise ValueError(f"{name} has masked entries: fill them in or drop them first")
     try:
-        return np.asarray(list(values) if isinstance(values, (set, frozenset)) else values)
+        array = np.asarray(list(values) if isinstance(values, (set, frozenset)) else values)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise ValueError(f"{name} cannot be read as an array, are its rows of equal length? ({error})") from error
+        raise ValueError(f"{name} cannot be read as an array, are its rows of equal length?") from error
+    if array.ndim == 2 and _has_polars_dates(values):
+        raise ValueError(_not_numbers(name))
+    return array
 
 
 def as_numbers(values: NDArray[Any], name: str) -> Array:
     """Return an array as float64; text, complex numbers and dates are refused, not parsed or cut off."""
-    complaint = f"{name} must hold real numbers: encode text, categories and dates first"
     if values.dtype.kind not in "fiubO" or holds_text(values):
-        raise ValueError(complaint)
+        raise ValueError(_not_numbers(name))
     try:
         with np.errstate(over="ignore"):
             return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(complaint) from error
+        raise ValueError(_not_numbers(name)) from error
+
+
+def _not_numbers(name: str) -> str:
+    return f"{name} must hold real numbers: encode text, categories and dates, fill in what is missing"
+
+
+def _has_polars_dates(values: Any) -> bool:
+    """Whether a polars frame has columns of times, which would silently become numbers of days or microseconds."""
+    kinds = getattr(values, "dtypes", ())
+    return isinstance(kinds, list) and any(getattr(kind, "is_temporal", bool)() for kind in kinds)
+
+
+def check_entries(values: Any, name: str) -> None:
+    """Refuse what scikit-learn would take for a matrix: text like numbers, dates, masked entries, broken sparse ones.
+
+    Single objects that are no numbers are left to scikit-learn, whose convention is a TypeError.
+    """
+    if hasattr(values, "tocsr"):
+        check_sparse(values, name)
+        return
+    array = as_array(values, name)
+    if array.ndim == 0:
+        raise ValueError(f"{name} must be a matrix with two dimensions, got {shown(values)}")
+    if array.dtype.kind in "mMV" or holds_text(array):
+        raise ValueError(_not_numbers(name))
+    try:
+        if array.dtype.kind == "O":
+            array.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(_not_numbers(name)) from error
+    except (TypeError, ValueError):
+        return
 
 
 def holds_text(values: NDArray[Any]) -> bool:
@@ -159,11 +194,11 @@ def holds_text(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "US"
 
 
-def column_numbers(values: Any, name: str, p: int) -> Indices:
+def column_numbers(values: Any, name: str, p: int, *, or_else: str = "") -> Indices:
     """Return the numbers of some of p columns, as given."""
     columns = as_array(values, name)
     if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must be a list of column numbers, got {shown(values)}")
+        raise ValueError(_complaint(name, "a list of column numbers", values, or_else))
     if columns.size and (columns.min() < 0 or columns.max() >= p):
         raise ValueError(f"{name} must hold column numbers from 0 to {p - 1}, got {shown(values)}")
     return columns.astype(np.intp)

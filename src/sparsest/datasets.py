@@ -230,7 +230,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
     if "y" not in arrays:
         raise ValueError(f"{folder / 'data.npz'} has no array y")
     y, names, weights = arrays["y"], arrays.get("feature_names"), arrays.get("sample_weight")
-    X = arrays["X"] if "X" in arrays else _load_sparse(folder)
+    X: Any = arrays["X"] if "X" in arrays else _load_sparse(folder)
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise ValueError(f"X and y in {folder} do not fit together: shapes {X.shape} and {y.shape}")
     for name, values in (("X", X if "X" in arrays else X.data), ("y", y)):

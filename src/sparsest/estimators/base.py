@@ -10,7 +10,6 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
@@ -18,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparsest.checks import as_array, as_numbers, check_sparse, holds_text
+from sparsest.checks import as_array, as_numbers, check_entries
 from sparsest.losses import LOSSES
 
 Array = NDArray[np.float64]
@@ -41,14 +40,15 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
         """Fit checked data; set ``coef_`` and ``intercept_``."""
 
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        _check_entries(X)
-        if y is not None:
-            as_array(y, "y")
+        check_entries(X, "X")
+        # What is missing, or is a column, scikit-learn treats by its own conventions.
+        if y is not None and (responses := as_array(y, "y")).ndim not in (1, 2):
+            raise ValueError(f"y must be one-dimensional, got shape {responses.shape}")
         return validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], order=None)
 
     def _linear(self, X: Any) -> Array:
         check_is_fitted(self)
-        _check_entries(X)
+        check_entries(X, "X")
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, ensure_min_samples=1
         )
@@ -63,14 +63,6 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _check_entries(X: Any) -> None:
-    """Refuse what scikit-learn would take: text that looks like numbers, masked entries, broken sparse matrices."""
-    if sp.issparse(X):
-        check_sparse(X, "X")
-    elif holds_text(as_array(X, "X")):
-        raise ValueError("X must hold real numbers: encode text, categories and dates first")
 
 
 class SparseRegressor(RegressorMixin, SparseLinearModel):

@@ -147,7 +147,8 @@ def start_support(start: Any, problem: Problem) -> np.ndarray | None:
     """The support that a warm start names, made admissible; None without one."""
     if start is None:
         return None
-    support = column_numbers(start.support if isinstance(start, Result) else start, "start", problem.p)
+    columns = start.support if isinstance(start, Result) else start
+    support = column_numbers(columns, "start", problem.p, or_else="an earlier Result")
     free = np.setdiff1d(support, np.concatenate([problem.include, problem.exclude]))
     budget = problem.sparsity.budget(problem.include.size, problem.p)
     return np.sort(np.concatenate([problem.include, free[:budget]]))
