@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -257,10 +257,11 @@ def _load_sparse(folder: Path) -> Any:
 _Content = TypeVar("_Content")
 
 
-def _read(file: Path, reader: Callable[[Path], _Content]) -> _Content:
+def _read(file: Path, reader: Callable[[BinaryIO], _Content]) -> _Content:
     """Read a file, and tell in one sentence when it is broken."""
     try:
-        return reader(file)
+        with file.open("rb") as opened:
+            return reader(opened)
     except OSError:
         raise
     except Exception as error:
@@ -270,13 +271,17 @@ def _read(file: Path, reader: Callable[[Path], _Content]) -> _Content:
         raise ValueError(f"{file} cannot be read, write it anew with numpy.savez or save_npz ({reason})") from error
 
 
-def _stored_arrays(file: Path) -> dict[str, NDArray[Any]]:
+def _stored_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
     """The arrays of an npz file that a data set has."""
     stored = np.load(file, allow_pickle=False)
     if not isinstance(stored, np.lib.npyio.NpzFile):
         raise ValueError("it holds a single array without a name")
     with stored:
-        return {name: stored[name] for name in ("X", "y", "feature_names", "sample_weight") if name in stored}
+        arrays = {name: stored[name] for name in ("X", "y", "feature_names", "sample_weight") if name in stored}
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"its {name} is not an array")
+    return arrays
 
 
 def _generator(rng: Any) -> np.random.Generator:
