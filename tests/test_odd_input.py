@@ -203,7 +203,6 @@ SETTINGS = [
     {"time_limit": np.inf},
     {"time_limit": np.float32(30.0)},
     {"time_limit": 10**20},
-    {"gap_tol": 1e-9},
     {"gap_tol": np.float64(1e-6)},
     {"fit_intercept": np.bool_(True)},
     {"standardize": np.bool_(False)},
