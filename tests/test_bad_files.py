@@ -4,6 +4,8 @@ import io
 import json
 import os
 import struct
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -286,10 +288,15 @@ def test_folder_that_does_not_exist(folder, path):
     complains(run("verify", folder / "proof.json", folder / path), "")
 
 
-def test_verbose_shows_where(folder, caplog):
+def test_only_verbose_shows_where(folder):
+    """In a process of its own, where nothing else listens to the log."""
     (folder / "proof.json").write_text("garbage", encoding="utf-8")
-    shown = run("--verbose", "verify", folder / "proof.json", folder)
-    assert shown.exit_code == 2 and "from_json" in caplog.text
+    command = [sys.executable, "-c", "from sparsest.cli import app; app()"]
+    files = ["verify", str(folder / "proof.json"), str(folder)]
+    quiet = subprocess.run([*command, *files], capture_output=True, text=True)
+    assert quiet.returncode == 2 and quiet.stderr.startswith("error: ") and quiet.stderr.count("\n") == 1
+    loud = subprocess.run([*command, "--verbose", *files], capture_output=True, text=True)
+    assert loud.returncode == 2 and "from_json" in loud.stderr and loud.stderr.endswith(quiet.stderr)
 
 
 def test_not_valid_is_not_an_error(folder):

@@ -26,7 +26,7 @@ def _setup(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is being done.")] = False,
 ) -> None:
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
-    logging.getLogger("sparsest").setLevel(logging.INFO)
+    logging.getLogger("sparsest").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def _one_line_errors() -> Iterator[None]:
         message = f"the input cannot be used ({type(error).__name__}: {error}); is it what the help describes?"
     else:
         return
-    logging.getLogger("sparsest").info("the error arose here:", exc_info=True)
+    logging.getLogger("sparsest").debug("the error arose here:", exc_info=True)
     typer.echo(f"error: {' '.join(message.split())}", err=True)
     raise typer.Exit(2)
 
