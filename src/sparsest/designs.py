@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsest.checks import as_array, as_numbers, check_sparse
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
@@ -235,9 +237,12 @@ def as_design(X: Any) -> Design:
 
 def _sparse_matrix(X: Any) -> sp.csc_array:
     """Compressed columns of float32 or float64 without duplicate entries."""
-    matrix = sp.csc_array(X)
-    if matrix.dtype not in (np.float32, np.float64):
-        matrix = as_numbers(matrix, "X")
+    check_sparse(X, "X")
+    columns = X.tocsc()
+    if columns.dtype not in (np.float32, np.float64):
+        columns = columns.astype(np.float64)
+    # A new container looks for itself whether entries are sorted and distinct; X's own claim may be wrong.
+    matrix = sp.csc_array((columns.data, columns.indices, columns.indptr), shape=columns.shape)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -246,22 +251,11 @@ def _sparse_matrix(X: Any) -> sp.csc_array:
 
 def _dense_matrix(X: Any) -> NDArray[Any]:
     """Two dimensions of float32 or float64."""
-    array = np.asarray(X)
+    array = as_array(X, "X")
     if array.ndim != 2:
         hint = "reshape a single column with X.reshape(-1, 1)"
         raise ValueError(f"X must be a matrix with two dimensions, got {array.ndim}; {hint}")
     return array if array.dtype in (np.float32, np.float64) else as_numbers(array, "X")
-
-
-def as_numbers(values: Any, name: str) -> Any:
-    """Return an array or sparse matrix as float64; complex numbers and dates are refused, not cut off."""
-    complaint = f"{name} must hold real numbers: encode text, categories and dates first"
-    if values.dtype.kind in "cmM":
-        raise ValueError(complaint)
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(complaint) from error
 
 
 def _all_finite(values: NDArray[Any]) -> bool:

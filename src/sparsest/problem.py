@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, Standardized, as_design, as_numbers, view_with
+from sparsest.checks import as_array, as_numbers, column_numbers, flag, number, whole_number
+from sparsest.designs import Design, Standardized, as_design, view_with
 from sparsest.losses import Loss, make_loss
 
 Array = NDArray[np.float64]
@@ -241,24 +242,7 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
 
 def check_gamma(gamma: Any) -> float:
     """Return γ as a float, or say what is wrong with it."""
-    try:
-        value = float(gamma)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"gamma must be a number > 0 or inf, got {gamma!r}") from error
-    if not value > 0:
-        raise ValueError(f"gamma must be > 0 (inf for no ridge), got {gamma!r}")
-    return value
-
-
-def check_price(l0_penalty: Any) -> float:
-    """Return λ0 as a float, or say what is wrong with it."""
-    try:
-        price = float(l0_penalty)
-    except (TypeError, ValueError):
-        price = np.nan
-    if not (np.isfinite(price) and price >= 0):
-        raise ValueError(f"l0_penalty must be a finite number >= 0, got {l0_penalty!r}")
-    return price
+    return number(gamma, "gamma", above=0, finite=False)
 
 
 def make_problem(
@@ -278,6 +262,7 @@ def make_problem(
 ) -> Problem:
     """Check the user's data and build the problem; every complaint says what to do."""
     chosen = make_loss(loss, epsilon)
+    fit_intercept, standardize = flag(fit_intercept, "fit_intercept"), flag(standardize, "standardize")
     design = as_design(X)
     n, p = design.shape
     weights = _check_weights(sample_weight, n)
@@ -306,8 +291,8 @@ def make_problem(
         sparsity,
         inside,
         outside,
-        bool(fit_intercept),
-        bool(standardize),
+        fit_intercept,
+        standardize,
         norms,
     )
 
@@ -318,9 +303,13 @@ def encode_labels(y: Any) -> tuple[Array, NDArray[Any]]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity")
     try:
+        # A missing value, of whatever type, is not equal to itself.
+        missing = bool(np.any(labels != labels))
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"the labels of y cannot be sorted: {error}") from error
+    if missing:
+        raise ValueError("y contains missing labels: drop those rows first")
     if classes.size != 2:
         raise ValueError(
             f"a classification loss needs y with exactly two classes, got {classes.size} class(es); "
@@ -330,7 +319,7 @@ def encode_labels(y: Any) -> tuple[Array, NDArray[Any]]:
 
 
 def _one_dimensional(y: Any) -> NDArray[Any]:
-    array = np.asarray(y)
+    array = as_array(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -339,7 +328,7 @@ def _one_dimensional(y: Any) -> NDArray[Any]:
 
 
 def _check_target(y: Any) -> Array:
-    target: Array = as_numbers(_one_dimensional(y), "y")
+    target = as_numbers(_one_dimensional(y), "y")
     if not np.isfinite(target).all():
         raise ValueError("y contains NaN or infinity")
     return target
@@ -348,7 +337,7 @@ def _check_target(y: Any) -> Array:
 def _check_weights(sample_weight: Any, n: int) -> Array:
     if sample_weight is None:
         return np.ones(n)
-    weights: Array = as_numbers(np.asarray(sample_weight), "sample_weight")
+    weights = as_numbers(as_array(sample_weight, "sample_weight"), "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
@@ -367,16 +356,8 @@ def _take_rows(X: Any, rows: Indices) -> Any:
 
 
 def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tuple[Indices, Indices]:
-    sets = []
-    for name, values in (("include", include), ("exclude", exclude)):
-        index = np.asarray(values)
-        if index.size and index.dtype.kind not in "iu":
-            raise ValueError(f"{name} must hold column numbers, got {values!r}")
-        index = index.astype(np.intp).ravel()
-        if index.size and (index.min() < 0 or index.max() >= p):
-            raise ValueError(f"{name} must hold column numbers from 0 to {p - 1}, got {values!r}")
-        sets.append(np.unique(index))
-    inside, outside = sets
+    inside = np.unique(column_numbers(include, "include", p))
+    outside = np.unique(column_numbers(exclude, "exclude", p))
     both = np.intersect1d(inside, outside)
     if both.size:
         raise ValueError(f"columns {both.tolist()} are both in include and in exclude")
@@ -388,11 +369,8 @@ def check_sparsity(k: Any, l0_penalty: Any, n_include: int, n_allowed: int) -> S
     if (k is None) == (l0_penalty is None):
         raise ValueError("give exactly one of k (a number of features) and l0_penalty (a price per feature)")
     if k is None:
-        return Penalty(check_price(l0_penalty))
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
-        raise ValueError(f"k must be a whole number, got {k!r}")
-    if k < 0:
-        raise ValueError(f"k must be at least 0, got {k}")
-    if k < n_include:
-        raise ValueError(f"k = {k} is less than the {n_include} features that include forces in")
-    return Cardinality(min(int(k), n_allowed))
+        return Penalty(number(l0_penalty, "l0_penalty", least=0))
+    most = whole_number(k, "k", least=0)
+    if most < n_include:
+        raise ValueError(f"k = {most} is less than the {n_include} features that include forces in")
+    return Cardinality(min(most, n_allowed))

@@ -203,8 +203,11 @@ class RegressionBounds:
         b_error += rounding * float(np.abs(sums.b).max())
         return _Sums(c, sums.b + move, 1.01 * c_error, 1.01 * b_error)
 
-    def _below(self, sums: _Sums, b: Array, W: Array, g: Array) -> Array:
-        """``c - ½w'(b + g) - ‖g‖²/(2ℓ)`` from below for the columns of W, given g as computed."""
+    def _below(self, sums: _Sums, b: Array, W: Array, g: Array, fixed: Indices | None = None) -> Array:
+        """``c - ½w'(b + g) - ‖g‖²/(2ℓ)`` from below for the columns of W, given g as computed.
+
+        Where the entry ``fixed`` of each column is not to be minimised over, it does not count in the last term.
+        """
         size = np.abs(W).sum(axis=0)
         linear = np.abs(b) @ np.abs(W)
         rounding = growth(3 * b.size + 24)
@@ -212,7 +215,10 @@ class RegressionBounds:
         error = sums.c_error + sums.b_error * size + 0.5 * self.M_error * size * size
         error += rounding * (abs(sums.c) + linear + self._largest * size * size)
         slope = sums.b_error + self.M_error * size + rounding * (np.abs(b).max(initial=0.0) + self._largest * size)
-        norm = np.sqrt(np.square(g).sum(axis=0)) * (1.0 + rounding) + np.sqrt(b.size) * slope
+        squares = np.square(g)
+        if fixed is not None:
+            squares[fixed, np.arange(fixed.size)] = 0.0
+        norm = np.sqrt(squares.sum(axis=0)) * (1.0 + rounding) + np.sqrt(b.size) * slope
         return value - 1.01 * error - 0.51 * norm * norm / self.least
 
     def _regression(self, sums: _Sums, alive: Mask, inside: list[int], drop: int, enough: float) -> float:
@@ -228,15 +234,15 @@ class RegressionBounds:
             return whole
         free = np.flatnonzero(~np.isin(A, inside))
         pivots = np.maximum(N.diagonal(), 1e-300)
-        costs = w[free] ** 2 / pivots[free]
+        # The coefficients are w and those that the sums are about; a feature is left out where both cancel.
+        about = np.zeros(self.features.size)
+        about[self.center] = self.w0
+        about = about[A]
+        costs = (w[free] + about[free]) ** 2 / pivots[free]
         J = free[np.argsort(-costs, kind="stable")[: free.size - drop + 1]]
-        W = w[:, None] - N[:, J] * (w[J] / pivots[J])
-        column = np.arange(J.size)
-        W[J, column] = 0.0
-        g = b[:, None] - M @ W
-        g[J, column] = 0.0
-        # The terms of g that are left out belong to coefficients that are zero.
-        return max(whole, float(self._below(sums, b, W, g).min()))
+        W = w[:, None] - N[:, J] * ((w[J] + about[J]) / pivots[J])
+        W[J, np.arange(J.size)] = -about[J]
+        return max(whole, float(self._below(sums, b, W, b[:, None] - M @ W, J).min()))
 
     def _no_completion_is_better(self, sums: _Sums, inside: list[int], alive: Mask, left: int, target: float) -> bool:
         """Whether no one or two further features bring the regression on those inside below a target.

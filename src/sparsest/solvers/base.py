@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sparsest.checks import column_numbers
 from sparsest.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import DualPoint, Leaf, Proof
@@ -93,7 +94,7 @@ def insist(build: Callable[[], Result]) -> Result:
 def make_result(
     problem: Problem,
     fit: SupportFit,
-    proof: Proof,
+    proof: Proof | None,
     bound: float,
     *,
     clock: Clock,
@@ -101,13 +102,12 @@ def make_result(
     otherwise: Status,
     trace: dict[str, Any] | None = None,
     n_nodes: int = 0,
-    keep: bool = True,
     fallback: Callable[[float], Enumeration | None] = lambda bound: None,
 ) -> Result:
     """Certify an incumbent and the bound of a proof; OPTIMAL exactly when the certified gap is within the tolerance.
 
-    ``keep=False`` leaves the certificate out, as where there is no proof but for the search itself.  ``fallback`` is
-    asked for another proof, given the bound that this one gives, when the gap is not within the tolerance.
+    Without a proof the bound is the search's, and there is no certificate.  ``fallback`` is asked for another proof,
+    given the bound that this one gives, when the gap is not within the tolerance.
     """
     null = null_value(problem)
     proof, bound = settle(problem, proof, bound, null)
@@ -117,7 +117,7 @@ def make_result(
         other_proof, other_bound = settle(problem, other.proof, other.bound, null)
         if other_bound > bound:
             proof, bound = other_proof, other_bound
-    certificate = certify(problem, fit, proof, bound)
+    certificate = certify(problem, fit, proof or single_leaf(np.zeros(problem.n)), bound)
     objective, bound = certificate.objective, certificate.lower_bound
     status = Status.OPTIMAL if relative_gap(objective, bound) <= gap_tol else otherwise
     w = np.zeros(problem.p)
@@ -125,7 +125,7 @@ def make_result(
     coef, intercept = problem.original(w, fit.b)
     clock.tell(Done(clock.seconds(), bound, objective, status))
     seconds = clock.seconds()
-    kept = certificate if keep else None
+    kept = None if proof is None else certificate
     return Result(coef, intercept, fit.support, objective, bound, status, kept, trace or {}, seconds, n_nodes, problem)
 
 
@@ -138,12 +138,8 @@ def start_support(start: Any, problem: Problem) -> np.ndarray | None:
     """The support that a warm start names, made admissible; None without one."""
     if start is None:
         return None
-    support = np.asarray(start.support if isinstance(start, Result) else start)
-    if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
-        raise ValueError("start must be an earlier Result or a list of column numbers")
-    support = support.astype(np.intp)
-    if support.size and (support.min() < 0 or support.max() >= problem.p):
-        raise ValueError(f"start must hold column numbers from 0 to {problem.p - 1}")
+    columns = start.support if isinstance(start, Result) else start
+    support = column_numbers(columns, "start", problem.p, or_else="an earlier Result")
     free = np.setdiff1d(support, np.concatenate([problem.include, problem.exclude]))
     budget = problem.sparsity.budget(problem.include.size, problem.p)
     return np.sort(np.concatenate([problem.include, free[:budget]]))

@@ -96,12 +96,12 @@ def is_short(problem: Problem, proof: Proof) -> bool:
     return problem.n * problem.p <= _MOST_ENTRIES and products <= _MOST_PRODUCTS and leaves <= _MOST_LEAVES
 
 
-def settle(problem: Problem, proof: Proof, bound: float, null_value: float) -> tuple[Proof, float]:
+def settle(problem: Problem, proof: Proof | None, bound: float, null_value: float) -> tuple[Proof | None, float]:
     """Return what can be claimed: a short proof with the bound that its check finds, a long one with an allowance.
 
     A proof that its check refuses, as rounding may cause where columns are nearly dependent, is not used at all.
     """
-    if not is_short(problem, proof):
+    if proof is None or not is_short(problem, proof):
         return proof, bound - allowance(null_value, bound)
     proved = prove(evidence(problem).data, statement_of(problem), proof, bound)
     if proved.complaints:

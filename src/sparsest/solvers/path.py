@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsest.checks import as_array, as_numbers, number, optional, whole_number
 from sparsest.designs import Design, take_apart
 from sparsest.losses import Loss
 from sparsest.penalties import ConvexPenalty, Penalty, make_penalty
@@ -39,6 +40,7 @@ _ROUNDS = 200
 _BRINK = 0.04  # features within this share of α come along with violators: most would be needed soon
 _HASTE = 3.0  # how much faster than the strong rule says gradients may move under concave penalties
 _STRIDE = 0.75  # a larger drop of α is walked in steps whose solutions are not reported
+_MOST_ALPHAS = 10**6  # more models than anybody looks at: a slip, such as the seed given as their number
 _SATURATED = 1e-3  # automatic and non-convex paths end where less than this share of the null loss is left
 
 
@@ -305,37 +307,42 @@ def penalty_path(
     PathResult
     """
     start = perf_counter()
-    _check_settings(max_features, tol)
+    most_features = optional(whole_number, least=0)(max_features, "max_features")
+    count, given = _check_alphas(alphas)
     task = _make_task(
         X, y, make_penalty(penalty, l1_ratio, concavity), loss, fit_intercept, standardize, sample_weight,
-        penalty_factor, tol,
+        penalty_factor, number(tol, "tol", above=0, below=1),
     )  # fmt: skip
     # The matrices of a working set are small.
     with single_threaded():
         walk = _Walk(task)
-        grid, automatic = _alpha_grid(alphas, walk.alpha_max, task.view.shape)
+        grid = _alpha_grid(count, walk.alpha_max, task.view.shape) if given is None else given
         fits: list[_Fit] = []
         stopped = "complete"
         for alpha in grid:
             fit = walk.advance(float(alpha))
             n_nonzero = np.count_nonzero(fit.w)
-            if max_features is not None and n_nonzero >= max_features:
+            if most_features is not None and n_nonzero >= most_features:
                 stopped = "max_features"
-                if n_nonzero > max_features:
+                if n_nonzero > most_features:
                     break
             fits.append(fit)
-            if stopped == "complete" and (automatic or not task.penalty.convex) and fit.saturated:
+            if stopped == "complete" and (given is None or not task.penalty.convex) and fit.saturated:
                 stopped = "saturated"
             if stopped != "complete":
                 break
     return _collect(task, grid[: len(fits)], fits, stopped, start)
 
 
-def _check_settings(max_features: int | None, tol: float) -> None:
-    if max_features is not None and (int(max_features) != max_features or max_features < 0):
-        raise ValueError(f"max_features must be None or a whole number >= 0, got {max_features!r}")
-    if not 0.0 < tol < 1.0:
-        raise ValueError(f"tol must be between 0 and 1, got {tol!r}")
+def _check_alphas(alphas: Any) -> tuple[int, Array | None]:
+    """How many alphas are wanted, and which, in falling order, if they were given."""
+    array = as_array(alphas, "alphas")
+    if array.ndim == 0:
+        return whole_number(alphas, "alphas", least=1, most=_MOST_ALPHAS, or_else="an array of alphas"), None
+    given = as_numbers(array, "alphas")
+    if given.ndim != 1 or given.size == 0 or not np.isfinite(given).all() or not (given > 0.0).all():
+        raise ValueError("alphas must be a whole number or a one-dimensional array of finite numbers > 0")
+    return given.size, np.sort(given)[::-1]
 
 
 def _make_task(
@@ -362,14 +369,14 @@ def _make_task(
     usable = norms * scale > 1e-12 * np.abs(shift)
     factor = _check_factor(penalty_factor, data.p)
     return _Task(
-        data.design, data.y, data.weights / total, data.loss, penalty, bool(fit_intercept), factor, usable, norms, tol
+        data.design, data.y, data.weights / total, data.loss, penalty, data.fit_intercept, factor, usable, norms, tol
     )
 
 
 def _check_factor(penalty_factor: Any, p: int) -> Array:
     if penalty_factor is None:
         return np.ones(p)
-    factor = np.asarray(penalty_factor, dtype=np.float64)
+    factor = as_numbers(as_array(penalty_factor, "penalty_factor"), "penalty_factor")
     if factor.shape != (p,):
         raise ValueError(f"penalty_factor must have {p} entries, got shape {factor.shape}")
     if not np.isfinite(factor).all() or (factor < 0).any():
@@ -377,18 +384,11 @@ def _check_factor(penalty_factor: Any, p: int) -> Array:
     return factor
 
 
-def _alpha_grid(alphas: Any, alpha_max: float, shape: tuple[int, int]) -> tuple[Array, bool]:
-    """The alphas in falling order, and whether they were chosen here."""
-    if np.ndim(alphas) == 0:
-        if isinstance(alphas, bool) or int(alphas) != alphas or alphas < 1:
-            raise ValueError(f"alphas must be a whole number >= 1 or an array of alphas, got {alphas!r}")
-        # A constant response has the empty model for every alpha: any scale will do.
-        top = alpha_max if alpha_max > 0.0 else 1.0
-        return np.geomspace(top, top * (1e-2 if shape[0] < shape[1] else 1e-4), int(alphas)), True
-    grid = np.asarray(alphas, dtype=np.float64)
-    if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or not (grid > 0.0).all():
-        raise ValueError("alphas must be a whole number or a one-dimensional array of finite numbers > 0")
-    return np.sort(grid)[::-1], False
+def _alpha_grid(count: int, alpha_max: float, shape: tuple[int, int]) -> Array:
+    """As many alphas in falling order."""
+    # A constant response has the empty model for every alpha: any scale will do.
+    top = alpha_max if alpha_max > 0.0 else 1.0
+    return np.geomspace(top, top * (1e-2 if shape[0] < shape[1] else 1e-4), count)
 
 
 def _collect(task: _Task, alphas: Array, fits: list[_Fit], stopped: str, start: float) -> PathResult:

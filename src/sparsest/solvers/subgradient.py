@@ -50,12 +50,6 @@ class Subgradient:
     patience: int | None = None
     restart_after: int | None = None
 
-    def __post_init__(self) -> None:
-        if self.step not in STEP_RULES:
-            raise ValueError(f"unknown step rule {self.step!r}; choose one of {', '.join(STEP_RULES)}")
-        if self.max_iterations < 1:
-            raise ValueError(f"max_iterations must be at least 1, got {self.max_iterations}")
-
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Run the method; OPTIMAL when the two bounds meet."""
         if np.isinf(problem.gamma):

@@ -406,7 +406,7 @@ class _Search:
 
     def _try_all(self, bound: float) -> Enumeration | None:
         """Try all supports of a tiny problem that bounds of regions have not closed."""
-        if not is_tiny(self.problem) or self.clock.expired():
+        if not self.settings.proof or not is_tiny(self.problem) or self.clock.expired():
             return None
         return enumerate_supports(self.problem, self.clock.expired)
 
@@ -434,11 +434,11 @@ class _Search:
         self.trace["proof"] = "logged" if self.settings.proof else "switched off: no certificate"
         otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
         by_leaps = self.leaps_bound > self._bound_of_regions()
-        proof = self.log.assemble(self.root, self.survivors, by_leaps)
+        kept = self.settings.proof
+        proof = self.log.assemble(self.root, self.survivors, by_leaps) if kept else None
         return make_result(
             self.problem, self.fit, proof, bound, clock=self.clock, gap_tol=self.settings.gap_tol,
-            otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes, keep=self.settings.proof,
-            fallback=self._try_all,
+            otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes, fallback=self._try_all,
         )  # fmt: skip
 
 
