@@ -56,12 +56,19 @@ def judge(seed):
                 failures.append(("exception", f"{type(error).__name__}: {error}"))
         seconds = time.perf_counter() - began
         if result is not None:
-            failures += [*_sound(instance, result), *_true(instance, result), *_verified(instance, result)]
+            failures += _judged(instance, result)
     failures += [("warning", f"{type(one.message).__name__}: {one.message}") for one in caught]
     if seconds > SLOW:
         failures.append(("slow", f"{seconds:.1f} s"))
     status = "refused" if result is None else result.status.name
     return Outcome(seed, status, seconds, _groups(instance), failures, _describe(instance))
+
+
+def _judged(instance, result):
+    """All that is wrong with a result."""
+    if not (np.isfinite(result.objective) and np.isfinite(result.coef).all() and np.isfinite(result.intercept)):
+        return [("not finite", f"objective {result.objective}, intercept {result.intercept}, {result.status.name}")]
+    return [*_sound(instance, result), *_true(instance, result), *_verified(instance, result)]
 
 
 def _groups(instance):
@@ -84,8 +91,6 @@ def _describe(instance):
 def _sound(instance, result):
     """What a result must be, whatever the truth."""
     settings, support = instance.settings, set(result.support.tolist())
-    if not (np.isfinite(result.objective) and np.isfinite(result.coef).all() and np.isfinite(result.intercept)):
-        yield "not finite", f"objective {result.objective}, intercept {result.intercept}"
     if not result.lower_bound <= result.objective:
         yield "bound above objective", f"{result.lower_bound!r} > {result.objective!r}"
     if not set(settings["include"]) <= support or set(settings["exclude"]) & support:
@@ -103,18 +108,17 @@ def _true(instance, result):
     support = tuple(sorted(result.support.tolist()))
     below, above = oracle.bracket(support)
     best = min(oracle.best, above)
+    own, rounding = objective_of(question, support, result.coef, result.intercept)
     if not result.lower_bound <= best * (1.0 + BOUND_TOLERANCE):
         yield "bound above optimum", f"bound {result.lower_bound!r}, optimum {best!r}"
-    if not result.objective >= below * (1.0 - OBJECTIVE_TOLERANCE):
+    if not result.objective >= below * (1.0 - OBJECTIVE_TOLERANCE) - rounding:
         yield "objective too low", f"objective {result.objective!r}, its support reaches {below!r}"
     if result.status.name == "OPTIMAL":
         allowed = best * (1.0 + BOUND_TOLERANCE) / (1.0 - instance.settings["gap_tol"])
         if not result.objective <= allowed:
             yield "falsely optimal", f"objective {result.objective!r}, optimum {best!r}"
-    if np.isfinite(result.coef).all() and np.isfinite(result.intercept):
-        own, rounding = objective_of(question, support, result.coef, result.intercept)
-        if not abs(own - result.objective) <= OBJECTIVE_TOLERANCE * abs(own) + rounding:
-            yield "objective", f"objective {result.objective!r}, that of its coefficients {own!r}"
+    if not abs(own - result.objective) <= OBJECTIVE_TOLERANCE * abs(own) + rounding:
+        yield "objective", f"objective {result.objective!r}, that of its coefficients {own!r}"
 
 
 def _verified(instance, result):

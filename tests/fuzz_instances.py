@@ -217,9 +217,9 @@ def _gamma(rng, X, settings, weights, ordinary, traits):
     typical = omega.sum() if settings["standardize"] else float(np.median(squares))
     unit = 1.0 / typical if typical > 0 else 1.0
     if ordinary or draw < 0.6:
-        return unit * 10.0 ** rng.uniform(-1, 2)
+        return float(unit * 10.0 ** rng.uniform(-1, 2))
     traits.append("extreme ridge")
-    return unit * 10.0 ** rng.uniform(-6, 12)
+    return float(unit * 10.0 ** rng.uniform(-6, 12))
 
 
 def _sparsity(rng, loss, p, y, settings):

@@ -30,8 +30,9 @@ DEPENDENT = Decimal("1e-58")
 VANISHED = 1e-22
 # The smallest eigenvalue of a scaled matrix that may be inverted in float64 to choose what is polished.
 INVERTIBLE = 1e-4
-# How many of the best supports, and how near to the best of all in float64, are polished.
-POLISHED, POLISHED_WITHIN = 4, 1e-3
+# How many supports are polished that are as good in float64 as the best polished one, and that seem better than it.
+EQUALS, EQUAL_WITHIN = 4, 1e-3
+DOUBTFUL = 20
 
 _decimal = np.vectorize(Decimal, otypes=[object])
 
@@ -276,7 +277,7 @@ class Oracle:
             found = self._elimination.values(question.include, question.candidates, question.size)
             self.best = min(value + question.price(support) for support, value in found.items())
         else:
-            self.best = min(self.bracket(support)[1] for support in self._promising())
+            self.best = self._search()
 
     def bracket(self, support):
         """Return numbers below and above the objective that the support can reach; -inf where none below is known."""
@@ -305,8 +306,19 @@ class Oracle:
         pieces = Pieces(question.loss, y, Decimal(question.epsilon))
         return polish(pieces, omega, vectors, ridge, n_free, v, self._size, self._vanished)
 
-    def _promising(self):
-        """The supports whose values in float64 are the lowest."""
+    def _search(self):
+        """Polish supports in the order of their values in float64, until no other can be better."""
+        values, supports = self._values()
+        best = np.inf
+        for position, i in enumerate(np.argsort(values)):
+            seems_equal = values[i] > best * (1.0 - EQUAL_WITHIN)
+            if values[i] > best * (1.0 + EQUAL_WITHIN) or position >= (EQUALS if seems_equal else DOUBTFUL):
+                break
+            best = min(best, self.bracket(supports[i])[1])
+        return best
+
+    def _values(self):
+        """The values of all supports in float64."""
         question = self.question
         supports = question.supports()
         bases = {(): Basis.of(question)}
@@ -315,9 +327,7 @@ class Oracle:
                 if support[:size] not in bases:
                     bases[support[:size]] = bases[support[: size - 1]].extended(question, support[size - 1])
         fitted = self._fit([(bases[s], bases[s].rounded_ridge(question, s)) for s in supports])[0]
-        values = fitted + np.array([question.price(support) for support in supports])
-        order = np.argsort(values)[:POLISHED]
-        return [supports[i] for i in order if values[i] <= values[order[0]] * (1.0 + POLISHED_WITHIN)]
+        return fitted + np.array([question.price(support) for support in supports]), supports
 
     @cached_property
     def _centre(self):
