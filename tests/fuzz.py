@@ -141,15 +141,18 @@ def _verified(instance, result):
 class Worker:
     """A process that judges instances, and is replaced by a new one when it hangs or dies."""
 
-    def __init__(self):
+    def __init__(self, judging=judge):
+        self._judging = judging
         self._context = multiprocessing.get_context("spawn")
         self._start()
 
     def _start(self):
         self._here, there = self._context.Pipe()
-        self._process = self._context.Process(target=_serve, args=(there,), daemon=True)
+        self._process = self._context.Process(target=_serve, args=(there, self._judging), daemon=True)
         self._process.start()
         there.close()
+        # The time for its imports counts for nothing.
+        self._here.recv()
 
     def judge(self, seed):
         """Judge an instance; one that takes too long gets a second chance, as kernels may have been compiled."""
@@ -176,18 +179,19 @@ class Worker:
         self._here.close()
 
 
-def _serve(connection):
+def _serve(connection, judging):
+    connection.send("ready")
     while True:
         try:
-            connection.send(judge(connection.recv()))
+            connection.send(judging(connection.recv()))
         except EOFError:
             return
 
 
-def run(seeds, minutes=np.inf):
+def run(seeds, minutes=np.inf, judging=judge):
     """Yield the outcomes of seeds until the time is over."""
     end = time.monotonic() + 60.0 * minutes
-    worker = Worker()
+    worker = Worker(judging)
     try:
         for seed in seeds:
             if time.monotonic() >= end:
@@ -205,18 +209,19 @@ def line(outcome):
 
 def summary(outcomes):
     """A table of how often each group was proved optimal and how often it failed, and the kinds of failures."""
-    rows = [f"{'':32}{'instances':>10}{'OPTIMAL':>10}{'failed':>8}"]
-    groups = [("all", "", outcomes)]
+    rows = [f"{'':48}{'instances':>10}{'OPTIMAL':>10}{'failed':>8}"]
+    groups, tree = [("all", "", outcomes)], {}
     for name in ("loss", "ridge", "form", "method", "data"):
         for value in sorted({outcome.groups[name] for outcome in outcomes}):
             groups.append((name, value, [outcome for outcome in outcomes if outcome.groups[name] == value]))
-    tree = [outcome for outcome in outcomes if outcome.groups["method"] == "tree"]
-    for value in sorted({outcome.groups["ridge"] for outcome in tree}):
-        groups.append(("tree,", value, [outcome for outcome in tree if outcome.groups["ridge"] == value]))
+    for outcome in sorted(outcomes, key=lambda outcome: (outcome.groups["loss"], outcome.groups["ridge"])):
+        if outcome.groups["method"] == "tree":
+            tree.setdefault((f"tree {outcome.groups['loss']}", outcome.groups["ridge"]), []).append(outcome)
+    groups += [(loss, ridge, group) for (loss, ridge), group in tree.items()]
     for name, value, group in groups:
         proved = sum(outcome.status == "OPTIMAL" for outcome in group)
         failed = sum(bool(outcome.failures) for outcome in group)
-        rows.append(f"{name + ' ' + value:32}{len(group):10}{proved / len(group):10.1%}{failed:8}")
+        rows.append(f"{name + ' ' + value:48}{len(group):10}{proved / len(group):10.1%}{failed:8}")
     kinds = Counter(kind for outcome in outcomes for kind in dict(outcome.failures))
     rows += [f"{kind}: {count}" for kind, count in kinds.most_common()] or ["no failures"]
     rows.append(f"longest: {max(outcome.seconds for outcome in outcomes):.1f} s")

@@ -137,7 +137,7 @@ def _one_hot(rng, X, traits):
 
 def _constant(rng, X, traits):
     traits.append("constant")
-    X[:, rng.integers(X.shape[1])] = rng.choice([0.0, 1.0, 0.1, -7.0])
+    X[:, rng.integers(X.shape[1])] = rng.choice([0.0, 0.0, 1.0, 0.1, -7.0])
 
 
 def _scales(rng, X, traits):
@@ -209,7 +209,7 @@ def _forced(rng, p):
 def _gamma(rng, X, settings, weights, ordinary, traits):
     """Return γ in units of what the columns weigh; infinite for some."""
     draw = rng.random()
-    if draw < (0.35 if settings["loss"] == "squared" and settings["method"] not in NEEDS_RIDGE else 0.12):
+    if draw < (0.35 if settings["loss"] == "squared" and settings["method"] not in NEEDS_RIDGE else 0.2):
         return float("inf")
     omega = np.ones(len(X)) if weights is None else weights
     mean = omega @ X / omega.sum() if settings["fit_intercept"] else 0.0

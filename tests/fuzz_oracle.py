@@ -34,6 +34,16 @@ INVERTIBLE = 1e-4
 EQUALS, EQUAL_WITHIN = 4, 1e-3
 DOUBTFUL = 20
 
+# The function of which every loss is a sum.
+PSI = {
+    "squared": "square",
+    "squared_hinge": "half_square",
+    "squared_epsilon_insensitive": "half_square",
+    "logistic": "softplus",
+    "hinge": "plus",
+    "epsilon_insensitive": "plus",
+}
+
 _decimal = np.vectorize(Decimal, otypes=[object])
 
 
@@ -107,16 +117,8 @@ class Pieces:
     ψ is ``½z²``, ``½z₊²``, ``log(1 + e^z)`` or ``z₊``.
     """
 
-    KINDS = dict(
-        zip(
-            ("squared", "squared_hinge", "squared_epsilon_insensitive", "logistic", "hinge", "epsilon_insensitive"),
-            ("square", "half_square", "half_square", "softplus", "plus", "plus"),
-            strict=True,
-        )
-    )
-
     def __init__(self, loss, y, epsilon):
-        self.kind = self.KINDS[loss]
+        self.kind = PSI[loss]
         one = y * 0 + 1
         if loss == "squared":
             pieces = [(y, one)]
