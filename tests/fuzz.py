@@ -203,7 +203,7 @@ def run(seeds, minutes=np.inf, judging=judge):
 
 def line(outcome):
     """One line that says what failed and how to repeat it."""
-    seen = "; ".join(f"{kind}: {text}" for kind, text in dict(outcome.failures).items())
+    seen = "; ".join(f"{kind}: {text}" for kind, text in dict(outcome.failures).items()) or outcome.status
     return f"--instance {outcome.seed}  {seen}  [{outcome.settings}]"
 
 
@@ -224,7 +224,8 @@ def summary(outcomes):
         rows.append(f"{name + ' ' + value:48}{len(group):10}{proved / len(group):10.1%}{failed:8}")
     kinds = Counter(kind for outcome in outcomes for kind in dict(outcome.failures))
     rows += [f"{kind}: {count}" for kind, count in kinds.most_common()] or ["no failures"]
-    rows.append(f"longest: {max(outcome.seconds for outcome in outcomes):.1f} s")
+    longest = max(outcomes, key=lambda outcome: outcome.seconds)
+    rows.append(f"longest: {longest.seconds:.1f} s, --instance {longest.seed}")
     return "\n".join(rows)
 
 
@@ -235,13 +236,15 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=1, help="where to begin: other seeds, other instances")
     parser.add_argument("--count", type=int, default=SEEDS_APART, help="the largest number of instances")
     parser.add_argument("--instance", type=int, help="repeat this one instance only")
+    parser.add_argument("--unproved", action="store_true", help="also list what the tree does not prove")
     asked = parser.parse_args(arguments)
     first = asked.seed * SEEDS_APART
     seeds = range(first, first + asked.count) if asked.instance is None else [asked.instance]
     outcomes = []
     for outcome in run(seeds, asked.minutes):
         outcomes.append(outcome)
-        if outcome.failures:
+        unproved = asked.unproved and outcome.groups["method"] == "tree" and outcome.status != "OPTIMAL"
+        if outcome.failures or unproved:
             print(line(outcome), flush=True)
     if outcomes:
         print(summary(outcomes))
