@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fuzz_oracle import CLASSIFICATION, REGRESSION, Question
+from fuzz_losses import CLASSIFICATION, REGRESSION
+from fuzz_oracle import Question
 
 MAX_ROWS, MAX_COLUMNS = 40, 10
 NEEDS_RIDGE = ("cuts", "relaxation", "subgradient")

@@ -230,7 +230,7 @@ def fit_all(pieces, omega, bases, ridges, size, vanished):
 
 
 def polish(pieces, omega, basis, ridge, n_free, start, size, vanished):
-    """Fit one support in decimals; return a number below all its values (-inf if none is known) and the lowest found.
+    """Fit one support in decimals; return a number below all its values (-inf if none is known), the lowest, and where.
 
     The first ``n_free`` coordinates are without a ridge; the rest as in ``fit_all``.
     """
@@ -240,4 +240,4 @@ def polish(pieces, omega, basis, ridge, n_free, start, size, vanished):
         fit = Fit(pieces, omega, basis[None], ridge[None], start[None], Decimal(vanished))
         fit.minimise(Decimal(size) * WARM)
         low, high = fit.dual(n_free)[0], fit.value[0]
-        return float(low) if low.is_finite() else -np.inf, float(high)
+        return float(low) if low.is_finite() else -np.inf, float(high), fit.v[0]

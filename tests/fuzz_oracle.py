@@ -16,11 +16,9 @@ from itertools import chain, combinations
 
 import numpy as np
 
+from fuzz_losses import CLASSIFICATION, Pieces
 from fuzz_newton import fit_all, polish, solve_positive
 from fuzz_squares import Elimination
-
-CLASSIFICATION = ("logistic", "hinge", "squared_hinge")
-REGRESSION = ("squared", "epsilon_insensitive", "squared_epsilon_insensitive")
 
 # Float64 data with means of 1e12 and columns equal to 1e-16 need 2·(12 + 16) digits for squares, and some to spare.
 GEOMETRY_DIGITS = 70
@@ -33,16 +31,6 @@ INVERTIBLE = 1e-4
 # How many supports are polished that are as good in float64 as the best polished one, and that seem better than it.
 EQUALS, EQUAL_WITHIN = 4, 1e-3
 DOUBTFUL = 20
-
-# The function of which every loss is a sum.
-PSI = {
-    "squared": "square",
-    "squared_hinge": "half_square",
-    "squared_epsilon_insensitive": "half_square",
-    "logistic": "softplus",
-    "hinge": "plus",
-    "epsilon_insensitive": "plus",
-}
 
 _decimal = np.vectorize(Decimal, otypes=[object])
 
@@ -111,82 +99,6 @@ class Question:
         return np.array([float(factor) for factor in self.ridge_factors])
 
 
-class Pieces:
-    """A loss as ``Σ ψ(a - s u)`` over one or two pieces; ``ψ`` and its derivatives for floats and for decimals.
-
-    ψ is ``½z²``, ``½z₊²``, ``log(1 + e^z)`` or ``z₊``.
-    """
-
-    def __init__(self, loss, y, epsilon):
-        self.kind = PSI[loss]
-        one = y * 0 + 1
-        if loss == "squared":
-            pieces = [(y, one)]
-        elif loss in CLASSIFICATION:
-            pieces = [(one if loss != "logistic" else y * 0, y)]
-        else:
-            pieces = [(y - epsilon, one), (-y - epsilon, -one)]
-        self.a = np.stack([a for a, _ in pieces], axis=-1)
-        self.s = np.stack([s for _, s in pieces], axis=-1)
-
-    def arguments(self, u):
-        """``z = a - s u`` for predictions u of shape (..., n)."""
-        return self.a - self.s * u[..., None]
-
-    def value(self, z):
-        """``ψ(z)``."""
-        if self.kind == "square":
-            return z * z / 2
-        if self.kind == "softplus":
-            return _softplus(z)
-        positive = np.where(z > 0, z, z * 0)
-        return positive if self.kind == "plus" else positive * positive / 2
-
-    def slopes(self, z):
-        """``ψ'(z)`` and ``ψ''(z)``."""
-        if self.kind == "square":
-            return z, z * 0 + 1
-        if self.kind == "softplus":
-            chance = _logistic(z)
-            return chance, chance * (1 - chance)
-        active = np.where(z > 0, z * 0 + 1, z * 0)
-        return (active, z * 0) if self.kind == "plus" else (active * z, active)
-
-    def conjugate(self, beta):
-        """``ψ*(β)`` for decimals in its domain."""
-        if self.kind == "plus":
-            return beta * 0
-        if self.kind == "softplus":
-            return _entropy(beta)
-        return beta * beta / 2
-
-
-@np.vectorize(otypes=[object])
-def _decimal_softplus(z):
-    return z + (1 + (-z).exp()).ln() if z > 0 else (1 + z.exp()).ln()
-
-
-@np.vectorize(otypes=[object])
-def _decimal_logistic(z):
-    return 1 / (1 + (-z).exp()) if z > 0 else z.exp() / (1 + z.exp())
-
-
-@np.vectorize(otypes=[object])
-def _entropy(beta):
-    return sum((part * part.ln() for part in (beta, 1 - beta) if part > 0), Decimal(0))
-
-
-def _softplus(z):
-    return _decimal_softplus(z) if z.dtype == object else np.logaddexp(0.0, z)
-
-
-def _logistic(z):
-    if z.dtype == object:
-        return _decimal_logistic(z)
-    small = np.exp(-np.abs(z))
-    return np.where(z > 0, 1.0, small) / (1.0 + small)
-
-
 @dataclass
 class Basis:
     """An orthonormal basis of the span of some columns (and of the constant), and the ridge in its coordinates.
@@ -242,13 +154,31 @@ class Basis:
         if r == first or question.gamma == float("inf"):
             return matrix
         with localcontext(prec=GEOMETRY_DIGITS):
-            spread = matrix[first:, first:].copy()
-            for feature, coordinates in zip(support, self.coordinates, strict=True):
-                t = np.array(coordinates[first:] + [Decimal(0)] * (r - len(coordinates)), dtype=object)
-                spread += np.multiply.outer(t, t / question.ridge_factors[feature])
+            columns, costs = self._inside(question, support)
             identity = np.where(np.eye(r - first, dtype=bool), Decimal(1), Decimal(0))
-            matrix[first:, first:] = solve_positive(spread, identity) / Decimal(question.gamma)
+            matrix[first:, first:] = solve_positive((columns / costs) @ columns.T, identity) / Decimal(question.gamma)
         return matrix
+
+    def _inside(self, question, support):
+        """The coordinates of the columns without that of the constant, and what their coefficients cost."""
+        r, first = len(self.vectors), int(question.fit_intercept)
+        padded = [coordinates[first:] + [Decimal(0)] * (r - len(coordinates)) for coordinates in self.coordinates]
+        costs = np.array([question.ridge_factors[feature] for feature in support], dtype=object)
+        return np.array(padded, dtype=object).reshape(len(support), r - first).T, costs
+
+    def model(self, question, support, v):
+        """The coefficients and the intercept, in decimals, of the cheapest model with coordinates v."""
+        first = int(question.fit_intercept)
+        coef = np.full(question.X.shape[1], Decimal(0), dtype=object)
+        with localcontext(prec=GEOMETRY_DIGITS):
+            if len(v) > first:
+                columns, costs = self._inside(question, support)
+                inner = solve_positive((columns / costs) @ columns.T, v[first:, None])[:, 0]
+                coef[list(support)] = (inner @ columns) / costs
+            if not first:
+                return coef, Decimal(0)
+            taken = sum((coef[j] * t[0] for j, t in zip(support, self.coordinates, strict=True)), Decimal(0))
+            return coef, (v[0] - taken) / question.exact[2].sum().sqrt()
 
     def rounded_ridge(self, question, support):
         """The same in float64: by decimals only where it has to be."""
@@ -274,6 +204,7 @@ class Oracle:
     def __init__(self, question):
         self.question = question
         self._brackets = {}
+        self._models = {}
         if question.loss == "squared":
             self._elimination = Elimination(question)
             found = self._elimination.values(question.include, question.candidates, question.size)
@@ -293,6 +224,14 @@ class Oracle:
             self._brackets[support] = low + price, high + price
         return self._brackets[support]
 
+    def model(self, support):
+        """The coefficients and the intercept, in decimals, that reach the upper number of ``bracket``.
+
+        The squared loss is eliminated without them.
+        """
+        self.bracket(support)
+        return self._models[tuple(support)]
+
     def _polish(self, support):
         question = self.question
         basis = Basis.of(question, support)
@@ -306,7 +245,9 @@ class Oracle:
         n_free = len(v) if question.gamma == float("inf") else int(question.fit_intercept)
         vectors = np.array(basis.vectors, dtype=object).reshape(len(v), len(y)).T
         pieces = Pieces(question.loss, y, Decimal(question.epsilon))
-        return polish(pieces, omega, vectors, ridge, n_free, v, self._size, self._vanished)
+        low, high, v = polish(pieces, omega, vectors, ridge, n_free, v, self._size, self._vanished)
+        self._models[support] = basis.model(question, support, v)
+        return low, high
 
     def _search(self):
         """Polish supports in the order of their values in float64, until no other can be better."""
@@ -373,13 +314,14 @@ class Oracle:
 def objective_of(question, support, coef, intercept):
     """Return the objective of a model in 70 digits, and how much rounding its coefficients may have changed it.
 
-    ``coef`` and ``intercept`` are for the data as given.  Rounding moves a prediction by some units in the last place
-    of its terms, and the loss by its slope times that; with columns of large means this can be all there is.
+    ``coef`` and ``intercept``, floats or decimals, are for the data as given.  Rounding moves a prediction by some
+    units in the last place of its terms, and the loss by its slope times that; with columns of large means this can
+    be all there is.
     """
     columns, y, omega = question.exact
     with localcontext(prec=GEOMETRY_DIGITS):
-        w = [Decimal(float(value)) for value in coef]
-        terms = [columns[j] * w[j] for j in range(len(w)) if w[j]] + [y * 0 + Decimal(float(intercept))]
+        w = [Decimal(value) for value in coef]
+        terms = [columns[j] * w[j] for j in range(len(w)) if w[j]] + [y * 0 + Decimal(intercept)]
         pieces = Pieces(question.loss, y, Decimal(question.epsilon))
         z = pieces.arguments(sum(terms))
         ridge = sum((d * a * a for d, a in zip(question.ridge_factors, w, strict=True)), Decimal(0))

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 
 import fuzz
 from fuzz_instances import make_instance
-from fuzz_oracle import CLASSIFICATION, REGRESSION, Basis, Oracle, Pieces, Question, objective_of
+from fuzz_losses import CLASSIFICATION, REGRESSION, Pieces
+from fuzz_oracle import Basis, Oracle, Question, objective_of
 from fuzz_squares import Elimination
 
 CHUNKS, CHUNK = 6, 50
@@ -139,6 +140,21 @@ def test_decimals_agree_with_whole_numbers_on_awful_columns(gamma, standardize):
         assert above == pytest.approx(exact, rel=1e-12)
         assert below == pytest.approx(exact, rel=1e-12)
     assert other.best == pytest.approx(squared.best, rel=1e-12)
+
+
+def test_a_value_is_that_of_a_model_on_the_data_as_given():
+    checked = 0
+    for seed in range(60):
+        question = make_instance(seed).question
+        if question.loss == "squared":
+            continue
+        oracle = Oracle(question)
+        for support in list(oracle._brackets):
+            value = objective_of(question, support, *oracle.model(support))[0]
+            # Where the objective vanishes, the digits of the polished model are the limit.
+            assert value == pytest.approx(oracle.bracket(support)[1], rel=1e-12, abs=1e-30)
+            checked += 1
+    assert checked > 40
 
 
 def test_two_copies_share_the_cost_of_the_ridge():
