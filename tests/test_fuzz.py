@@ -283,7 +283,8 @@ def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
 
 
 def test_the_summary_counts():
-    groups = {"loss": "squared", "ridge": "no ridge", "form": "k", "method": "tree", "data": "ordinary"}
+    groups = {"loss": "squared", "ridge": "no ridge", "form": "k", "method": "tree", "gap_tol": "1e-06"}
+    groups |= {"data": "ordinary"}
     outcomes = [
         fuzz.Outcome(1, "OPTIMAL", 0.1, groups, [], ""),
         fuzz.Outcome(2, "hang", 60.0, groups, [("hang", "no answer")], "n=3"),
