@@ -296,7 +296,7 @@ def test_only_verbose_shows_where(folder):
     quiet = subprocess.run([*command, *files], capture_output=True, text=True)
     assert quiet.returncode == 2 and quiet.stderr.startswith("error: ") and quiet.stderr.count("\n") == 1
     loud = subprocess.run([*command, "--verbose", *files], capture_output=True, text=True)
-    assert loud.returncode == 2 and "from_json" in loud.stderr and loud.stderr.endswith(quiet.stderr)
+    assert loud.returncode == 2 and "_read_certificate" in loud.stderr and loud.stderr.endswith(quiet.stderr)
 
 
 def test_not_valid_is_not_an_error(folder):

@@ -133,12 +133,11 @@ def test_weak_duality(loss, fit_intercept, weighted):
             optimum, _ = best_of(values, **form, include=include, exclude=exclude)
             settings = {"gamma": GAMMA, "loss": loss, "fit_intercept": fit_intercept, "sample_weight": weights}
             problem = make_problem(X, y, **form, **settings, include=include, exclude=exclude)
-            for alpha in (*rng.standard_normal((4, N)), -0.5 * y, -0.1 * y, np.zeros(N)):
-                alpha = problem.feasible(alpha)
+            for start in (*rng.standard_normal((4, N)), -0.5 * y, -0.1 * y, np.zeros(N)):
+                alpha = problem.feasible(start)
                 q = problem.gains(alpha)
                 bound = bound_from_gains(problem, alpha, q[problem.include], q[problem.root.free(problem.p)])
                 assert bound <= optimum + 1e-7 * abs(optimum)
-                assert np.array_equal(q, problem.gains(problem.feasible(alpha)))
 
 
 @pytest.mark.parametrize("standardize", [True, False])

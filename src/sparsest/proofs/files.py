@@ -114,6 +114,8 @@ def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts
         arrays = {name: _unpack(name, *parts) for name, parts in packed.items()}
         statement = Statement.from_json(header["problem"])
         model = header["incumbent"]
+        if [arrays[name].dtype.kind for name in ("support", "coef", "center")] != ["i", "f", "f"]:
+            raise ValueError("the incumbent's arrays are of other types")
         incumbent = Incumbent(
             arrays["support"].astype(np.intp), arrays["coef"], arrays["center"], _number(model["intercept"])
         )

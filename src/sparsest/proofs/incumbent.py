@@ -58,14 +58,16 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
         error = growth(model.coef.size + 6) * sizes + np.abs(rest) @ np.abs(model.coef) + np.abs(intercept_error)
         error = 1.01 * error + 2.0 * UNIT * np.abs(data.y)
         values, slopes = statement.rule.value(data.y, margin)
-        change = slopes * error + 0.5 * error * error + 32.0 * UNIT * (values + np.finfo(float).tiny)
+        change = slopes * error + 0.5 * error * error + 32.0 * UNIT * values
         if statement.loss == "logistic":
             change += 8.0 * UNIT
         ridge_low, ridge_high = _ridge(data, statement, model, raw)
         fit, spread = float(data.weights @ values), 1.01 * float(data.weights @ change)
     spread += growth(data.n + 4) * fit
     price = statement.price * model.support.size
-    rounding = growth(8) * (fit + ridge_high + price) + UNDERFLOW
+    rounding = growth(8) * (fit + ridge_high + price)
+    if fit + spread + ridge_high > 0.0:
+        rounding += UNDERFLOW
     low, high = fit - spread + ridge_low + price - rounding, fit + spread + ridge_high + price + rounding
     return (low, high) if np.isfinite(low) and np.isfinite(high) else (-np.inf, np.inf)
 

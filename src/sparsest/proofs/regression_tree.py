@@ -98,6 +98,9 @@ class RegressionBounds:
         y = data.y - (data.weights @ data.y / data.total if data.fit_intercept else 0.0)
         z = np.sqrt(data.weights) * y
         residual = z - self._X[:, self.center] @ w0
+        if not float(norms_above(residual)) <= data.y_norm:
+            # Coefficients that explain nothing only cost digits.
+            self.center, w0, residual = self.center[:0], w0[:0], z
         size = float(norms_above(residual))
         explained = float(np.abs(w0).sum())
         error = growth(data.n + w0.size + 24) * 1.6 * (data.y_norm + explained) + self._column_error * explained

@@ -106,8 +106,13 @@ def settle(problem: Problem, proof: Proof | None, bound: float, null_value: floa
     proved = prove(evidence(problem).data, statement_of(problem), proof, bound)
     if proved.complaints:
         _log.debug("the check refuses a proof: %s", proved.complaints[0])
-        return Proof((Leaf(0),), (DualPoint(np.zeros(problem.n)),)), problem.sparsity.cost(problem.include.size)
+        return Proof((Leaf(0),), (DualPoint(np.zeros(problem.n)),)), _floor(problem)
     return proof, proved.bound
+
+
+def _floor(problem: Problem) -> float:
+    """The price of the features forced in, which every proof gives, but for rounding."""
+    return problem.sparsity.cost(problem.include.size) * (1.0 - 1e-15)
 
 
 def certify(problem: Problem, fit: SupportFit, proof: Proof, bound: float) -> Certificate:
@@ -115,5 +120,5 @@ def certify(problem: Problem, fit: SupportFit, proof: Proof, bound: float) -> Ce
     statement, incumbent = statement_of(problem), incumbent_of(problem, fit)
     _, objective = objective_bounds(evidence(problem).data, statement, incumbent)
     # Losses are not negative; a bound above the objective is rounding.
-    bound = min(max(bound, problem.sparsity.cost(problem.include.size)), objective)
+    bound = min(max(bound, _floor(problem)), objective)
     return Certificate(statement, incumbent, objective, float(bound), proof)

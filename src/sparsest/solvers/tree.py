@@ -301,8 +301,7 @@ class _Search:
         bound = min(self.closed, search.bound(self.cutoff, self.fit.primal))
         if bound > root.bound:
             self.leaps_bound = bound
-            if settings.proof:
-                self.log.leaps = [search.step()]
+            self.log.note_leaps(root, self.survivors, search.step())
         self.trace["seconds"]["tree"] = clock.seconds() - began
         if search.finished:
             return Status.OPTIMAL if bound >= self.cutoff else None
