@@ -132,7 +132,10 @@ def _solve_piecewise(
         small = x.complementarity() * 2 * x.t.size <= 1e-13 * abs(best.primal)
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or small:
             break
-        x = method.step(x)
+        following = method.step(x)
+        if following is None:
+            break
+        x = following
     assert best is not None
     return _cleaned(problem, columns, shape, best)._replace(iterations=iteration)
 
