@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Dense, Design, Moments, Standardized, as_design, as_numbers, in_units_of_data, view_with
+from sparsest.designs import Dense, Design, Moments, as_design, as_numbers, in_units_of_data, view_with
 from sparsest.losses import Loss, make_loss
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ decomposition of ``[√ω X; √λ I] diag(1/e) = P diag(s) V'`` gives coordinat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.linalg as la
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
+Number = TypeVar("Number", float, Array)
 
 # The least pivot of an equilibrated Gram matrix that Cholesky's factor is used for: its square is the part of a column
 # that the others leave, so that normal equations keep half of the digits, and one refinement brings back the rest.
@@ -63,11 +64,13 @@ class Scaled(NamedTuple):
     coordinates: Coordinates
     scale: Array
 
-    accurate = False
-
     def coefficients(self, t: Array) -> Array:
         """The w of a t."""
         return t / self.scale
+
+    def margin(self, block: Array, w: Array, b: float) -> Array:
+        """The predictions ``Xw + b``."""
+        return block @ w + b
 
     def inverse(self, w: Array) -> Array:
         """The t of a w."""
@@ -82,14 +85,16 @@ class Orthogonal(NamedTuple):
     basis: Array
     back: Array
 
-    accurate = True
-
     def coefficients(self, t: Array) -> Array:
         """The w of a t, corrected until its predictions are those of t: large coefficients cancel in them."""
         goal, w = self.basis @ t, self.back @ t
         for _ in range(_CORRECTIONS):
             w = w + self.back @ (self.basis.T @ residual(goal, self.stacked, w))
         return w
+
+    def margin(self, block: Array, w: Array, b: float) -> Array:
+        """The predictions ``Xw + b``, in which large coefficients cancel."""
+        return residual(np.full(block.shape[0], b), block, -w)
 
     def inverse(self, w: Array) -> Array:
         """The t of a w."""
@@ -167,11 +172,11 @@ def _two_product(a: Array, b: float) -> tuple[Array, Array]:
     """``ab`` and its rounding error."""
     product = a * b
     a_high, a_low = _split(a)
-    b_high, b_low = _split(np.float64(b))
+    b_high, b_low = _split(b)
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-def _split(a: Array) -> tuple[Array, Array]:
+def _split(a: Number) -> tuple[Number, Number]:
     """Two halves of 26 bits that add up to a number."""
     c = 134217729.0 * a
     high = c - (c - a)

@@ -193,9 +193,7 @@ def _reach(x: Iterate, d: Iterate) -> float:
     return reach
 
 
-def minimise(
-    rows: Rows, n: int, ridge: Array, fit_intercept: bool, tolerance: float
-) -> tuple[Array, float, Array]:
+def minimise(rows: Rows, n: int, ridge: Array, fit_intercept: bool, tolerance: float) -> tuple[Array, float, Array]:
     """Fit all columns (a support vector machine) to a relative gap; return w, b and the dual point.
 
     Columns are in units in which their weighted squares sum to at most 1.

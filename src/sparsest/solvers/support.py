@@ -23,7 +23,6 @@ from sparsest.solvers.linear_algebra import (
     Scaled,
     coordinates,
     factor_positive,
-    residual,
     row_space,
     solve_positive,
 )
@@ -102,14 +101,11 @@ def _fit_in(
     w = basis.coefficients(t)
     if rotation is not None:
         w = rotation @ w
-    # Large coefficients of nearly dependent columns cancel in the predictions.
-    margin = residual(np.full(problem.n, b), block, -w) if basis.accurate else block @ w + b
-    cost = problem.sparsity.cost(w.size)
-    primal = problem.primal(margin, w, w.size)
+    primal = problem.primal(basis.margin(block, w, b), w, w.size)
     alpha = problem.feasible(alpha)
     products = block.T @ alpha
     quadratic = 0.0 if np.isinf(problem.gamma) else 0.5 * problem.gamma * float(products @ products)
-    dual = -problem.conjugate_sum(alpha) - quadratic + cost
+    dual = -problem.conjugate_sum(alpha) - quadratic + problem.sparsity.cost(w.size)
     return SupportFit(support, w, b, alpha, primal, min(dual, primal))
 
 
