@@ -82,7 +82,7 @@ class Quadratic(ABC):
     def minimise(
         self, w: Array, theta: Array, grad: Array, lam: Array, penalty: Penalty, tol: float, effort: Effort, most: int
     ) -> int:
-        """Sweep and step until the violation is at most ``tol``; returns the sweeps, about ``most`` at most."""
+        """Sweep and step until the violation is at most ``tol``; returns the sweeps, at most ``most``."""
         self.model = self.pack.model(theta)
         total, budget = 0, effort.sweeps
         if effort.predict and self._price(w) <= _DEAR:
@@ -93,7 +93,7 @@ class Quadratic(ABC):
             if not worst > tol or total >= most:
                 break
             before = worst
-            sweeps, worst = descend(self.model, w, grad, lam, penalty, tol, budget)
+            sweeps, worst = descend(self.model, w, grad, lam, penalty, tol, min(budget, most - total))
             total += sweeps
             if not worst > tol:
                 break

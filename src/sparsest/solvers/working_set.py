@@ -146,7 +146,9 @@ def _primal(problem: Problem, columns: Array, shape: Shape, w: Array, b: float) 
 
 def _cleaned(problem: Problem, columns: Array, shape: Shape, point: Point) -> Point:
     """Set to zero what an interior point can only bring near it: as much as hardly changes the gap."""
-    size = np.where(shape.forced, np.inf, min(shape.value(point.w)[1], 1e300) * shape.root_delta * np.abs(point.w))
+    # σ is infinite where all have room; roots times coefficients do not depend on the columns' units.
+    sigma = min(shape.value(point.w)[1], 1e200)
+    size = np.where(shape.forced, np.inf, sigma * (shape.root_delta * np.abs(point.w)))
     for least in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6):
         w = np.where(size < least, 0.0, point.w)
         primal = _primal(problem, columns, shape, w, point.b)
