@@ -25,6 +25,9 @@ _BLOCK_BYTES = 1 << 24
 # are centred in a copy.  Three digits of sixteen are no loss, and such columns are rare.
 FAR = 1e3
 
+# Share of the variance that the square of a mean's rounding error may have: it is far below rounding itself.
+_NEGLIGIBLE = 1e-18
+
 # Deviations below this part of the mean may be rounding errors: whether the column is constant is looked up.
 _DOUBTFUL = 1e-8
 
@@ -135,9 +138,12 @@ class Dense(Design):
             about[part] = share @ block
             block -= about[part]
             rest[part] = share @ block
-            block -= rest[part]
             np.square(block, out=block)
             variance[part] = share @ block
+        # Where the mean is too large for one rounding to be small beside the deviations, these are taken again.
+        again = np.flatnonzero(rest**2 > _NEGLIGIBLE * variance)
+        if again.size:
+            variance[again] = share @ ((self.columns(again) - about[again]) - rest[again]) ** 2
         doubtful = _doubtful(about, variance)
         entries = self.array[:, doubtful]
         constant = entries.min(axis=0) == entries.max(axis=0)
