@@ -12,8 +12,9 @@ from scipy.optimize import minimize_scalar
 
 from oracles import best_of, loss_value, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
+from sparsest.intercepts import best_intercept
 from sparsest.losses import make_loss
-from sparsest.problem import Cardinality, Penalty, Region, best_intercept, encode_labels, make_problem
+from sparsest.problem import Cardinality, Penalty, Region, encode_labels, make_problem
 from sparsest.proof import dual_bound
 
 # Small whole numbers make ties.

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from sparsest.designs import Design, Sparse, take_apart
+from sparsest.intercepts import best_intercept
 from sparsest.kernels.descent import Pack, SparsePack, descend, step_change, stored_solve, violation
 from sparsest.losses import Loss
 from sparsest.penalties import Penalty, make_penalty
-from sparsest.problem import best_intercept
 from sparsest.solvers.active_inverse import ActiveInverse, DensePack
 
 Array = NDArray[np.float64]

@@ -203,7 +203,7 @@ def minimise(rows: Rows, n: int, ridge: Array, fit_intercept: bool, tolerance: f
     unit = float(rows.omega @ np.abs(rows.a)) / float(rows.omega.sum()) or 1.0
     rows = rows._replace(a=rows.a / unit)
     delta = np.zeros(rows.Z.shape[1])
-    delta[:m] = np.maximum(ridge * unit, _LEAST_RIDGE)
+    delta[:m] = np.where(ridge > 0.0, ridge * unit, _LEAST_RIDGE)
     method = InteriorPoint(rows, delta, np.zeros(delta.size, dtype=bool), -1, 0.0)
     x = method.start()
     best_z, best_beta, primal, dual = x.z, x.beta, np.inf, -np.inf

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, PiecewiseLinear, Squared
-from sparsest.problem import Problem, best_intercept
+from sparsest.problem import Problem
 from sparsest.solvers.linear_algebra import (
     Coordinates,
     Orthogonal,

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.intercepts import best_intercept
 from sparsest.kernels.relaxation import dual_gain, largest_eigenvalue, penalty_value, relax_quadratic
 from sparsest.losses import PiecewiseLinear, Squared
-from sparsest.problem import Cardinality, Problem, best_intercept
+from sparsest.problem import Cardinality, Problem
 from sparsest.solvers.piecewise import InteriorPoint, stack
 
 Array = NDArray[np.float64]
