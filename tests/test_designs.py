@@ -220,6 +220,15 @@ def test_moments_of_columns_with_large_means(make):
         assert abs(float(exact_mean - type(exact_mean)(mean[j])) - rest[j]) <= 1e-13 * np.sqrt(variance[j])
 
 
+def test_moments_do_not_depend_on_the_memory_order():
+    X = np.random.default_rng(0).standard_normal((301, 17))
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 301)
+    for rows, columns in zip(
+        as_design(X).moments(weights), as_design(np.asfortranarray(X)).moments(weights), strict=True
+    ):
+        assert np.array_equal(rows, columns)
+
+
 @makers
 @pytest.mark.parametrize("scale", [False, True])
 def test_products_with_columns_of_large_means(make, scale):

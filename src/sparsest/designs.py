@@ -134,7 +134,8 @@ class Dense(Design):
         width = max(1, _BLOCK_BYTES // (8 * n))
         for start in range(0, p, width):
             part = slice(start, min(start + width, p))
-            block = self.array[:, part].astype(np.float64)
+            # One order for all: sums must not depend on how the data lie in memory.
+            block = self.array[:, part].astype(np.float64, order="F")
             about[part] = share @ block
             block -= about[part]
             rest[part] = share @ block
