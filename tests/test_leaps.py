@@ -178,6 +178,8 @@ def test_an_overflow_proves_nothing():
     assert check(make_problem(X, y, 2), RegressionTree(*NONE, entries)).bound > 0.0
     proved = check(make_problem(X, y, 2), RegressionTree(np.arange(5), np.full(5, 1e200), entries))
     assert proved.bound == -np.inf and "too large" in proved.complaints[0]
+    with pytest.raises(ValueError, match="rescale y"):
+        make_problem(X, 1e200 * y, 2, gamma=1.0)
 
 
 def test_only_for_the_squared_loss_and_independent_features():

@@ -228,7 +228,7 @@ def _with_ridge(X: Any, y: Any, gamma: Any, **settings: Any) -> Problem:
 
 def default_gamma(problem: Problem) -> float:
     """``γ = 10 / mean_j Σ_i ω_i (x_ij - mean_j)²``: 10/n on standardised columns."""
-    _, variance = problem.design.moments(problem.weights)
+    variance = problem.design.moments(problem.weights).variance
     typical = float(variance.mean()) * float(problem.weights.sum())
     return 10.0 / typical if typical > 0 else 1.0
 

@@ -20,11 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.checks import as_array, as_numbers, column_numbers, flag, number, whole_number
-from sparsest.designs import Design, Standardized, as_design, view_with
+from sparsest.designs import Dense, Design, Moments, as_design, in_units_of_data, view_with
+from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, make_loss
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+# Sums of squares that computations may start from: bounds multiply two of them, and neither overflow nor lost digits
+# must result.  The data may be larger or smaller where columns are standardised.
+_SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-150, 1e150
+_SMALLEST_RAW_SQUARES, _LARGEST_RAW_SQUARES = 1e-290, 1e300
 
 
 class Region(NamedTuple):
@@ -126,6 +132,9 @@ class Problem:
     standardize: bool
     # ``√(Σ_i ω_i x_ij²)`` of every column of the design.
     column_norms: Array
+    # The response as given (labels as -1 and 1), and what was subtracted from it: b is the intercept of the rest.
+    response: Array
+    y_offset: float = 0.0
 
     @property
     def n(self) -> int:
@@ -199,45 +208,8 @@ class Problem:
 
     def original(self, w: Array, b: float) -> tuple[Array, float]:
         """Coefficients and intercept for the data as given, from those for the view."""
-        if not isinstance(self.design, Standardized):
-            return w, b
-        coef = w / self.design.scale
-        return coef, b - float(self.design.shift @ coef) if self.fit_intercept else 0.0
-
-
-def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: float = 0.0) -> float:
-    """Minimise ``b → Σ ω ℓ(y, margin + b)`` by Newton steps inside a shrinking bracket."""
-
-    def slope(b: float) -> float:
-        return float(weights @ loss.derivative(y, margin + b))
-
-    low = high = start
-    at_start = slope(start)
-    if at_start == 0.0:
-        return start
-    step = 1.0
-    while True:  # widen until the slope changes sign; it does as long as both labels or finite y occur
-        if at_start > 0:
-            high, low = low, low - step
-            if slope(low) <= 0 or step > 1e15:
-                break
-        else:
-            low, high = high, high + step
-            if slope(high) >= 0 or step > 1e15:
-                break
-        step *= 2.0
-    b = 0.5 * (low + high)
-    for _ in range(200):
-        g = slope(b)
-        curvature = float(weights @ loss.second_derivative(y, margin + b))
-        newton = b - g / curvature if curvature > 0 else np.inf
-        if g == 0.0 or newton == b:
-            break
-        low, high = (low, b) if g > 0 else (b, high)
-        previous, b = b, newton if low < newton < high else 0.5 * (low + high)
-        if abs(b - previous) <= 4e-16 * max(1.0, abs(b)):
-            break
-    return b
+        coef, constant = in_units_of_data(self.design, slice(None), w)
+        return coef, b + constant + self.y_offset if self.fit_intercept else b
 
 
 def check_gamma(gamma: Any) -> float:
@@ -277,14 +249,14 @@ def make_problem(
             raise ValueError("all observations with a positive weight belong to one class")
     inside, outside = _check_forced(include, exclude, p)
     sparsity = check_sparsity(k, l0_penalty, inside.size, p - outside.size)
-    mean, variance = design.moments(weights)
-    view = view_with(design, mean, variance, center=fit_intercept, scale=standardize)
-    norms = np.sqrt(weights.sum() * (variance if fit_intercept else variance + mean**2))
-    if isinstance(view, Standardized):
-        norms /= view.scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = design.moments(weights)
+    norms = _column_norms(moments, weights.sum(), fit_intercept, standardize)
+    view = view_with(design, moments, center=fit_intercept, scale=standardize)
+    offset = 0.0 if chosen.classification else _offset(target, weights, fit_intercept)
     return Problem(
         view,
-        target,
+        target - offset,
         weights,
         chosen,
         check_gamma(gamma),
@@ -294,6 +266,44 @@ def make_problem(
         fit_intercept,
         standardize,
         norms,
+        target,
+        offset,
+    )
+
+
+def _column_norms(moments: Moments, total: float, centred: bool, standardize: bool) -> Array:
+    """Return ``√(Σ ω x²)`` of the view's columns; refuse columns whose squares are no floating-point numbers."""
+    mean, variance = moments.mean, moments.variance
+    present = variance != 0.0 if centred else (variance != 0.0) | (mean != 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = total * (variance + mean**2)
+        own = total * variance if centred else squares
+    inside = np.where(present, total, 0.0) if standardize else own
+    for values, least, most in (
+        (squares, 0.0, _LARGEST_RAW_SQUARES),
+        (own, _SMALLEST_RAW_SQUARES, _LARGEST_RAW_SQUARES),
+        (inside, _SMALLEST_SQUARES, _LARGEST_SQUARES),
+    ):
+        bad = np.flatnonzero(~((values >= least) & (values <= most)) & present)
+        if bad.size:
+            _refuse(f"column {bad[0]} of X", float(values[bad[0]]))
+    return np.sqrt(inside)
+
+
+def _offset(y: Array, weights: Array, fit_intercept: bool) -> float:
+    """What an intercept may take from y beforehand: its mean where that is so large that products lose digits to it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = Dense(y[:, None]).moments(weights)
+        squares = float(weights @ y**2)
+    if not _SMALLEST_SQUARES <= squares <= _LARGEST_SQUARES and y.any():
+        _refuse("y", squares)
+    return float(moments.mean[0]) if fit_intercept and moments.far().size else 0.0
+
+
+def _refuse(name: str, squares: float) -> None:
+    raise ValueError(
+        f"the weighted squares of {name} sum to {squares:.3g}, too {'small' if squares < 1.0 else 'large'} to be "
+        f"computed with: rescale {name} (or sample_weight) to numbers nearer to 1"
     )
 
 

@@ -311,7 +311,10 @@ def solve_nodes(
                 quadratic += w[j] * (b[j] - u[j])
             bound, _, _ = region_bound(u, quadratic, roots[i], state, alive, n_in, budget, price, q, work)
             bounds[i] = bound
-            if bound >= cutoff:
+            if not -np.inf < bound < np.inf:
+                # An overflow proves nothing, and more rounds would not mend it.
+                bounds[i], status[i] = -np.inf, SOLVED
+            elif bound >= cutoff:
                 status[i] = CLOSED
             elif progress[i, 0] - bound <= max(0.1 * (cutoff - bound), 1e-9 * scale) or progress[i, 3] >= _ROUNDS:
                 status[i] = SOLVED

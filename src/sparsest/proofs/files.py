@@ -117,7 +117,11 @@ def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts
         if [arrays[name].dtype.kind for name in ("support", "coef", "center")] != ["i", "f", "f"]:
             raise ValueError("the incumbent's arrays are of other types")
         incumbent = Incumbent(
-            arrays["support"].astype(np.intp), arrays["coef"], arrays["center"], _number(model["intercept"])
+            arrays["support"].astype(np.intp),
+            arrays["coef"],
+            arrays["center"],
+            _number(model["intercept"]),
+            _number(model["rest of intercept"]),
         )
         proof = Proof(_steps(arrays), _points(arrays), _splits(arrays))
         return statement, incumbent, _number(model["objective"]), _number(header["lower_bound"]), proof
@@ -204,7 +208,11 @@ def _header(
         "format": _FORMAT,
         "version": _VERSION,
         "problem": statement.to_json(),
-        "incumbent": {"intercept": _text_of(incumbent.intercept), "objective": _text_of(objective)},
+        "incumbent": {
+            "intercept": _text_of(incumbent.intercept),
+            "rest of intercept": _text_of(incumbent.rest),
+            "objective": _text_of(objective),
+        },
         "lower_bound": _text_of(lower_bound),
     }
 

@@ -17,15 +17,17 @@ Indices = NDArray[np.intp]
 
 
 class Incumbent(NamedTuple):
-    """The predictions ``Σ_j coef_j (x_j - center_j) + intercept``, for columns as given.
+    """The predictions ``Σ_j coef_j (x_j - center_j) + intercept + rest``, for columns as given.
 
-    Any ``center`` describes the same models; one near the columns' means keeps digits where these are large.
+    A ``center`` near the columns' means and an ``intercept`` near that of the response keep digits where these are
+    large.
     """
 
     support: Indices
     coef: Array
     center: Array
     intercept: float
+    rest: float
 
     def complaints(self, statement: Statement) -> list[str]:
         """Why it is no admissible model."""
@@ -33,7 +35,7 @@ class Incumbent(NamedTuple):
             return ["the incumbent's support is not a set of columns"]
         if self.coef.shape != self.support.shape or self.center.shape != self.support.shape:
             return [f"the incumbent has {self.coef.size} coefficients for {self.support.size} columns"]
-        if not (np.isfinite(self.coef).all() and np.isfinite(self.center).all() and np.isfinite(self.intercept)):
+        if not all(np.isfinite(part).all() for part in self[1:]):
             return ["the incumbent's coefficients are not finite"]
         reasons = []
         chosen = set(self.support.tolist())
@@ -41,7 +43,7 @@ class Incumbent(NamedTuple):
             reasons.append("the incumbent does not respect include and exclude")
         if statement.k is not None and self.support.size > statement.k:
             reasons.append(f"the incumbent has {self.support.size} features, more than k = {statement.k}")
-        if not statement.fit_intercept and (self.intercept != 0.0 or self.center.any()):
+        if not statement.fit_intercept and (self.intercept or self.rest or self.center.any()):
             reasons.append("the incumbent has an intercept where none is allowed")
         return reasons
 
@@ -52,7 +54,9 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
     with np.errstate(over="ignore", invalid="ignore"):
         columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
         # The response is shifted by a number near its mean, which the intercept has to follow.
-        intercept, intercept_error = two_sum(np.array([model.intercept]), np.array([-data.y_shift]))
+        near, near_error = two_sum(np.array([model.intercept]), np.array([-data.y_shift]))
+        intercept, intercept_error = two_sum(near, np.array([model.rest]))
+        intercept_error = np.abs(intercept_error) + np.abs(near_error)
         margin = columns @ model.coef + intercept
         sizes = np.abs(columns) @ np.abs(model.coef) + np.abs(intercept)
         error = growth(model.coef.size + 6) * sizes + np.abs(rest) @ np.abs(model.coef) + np.abs(intercept_error)

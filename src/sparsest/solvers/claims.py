@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, stored_matrix, take_apart
+from sparsest.designs import Design, shift_and_scale, stored_matrix
+from sparsest.intercepts import best_intercept
 from sparsest.problem import Cardinality, Penalty, Problem
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.check import prove
@@ -51,9 +52,8 @@ def evidence(problem: Problem) -> Evidence:
     """Read the data as the checker does; asked for early, the fingerprint costs no time later."""
     found = _known.get(problem.design)
     if found is None:
-        X = stored_matrix(take_apart(problem.design)[0])
         settings = problem.loss.classification, problem.fit_intercept, problem.standardize
-        data = Data(X, problem.y, problem.weights, *settings)
+        data = Data(stored_matrix(problem.design), problem.response, problem.weights, *settings)
         found = _known[problem.design] = Evidence(data, _background.submit(fingerprint, data))
     return found
 
@@ -78,10 +78,15 @@ def statement_of(problem: Problem) -> Statement:
 
 
 def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
-    """A model for the data as given."""
-    _, shift, scale = take_apart(problem.design)
-    center = shift[fit.support] if problem.fit_intercept else np.zeros(fit.support.size)
-    return Incumbent(fit.support, fit.w / scale[fit.support], center, float(fit.b))
+    """A model for the data as given; its intercept is fitted anew about the means, where no digits are lost."""
+    shift, scale = shift_and_scale(problem.design, fit.support)
+    coef = fit.w / scale
+    if not problem.fit_intercept:
+        return Incumbent(fit.support, coef, np.zeros(coef.size), 0.0, 0.0)
+    data = evidence(problem).data
+    margin = (data.raw(fit.support) - shift) @ coef
+    rest = best_intercept(problem.loss, data.y, data.weights, margin, float(fit.b) + problem.y_offset - data.y_shift)
+    return Incumbent(fit.support, coef, shift, float(data.y_shift), float(rest))
 
 
 def allowance(null_value: float, bound: float) -> float:

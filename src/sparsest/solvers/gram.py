@@ -196,7 +196,8 @@ class GramNodes:
         bounds = np.empty(count)
         progress = np.tile([np.inf, 0.0, 0.1, 0.0, 0.0], (count, 1))
         status = np.full(count, RUNNING)
-        while True:
+        # Every call but the last stores a column more.
+        for _ in range(self.survivors.size + 1):
             missing = solve_nodes(
                 self.columns, *self.gram.stored, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
                 self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status, self.single,

@@ -6,7 +6,7 @@ exchanging feature j of the support for feature i changes the quadratic model of
     w_j²/(2N_jj) - (g_i + A_ij w_j/N_jj)² / (2(d_i + A_ij²/N_jj)),     d_i = X_i'DX_i + λ - (A N^{-1} A')_ii .
 
 For the squared loss the model is the objective, so the scores are exact and the best move is taken; for the others the
-most promising moves are refitted and the first that improves is taken.
+most promising moves are refitted and the first that improves is taken.  Columns are divided by their norms first.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ Indices = NDArray[np.intp]
 Move = tuple[float, int | None, int | None]
 
 _IMPROVEMENT = 1e-9
+
+# Share of a column's square that the support leaves of it, below which the score's is rounding error; and share of its
+# norm below which what remains of the column itself is.
+_DEPENDENT = 1e-9
+_NO_DIRECTION = 1e-14
 
 
 @dataclass(frozen=True)
@@ -100,8 +105,7 @@ class LocalSearch:
     def _best_move(self, pool: _Pool, fit: SupportFit) -> SupportFit | None:
         exact = isinstance(pool.problem.loss, Squared)
         threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
-        moves = pool.moves(fit, 1 if exact else self.trials)
-        for predicted, out, into in moves:
+        for predicted, out, into in pool.moves(fit, self.trials):
             # Other losses' scores are a guess, of whose sign too: their best moves are tried whatever it says.
             if exact and predicted <= threshold:
                 return None
@@ -118,17 +122,19 @@ class _Pool:
         self.problem, self.features = problem, features
         self.columns = problem.design.columns(features)
         self.movable = ~np.isin(features, region.forced_in)
+        norms = problem.column_norms[features]
+        self.scale = np.where(norms > 0.0, norms, 1.0)
         self._gram: Array | None = None
 
     def gram(self, fit: SupportFit) -> Array:
-        """``X'DX`` over the pool; D is centred away under an intercept."""
+        """``X'DX`` over the pool, in units of the columns' norms; D is centred away under an intercept."""
         problem = self.problem
         if self._gram is not None:
             return self._gram
         margin = self.columns[:, self.positions(fit.support)] @ fit.w + fit.b
         # A loss with kinks has no curvature: that of its smoothed form ranks the moves instead.
         curvature = problem.weights * problem.loss.smoothed(1.0).second_derivative(problem.y, margin)
-        block = self.columns
+        block = self.columns / self.scale
         weighted = curvature[:, None] * block
         gram = block.T @ weighted
         if problem.fit_intercept and curvature.sum() > 0:
@@ -158,18 +164,23 @@ class _Pool:
         problem, gram = self.problem, self.gram(fit)
         inside = self.positions(fit.support)
         outside = np.setdiff1d(np.arange(self.features.size), inside)
-        gradient = self.columns[:, outside].T @ fit.alpha
+        gradient = self.columns[:, outside].T @ fit.alpha / self.scale[outside]
+        ridge = problem.ridge / self.scale**2
+        w = fit.w * self.scale[inside]
         H = gram[np.ix_(inside, inside)]
-        H.flat[:: inside.size + 1] += problem.ridge + 1e-12 * np.trace(H) / max(inside.size, 1)
+        H.flat[:: inside.size + 1] += ridge[inside] + 1e-12
         N = _inverse(H)
         cross = gram[np.ix_(outside, inside)]
         A = cross @ N
-        own = gram[outside, outside] + problem.ridge
+        own = gram[outside, outside] + ridge[outside]
         d = own - np.einsum("ij,ij->i", A, cross)
-        d = np.where(d > 1e-9 * np.maximum(own, 1e-300), d, np.inf)
+        dependent = np.flatnonzero(d <= _DEPENDENT * np.maximum(own, 1e-300))
+        d[dependent] = np.inf
+        if np.isinf(problem.gamma) and isinstance(problem.loss, Squared):
+            d[dependent], gradient[dependent] = self._remainders(fit, inside, outside[dependent])
         n_diagonal = np.maximum(np.diagonal(N), 1e-300)
         price = problem.sparsity.cost(1)
-        drop = fit.w**2 / (2.0 * n_diagonal)
+        drop = w**2 / (2.0 * n_diagonal)
         movable = np.flatnonzero(self.movable[inside])
         found: list[Move] = []
         if problem.sparsity.budget(inside.size, outside.size) > 0:
@@ -180,12 +191,24 @@ class _Pool:
             # At a minimum the gradient of the loss at i grows by A_ij w_j / N_jj when j leaves.
             B = A[:, movable]
             scale = n_diagonal[movable]
-            slope = gradient[:, None] - B * (fit.w[movable] / scale)
+            slope = gradient[:, None] - B * (w[movable] / scale)
             swap = slope**2 / (2.0 * (d[:, None] + B**2 / scale)) - drop[movable]
             m = movable.size
             found += _top(swap.ravel(), count, lambda c: (int(inside[movable[c % m]]), int(outside[c // m])))
         found.sort(key=lambda move: -move[0])
         return found[:count]
+
+    def _remainders(self, fit: SupportFit, inside: Indices, features: Indices) -> tuple[Array, Array]:
+        """Squares and slopes of what the support leaves of nearly dependent columns, from these themselves."""
+        if features.size == 0 or inside.size == 0:
+            return np.full(features.size, np.inf), np.zeros(features.size)
+        root = np.sqrt(self.problem.weights)
+        basis = la.qr(root[:, None] * self.columns[:, inside] / self.scale[inside], mode="economic")[0]
+        rest = root[:, None] * self.columns[:, features] / self.scale[features]
+        for _ in range(2):  # The second projection removes the rounding errors of the first.
+            rest = rest - basis @ (basis.T @ rest)
+        squares = np.einsum("ij,ij->j", rest, rest)
+        return np.where(squares > _NO_DIRECTION**2, squares, np.inf), rest.T @ (fit.alpha / root)
 
 
 def _inverse(H: Array) -> Array:

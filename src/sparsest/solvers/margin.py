@@ -105,7 +105,7 @@ class MarginNodes:
             bound, _, _ = self.tighten(point, state.copy(), -np.inf)
             if round_number > 2:
                 precision *= 0.3
-        indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e300) * self.roots * np.abs(w)), 0.0)
+        indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e200) * (self.roots * np.abs(w))), 0.0)
         indicator[state == 1] = 1.0
         return NodeOutcome(point, bound, primal, indicator, iterations)
 

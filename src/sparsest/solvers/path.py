@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.checks import as_array, as_numbers, number, optional, whole_number
-from sparsest.designs import Design, take_apart
+from sparsest.designs import Design, in_units_of_data
 from sparsest.losses import Loss
 from sparsest.penalties import ConvexPenalty, Penalty, make_penalty
 from sparsest.problem import make_problem
@@ -41,6 +41,7 @@ _BRINK = 0.04  # features within this share of α come along with violators: mos
 _HASTE = 3.0  # how much faster than the strong rule says gradients may move under concave penalties
 _STRIDE = 0.75  # a larger drop of α is walked in steps whose solutions are not reported
 _MOST_ALPHAS = 10**6  # more models than anybody looks at: a slip, such as the seed given as their number
+_MOST_STRIDES = 100  # as far as that goes: such steps reach 3e-13 of any α
 _SATURATED = 1e-3  # automatic and non-convex paths end where less than this share of the null loss is left
 
 
@@ -59,7 +60,7 @@ class PathResult:
     locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
         the solution whatever side of the penalty's kinks they are on; None for the others.
     converged : whether the gap (or violation) of each alpha reached ``tol``.
-    n_iter : sweeps of coordinate descent per alpha.
+    n_iter : sweeps of coordinate descent per alpha, with those of the steps that lead to it.
     stopped : "complete", "max_features" or "saturated".
     seconds : wall time of the whole path.
     """
@@ -97,6 +98,7 @@ class _Task:
 
     view: Design
     y: Array
+    y_offset: float
     weights: Array
     loss: Loss
     penalty: Penalty
@@ -105,6 +107,7 @@ class _Task:
     usable: NDArray[np.bool_]
     norms: Array
     tol: float
+    max_iter: int
 
 
 class _Walk:
@@ -119,6 +122,7 @@ class _Walk:
         free = np.flatnonzero(task.usable & (task.factor == 0.0))
         if free.size:
             self._add(free)
+            self.set.allowance = task.max_iter
             largest = max(np.abs(self.gradients.value).max(), 1e-300)
             self.set.minimise(np.zeros(free.size), 1e-10 * largest, _FINE)
             self.gradients = Gradients(task.view, task.norms, task.weights, self.set.theta)
@@ -138,13 +142,13 @@ class _Walk:
 
     def advance(self, alpha: float) -> _Fit:
         """Solve for the next alpha."""
-        n_steps = 1
+        before, n_steps = self.set.n_sweeps, 1
+        self.set.allowance = before + self.task.max_iter
         if alpha < self.alpha:
-            n_steps = int(np.ceil(np.log(alpha / self.alpha) / np.log(_STRIDE)))
+            n_steps = min(int(np.ceil(np.log(alpha / self.alpha) / np.log(_STRIDE))), _MOST_STRIDES)
         for passing in self.alpha * (alpha / max(self.alpha, 1e-300)) ** (np.arange(1, n_steps) / n_steps):
             self._solve(passing, _LOOSE * passing)
             self.alpha = passing
-        before = self.set.n_sweeps
         fit = self._certified(alpha)
         self.alpha = alpha
         return _Fit(
@@ -174,7 +178,7 @@ class _Walk:
             goal = min(max(by_size, by_curvature), _LOOSE * alpha, task.tol ** (2 / 3) * alpha)
             kkt = self._solve(alpha, max(goal, 1e-15 * self.alpha))
             gap = self._gap(alpha)
-            if gap <= task.tol:
+            if gap <= task.tol or self.set.exhausted:
                 break
             kindness *= 0.3 * max(task.tol / gap, 1e-3)
         return gap, kkt
@@ -208,7 +212,7 @@ class _Walk:
             self.checked = self.gradients.renew(self.set.theta, limit, self.outside)
             excess = np.abs(self.gradients.value[self.checked]) - limit[self.checked]
             admitted = self._admit(self.checked, excess, goal)
-            if goal <= fine and not admitted:
+            if (goal <= fine and not admitted) or self.set.exhausted:
                 break
             # Concave penalties often break the strong rule: check all features before the set is made precise.
             goal, effort = (loose, _ROUGH) if admitted else (fine, _FINE)
@@ -279,6 +283,7 @@ def penalty_path(
     sample_weight: Any = None,
     penalty_factor: Any = None,
     tol: float = 1e-5,
+    max_iter: int = 10_000,
 ) -> PathResult:
     """Fit a path of l1, elastic-net, MCP or SCAD penalised models.
 
@@ -301,6 +306,7 @@ def penalty_path(
     penalty_factor : factor of alpha for every feature, used as it is; 0 means never penalised.
     tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha.
         Objectives are more precise than that: in our benchmarks the default leaves relative errors below 1e-7.
+    max_iter : sweeps of coordinate descent for each alpha, at most; ``converged`` tells where they were too few.
 
     Returns
     -------
@@ -311,7 +317,7 @@ def penalty_path(
     count, given = _check_alphas(alphas)
     task = _make_task(
         X, y, make_penalty(penalty, l1_ratio, concavity), loss, fit_intercept, standardize, sample_weight,
-        penalty_factor, number(tol, "tol", above=0, below=1),
+        penalty_factor, number(tol, "tol", above=0, below=1), whole_number(max_iter, "max_iter", least=1),
     )  # fmt: skip
     # The matrices of a working set are small.
     with single_threaded():
@@ -355,6 +361,7 @@ def _make_task(
     sample_weight: Any,
     penalty_factor: Any,
     tol: float,
+    max_iter: int,
 ) -> _Task:
     """Check the data and wrap the design; one pass over X finds means, scales and constant columns."""
     data = make_problem(
@@ -364,13 +371,11 @@ def _make_task(
         raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form")
     total = data.weights.sum()
     norms = data.column_norms / np.sqrt(total)
-    _, shift, scale = take_apart(data.design)
-    # A constant column's computed deviation is rounding error of its mean, not a scale.
-    usable = norms * scale > 1e-12 * np.abs(shift)
     factor = _check_factor(penalty_factor, data.p)
     return _Task(
-        data.design, data.y, data.weights / total, data.loss, penalty, data.fit_intercept, factor, usable, norms, tol
-    )
+        data.design, data.y, data.y_offset, data.weights / total, data.loss, penalty, data.fit_intercept, factor,
+        norms > 0.0, norms, tol, max_iter,
+    )  # fmt: skip
 
 
 def _check_factor(penalty_factor: Any, p: int) -> Array:
@@ -394,14 +399,14 @@ def _alpha_grid(count: int, alpha_max: float, shape: tuple[int, int]) -> Array:
 def _collect(task: _Task, alphas: Array, fits: list[_Fit], stopped: str, start: float) -> PathResult:
     """Turn solutions of the view into coefficients for the data as given."""
     p, m = task.view.shape[1], len(fits)
-    _, shift, scale = take_apart(task.view)
     columns, rows, intercepts = [], [], np.zeros(m)
     for i, fit in enumerate(fits):
         kept = np.flatnonzero(fit.w)
         order = kept[np.argsort(fit.index[kept])]
         rows.append(fit.index[order])
-        columns.append(fit.w[order] / scale[rows[-1]])
-        intercepts[i] = fit.b - columns[-1] @ shift[rows[-1]]
+        coef, constant = in_units_of_data(task.view, rows[-1], fit.w[order])
+        columns.append(coef)
+        intercepts[i] = fit.b + constant + task.y_offset
     counts = np.array([r.size for r in rows], dtype=np.int_)
     stored = (np.concatenate([*columns, []]), np.concatenate([*rows, []]).astype(np.intp), np.r_[0, counts.cumsum()])
     gaps, kkt = np.array([fit.gap for fit in fits]), np.array([fit.kkt for fit in fits])

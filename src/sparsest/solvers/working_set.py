@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.intercepts import best_intercept
 from sparsest.kernels.relaxation import dual_gain, largest_eigenvalue, penalty_value, relax_quadratic
 from sparsest.losses import PiecewiseLinear, Squared
-from sparsest.problem import Cardinality, Problem, best_intercept
+from sparsest.problem import Cardinality, Problem
 from sparsest.solvers.piecewise import InteriorPoint, stack
 
 Array = NDArray[np.float64]
@@ -132,7 +133,10 @@ def _solve_piecewise(
         small = x.complementarity() * 2 * x.t.size <= 1e-13 * abs(best.primal)
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or small:
             break
-        x = method.step(x)
+        following = method.step(x)
+        if following is None:
+            break
+        x = following
     assert best is not None
     return _cleaned(problem, columns, shape, best)._replace(iterations=iteration)
 
@@ -143,7 +147,9 @@ def _primal(problem: Problem, columns: Array, shape: Shape, w: Array, b: float) 
 
 def _cleaned(problem: Problem, columns: Array, shape: Shape, point: Point) -> Point:
     """Set to zero what an interior point can only bring near it: as much as hardly changes the gap."""
-    size = np.where(shape.forced, np.inf, min(shape.value(point.w)[1], 1e300) * shape.root_delta * np.abs(point.w))
+    # σ is infinite where all have room; roots times coefficients do not depend on the columns' units.
+    sigma = min(shape.value(point.w)[1], 1e200)
+    size = np.where(shape.forced, np.inf, sigma * (shape.root_delta * np.abs(point.w)))
     for least in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6):
         w = np.where(size < least, 0.0, point.w)
         primal = _primal(problem, columns, shape, w, point.b)
