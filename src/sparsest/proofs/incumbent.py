@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
-from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth, two_sum
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth, precise_product, two_sum
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import is_column_set
 
@@ -53,13 +53,7 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
     raw = data.raw(model.support)
     with np.errstate(over="ignore", invalid="ignore"):
         columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
-        # The response is shifted by a number near its mean, which the intercept has to follow.
-        near, near_error = two_sum(np.array([model.intercept]), np.array([-data.y_shift]))
-        intercept, intercept_error = two_sum(near, np.array([model.rest]))
-        intercept_error = np.abs(intercept_error) + np.abs(near_error)
-        margin = columns @ model.coef + intercept
-        sizes = np.abs(columns) @ np.abs(model.coef) + np.abs(intercept)
-        error = growth(model.coef.size + 6) * sizes + np.abs(rest) @ np.abs(model.coef) + np.abs(intercept_error)
+        margin, error = _margins(model, columns, rest, data.y_shift)
         error = 1.01 * error + 2.0 * UNIT * np.abs(data.y)
         values, slopes = statement.rule.value(data.y, margin)
         change = slopes * error + 0.5 * error * error + 32.0 * UNIT * values
@@ -74,6 +68,23 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
         rounding += UNDERFLOW
     low, high = fit - spread + ridge_low + price - rounding, fit + spread + ridge_high + price + rounding
     return (low, high) if np.isfinite(low) and np.isfinite(high) else (-np.inf, np.inf)
+
+
+def _margins(model: Incumbent, columns: Array, rest: Array, y_shift: float) -> tuple[Array, Array]:
+    """The predictions less a shift of the response, and bounds of their errors; columns are given with their errors.
+
+    Nearly dependent columns have large coefficients of opposite signs: sums are taken with twice the digits.
+    """
+    fitted, low = (part[:, 0] for part in precise_product(columns, rest, model.coef[:, None]))
+    # The response is shifted by a number near its mean, which the intercept has to follow.
+    near, near_error = two_sum(np.array(model.intercept), np.array(-y_shift))
+    constant, constant_error = two_sum(near, np.array(model.rest))
+    total, total_error = two_sum(fitted, np.broadcast_to(constant, fitted.shape))
+    corrections = low + total_error + (near_error + constant_error)
+    margin = total + corrections
+    sizes = (np.abs(columns) + np.abs(rest)) @ np.abs(model.coef)
+    small = np.abs(low) + np.abs(total_error) + np.abs(near_error) + np.abs(constant_error)
+    return margin, UNIT * np.abs(margin) + 8.0 * UNIT * small + 4.0 * ((model.coef.size + 6) * UNIT) ** 2 * sizes
 
 
 def _ridge(data: Data, statement: Statement, model: Incumbent, raw: Array) -> tuple[float, float]:
