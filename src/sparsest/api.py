@@ -10,7 +10,7 @@ import numpy as np
 from sparsest.losses import LOSSES, Loss
 from sparsest.problem import Problem, check_sparsity, make_problem
 from sparsest.result import Event, Result
-from sparsest.solvers.base import Solver
+from sparsest.solvers.base import Clock, Solver
 from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.cuts import Cuts
 from sparsest.solvers.local import Local
@@ -106,7 +106,7 @@ def best_subset_path(
     """Solve for several numbers of features, each starting from what the one before has found.
 
     The data are checked and centred once; each solution is the next one's start, its relaxation the next
-    relaxation's; with ``method="cuts"`` one pool of cuts serves all.
+    relaxation's; with ``method="cuts"`` one pool of cuts serves all.  After Ctrl-C the rest gets its first models.
 
     Parameters
     ----------
@@ -130,10 +130,17 @@ def best_subset_path(
     problem = _with_ridge(X, y, gamma, k=max(ks), **settings)
     found: dict[int, Result] = {}
     previous: Result | None = None
-    for k in sorted(set(ks)):
-        sparsity = check_sparsity(k, None, problem.include.size, problem.p - problem.exclude.size)
-        previous = found[k] = solver.solve(problem.with_sparsity(sparsity), previous, callback)
+    clock = Clock(np.inf)
+    with clock.listening():
+        for k in sorted(set(ks)):
+            sparsity = check_sparsity(k, None, problem.include.size, problem.p - problem.exclude.size)
+            watch = _stop_at_once if clock.expired() else callback
+            previous = found[k] = solver.solve(problem.with_sparsity(sparsity), previous, watch)
     return [found[k] for k in ks]
+
+
+def _stop_at_once(event: Event) -> bool:
+    return True
 
 
 def near_optimal(

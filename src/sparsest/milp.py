@@ -8,7 +8,8 @@ their dual points.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,10 +64,17 @@ class Master:
         values = np.append(q[used] / self.scale, 1.0)
         self.model.addRow(constant / self.scale, self._infinity, index.size, index, values)
 
-    def solve(self, seconds: float, start: Mask | None = None) -> MilpSolution:
-        """Solve; the bound is valid also when time runs out."""
+    def solve(
+        self, seconds: float, start: Mask | None = None, expired: Callable[[], bool] = lambda: False
+    ) -> MilpSolution:
+        """Solve; the bound is valid also when time runs out, or when ``expired``, asked now and then, says so."""
         import highspy
 
+        def look(kind: Any, message: str, found: Any, wish: Any, data: Any) -> None:
+            wish.user_interrupt = expired()
+
+        self.model.setCallback(look, None)
+        self.model.startCallback(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
         self.model.setOptionValue("time_limit", float(self.model.getRunTime() + max(seconds, 0.0)))
         if start is not None:
             solution = highspy.HighsSolution()

@@ -53,13 +53,17 @@ class Cuts:
         """Search until the gap is closed or a limit is reached."""
         if np.isinf(problem.gamma):
             raise ValueError("cutting planes need a ridge: give a finite gamma, or use method='tree'")
-        search = _CutSearch(self, problem, Clock(self.time_limit, callback))
+        clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return self._solve(_CutSearch(self, problem, clock), start)
+
+    def _solve(self, search: _CutSearch, start: Any) -> Result:
         status = Status.OPTIMAL
         try:
             search.begin(start)
             status = search.run()
-        except KeyboardInterrupt:
-            search.clock.interrupted = True
+        except KeyboardInterrupt as error:
+            search.clock.interrupt(error)
             status = Status.INTERRUPTED
         return insist(lambda: search.result(status))
 
@@ -166,7 +170,7 @@ class _CutSearch:
         while self.rounds < self.settings.max_rounds:
             if self.clock.expired():
                 return self.clock.early()
-            solution: MilpSolution = master.solve(self.clock.limit - self.clock.seconds())
+            solution: MilpSolution = master.solve(self.clock.left(), expired=self.clock.expired)
             self.raise_bound(solution.bound)
             if self.closed():
                 return Status.OPTIMAL

@@ -39,6 +39,8 @@ def run_scip(search: _CutSearch) -> Status:
         """Separates integral points."""
 
         def violated(self, solution: Any, add: bool) -> bool:
+            if search.clock.expired():
+                model.interruptSolve()
             chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s])
             if k is not None and chosen.sum() > k:
                 return True  # a heuristic's candidate that violates the other constraint
@@ -69,13 +71,15 @@ def run_scip(search: _CutSearch) -> Status:
         Handler(), "cuts", "cuts of the value of a support", chckpriority=-10, enfopriority=-10, needscons=False
     )
     model.setObjective(eta + (price / scale) * quicksum(s), "minimize")
-    model.setParam("limits/time", max(search.clock.limit - search.clock.seconds(), 0.01))
+    model.setParam("limits/time", max(search.clock.left(), 0.01))
     model.setParam("limits/gap", 0.3 * search.settings.gap_tol)
     model.setParam("numerics/feastol", 1e-9)
     # Presolving may fix variables by dual arguments that lazily added cuts invalidate.
     model.setParam("misc/allowstrongdualreds", False)
     model.setParam("misc/allowweakdualreds", False)
     model.optimize()
+    # SCIP catches Ctrl-C itself.
+    search.clock.interrupted |= model.getStatus() == "userinterrupt" and search.clock.left() > 0.0
     search.raise_bound(model.getDualbound() * scale)
     return Status.OPTIMAL if search.closed() else search.clock.early()
 
@@ -115,12 +119,14 @@ def run_gurobi(search: _CutSearch) -> Status:
     for constant, q in search.cuts():
         model.addConstr(cut(constant, q))
     model.Params.LazyConstraints = 1
-    model.Params.TimeLimit = max(search.clock.limit - search.clock.seconds(), 0.01)
+    model.Params.TimeLimit = max(search.clock.left(), 0.01)
     model.Params.MIPGap = 0.3 * search.settings.gap_tol
     model.Params.FeasibilityTol = 1e-9
     try:
         model.optimize(callback)
     except gurobipy.GurobiError as error:
         raise ValueError(f"Gurobi could not solve the master problem: {error}") from error
+    # Gurobi catches Ctrl-C itself.
+    search.clock.interrupted |= model.Status == GRB.INTERRUPTED and search.clock.left() > 0.0
     search.raise_bound(model.ObjBound * scale)
     return Status.OPTIMAL if search.closed() else search.clock.early()

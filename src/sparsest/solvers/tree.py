@@ -13,6 +13,7 @@ optimal means that this figure is within the tolerance of the incumbent.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -77,7 +78,9 @@ class Tree:
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
-        return _Search(self, problem, Clock(self.time_limit, callback)).run(start)
+        clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return _Search(self, problem, clock).run(start)
 
 
 class _Search:
@@ -115,8 +118,8 @@ class _Search:
             self._incumbent(start_support(start, self.problem))
             self._root(warm_start(start, self.problem))
             status = self._explore()
-        except KeyboardInterrupt:
-            self.clock.interrupted = True
+        except KeyboardInterrupt as error:
+            self.clock.interrupt(error)
             status = Status.INTERRUPTED
         return insist(lambda: self._result(status))
 
@@ -249,11 +252,10 @@ class _Search:
                     pool.submit(self.nodes.solve, requests[begin : begin + size], self.cutoff)
                     for begin in range(0, len(requests), size)
                 ]
-                for job in jobs:
-                    for outcome in job.result():
-                        self._deal(self.in_hand[0], outcome)
-                        self.in_hand.popleft()
-                jobs = following
+                done, jobs = self._collect(jobs), following
+                if not done:
+                    status = Status.INTERRUPTED
+                    break
                 if adapt:
                     self._adapt()
                 self._report(self.lower_bound(), self.n_nodes)
@@ -263,6 +265,22 @@ class _Search:
                 self.open.push(self.in_hand.popleft())
         self.trace["seconds"]["tree"] = self.clock.seconds() - began
         return status
+
+    def _collect(self, jobs: list[Future[list[NodeOutcome]]]) -> bool:
+        """Deal with relaxed regions; False when relaxing some has failed, and these stay open."""
+        for job in jobs:
+            error = job.exception()
+            if error is not None:
+                warnings.warn(
+                    f"the search ended early by {error!r}; the result is the best model so far with the bound proved",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                return False
+            for outcome in job.result():
+                self._deal(self.in_hand[0], outcome)
+                self.in_hand.popleft()
+        return True
 
     @property
     def _only_leaps(self) -> bool:
