@@ -9,6 +9,7 @@ their dual points.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ Mask = NDArray[np.bool_]
 
 # What a solver's tolerances may add to its bound, relative to the objective; a check allows a tenth of it.
 MILP_MARGIN = 1e-6
+# Seconds between looks at the clock, and that HiGHS gets to end after it was told to.
+_LOOK, _GRACE = 0.05, 0.2
 
 
 class MilpSolution(NamedTuple):
@@ -46,14 +49,14 @@ class Master:
             ("primal_feasibility_tolerance", 1e-9),
         ):
             self.model.setOptionValue(name, value)
-        for j in range(n_features):
-            self.model.addVar(1.0 if forced[j] else 0.0, 1.0)
-            self.model.changeColCost(j, price / self.scale)
-            self.model.changeColIntegrality(j, highspy.HighsVarType.kInteger)
+        # One call for all columns: each call takes time in proportion to the columns there are.
+        index = np.arange(n_features, dtype=np.int32)
+        self.model.addVars(n_features, forced.astype(float), np.ones(n_features))
+        self.model.changeColsCost(n_features, index, np.full(n_features, price / self.scale))
+        self.model.changeColsIntegrality(n_features, index, np.full(n_features, highspy.HighsVarType.kInteger))
         self.model.addVar(0.0, highspy.kHighsInf)
         self.model.changeColCost(n_features, 1.0)
         if k is not None:
-            index = np.arange(n_features, dtype=np.int32)
             self.model.addRow(-highspy.kHighsInf, float(k), n_features, index, np.ones(n_features))
         self._infinity = highspy.kHighsInf
 
@@ -67,11 +70,22 @@ class Master:
     def solve(
         self, seconds: float, start: Mask | None = None, expired: Callable[[], bool] = lambda: False
     ) -> MilpSolution:
-        """Solve; the bound is valid also when time runs out, or when ``expired``, asked now and then, says so."""
+        """Solve; the bound is valid also when time runs out, or when ``expired``, asked now and then, says so.
+
+        HiGHS does not look at the clock for minutes where there are many features: it runs in a thread of its own,
+        which is left behind then, and the master problem cannot be used again.
+        """
         import highspy
 
+        bounds, stop, ended = [-np.inf], Event(), Event()
+
         def look(kind: Any, message: str, found: Any, wish: Any, data: Any) -> None:
-            wish.user_interrupt = expired()
+            bounds.append(found.mip_dual_bound)
+            wish.user_interrupt = stop.is_set()
+
+        def run() -> None:
+            self.model.run()
+            ended.set()
 
         self.model.setCallback(look, None)
         self.model.startCallback(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
@@ -80,7 +94,12 @@ class Master:
             solution = highspy.HighsSolution()
             solution.col_value = [*start.astype(float).tolist(), 1e30]
             self.model.setSolution(solution)
-        self.model.run()
+        Thread(target=run, daemon=True).start()
+        while not ended.wait(_LOOK) and not stop.is_set():
+            if expired():
+                stop.set()
+        if not ended.wait(_GRACE):
+            return MilpSolution(np.zeros(self.n_features, dtype=bool), max(bounds) * self.scale, False)
         status = self.model.getModelStatus()
         bound = float(self.model.getInfo().mip_dual_bound) * self.scale
         values = np.asarray(self.model.getSolution().col_value)

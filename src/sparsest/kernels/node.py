@@ -246,7 +246,7 @@ def improve(
     left = budget - n_in if budget >= 0 else -1
     extra = max(50, 2 * left) if left != 0 else 0
     size = pick_working_set(q, w, state, alive, progress[1], extra, work, chosen)
-    H = np.empty((size, size)).T
+    H = np.empty((size, size))
     part_of_quadratic(columns, store, slot, shift, uses, chosen[:size], H)
     c, roots, start = np.empty(size), np.empty(size), np.empty(size)
     forced = np.empty(size, dtype=np.bool_)
@@ -255,7 +255,7 @@ def improve(
         j = chosen[a]
         row_sum = 0.0
         for i in range(size):
-            row_sum += abs(H[i, a])
+            row_sum += abs(H[a, i])
         largest = max(largest, row_sum)
         c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
     tolerance = max(progress[2] * (cutoff - bound), 1e-10 * scale)

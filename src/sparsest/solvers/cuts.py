@@ -113,7 +113,7 @@ class _CutSearch:
         return self.fit.primal - 0.5 * self.settings.gap_tol * abs(self.fit.primal)
 
     def _after_round(self, relaxed: Relaxed) -> float:
-        self._offer(fit_support(self.problem, relaxed.rounded(self.problem)))
+        self._offer(fit_support(self.problem, relaxed.rounded(self.problem), expired=self.clock.expired))
         return self.cutoff
 
     def _offer(self, fit: SupportFit) -> None:
@@ -156,6 +156,8 @@ class _CutSearch:
         """Let the engine search."""
         if self.closed():
             return Status.OPTIMAL
+        if self.clock.expired():
+            return self.clock.early()
         if self.settings.engine == "highs":
             return self._rounds()
         from sparsest.solvers import engines

@@ -9,7 +9,7 @@ the ridge is shifted to the features that need it most, see :mod:`sparsest.solve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock, local
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ Indices = NDArray[np.intp]
 _FULL_GRAM = 1500
 # Columns computed before the first region: so many times the coefficients there are, and so many bytes.
 _AHEAD, _AHEAD_BYTES = 6, 2e8
+_AT_ONCE = 128  # between looks at the clock
 _BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
 # Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
 # more features than observations: with their number grows their power to imitate others together.
@@ -86,8 +87,8 @@ class GramNodes:
 
     together = 8
 
-    def __init__(self, problem: Problem, survivors: Indices) -> None:
-        self.problem, self.survivors = problem, survivors
+    def __init__(self, problem: Problem, survivors: Indices, expired: Callable[[], bool] = lambda: False) -> None:
+        self.problem, self.survivors, self.expired = problem, survivors, expired
         self.mean = problem.intercept_for(np.zeros(problem.n))
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
@@ -149,7 +150,10 @@ class GramNodes:
             gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
             count = min(_AHEAD * positions.size, int(_AHEAD_BYTES / (8 * gains.size)))
             likely = np.argsort(-gains, kind="stable")[:count]
-            self.gram.add(np.union1d(positions, likely))
+            ahead = np.concatenate([positions, likely[~np.isin(likely, positions)]])
+            for begin in range(0, ahead.size, _AT_ONCE):
+                if not self.expired():
+                    self.gram.add(ahead[begin : begin + _AT_ONCE])
         return Warm(positions, w, b, division=self.division)
 
     def compress(self, point: GramPoint, lavish: bool = False) -> Warm:

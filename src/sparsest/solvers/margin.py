@@ -6,7 +6,7 @@ serve with ``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,8 +44,8 @@ class MarginNodes:
 
     strong, together = False, 1
 
-    def __init__(self, problem: Problem, survivors: Indices) -> None:
-        self.problem, self.survivors = problem, survivors
+    def __init__(self, problem: Problem, survivors: Indices, expired: Callable[[], bool] = lambda: False) -> None:
+        self.problem, self.survivors, self.expired = problem, survivors, expired
         self.columns = problem.design.columns(survivors)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         sparsity = problem.sparsity
@@ -91,12 +91,13 @@ class MarginNodes:
         point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
         bound, _, _ = self.tighten(point, state.copy(), -np.inf)
         for round_number in range(_MAX_ROUNDS):
-            if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound):
+            if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound) or self.expired():
                 break
             features = self._working_set(point, w, state, alive, sigma)
             shape = self._shape(features, state)
             tolerance = max(precision * (cutoff - bound), 1e-10 * abs(cutoff))
-            solved = solve_working_set(problem, self.columns[:, features], shape, w[features], b, tolerance, cutoff)
+            columns = self.columns[:, features]
+            solved = solve_working_set(problem, columns, shape, w[features], b, tolerance, cutoff, self.expired)
             iterations += solved.iterations
             w[:] = 0.0
             w[features], b, primal = solved.w, solved.b, solved.primal

@@ -11,6 +11,7 @@ takes tiny steps near s = 0), so an iteration costs ``n|s|²``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -196,8 +197,10 @@ def _reach(x: Iterate, d: Iterate) -> float:
     return reach
 
 
-def minimise(rows: Rows, n: int, ridge: float, fit_intercept: bool, tolerance: float) -> tuple[Array, float, Array]:
-    """Fit all columns (a support vector machine) to a relative gap; return w, b and the dual point."""
+def minimise(
+    rows: Rows, n: int, ridge: float, fit_intercept: bool, tolerance: float, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
+    """Fit all columns (a support vector machine) to a relative gap, or until ``expired``; return w, b and α."""
     m = rows.Z.shape[1] - int(fit_intercept)
     # Without a ridge the solution need not be unique: one far below rounding of the data picks one.
     floor = 1e-13 * float(np.square(rows.Z[:, :m]).sum()) / max(m, 1)
@@ -220,6 +223,8 @@ def minimise(rows: Rows, n: int, ridge: float, fit_intercept: bool, tolerance: f
         scale = max(primal, 1e-9 * float(rows.omega.sum()))
         # Rounding makes the dual worse again once complementarity is far below what the gap needs.
         if primal - dual <= tolerance * scale or x.complementarity() * 2 * x.t.size <= 1e-5 * tolerance * scale:
+            break
+        if expired():
             break
         x = method.step(x)
     return best_z[:m], float(best_z[m]) if fit_intercept else 0.0, rows.alpha(best_beta, n)

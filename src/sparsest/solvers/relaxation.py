@@ -163,7 +163,7 @@ class Relaxer:
             scale = abs(best.primal) if np.isfinite(best.primal) else null_value(problem)
             columns = living.columns(features)
             with single_threaded():
-                point = solve_working_set(problem, columns, shape, w, b, wanted * scale, np.inf)
+                point = solve_working_set(problem, columns, shape, w, b, wanted * scale, np.inf, expired)
             w, b = point.w, point.b
             iterations += point.iterations
             sigma = shape.value(w)[1]
@@ -323,7 +323,7 @@ class _Incumbent:
         self.fit: SupportFit | None = None
         self._tried: set[bytes] = set()
         if support is not None:
-            self.offer(fit_support(problem, support))
+            self.offer(fit_support(problem, support, expired=clock.expired))
 
     def offer(self, fit: SupportFit) -> None:
         """Keep the better model."""
@@ -336,7 +336,7 @@ class _Incumbent:
         support = relaxed.rounded(self.problem)
         if support.tobytes() not in self._tried:
             self._tried.add(support.tobytes())
-            self.offer(fit_support(self.problem, support))
+            self.offer(fit_support(self.problem, support, expired=self.clock.expired))
         assert self.fit is not None
         return self.fit.primal
 

@@ -151,7 +151,7 @@ class _Run:
         if key in self._tried:
             return
         self._tried.add(key)
-        fit = fit_support(self.problem, support)
+        fit = fit_support(self.problem, support, expired=self.clock.expired)
         if self.fit is None or fit.primal < self.fit.primal:
             self.fit, self.since_support = fit, 0
             self.clock.found(fit)
@@ -167,7 +167,9 @@ class _Run:
             self.best = bound
         chosen = problem.sparsity.choose(q[self.free], problem.include.size)
         support = np.sort(np.concatenate([problem.include, self.free[chosen]]))
-        self.offer(support)
+        # Models with more features than observations take long to fit and are never good.
+        largest = chosen[np.argsort(-q[self.free][chosen], kind="stable")[: problem.n]]
+        self.offer(np.sort(np.concatenate([problem.include, self.free[largest]])))
         assert self.fit is not None
         self.total += alpha
         self.count += 1

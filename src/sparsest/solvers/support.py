@@ -9,6 +9,7 @@ More features than observations are rotated into the row space first, so no meth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -52,9 +53,16 @@ class _Model(NamedTuple):
 
 
 def fit_support(
-    problem: Problem, support: Indices, start: tuple[Array, float] | None = None, columns: Array | None = None
+    problem: Problem,
+    support: Indices,
+    start: tuple[Array, float] | None = None,
+    columns: Array | None = None,
+    expired: Callable[[], bool] = lambda: False,
 ) -> SupportFit:
-    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept."""
+    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept.
+
+    If ``expired`` says so, it is fitted less precisely.
+    """
     support = np.asarray(support, dtype=np.intp)
     block = problem.design.columns(support) if columns is None else columns
     n, m = block.shape
@@ -66,7 +74,7 @@ def fit_support(
         start = None
     model = _Model(packed, problem.y, problem.weights, problem.loss, problem.ridge, problem.fit_intercept)
     with single_threaded():
-        w, b, alpha = _minimise(model, start)
+        w, b, alpha = _minimise(model, start, expired)
     if rotation is not None:
         w = rotation @ w
     margin = block @ w + b
@@ -78,13 +86,15 @@ def fit_support(
     return SupportFit(support, w, b, alpha, primal, min(dual, primal))
 
 
-def _minimise(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, float, Array]:
+def _minimise(
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
     if isinstance(model.loss, Squared):
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
-        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP)
-    return _newton(model, start)
+        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+    return _newton(model, start, expired)
 
 
 def _ridge(model: _Model) -> tuple[Array, float, Array]:
@@ -122,7 +132,9 @@ def ridge_solve(A: Array, z: Array, ridge: float, shift: Array | None = None) ->
     return vectors[:, keep] @ ((vectors[:, keep].T @ right) / eigenvalues[keep])
 
 
-def _newton(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, float, Array]:
+def _newton(
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
     """Newton's method with backtracking; the dual point is that of the linearised derivative."""
     A, y, weights, loss = model.columns, model.y, model.weights, model.loss
     m = A.shape[1]
@@ -139,7 +151,7 @@ def _newton(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, fl
         move = A @ step_w + step_b
         slope = float(alpha @ move) + model.ridge * float(w @ step_w)
         t = _step_length(model, w, margin, step_w, move, value, slope)
-        if t == 0.0 or -slope <= enough:
+        if t == 0.0 or -slope <= enough or expired():
             break
         w, b, margin = w + t * step_w, b + t * step_b, margin + t * move
         value = model.objective(w, margin)

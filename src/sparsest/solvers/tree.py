@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -175,7 +175,7 @@ class _Search:
         state[np.searchsorted(self.survivors, region.forced_in)] = 1
         self.root = Node(state, bound, point, Warm(features[:0], w[:0], b))
         self.in_hand = deque([self.root])
-        if bound >= self.cutoff:
+        if bound >= self.cutoff or self.clock.expired():
             return
         self._use(features, w, b)
         while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
@@ -197,8 +197,9 @@ class _Search:
     def _use(self, features: Indices, w: Array, b: float) -> None:
         """Go on with nodes over the survivors, from these coefficients."""
         assert self.root is not None
-        self.nodes = make_nodes(self.problem, self.survivors)
-        self.nodes.strengthen()
+        self.nodes = make_nodes(self.problem, self.survivors, self.clock.expired)
+        if not self.clock.expired():
+            self.nodes.strengthen()
         self.root.warm = self.nodes.start(features, w, b)
 
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
@@ -226,6 +227,9 @@ class _Search:
             self.trace["seconds"]["tree"] = 0.0
             self._close(self.root)
             return Status.OPTIMAL
+        if self.clock.expired():
+            self._close(self.root)
+            return self.clock.early()
         by_leaps = self._leaps(began)
         if by_leaps is not None or self._only_leaps:
             self._close(self.root)
@@ -291,8 +295,6 @@ class _Search:
         """Try leaps and bounds where it may be faster, for a part of all limits; None when regions have to go on."""
         root, settings, clock = self.root, self.settings, self.clock
         assert root is not None
-        if clock.expired():
-            return None
         left = root.state >= 0
         survivors, forced = self.survivors[left], root.state[left] == 1
         search = Leaps.start(self.problem, survivors, forced, self.fit, settings.gap_tol, settings.proof)
@@ -412,7 +414,7 @@ class _Search:
         if len(self._tried) >= _REMEMBERED:
             self._tried.clear()
         self._tried.add(key)
-        fit = fit_support(self.problem, support)
+        fit = fit_support(self.problem, support, expired=self.clock.expired)
         if fit.primal < self.fit.primal:
             self._offer(self.settings.moves.search(self.problem, start=support, expired=self.clock.expired))
 
@@ -469,8 +471,8 @@ class _Search:
         return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, *proof)
 
 
-def make_nodes(problem: Problem, survivors: Indices) -> Nodes:
-    """Return what bounds the regions of this problem."""
+def make_nodes(problem: Problem, survivors: Indices, expired: Callable[[], bool]) -> Nodes:
+    """Return what bounds the regions of this problem, less precisely once ``expired`` says so."""
     if isinstance(problem.loss, Squared):
-        return GramNodes(problem, survivors)
-    return MarginNodes(problem, survivors)
+        return GramNodes(problem, survivors, expired)
+    return MarginNodes(problem, survivors, expired)
