@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
-from sparsest.losses import LOSSES, Loss
+from sparsest.losses import Loss
+from sparsest.penalties import PENALTIES
 from sparsest.problem import Problem, check_sparsity, make_problem
 from sparsest.result import Event, Result
 from sparsest.solvers.base import Clock, Solver
@@ -15,6 +18,7 @@ from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.cuts import Cuts
 from sparsest.solvers.local import Local
 from sparsest.solvers.near_optimal import NearOptimal, NearOptimalSearch
+from sparsest.solvers.path import penalty_path
 from sparsest.solvers.relaxation import Relaxation
 from sparsest.solvers.subgradient import Subgradient
 from sparsest.solvers.tree import Tree
@@ -73,6 +77,7 @@ def best_subset(
         Coefficients, support, objective, lower bound, gap, status and certificate.
     """
     solver = make_solver(method, time_limit=time_limit, gap_tol=gap_tol, **options)
+    clock = Clock(time_limit)
     problem = _with_ridge(
         X,
         y,
@@ -87,7 +92,8 @@ def best_subset(
         include=include,
         exclude=exclude,
     )
-    return solver.solve(problem, start, callback)
+    # Passing over the data takes a part of the time.
+    return replace(cast(Any, solver), time_limit=clock.left()).solve(problem, start, callback)
 
 
 def best_subset_path(
@@ -205,10 +211,22 @@ def make_solver(method: str, *, time_limit: float, gap_tol: float, **options: An
 
 
 def warmup() -> None:
-    """Run every method once on a tiny problem per loss, so that all kernels are compiled and cached."""
+    """Solve tiny problems that together call every kernel with all the types it is ever called with.
+
+    Storage, dtype and method hardly matter: kernels get float64 in C order, whatever the data are.
+    """
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((20, 6))
-    y = X[:, 0] + 0.1 * rng.standard_normal(20)
-    for name, loss in LOSSES.items():
-        for method in METHODS:
-            best_subset(X, np.sign(y) if loss.classification else y, 2, loss=name, method=method)
+    X = rng.standard_normal((12, 16))
+    y = X[:, 0] + 2.0 * rng.standard_normal(12)
+    labels = np.sign(y)
+    # More features than observations: regions, not leaps and bounds, and more than a few of them.
+    best_subset(X, y, 4, gamma=1.0, n_jobs=1)
+    best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
+    best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
+    best_subset(X, labels, l0_penalty=0.1, gamma=1.0, loss="hinge", method="relaxation")
+    best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
+    stored = np.asfortranarray(X)
+    stored.flags.writeable = False
+    for matrix in (X, stored, sp.csc_array(X)):
+        for penalty in PENALTIES:
+            penalty_path(matrix, y, penalty, alphas=5, l1_ratio=0.5 if penalty == "elastic_net" else 1.0)

@@ -20,7 +20,7 @@ from sparsest.kernels.node import CLOSED, RUNNING, solve_nodes, tighten, unpack
 from sparsest.problem import ROUNDING, Cardinality, Problem
 from sparsest.proof import Point, PrimalPoint
 from sparsest.solvers.diagonals import Division, LoweredRidge, spare_diagonal
-from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm, pack
 from sparsest.solvers.threads import all_threads
 from sparsest.splits import Split, SplitPoint
 
@@ -30,7 +30,7 @@ Indices = NDArray[np.intp]
 _FULL_GRAM = 1500
 # Columns computed before the first region: so many times the coefficients there are, and so many bytes.
 _AHEAD, _AHEAD_BYTES = 6, 2e8
-_AT_ONCE = 128  # between looks at the clock
+_AT_ONCE = 32  # between looks at the clock
 _BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
 # Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
 # more features than observations: with their number grows their power to imitate others together.
@@ -92,9 +92,8 @@ class GramNodes:
         self.mean = problem.intercept_for(np.zeros(problem.n))
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
-        self.columns = problem.design.columns(survivors)
+        self.columns = pack(problem, survivors, expired)
         self.columns *= root[:, None]
-        self.columns = np.asfortranarray(self.columns)
         self.gram = GramColumns(self.columns)
         self.c = self.columns.T @ target
         m = survivors.size
@@ -201,8 +200,9 @@ class GramNodes:
         progress = np.tile([np.inf, 0.0, 0.1, 0.0, 0.0], (count, 1))
         status = np.full(count, RUNNING)
         while True:
+            store, slot = self.gram.stored
             missing = solve_nodes(
-                self.columns, *self.gram.stored, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
+                self.columns.T, store.T, slot, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
                 self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status,
             )  # fmt: skip
             if not missing.size:

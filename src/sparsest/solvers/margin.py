@@ -17,7 +17,7 @@ from sparsest.kernels.node import pick_working_set, tighten
 from sparsest.losses import dual_from_margin
 from sparsest.problem import ROUNDING, Cardinality, Problem
 from sparsest.proof import DualPoint, Point, PrimalPoint
-from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm, pack
 from sparsest.solvers.working_set import Shape, solve_working_set
 from sparsest.splits import Split
 
@@ -46,7 +46,7 @@ class MarginNodes:
 
     def __init__(self, problem: Problem, survivors: Indices, expired: Callable[[], bool] = lambda: False) -> None:
         self.problem, self.survivors, self.expired = problem, survivors, expired
-        self.columns = problem.design.columns(survivors)
+        self.columns = pack(problem, survivors, expired)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         sparsity = problem.sparsity
         self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
@@ -123,7 +123,7 @@ class MarginNodes:
         self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
     ) -> MarginPoint:
         u, products = np.zeros(self.survivors.size), np.empty(alive.size)
-        column_products(self.columns, alive, alpha, products)
+        column_products(self.columns.T, alive, alpha, products)
         u[alive] = products
         problem = self.problem
         terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)

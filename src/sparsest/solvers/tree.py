@@ -37,7 +37,7 @@ from sparsest.solvers.gram import GramNodes
 from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
-from sparsest.solvers.nodes import NodeOutcome, Nodes, Request, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Nodes, OutOfTime, Request, State, Warm
 from sparsest.solvers.proof_log import ProofLog
 from sparsest.solvers.regions import Node, OpenRegions, branching_feature
 from sparsest.solvers.relaxation import Living, Proof, Relaxed, Relaxer, Start, summary, warm_start
@@ -178,7 +178,7 @@ class _Search:
         if bound >= self.cutoff or self.clock.expired():
             return
         self._use(features, w, b)
-        while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
+        while not self.clock.expired() and self.root.bound < self.cutoff and self.nodes.strong:
             root = self.root
             before = int((root.state >= 0).sum())
             [outcome] = self.nodes.solve([Request(root.warm, root.state)], self.cutoff)
@@ -197,7 +197,10 @@ class _Search:
     def _use(self, features: Indices, w: Array, b: float) -> None:
         """Go on with nodes over the survivors, from these coefficients."""
         assert self.root is not None
-        self.nodes = make_nodes(self.problem, self.survivors, self.clock.expired)
+        try:
+            self.nodes = make_nodes(self.problem, self.survivors, self.clock.expired)
+        except OutOfTime:
+            return
         if not self.clock.expired():
             self.nodes.strengthen()
         self.root.warm = self.nodes.start(features, w, b)
@@ -471,7 +474,7 @@ class _Search:
         return Certificate.claim(self.problem, fit.support, fit.w, fit.b, bound, *proof)
 
 
-def make_nodes(problem: Problem, survivors: Indices, expired: Callable[[], bool]) -> Nodes:
+def make_nodes(problem: Problem, survivors: Indices, expired: Callable[[], bool] = lambda: False) -> Nodes:
     """Return what bounds the regions of this problem, less precisely once ``expired`` says so."""
     if isinstance(problem.loss, Squared):
         return GramNodes(problem, survivors, expired)
