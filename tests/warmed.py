@@ -87,14 +87,16 @@ def fit_special_cases():
 
 
 def fit_paths():
-    """Every penalty with every smooth loss and storage."""
-    for loss, penalty, storage in product(LOSSES, PENALTIES, STORAGES.values()):
-        if np.isfinite(LOSSES[loss]().smoothness):
-            for shape in ((20, 6), (12, 30)):
-                X, y = sample(loss, *shape)
-                settings = {"l1_ratio": 0.3} if penalty == "elastic_net" else {}
-                factor = np.arange(shape[1]) % 3
-                penalty_path(storage(X), y, penalty, loss=loss, alphas=8, penalty_factor=factor, **settings)
+    """Every penalty with every smooth loss, and with every storage; matrices of one column."""
+    smooth = [name for name in LOSSES if np.isfinite(LOSSES[name]().smoothness)]
+    cases = [*product(smooth, PENALTIES, ("C", "CSC")), *product(("squared",), PENALTIES, STORAGES)]
+    for loss, penalty, storage in cases:
+        settings = {"l1_ratio": 0.3} if penalty == "elastic_net" else {}
+        for shape in ((20, 6), (12, 30)):
+            X, y = sample(loss, *shape)
+            factor = np.arange(shape[1]) % 3
+            X = STORAGES[storage](X)
+            penalty_path(X, y, penalty, loss=loss, alphas=8, penalty_factor=factor, **settings)
     for p in (1, 2):
         X, y = sample("squared", 15, p)
         for storage in STORAGES.values():
