@@ -280,7 +280,7 @@ class Relaxation:
         )
         clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free(problem.p).size))
         incumbent.after(relaxed)
-        if self.polish and incumbent.fit is not None:
+        if self.polish and incumbent.fit is not None and not clock.expired():
             incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
         assert incumbent.fit is not None
         otherwise = clock.early() if clock.expired() else Status.HEURISTIC

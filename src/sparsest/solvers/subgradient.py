@@ -83,7 +83,8 @@ class Subgradient:
             # Steps too long for the problem diverge until nothing is a number.
             if not float(np.abs(alpha).max()) < _DIVERGED:
                 alpha = run.best.alpha.copy()
-        run.evaluate(project(problem, run.total / run.count))
+        if not clock.expired():
+            run.evaluate(project(problem, run.total / run.count))
         assert run.fit is not None
         points, steps = single_leaf(run.best.alpha)
         result = make_result(
@@ -181,7 +182,9 @@ class _Run:
     def gradient(self, alpha: Array, point: _Evaluation) -> Array:
         """``-ℓ*'(α) - γ X_s X_s'α``."""
         problem = self.problem
-        inner = problem.design.columns(point.support) @ point.products[point.support]
+        chosen = np.zeros(problem.p)
+        chosen[point.support] = point.products[point.support]
+        inner = problem.design.dot(chosen)
         return -problem.loss.conjugate_derivative(problem.y, alpha / problem.weights) - problem.gamma * inner
 
 
