@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import numba
 import numpy as np
@@ -15,12 +16,16 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
 from checks import check_certificate
-from samples import sample
-from sparsest import best_subset, best_subset_path, near_optimal
+from samples import LOSS_NAMES, sample
+from sparsest import best_subset, best_subset_path, milp, near_optimal
+from sparsest.problem import make_problem
 from sparsest.result import Incumbent, Root, Status
-from sparsest.solvers import gram, leaps, margin, working_set
+from sparsest.solvers import cuts, gram, leaps, margin, nodes, working_set
 from sparsest.solvers.base import Clock
+from sparsest.solvers.support import fit_support
 from test_tree import HARD, hard
+
+losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 
 _raise = ctypes.CDLL(None)["raise"]
 _raise.argtypes, _raise.restype = [ctypes.c_int], ctypes.c_int
@@ -230,6 +235,102 @@ def test_an_error_of_a_callback_is_raised(kind):
 
     with pytest.raises(ZeroDivisionError):
         best_subset(X, y, **HARD, callback=callback)
+
+
+# What ends when time has run out
+
+
+@losses
+def test_a_fit_without_time_is_honest(loss):
+    X, y = sample(loss, 40, 12)
+    problem = make_problem(X, y, 12, loss=loss, gamma=0.5)
+    whole = fit_support(problem, np.arange(12))
+    early = fit_support(problem, np.arange(12), expired=lambda: True)
+    assert early.dual <= whole.primal * (1.0 + 1e-9) and whole.dual <= early.primal * (1.0 + 1e-9)
+    assert loss == "squared" or early.primal > whole.primal
+
+
+@losses
+def test_a_relaxation_without_time_is_honest(loss, monkeypatch):
+    """It ends after one step, and after one stretch of the kernel's iterations."""
+    monkeypatch.setattr(working_set, "_STRETCH", 0.0)
+    X, y = sample(loss, 40, 12)
+    problem = make_problem(X, y, 3, loss=loss, gamma=0.5)
+    shape = working_set.make_shape(problem, np.zeros(12, dtype=bool))
+
+    def solve(**settings):
+        return working_set.solve_working_set(
+            problem, np.asfortranarray(X - X.mean(axis=0)), shape, np.zeros(12), 0.0, 1e-9, np.inf, **settings
+        )
+
+    whole, early = solve(), solve(expired=lambda: True)
+    assert early.iterations <= 1 < whole.iterations
+    assert early.dual <= whole.primal * (1.0 + 1e-9) and whole.dual <= early.primal * (1.0 + 1e-9)
+    assert whole.primal - whole.dual <= 1e-6 * whole.primal
+
+
+def test_stretches_reach_the_same_point(monkeypatch):
+    X, y = hard(p=30)
+    whole = best_subset(X, y, **HARD, method="relaxation", relaxation_tol=1e-7)
+    monkeypatch.setattr(working_set, "_STRETCH", 1e4)
+    parts = best_subset(X, y, **HARD, method="relaxation", relaxation_tol=1e-7)
+    assert parts.trace["relaxation"]["gap"] <= 1e-7
+    assert parts.lower_bound == pytest.approx(whole.lower_bound, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_no_time_left_while_columns_are_copied(monkeypatch, loss):
+    """The search by regions cannot begin then, and the root's bound is the result's."""
+    monkeypatch.setattr(nodes, "_PACKED_AT_ONCE", 1)
+    X, y = hard(p=30)
+    y = y if loss == "squared" else np.sign(y)
+    clocks, original = [], gram.pack
+
+    def pack(problem, features, expired):
+        def looked():
+            clocks.append(expired.__self__)
+            if len(clocks) == 3:
+                clocks[0].limit = 0.0
+            return expired()
+
+        return original(problem, features, looked)
+
+    monkeypatch.setattr(gram, "pack", pack)
+    monkeypatch.setattr(margin, "pack", pack)
+    result = best_subset(X, y, **HARD, loss=loss, gap_tol=0.0)
+    check_certificate(result, X, y)
+    assert len(clocks) == 3 and result.status is Status.TIME_LIMIT and result.n_nodes == 0
+    assert result.lower_bound > 0.0
+
+
+def test_an_engine_that_does_not_end_is_left_behind(monkeypatch):
+    """HiGHS looks at the clock when it likes; the search does not wait for it."""
+    X, y = hard(p=30)
+    stop, begun = Event(), Event()
+
+    class Endless(milp.Master):
+        def __init__(self, *args):
+            super().__init__(*args)
+            self.model = Stuck()
+
+    class Stuck:
+        def run(self):
+            begun.set()
+            stop.wait()
+
+        def getRunTime(self):
+            return 0.0
+
+        def __getattr__(self, name):
+            return lambda *args: None
+
+    monkeypatch.setattr(cuts, "Master", Endless)
+    try:
+        result = best_subset(X, y, **HARD, method="cuts", time_limit=1.0, gap_tol=0.0)
+    finally:
+        stop.set()
+    check_certificate(result, X, y)
+    assert begun.is_set() and result.status is Status.TIME_LIMIT and result.lower_bound > 0.0
 
 
 # What the clock counts

@@ -144,7 +144,9 @@ class _Pool:
     def positions(self, support: Indices) -> Indices:
         return np.searchsorted(self.features, support)
 
-    def refit(self, fit: SupportFit, out: int | None, into: int | None, expired: Callable[[], bool]) -> SupportFit:
+    def refit(
+        self, fit: SupportFit, out: int | None, into: int | None, expired: Callable[[], bool] = lambda: False
+    ) -> SupportFit:
         """Fit the support with one feature (a position in the pool) taken out and one taken in."""
         keep = np.ones(fit.support.size, dtype=bool)
         if out is not None:
