@@ -105,7 +105,7 @@ def best_subset(
     sample_weight : n weights, not negative
     include, exclude : columns that must, and must not, be in the model
     start : an earlier ``Result`` or a list of columns to start from
-    time_limit : seconds
+    time_limit : seconds, without those for compiling kernels
     gap_tol : relative gap at which the status is OPTIMAL
     callback : called with every event of the search; returning True stops it
     **options : further settings of the method
