@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from checks import solve
 from samples import sample, sample_weights
+from sparsest import Certificate
 from sparsest.cli import app
 
 
@@ -61,7 +62,8 @@ def proof(tmp_path):
 def test_verify_valid(proof):
     folder, *_ = proof
     shown = run("verify", folder / "proof.json", folder)
-    assert shown.exit_code == 0 and shown.output.startswith("valid\nobjective ")
+    assert shown.exit_code == 0 and "\nvalid\nobjective " in shown.output
+    assert shown.output.startswith("problem: 25 × 6 data ") and "at most 2 features" in shown.output
     verdict = json.loads(run("verify", folder / "proof.json", folder, "--json").output)
     assert verdict["valid"] is True and verdict["reasons"] == []
     assert 0.0 <= verdict["gap"] < 1.0
@@ -85,14 +87,14 @@ def test_verify_weighted(tmp_path):
     np.savez(tmp_path / "data.npz", X=X, y=y, sample_weight=weights)
     assert run("verify", tmp_path / "proof.json", tmp_path).exit_code == 1
     shown = run("verify", tmp_path / "proof.json", tmp_path, "--weighted")
-    assert shown.exit_code == 0 and shown.output.startswith("valid\n")
+    assert shown.exit_code == 0 and "\nvalid\n" in shown.output
 
 
 def test_verify_invalid(proof):
     folder, X, y = proof
     np.savez(folder / "data.npz", X=X, y=y + 0.1 * np.arange(25))
     shown = run("verify", folder / "proof.json", folder)
-    assert shown.exit_code == 1 and shown.output.startswith("NOT VALID: the objective claimed is")
+    assert shown.exit_code == 1 and "\nNOT VALID: the certificate is for data with another fingerprint" in shown.output
     shown = run("verify", folder / "proof.json", folder, "--json")
     assert shown.exit_code == 1 and json.loads(shown.output)["valid"] is False
 
@@ -104,6 +106,25 @@ def test_verify_data_of_another_shape(proof):
     assert shown.exit_code == 1
     verdict = json.loads(shown.output, parse_constant=pytest.fail)
     assert verdict["objective"] is None and "is for data of shape" in verdict["reasons"][0]
+
+
+@pytest.mark.parametrize(
+    ("option", "holds"),
+    [(("--k", "2"), True), (("--k", "3"), False), (("--gamma", "0.2"), False), (("--loss", "logistic"), False)],
+    ids=str,
+)
+def test_verify_refuses_a_proof_of_another_problem(proof, option, holds):
+    folder, *_ = proof
+    shown = run("verify", folder / "proof.json", folder, *option)
+    assert shown.exit_code == (0 if holds else 1)
+    assert ("the certificate is for" in shown.output) != holds
+
+
+def test_verify_exactly_and_the_binary_form(proof):
+    folder, *_ = proof
+    Certificate.load(folder / "proof.json").save(folder / "proof.bin")
+    shown = run("verify", folder / "proof.bin", folder, "--exact", "--json")
+    assert shown.exit_code == 0 and json.loads(shown.output)["statement"]["k"] == 2
 
 
 @pytest.mark.parametrize("name", ["proof.json", "missing.json"])

@@ -8,7 +8,7 @@ import pytest
 from checks import against_enumeration, check_certificate
 from samples import LOSS_NAMES, sample
 from sparsest import best_subset, best_subset_path
-from sparsest.proof import Cuts
+from sparsest.proofs.steps import Combination, Leaf
 from sparsest.result import Status
 from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.cuts import ENGINES
@@ -41,9 +41,12 @@ def hard():
 def test_a_missing_cut_or_other_data_are_found():
     X, y, result = hard()
     certificate = result.certificate
-    last = certificate.steps[-1]
-    assert isinstance(last, Cuts) and last.points.size > 2
-    assert not replace(certificate, steps=(*certificate.steps[:-1], Cuts(last.points[:1]))).verify(X, y)
+    proof = certificate.proof
+    combined = [i for i, step in enumerate(proof.steps) if isinstance(step, Combination)]
+    assert combined and all(step.points.size > 1 for step in proof.steps if isinstance(step, Combination))
+    for at in combined[:5]:
+        steps = [*proof.steps[:at], Leaf(int(proof.steps[at].points[0])), *proof.steps[at + 1 :]]
+        assert not replace(certificate, proof=proof._replace(steps=steps)).verify(X, y)
     assert not certificate.verify(X, y[::-1])
     assert not replace(certificate, lower_bound=1.01 * certificate.lower_bound).verify(X, y)
 

@@ -183,16 +183,16 @@ def test_hard_decoy_beats_each_true_feature():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n": 0}, "n must be at least 1, got 0"),
-        ({"p": 0}, "p must be at least 1, got 0"),
-        ({"k": 9}, "k must lie between 1 and p = 8, got 9"),
-        ({"k": 0}, "k must lie between 1 and p = 8, got 0"),
-        ({"snr": 0.0}, "snr must be positive"),
-        ({"snr": -1.0}, "snr must be positive"),
-        ({"snr": math.nan}, "snr must be positive"),
-        ({"snr": math.inf}, "snr must be positive"),
-        ({"task": "ranking"}, "task must be .* got 'ranking'"),
-        ({"dtype": np.int64}, "dtype must be float32 or float64, got int64"),
+        ({"n": 0}, "n must be a whole number >= 1, got 0"),
+        ({"p": 0}, "p must be a whole number >= 1, got 0"),
+        ({"k": 9}, "k must be a whole number >= 1 and <= 8, got 9"),
+        ({"k": 0}, "k must be a whole number >= 1 and <= 8, got 0"),
+        ({"snr": 0.0}, "snr must be a finite number > 0"),
+        ({"snr": -1.0}, "snr must be a finite number > 0"),
+        ({"snr": math.nan}, "snr must be a finite number > 0"),
+        ({"snr": math.inf}, "snr must be a finite number > 0"),
+        ({"task": "ranking"}, "unknown task 'ranking'; choose one of regression, classification"),
+        ({"dtype": np.int64}, "dtype must be float32 or float64, got <class .*int64"),
     ],
 )
 def test_bad_arguments(make, change, message):
@@ -202,7 +202,7 @@ def test_bad_arguments(make, change, message):
 
 @pytest.mark.parametrize("rho", [-1.0, 1.0, 1.5, math.nan])
 def test_toeplitz_rejects_rho(rho):
-    with pytest.raises(ValueError, match="rho must lie in"):
+    with pytest.raises(ValueError, match="rho must be a number > -1 and < 1"):
         make_toeplitz(5, 8, 2, rho=rho)
 
 

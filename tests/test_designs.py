@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from exact import exact_deviations, exact_moments
 from sparsest import designs
 from sparsest.api import best_subset
-from sparsest.designs import Dense, Sparse, Standardized, as_design, standardized
+from sparsest.designs import Dense, Sparse, Standardized, as_design, standardized, take_apart
 
 N, P = 13, 7
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 2.0, N)
@@ -109,8 +110,8 @@ def check_products(design, X):
     close(design.tdot(r), X.T @ r)
     close(design.tdot(block), X.T @ block)
     close(design.column_norms(), np.linalg.norm(X, axis=0))
-    mean, variance = design.moments(WEIGHTS)
-    close(mean, np.average(X, axis=0, weights=WEIGHTS))
+    mean, rest, variance = design.moments(WEIGHTS)
+    close(mean + rest, np.average(X, axis=0, weights=WEIGHTS))
     close(variance, np.average((X - mean) ** 2, axis=0, weights=WEIGHTS))
     assert design.max_row_norm() == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-12)
 
@@ -194,6 +195,88 @@ def test_constant_columns_keep_their_scale():
     view = standardized(as_design(X), WEIGHTS, center=True, scale=True)
     assert view.scale[0] == 1.0
     assert view.scale[1] == pytest.approx(1e-3 * np.sqrt(np.cov(np.arange(N), aweights=WEIGHTS, ddof=0)), rel=1e-6)
+
+
+def offset_columns():
+    """Columns with means up to 1e15 times their deviations, a constant one, and one whose entries are nearly all 1."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((N, P)) + np.array([0.0, 1e2, 1e6, -1e9, 1e12, 1e15, 1.0])
+    X[:, 6] = 1.0
+    X[4, 6] = 1.0 + 2.0**-52
+    return np.column_stack([X, np.full(N, 0.1)])
+
+
+makers = pytest.mark.parametrize("make", [np.ascontiguousarray, np.asfortranarray, sp.csc_array])
+
+
+@makers
+def test_moments_of_columns_with_large_means(make):
+    X = offset_columns()
+    mean, rest, variance = as_design(make(X)).moments(WEIGHTS)
+    for j in range(X.shape[1]):
+        exact_mean, exact_variance = exact_moments(X[:, j], WEIGHTS)
+        assert variance[j] == pytest.approx(float(exact_variance), rel=1e-13, abs=0.0)
+        assert abs(float(exact_mean) - mean[j]) <= np.spacing(abs(mean[j]))
+        assert abs(float(exact_mean - type(exact_mean)(mean[j])) - rest[j]) <= 1e-13 * np.sqrt(variance[j])
+
+
+def test_moments_do_not_depend_on_the_memory_order():
+    X = np.random.default_rng(0).standard_normal((301, 17))
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 301)
+    for rows, columns in zip(
+        as_design(X).moments(weights), as_design(np.asfortranarray(X)).moments(weights), strict=True
+    ):
+        assert np.array_equal(rows, columns)
+
+
+@makers
+@pytest.mark.parametrize("scale", [False, True])
+def test_products_with_columns_of_large_means(make, scale):
+    """They are right to a few roundings of the centred column, as far as means of a thousand deviations allow."""
+    X = offset_columns()
+    view = standardized(as_design(make(X)), WEIGHTS, center=True, scale=scale)
+    exact = np.column_stack([exact_deviations(column, WEIGHTS) for column in X.T])
+    if scale:
+        exact /= np.sqrt([float(exact_moments(column, WEIGHTS)[1]) or 1.0 for column in X.T])
+    norms = np.linalg.norm(exact, axis=0)
+    rng = np.random.default_rng(4)
+    r, w = rng.standard_normal((N, 2)), rng.standard_normal(X.shape[1])
+    assert (np.abs(view.columns(np.arange(X.shape[1])) - exact) <= 1e-13 * norms).all()
+    assert (np.abs(view.tdot(r) - exact.T @ r) <= 1e-12 * norms[:, None]).all()
+    assert (np.abs(view.tdot(r[:, 0]) - exact.T @ r[:, 0]) <= 1e-12 * norms).all()
+    assert (np.abs(view.dot(w) - exact @ w) <= 1e-12 * norms.sum()).all()
+    moments = view.moments(WEIGHTS)
+    assert (np.abs(moments.mean) <= 1e-13 * norms).all()
+    np.testing.assert_allclose(moments.variance * WEIGHTS.sum(), WEIGHTS @ exact**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csc_array])
+def test_only_columns_with_large_means_are_copied(make):
+    design = as_design(make(offset_columns()))
+    view = standardized(design, WEIGHTS, center=True, scale=True)
+    assert view.base is design
+    assert view.far.tolist() == [2, 3, 4, 5, 6, 7] and view.packed.shape == (N, 6)
+    assert standardized(as_design(make(matrix()[:, :5] / 3.0)), WEIGHTS, center=True, scale=True).far.tolist() == [2]
+    assert standardized(design, WEIGHTS, center=False, scale=True).far.size == 0
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csc_array])
+def test_a_view_taken_apart_is_the_view(make):
+    view = standardized(as_design(make(offset_columns())), WEIGHTS, center=True, scale=True)
+    stored, shift, scale = take_apart(view)
+    every = np.arange(view.shape[1])
+    np.testing.assert_allclose((stored.columns(every) - shift) / scale, view.columns(every), atol=1e-13)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csc_array])
+def test_only_equal_entries_make_a_constant_column(make):
+    X = np.full((N, 4), 1e9)
+    X[2, 1] += np.spacing(1e9)
+    X[:, 2] = 0.0
+    X[:, 3] = np.where(np.arange(N) < 3, 1e-200, 0.0)
+    moments = as_design(make(X)).moments(WEIGHTS)
+    assert (moments.variance == 0.0).tolist() == [True, False, True, False]
+    assert moments.mean[0] == 1e9 and moments.mean[2] == 0.0
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csc_array])

@@ -83,7 +83,7 @@ def test_gamma_auto():
     X, y = sample("squared", 40, P)
     model = BestSubsetRegressor(2, gamma="auto").fit(X, y)
     assert model.result_.certificate.description["gamma"] == pytest.approx(10.0 / 40.0, rel=1e-12)
-    with pytest.raises(ValueError, match="gamma must be a number, inf or 'auto', got 'large'"):
+    with pytest.raises(ValueError, match="gamma must be a number > 0 or inf or 'auto', got 'large'"):
         BestSubsetRegressor(gamma="large").fit(X, y)
 
 
@@ -92,9 +92,9 @@ def test_gamma_auto():
     [
         ({"loss": "cubic"}, "unknown loss"),
         ({"method": "magic"}, "unknown method"),
-        ({"k": -1}, "k must be at least 0"),
+        ({"k": -1}, "k must be a whole number >= 0"),
         ({"l0_penalty": -1.0}, "l0_penalty must be"),
-        ({"loss": "logistic"}, "exactly two classes"),
+        ({"loss": "logistic"}, "loss 'logistic' is for two classes: use the classifier"),
     ],
 )
 def test_bad_parameters(settings, message):

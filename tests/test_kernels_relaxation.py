@@ -339,3 +339,29 @@ def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state
         assert np.array_equal(found, expected)
         assert np.array_equal(fixed_in, np.flatnonzero((expected == 1) & (before == 0)))
         assert np.array_equal(fixed_out, np.flatnonzero((expected == -1) & (before == 0)))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("place", ["H", "c", "w"])
+@forms
+def test_numbers_out_of_range_end_the_relaxation(run, bad, place, budget, price):
+    """It returns after a few steps, with a bound that is minus infinity or not a number, or one that holds."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, M))
+    parts = {"H": np.asfortranarray(A.T @ A), "c": rng.standard_normal(M), "w": np.zeros(M)}
+    H, c, w = (part.copy(order="F") for part in parts.values())
+    {"H": H, "c": c, "w": w}[place].flat[3] = bad
+    H = np.asfortranarray(np.maximum(H, H.T)) if place == "H" else H
+    forced = np.zeros(M, dtype=bool)
+    with np.errstate(all="ignore"):
+        arguments = (H, c, np.ones(M), forced, budget, price, w, 30.0, 1e-9, np.inf, 400)
+        primal, dual, iterations, _, _ = run(kernels.relax_quadratic)(*arguments)
+    assert iterations <= 400
+    assert not dual > primal
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_largest_sum_ends_on_what_is_no_number(run, count):
+    values = np.array([1.0, np.nan, 3.0, np.nan, -2.0, np.inf, np.nan])
+    run(kernels.largest_sum)(values, count)
+    assert np.isnan(values).sum() == 3

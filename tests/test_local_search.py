@@ -132,3 +132,34 @@ def test_a_price_of_zero_is_no_price(loss):
     problem = problem_of(loss, {"l0_penalty": 0.0})
     whole = fit_support(problem, np.arange(P)).primal
     assert LocalSearch().search(problem).primal == pytest.approx(whole, rel=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [1.0, np.inf])
+@losses
+def test_scores_do_not_depend_on_units(loss, gamma):
+    """The columns' units change the moves' scores no more than the problem."""
+    X, y = sample(loss, N, P)
+    units = 10.0 ** np.linspace(-7, 7, P)
+    tops = []
+    for matrix in (X, X * units):
+        problem = make_problem(matrix, y, 3, loss=loss, gamma=gamma, standardize=True)
+        pool = _Pool(problem, problem.root, np.arange(P))
+        tops.append(pool.moves(fit_support(problem, np.array([1, 3, 4])), 5))
+    for ours, theirs in zip(*tops, strict=True):
+        assert ours[0] == pytest.approx(theirs[0], rel=1e-5, abs=1e-9)
+    if np.isinf(gamma):
+        problem = make_problem(X * units, y, 3, loss=loss, gamma=gamma)
+        pool = _Pool(problem, problem.root, np.arange(P))
+        for ours, theirs in zip(tops[0], pool.moves(fit_support(problem, np.array([1, 3, 4])), 5), strict=True):
+            assert ours[0] == pytest.approx(theirs[0], rel=1e-5, abs=1e-9)
+
+
+def test_a_nearly_equal_column_is_found():
+    """What the support leaves of it is scored by the column itself."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 6))
+    X[:, 3] = X[:, 1] * (1.0 + 1e-13 * rng.standard_normal(12))
+    apart = X[:, 3] - X[:, 1]
+    problem = make_problem(X, 2.0 * apart / np.abs(apart).max(), 2, gamma=np.inf)
+    fit = LocalSearch().polish(problem, np.array([1, 4]))
+    assert fit.support.tolist() == [1, 3] and fit.primal < 1e-4

@@ -110,8 +110,8 @@ def test_support_of_uses_a_strict_threshold():
         ([[1.0, 0.0]], 1e-8, r"one-dimensional, got shape \(1, 2\)"),
         ([1.0, np.nan], 1e-8, "finite"),
         ([np.inf], 1e-8, "finite"),
-        ([1.0], -1.0, "threshold must be at least 0"),
-        ([1.0], np.nan, "threshold must be at least 0"),
+        ([1.0], -1.0, "threshold must be a finite number >= 0"),
+        ([1.0], np.nan, "threshold must be a finite number >= 0"),
     ],
 )
 def test_support_of_bad_input(coef, threshold, message):

@@ -301,3 +301,45 @@ def test_bad_input(change, message):
     arguments = {"X": X, "y": y} | change
     with pytest.raises(ValueError, match=message):
         penalty_path(arguments.pop("X"), arguments.pop("y"), arguments.pop("penalty", "l1"), **arguments)
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sp.csc_array])
+@pytest.mark.parametrize("name, options", PENALTIES)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_large_means_change_nothing(name, options, loss, make):
+    """Neither those of columns nor those of y; entries are rounded so that they can be added exactly."""
+    X, y = make_data(40, 18, classes=loss == "logistic")
+    X, shift = np.round(X * 64.0) / 64.0, np.resize(2.0 ** np.arange(20, 41, 4), X.shape[1])
+    offset = 0.0
+    if loss == "squared":
+        y, offset = np.round(y * 64.0) / 64.0, 2.0**40
+    settings = {"loss": loss, "alphas": 5, "tol": 1e-9, **options}
+    plain = penalty_path(X, y, name, **settings)
+    moved = penalty_path(make(X + shift), y + offset, name, **settings)
+    assert plain.converged.all() and moved.converged.all()
+    assert moved.n_iter.sum() <= 20 * plain.n_iter.sum() + 100
+    np.testing.assert_allclose(moved.alphas, plain.alphas, rtol=1e-12)
+    np.testing.assert_allclose(moved.coefs.toarray(), plain.coefs.toarray(), atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csc_array])
+@pytest.mark.parametrize("name, options", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_work_is_bounded(name, options, loss, make):
+    """Sweeps stop at their limit, and what has not converged is said so."""
+    X, y = make_data(classes=make_loss(loss).classification)
+    grid = penalty_path(X, y, name, loss=loss, alphas=6, **options).alphas[1:]
+    result = penalty_path(make(X), y, name, loss=loss, alphas=grid, max_iter=1, tol=1e-9, **options)
+    assert result.n_iter.max() == 1 and not result.converged[-1]
+
+
+def test_alphas_far_apart_take_bounded_work():
+    X, y = make_data()
+    result = penalty_path(X, y, alphas=[1e-280], max_iter=50)
+    assert result.n_iter[0] == 50 and not result.converged[0]
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, "many", None])
+def test_bad_max_iter(bad):
+    with pytest.raises(ValueError, match="max_iter must be a whole number >= 1"):
+        penalty_path(*make_data(), max_iter=bad)

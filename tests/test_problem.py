@@ -5,15 +5,17 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from oracles import best_of, loss_value, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
+from sparsest.intercepts import best_intercept
 from sparsest.losses import make_loss
-from sparsest.problem import Cardinality, Penalty, Region, best_intercept, encode_labels, make_problem
-from sparsest.proof import dual_bound
+from sparsest.problem import Cardinality, Penalty, Region, encode_labels, make_problem
+from sparsest.solvers.dual import bound_from_gains
 
 # Small whole numbers make ties.
 gains = st.lists(st.one_of(st.integers(0, 4).map(float), st.floats(0.0, 5.0)), max_size=6).map(np.array)
@@ -133,10 +135,11 @@ def test_weak_duality(loss, fit_intercept, weighted):
             optimum, _ = best_of(values, **form, include=include, exclude=exclude)
             settings = {"gamma": GAMMA, "loss": loss, "fit_intercept": fit_intercept, "sample_weight": weights}
             problem = make_problem(X, y, **form, **settings, include=include, exclude=exclude)
-            for alpha in (*rng.standard_normal((4, N)), -0.5 * y, -0.1 * y, np.zeros(N)):
-                bound, q = dual_bound(problem, problem.feasible(alpha), problem.root)
+            for start in (*rng.standard_normal((4, N)), -0.5 * y, -0.1 * y, np.zeros(N)):
+                alpha = problem.feasible(start)
+                q = problem.gains(alpha)
+                bound = bound_from_gains(problem, alpha, q[problem.include], q[problem.root.free(problem.p)])
                 assert bound <= optimum + 1e-7 * abs(optimum)
-                assert np.array_equal(q, problem.gains(problem.feasible(alpha)))
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -183,24 +186,24 @@ X9, Y9 = sample("squared", 9, 3)
 BAD = [
     ({}, "exactly one of k .* and l0_penalty"),
     ({"k": 1, "l0_penalty": 0.1}, "exactly one of k .* and l0_penalty"),
-    ({"k": 2.0}, "k must be a whole number, got 2.0"),
+    ({"k": 2.0}, "k must be a whole number >= 0, got 2.0"),
     ({"k": True}, "k must be a whole number"),
     ({"k": "two"}, "k must be a whole number"),
-    ({"k": -1}, "k must be at least 0, got -1"),
+    ({"k": -1}, "k must be a whole number >= 0, got -1"),
     ({"k": 1, "include": [0, 2]}, "k = 1 is less than the 2 features that include forces in"),
     ({"l0_penalty": -0.5}, "l0_penalty must be a finite number >= 0"),
     ({"l0_penalty": np.nan}, "l0_penalty must be a finite number >= 0"),
     ({"l0_penalty": np.inf}, "l0_penalty must be a finite number >= 0"),
     ({"l0_penalty": "cheap"}, "l0_penalty must be a finite number >= 0, got 'cheap'"),
-    ({"k": 1, "gamma": 0.0}, "gamma must be > 0"),
-    ({"k": 1, "gamma": -1.0}, "gamma must be > 0"),
-    ({"k": 1, "gamma": np.nan}, "gamma must be > 0"),
+    ({"k": 1, "gamma": 0.0}, "gamma must be a number > 0 or inf"),
+    ({"k": 1, "gamma": -1.0}, "gamma must be a number > 0 or inf"),
+    ({"k": 1, "gamma": np.nan}, "gamma must be a number > 0 or inf"),
     ({"k": 1, "gamma": "big"}, "gamma must be a number > 0 or inf, got 'big'"),
     ({"k": 1, "gamma": None}, "gamma must be a number > 0 or inf, got None"),
     ({"k": 1, "include": [3]}, "include must hold column numbers from 0 to 2"),
     ({"k": 1, "exclude": [-1]}, "exclude must hold column numbers from 0 to 2"),
-    ({"k": 1, "include": ["x"]}, "include must hold column numbers, got"),
-    ({"k": 1, "include": [0.5]}, "include must hold column numbers, got"),
+    ({"k": 1, "include": ["x"]}, "include must be a list of column numbers, got"),
+    ({"k": 1, "include": [0.5]}, "include must be a list of column numbers, got"),
     ({"k": 1, "include": [1], "exclude": [1, 2]}, r"columns \[1\] are both in include and in exclude"),
     ({"k": 1, "sample_weight": np.ones(8)}, "sample_weight must have 9 entries"),
     ({"k": 1, "sample_weight": -np.ones(9)}, "sample_weight must be finite and not negative"),
@@ -210,6 +213,76 @@ BAD = [
     ({"k": 1, "loss": "cubic"}, "unknown loss 'cubic'"),
     ({"k": 1, "loss": "epsilon_insensitive", "epsilon": -1.0}, "epsilon must be a finite number >= 0"),
 ]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("factor", [1e160, 1e-170])
+@pytest.mark.parametrize("make", [np.asarray, sp.csc_array])
+def test_squares_out_of_range(make, factor, standardize, fit_intercept):
+    """A ValueError says what to rescale; a column or a response of zeros is fine."""
+    settings = {"fit_intercept": fit_intercept, "standardize": standardize}
+    word = "large" if factor > 1 else "small"
+    X = X9.copy()
+    X[:, 1] *= factor
+    with pytest.raises(ValueError, match=f"column 1 of X .*, too {word} .*rescale column 1 of X"):
+        make_problem(make(X), Y9, 1, **settings)
+    with pytest.raises(ValueError, match=f"squares of y .*, too {word} .*rescale y"):
+        make_problem(make(X9), factor * Y9, 1, **settings)
+    X[:, 1] = 0.0
+    assert make_problem(make(X), 0.0 * Y9, 1, **settings).column_norms[1] == 0.0
+
+
+def test_labels_are_never_out_of_range():
+    assert make_problem(X9, 1e200 * np.sign(Y9), 1, loss="logistic").y_offset == 0.0
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e100])
+def test_units_of_standardised_columns_may_be_extreme(factor):
+    usual, extreme = (make_problem(X, Y9, 1, standardize=True) for X in (X9, factor * X9))
+    every = np.arange(3)
+    np.testing.assert_allclose(extreme.design.columns(every), usual.design.columns(every), rtol=1e-12)
+    with pytest.raises(ValueError, match=r"column 0 of X .*: rescale"):
+        make_problem(factor * X9, Y9, 1)
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_offset_of_the_response(loss, fit_intercept):
+    """An intercept takes a large mean of y beforehand, and gives it back."""
+    X, y = sample(loss, 12, 3)
+    regression = not make_loss(loss).classification
+    far = 1e12 + np.round(1024.0 * y) / 1024.0 if regression else y
+    problem = make_problem(X, far, 2, loss=loss, fit_intercept=fit_intercept)
+    taken = regression and fit_intercept
+    assert abs(problem.y_offset - (1e12 if taken else 0.0)) < 10.0
+    assert np.array_equal(problem.y, far - problem.y_offset)
+    assert problem.original(np.zeros(3), 0.5)[1] == 0.5 + problem.y_offset
+    assert make_problem(X, y, 2, loss=loss, fit_intercept=fit_intercept).y_offset == 0.0
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_best_intercept_in_any_unit(loss, unit):
+    X, y = sample(loss, 25, 1)
+    made = make_loss(loss, 0.1 * unit)
+    if made.classification:
+        unit = 1.0
+    margin, target = unit * X[:, 0], unit * y
+    b = best_intercept(made, target, np.ones(25), margin)
+    value = float(made.value(target, margin + b).sum())
+    for step in (-1e-3, 1e-3):
+        assert value <= (1.0 + 1e-14) * float(made.value(target, margin + b + step * unit).sum())
+    if np.isfinite(made.smoothness):
+        slopes = made.derivative(target, margin + b)
+        assert abs(slopes.sum()) <= 1e-12 * np.abs(slopes).sum()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_best_intercept_ends_where_nothing_is_a_number(bad):
+    margin = np.where(np.arange(9) == 3, bad, 0.0)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(best_intercept(make_loss("squared"), Y9, np.ones(9), margin))
 
 
 @pytest.mark.parametrize(("settings", "message"), BAD, ids=str)

@@ -218,8 +218,8 @@ def test_arrays_are_read_only(loss):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"step": "magic"}, f"unknown step rule 'magic'; choose one of {', '.join(STEP_RULES)}"),
-        ({"max_iterations": 0}, "max_iterations must be at least 1, got 0"),
+        ({"step": "magic"}, f"unknown step 'magic'; choose one of {', '.join(STEP_RULES)}"),
+        ({"max_iterations": 0}, "max_iterations must be a whole number >= 1, got 0"),
         ({"gamma": np.inf}, "needs a ridge: give a finite gamma"),
     ],
     ids=str,

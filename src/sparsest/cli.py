@@ -6,9 +6,15 @@ import json
 import logging
 import math
 import time
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from sparsest.proofs import Certificate, Verdict
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Select the few features that matter, and prove it.")
 
@@ -20,7 +26,27 @@ def _setup(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is being done.")] = False,
 ) -> None:
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
-    logging.getLogger("sparsest").setLevel(logging.INFO)
+    logging.getLogger("sparsest").setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """End with one line on stderr and the exit code 2, whatever is wrong with the input; ``--verbose`` shows where."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        message = str(error)
+    except MemoryError:
+        message = "this needs more memory than there is: are the data and the file the right ones?"
+    except RecursionError:
+        message = "the file is nested too deeply: write it anew with Certificate.to_json"
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        message = f"the input cannot be used ({type(error).__name__}: {error}); is it what the help describes?"
+    else:
+        return
+    logging.getLogger("sparsest").debug("the error arose here:", exc_info=True)
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    raise typer.Exit(2)
 
 
 @app.command()
@@ -44,13 +70,14 @@ def demo(
     printed = []
     for title, data, loss in cases:
         settings: dict[str, Any] = {"loss": loss, "standardize": True, "time_limit": time_limit}
-        if as_json:
-            result = best_subset(data.X, data.y, k, **settings)
-            printed.append({"title": title, **result.to_dict(data.feature_names)})
-            continue
-        with live_progress(console, title) as callback:
-            result = best_subset(data.X, data.y, k, callback=callback, **settings)
-        print_model(console, result, data.feature_names, f"{title}, k = {k}")
+        with _one_line_errors():
+            if as_json:
+                result = best_subset(data.X, data.y, k, **settings)
+                printed.append({"title": title, **result.to_dict(data.feature_names)})
+                continue
+            with live_progress(console, title) as callback:
+                result = best_subset(data.X, data.y, k, callback=callback, **settings)
+            print_model(console, result, data.feature_names, f"{title}, k = {k}")
     if as_json:
         typer.echo(json.dumps(printed, indent=2))
 
@@ -62,33 +89,54 @@ def _finite(data: dict[str, Any]) -> dict[str, Any]:
 
 @app.command()
 def verify(
-    certificate: Annotated[str, typer.Argument(help="File written by Certificate.to_json.")],
+    certificate: Annotated[str, typer.Argument(help="File written by Certificate.save.")],
     data: Annotated[str, typer.Argument(help="Folder with data.npz (X and y), and X.npz when X is sparse.")],
     weighted: Annotated[
         bool, typer.Option("--weighted", help="Weigh the observations by the array sample_weight of data.npz.")
     ] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Check in rational arithmetic, slowly (needs python-flint).")
+    ] = False,
+    k: Annotated[int | None, typer.Option(help="Refuse a proof for another number of features.")] = None,
+    l0_penalty: Annotated[float | None, typer.Option(help="Refuse a proof for another price of a feature.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Refuse a proof for another ridge.")] = None,
+    loss: Annotated[str | None, typer.Option(help="Refuse a proof for another loss.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a certificate against the data, without the solver."""
-    from sparsest.datasets import load_folder
-    from sparsest.proofs import Certificate
-
-    try:
-        with open(certificate, encoding="utf-8") as file:
-            proof = Certificate.from_json(file.read())
-        dataset = load_folder(data)
-        if weighted and dataset.sample_weight is None:
-            raise ValueError(f"data.npz in {data} has no array sample_weight")
-    except (OSError, ValueError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from None
-    verdict = proof.verify(dataset.X, dataset.y, dataset.sample_weight if weighted else None)
+    """Check a certificate against the data, without the solver, and say which problem it is about."""
+    expected = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "loss": loss}
+    with _one_line_errors():
+        proof = _read_certificate(Path(certificate))
+        verdict = _check(proof, data, weighted, exact, expected)
     if as_json:
-        typer.echo(json.dumps(_finite({**verdict._asdict(), "gap": verdict.gap})))
+        problem = {"statement": proof.statement.to_json()}
+        typer.echo(json.dumps(_finite({**verdict._asdict(), "gap": verdict.gap}) | problem))
     else:
+        typer.echo(f"problem: {verdict.problem}")
+        typer.echo(f"fingerprint of the data: {verdict.fingerprint}")
         typer.echo("valid" if verdict else "NOT VALID: " + "; ".join(verdict.reasons))
         typer.echo(f"objective {verdict.objective:.10g}, lower bound {verdict.lower_bound:.10g}, gap {verdict.gap:.3%}")
     raise typer.Exit(0 if verdict else 1)
+
+
+def _read_certificate(file: Path) -> Certificate:
+    """Read a certificate of either form; a folder or a device is refused."""
+    from sparsest.proofs import Certificate
+
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    return Certificate.load(file)
+
+
+def _check(certificate: Certificate, folder: str, weighted: bool, exact: bool, expected: dict[str, Any]) -> Verdict:
+    """Load the data of a folder and check a certificate against them."""
+    from sparsest.datasets import load_folder
+
+    data = load_folder(folder)
+    if weighted and data.sample_weight is None:
+        raise ValueError(f"data.npz in {folder} has no array sample_weight")
+    weights = data.sample_weight if weighted else None
+    return certificate.verify(data.X, data.y, weights, exact=exact, **expected)
 
 
 @app.command()

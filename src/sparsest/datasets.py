@@ -11,12 +11,14 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from sparsest.checks import check_sparse, flag, number, shown, whole_number, word
 
 __all__ = [
     "Dataset",
@@ -99,10 +101,9 @@ def make_toeplitz(
     Dataset
         X is Fortran-ordered.
     """
-    _check_arguments(n, p, k, snr, task, dtype)
-    if not -1 < rho < 1:
-        raise ValueError(f"rho must lie in (-1, 1), got {rho}")
-    generator = np.random.default_rng(rng)
+    _check_arguments(n, p, k, snr, task, dtype, scale)
+    number(rho, "rho", above=-1, below=1)
+    generator = _generator(rng)
     w = np.zeros(p)
     w[generator.choice(p, size=k, replace=False)] = generator.choice([-1.0, 1.0], size=k)
     noise = generator.standard_normal(n)
@@ -145,10 +146,10 @@ def make_hard(
     Dataset
         X is Fortran-ordered.
     """
-    _check_arguments(n, p, k, snr, task, dtype)
+    _check_arguments(n, p, k, snr, task, dtype, scale)
     if not 2 <= k < p:
         raise ValueError(f"k must be at least 2 and less than p = {p} for the hard design, got {k}")
-    generator = np.random.default_rng(rng)
+    generator = _generator(rng)
     w = np.zeros(p)
     w[:k] = 1 / math.sqrt(k)
     noise = generator.standard_normal(n)
@@ -217,19 +218,24 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
     Dataset
         Without coef and support.
     """
-    folder = Path(path)
+    try:
+        folder = Path(path)
+    except TypeError as error:
+        raise ValueError(f"path must name a folder, got {shown(path)}") from error
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no data folder {folder}")
     if not (folder / "data.npz").is_file():
         raise FileNotFoundError(f"the data folder {folder} has no file data.npz")
-    with np.load(folder / "data.npz", allow_pickle=False) as arrays:
-        if "y" not in arrays:
-            raise ValueError(f"{folder / 'data.npz'} has no array y")
-        y = arrays["y"]
-        X = arrays["X"] if "X" in arrays else _load_sparse(folder)
-        names, weights = arrays.get("feature_names"), arrays.get("sample_weight")
+    arrays = _read(folder / "data.npz", _stored_arrays)
+    if "y" not in arrays:
+        raise ValueError(f"{folder / 'data.npz'} has no array y")
+    y, names, weights = arrays["y"], arrays.get("feature_names"), arrays.get("sample_weight")
+    X: Any = arrays["X"] if "X" in arrays else _load_sparse(folder)
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise ValueError(f"X and y in {folder} do not fit together: shapes {X.shape} and {y.shape}")
+    for name, values in (("X", X if "X" in arrays else X.data), ("y", y)):
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise ValueError(f"{name} in {folder} contains NaN or infinity: impute or drop those entries first")
     if names is not None and names.shape != (X.shape[1],):
         raise ValueError(f"{folder} has {X.shape[1]} features but feature_names of shape {names.shape}")
     if weights is not None and weights.shape != y.shape:
@@ -243,23 +249,67 @@ def _load_sparse(folder: Path) -> Any:
 
     if not (folder / "X.npz").is_file():
         raise FileNotFoundError(f"the data folder {folder} has neither an array X in data.npz nor a file X.npz")
-    return sparse.load_npz(folder / "X.npz")
+    X = _read(folder / "X.npz", sparse.load_npz)
+    check_sparse(X, f"X in {folder}")
+    return X
 
 
-def _check_arguments(n: int, p: int, k: int, snr: float, task: str, dtype: DTypeLike) -> None:
+_Content = TypeVar("_Content")
+
+
+def _read(file: Path, reader: Callable[[BinaryIO], _Content]) -> _Content:
+    """Read a file, and tell in one sentence when it is broken."""
+    try:
+        with file.open("rb") as opened:
+            return reader(opened)
+    except OSError:
+        raise
+    except Exception as error:
+        # A damaged file can fail in the zip archive, its compression, the arrays' headers or their sizes, and each
+        # layer raises errors of its own.
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise ValueError(f"{file} cannot be read, write it anew with numpy.savez or save_npz ({reason})") from error
+
+
+def _stored_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
+    """The arrays of an npz file that a data set has."""
+    stored = np.load(file, allow_pickle=False)
+    if not isinstance(stored, np.lib.npyio.NpzFile):
+        raise ValueError("it holds a single array without a name")
+    with stored:
+        arrays = {name: stored[name] for name in ("X", "y", "feature_names", "sample_weight") if name in stored}
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"its {name} is not an array")
+    return arrays
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    """The source of random numbers."""
+    try:
+        if not isinstance(rng, bool):
+            return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"rng must be None, a whole number >= 0 or a numpy.random.Generator, got {shown(rng)}")
+
+
+def _check_arguments(n: int, p: int, k: int, snr: float, task: str, dtype: DTypeLike, scale: bool) -> None:
     """Raise a ValueError for arguments that no generator can serve."""
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
-    if p < 1:
-        raise ValueError(f"p must be at least 1, got {p}")
-    if not 1 <= k <= p:
-        raise ValueError(f"k must lie between 1 and p = {p}, got {k}")
-    if not 0 < snr < math.inf:
-        raise ValueError(f"snr must be positive and finite, got {snr}")
-    if task not in ("regression", "classification"):
-        raise ValueError(f'task must be "regression" or "classification", got {task!r}')
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+    whole_number(n, "n", least=1)
+    whole_number(p, "p", least=1)
+    if n * p > np.iinfo(np.intp).max // 8:
+        raise ValueError(f"n × p must be a number of entries that fits into memory, got {shown(n)} × {shown(p)}")
+    whole_number(k, "k", least=1, most=p)
+    number(snr, "snr", above=0)
+    word(task, "task", words=("regression", "classification"))
+    flag(scale, "scale")
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = np.dtype(np.void)
+    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {shown(dtype)}")
 
 
 def _assemble(

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.checks import number, word
+
 Array = NDArray[np.float64]
 
 
@@ -371,13 +373,9 @@ def dual_from_margin(loss: Loss, y: Array, u: Array, weights: Array, mu: float =
 
 def make_loss(name: str | Loss, epsilon: float = 0.1) -> Loss:
     """Return the loss of that name; ``epsilon`` is the insensitive zone of the support vector losses."""
-    if isinstance(name, tuple):
+    width = number(epsilon, "epsilon", least=0)
+    # A class of losses has all their methods too; only what is made of one holds the parameters.
+    if isinstance(name, Loss) and not isinstance(name, type):
         return name
-    if name not in LOSSES:
-        raise ValueError(f"unknown loss {name!r}; choose one of {', '.join(LOSSES)}")
-    cls = LOSSES[name]
-    if "epsilon" not in cls._fields:
-        return cls()
-    if not (np.isfinite(epsilon) and epsilon >= 0):
-        raise ValueError(f"epsilon must be a finite number >= 0, got {epsilon}")
-    return cls(float(epsilon))
+    cls = LOSSES[word(name, "loss", words=LOSSES)]
+    return cls(width) if "epsilon" in cls._fields else cls()

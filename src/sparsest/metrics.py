@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsest.checks import as_array, as_numbers, number
+
 __all__ = ["accuracy", "false_discovery_rate", "false_features", "support_of", "true_features"]
 
 
@@ -28,14 +30,12 @@ def support_of(coef: ArrayLike, threshold: float = 1e-8) -> NDArray[np.intp]:
     ndarray of int
         The indices in increasing order.
     """
-    w = np.asarray(coef, dtype=np.float64)
+    w = as_numbers(as_array(coef, "coef"), "coef")
     if w.ndim != 1:
         raise ValueError(f"coef must be one-dimensional, got shape {w.shape}")
     if not np.all(np.isfinite(w)):
         raise ValueError("coef must be finite, it holds NaN or infinity")
-    if not threshold >= 0:
-        raise ValueError(f"threshold must be at least 0, got {threshold}")
-    return np.flatnonzero(np.abs(w) > threshold)
+    return np.flatnonzero(np.abs(w) > number(threshold, "threshold", least=0))
 
 
 def true_features(support: ArrayLike, true_support: ArrayLike) -> int:
@@ -125,7 +125,7 @@ def _index_pair(support: ArrayLike, true_support: ArrayLike) -> tuple[NDArray[np
 
 def _indices(support: ArrayLike, name: str) -> tuple[NDArray[np.intp], int | None]:
     """Indices of a support, and the number of features where a mask tells it."""
-    array = np.asarray(list(support) if isinstance(support, (set, frozenset)) else support)
+    array = as_array(support, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     if array.dtype == np.bool_:

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from sparsest.checks import number, word
+
 
 @runtime_checkable
 class Penalty(Protocol):
@@ -215,20 +217,16 @@ def make_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | 
     l1_ratio : share of the l1 part in the elastic net, in (0, 1]; 1 is the Lasso.
     concavity : the g of MCP (default 3, must exceed 1) or SCAD (default 3.7, must exceed 2).
     """
-    if isinstance(name, tuple):
+    share = number(l1_ratio, "l1_ratio", above=0, most=1)
+    if isinstance(name, Penalty) and not isinstance(name, type):
         return name
-    if name not in PENALTIES:
-        raise ValueError(f"unknown penalty {name!r}; choose one of {', '.join(PENALTIES)}")
-    if not 0.0 < l1_ratio <= 1.0:
-        raise ValueError(f"l1_ratio must be in (0, 1], got {l1_ratio!r}")
-    if l1_ratio != 1.0 and name != "elastic_net":
-        raise ValueError(f"l1_ratio = {l1_ratio} needs penalty='elastic_net', got penalty={name!r}")
+    name = word(name, "penalty", words=PENALTIES)
+    if share != 1.0 and name != "elastic_net":
+        raise ValueError(f"l1_ratio = {share:g} needs penalty='elastic_net', got penalty={name!r}")
     if name not in _CONCAVITIES:
         if concavity is not None:
             raise ValueError(f"penalty {name!r} has no concavity; it belongs to {' and '.join(_CONCAVITIES)}")
-        return L1() if l1_ratio == 1.0 else ElasticNet(float(l1_ratio))
+        return L1() if share == 1.0 else ElasticNet(share)
     default, least = _CONCAVITIES[name]
-    g = default if concavity is None else float(concavity)
-    if not least < g < np.inf:
-        raise ValueError(f"the concavity of {name!r} must be a finite number > {least:g}, got {concavity!r}")
+    g = default if concavity is None else number(concavity, f"the concavity of {name!r}", above=least)
     return PENALTIES[name](g)

@@ -19,11 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, Standardized, as_design, as_numbers, view_with
+from sparsest.checks import as_array, as_numbers, column_numbers, flag, number, whole_number
+from sparsest.designs import Dense, Design, Moments, as_design, in_units_of_data, view_with
+from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, make_loss
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+# Sums of squares that computations may start from: bounds multiply two of them, and neither overflow nor lost digits
+# must result.  The data may be larger or smaller where columns are standardised.
+_SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-150, 1e150
+_SMALLEST_RAW_SQUARES, _LARGEST_RAW_SQUARES = 1e-290, 1e300
 
 
 class Region(NamedTuple):
@@ -125,6 +132,9 @@ class Problem:
     standardize: bool
     # ``√(Σ_i ω_i x_ij²)`` of every column of the design.
     column_norms: Array
+    # The response as given (labels as -1 and 1), and what was subtracted from it: b is the intercept of the rest.
+    response: Array
+    y_offset: float = 0.0
 
     @property
     def n(self) -> int:
@@ -198,67 +208,13 @@ class Problem:
 
     def original(self, w: Array, b: float) -> tuple[Array, float]:
         """Coefficients and intercept for the data as given, from those for the view."""
-        if not isinstance(self.design, Standardized):
-            return w, b
-        coef = w / self.design.scale
-        return coef, b - float(self.design.shift @ coef) if self.fit_intercept else 0.0
-
-
-def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: float = 0.0) -> float:
-    """Minimise ``b → Σ ω ℓ(y, margin + b)`` by Newton steps inside a shrinking bracket."""
-
-    def slope(b: float) -> float:
-        return float(weights @ loss.derivative(y, margin + b))
-
-    low = high = start
-    at_start = slope(start)
-    if at_start == 0.0:
-        return start
-    step = 1.0
-    while True:  # widen until the slope changes sign; it does as long as both labels or finite y occur
-        if at_start > 0:
-            high, low = low, low - step
-            if slope(low) <= 0 or step > 1e15:
-                break
-        else:
-            low, high = high, high + step
-            if slope(high) >= 0 or step > 1e15:
-                break
-        step *= 2.0
-    b = 0.5 * (low + high)
-    for _ in range(200):
-        g = slope(b)
-        curvature = float(weights @ loss.second_derivative(y, margin + b))
-        newton = b - g / curvature if curvature > 0 else np.inf
-        if g == 0.0 or newton == b:
-            break
-        low, high = (low, b) if g > 0 else (b, high)
-        previous, b = b, newton if low < newton < high else 0.5 * (low + high)
-        if abs(b - previous) <= 4e-16 * max(1.0, abs(b)):
-            break
-    return b
+        coef, constant = in_units_of_data(self.design, slice(None), w)
+        return coef, b + constant + self.y_offset if self.fit_intercept else b
 
 
 def check_gamma(gamma: Any) -> float:
     """Return γ as a float, or say what is wrong with it."""
-    try:
-        value = float(gamma)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"gamma must be a number > 0 or inf, got {gamma!r}") from error
-    if not value > 0:
-        raise ValueError(f"gamma must be > 0 (inf for no ridge), got {gamma!r}")
-    return value
-
-
-def check_price(l0_penalty: Any) -> float:
-    """Return λ0 as a float, or say what is wrong with it."""
-    try:
-        price = float(l0_penalty)
-    except (TypeError, ValueError):
-        price = np.nan
-    if not (np.isfinite(price) and price >= 0):
-        raise ValueError(f"l0_penalty must be a finite number >= 0, got {l0_penalty!r}")
-    return price
+    return number(gamma, "gamma", above=0, finite=False)
 
 
 def make_problem(
@@ -278,6 +234,7 @@ def make_problem(
 ) -> Problem:
     """Check the user's data and build the problem; every complaint says what to do."""
     chosen = make_loss(loss, epsilon)
+    fit_intercept, standardize = flag(fit_intercept, "fit_intercept"), flag(standardize, "standardize")
     design = as_design(X)
     n, p = design.shape
     weights = _check_weights(sample_weight, n)
@@ -292,23 +249,61 @@ def make_problem(
             raise ValueError("all observations with a positive weight belong to one class")
     inside, outside = _check_forced(include, exclude, p)
     sparsity = check_sparsity(k, l0_penalty, inside.size, p - outside.size)
-    mean, variance = design.moments(weights)
-    view = view_with(design, mean, variance, center=fit_intercept, scale=standardize)
-    norms = np.sqrt(weights.sum() * (variance if fit_intercept else variance + mean**2))
-    if isinstance(view, Standardized):
-        norms /= view.scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = design.moments(weights)
+    norms = _column_norms(moments, weights.sum(), fit_intercept, standardize)
+    view = view_with(design, moments, center=fit_intercept, scale=standardize)
+    offset = 0.0 if chosen.classification else _offset(target, weights, fit_intercept)
     return Problem(
         view,
-        target,
+        target - offset,
         weights,
         chosen,
         check_gamma(gamma),
         sparsity,
         inside,
         outside,
-        bool(fit_intercept),
-        bool(standardize),
+        fit_intercept,
+        standardize,
         norms,
+        target,
+        offset,
+    )
+
+
+def _column_norms(moments: Moments, total: float, centred: bool, standardize: bool) -> Array:
+    """Return ``√(Σ ω x²)`` of the view's columns; refuse columns whose squares are no floating-point numbers."""
+    mean, variance = moments.mean, moments.variance
+    present = variance != 0.0 if centred else (variance != 0.0) | (mean != 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = total * (variance + mean**2)
+        own = total * variance if centred else squares
+    inside = np.where(present, total, 0.0) if standardize else own
+    for values, least, most in (
+        (squares, 0.0, _LARGEST_RAW_SQUARES),
+        (own, _SMALLEST_RAW_SQUARES, _LARGEST_RAW_SQUARES),
+        (inside, _SMALLEST_SQUARES, _LARGEST_SQUARES),
+    ):
+        bad = np.flatnonzero(~((values >= least) & (values <= most)) & present)
+        if bad.size:
+            _refuse(f"column {bad[0]} of X", float(values[bad[0]]))
+    return np.sqrt(inside)
+
+
+def _offset(y: Array, weights: Array, fit_intercept: bool) -> float:
+    """What an intercept may take from y beforehand: its mean where that is so large that products lose digits to it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = Dense(y[:, None]).moments(weights)
+        squares = float(weights @ y**2)
+    if not _SMALLEST_SQUARES <= squares <= _LARGEST_SQUARES and y.any():
+        _refuse("y", squares)
+    return float(moments.mean[0]) if fit_intercept and moments.far().size else 0.0
+
+
+def _refuse(name: str, squares: float) -> None:
+    raise ValueError(
+        f"the weighted squares of {name} sum to {squares:.3g}, too {'small' if squares < 1.0 else 'large'} to be "
+        f"computed with: rescale {name} (or sample_weight) to numbers nearer to 1"
     )
 
 
@@ -318,9 +313,13 @@ def encode_labels(y: Any) -> tuple[Array, NDArray[Any]]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity")
     try:
+        # A missing value, of whatever type, is not equal to itself.
+        missing = bool(np.any(labels != labels))
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"the labels of y cannot be sorted: {error}") from error
+    if missing:
+        raise ValueError("y contains missing labels: drop those rows first")
     if classes.size != 2:
         raise ValueError(
             f"a classification loss needs y with exactly two classes, got {classes.size} class(es); "
@@ -330,7 +329,7 @@ def encode_labels(y: Any) -> tuple[Array, NDArray[Any]]:
 
 
 def _one_dimensional(y: Any) -> NDArray[Any]:
-    array = np.asarray(y)
+    array = as_array(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -339,7 +338,7 @@ def _one_dimensional(y: Any) -> NDArray[Any]:
 
 
 def _check_target(y: Any) -> Array:
-    target: Array = as_numbers(_one_dimensional(y), "y")
+    target = as_numbers(_one_dimensional(y), "y")
     if not np.isfinite(target).all():
         raise ValueError("y contains NaN or infinity")
     return target
@@ -348,7 +347,7 @@ def _check_target(y: Any) -> Array:
 def _check_weights(sample_weight: Any, n: int) -> Array:
     if sample_weight is None:
         return np.ones(n)
-    weights: Array = as_numbers(np.asarray(sample_weight), "sample_weight")
+    weights = as_numbers(as_array(sample_weight, "sample_weight"), "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
@@ -367,16 +366,8 @@ def _take_rows(X: Any, rows: Indices) -> Any:
 
 
 def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tuple[Indices, Indices]:
-    sets = []
-    for name, values in (("include", include), ("exclude", exclude)):
-        index = np.asarray(values)
-        if index.size and index.dtype.kind not in "iu":
-            raise ValueError(f"{name} must hold column numbers, got {values!r}")
-        index = index.astype(np.intp).ravel()
-        if index.size and (index.min() < 0 or index.max() >= p):
-            raise ValueError(f"{name} must hold column numbers from 0 to {p - 1}, got {values!r}")
-        sets.append(np.unique(index))
-    inside, outside = sets
+    inside = np.unique(column_numbers(include, "include", p))
+    outside = np.unique(column_numbers(exclude, "exclude", p))
     both = np.intersect1d(inside, outside)
     if both.size:
         raise ValueError(f"columns {both.tolist()} are both in include and in exclude")
@@ -388,11 +379,8 @@ def check_sparsity(k: Any, l0_penalty: Any, n_include: int, n_allowed: int) -> S
     if (k is None) == (l0_penalty is None):
         raise ValueError("give exactly one of k (a number of features) and l0_penalty (a price per feature)")
     if k is None:
-        return Penalty(check_price(l0_penalty))
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
-        raise ValueError(f"k must be a whole number, got {k!r}")
-    if k < 0:
-        raise ValueError(f"k must be at least 0, got {k}")
-    if k < n_include:
-        raise ValueError(f"k = {k} is less than the {n_include} features that include forces in")
-    return Cardinality(min(int(k), n_allowed))
+        return Penalty(number(l0_penalty, "l0_penalty", least=0))
+    most = whole_number(k, "k", least=0)
+    if most < n_include:
+        raise ValueError(f"k = {most} is less than the {n_include} features that include forces in")
+    return Cardinality(min(most, n_allowed))

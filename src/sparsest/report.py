@@ -14,6 +14,8 @@ from sparsest.result import Bound, Done, Event, Incumbent, Names, Result, Root
 
 def print_model(console: Console, result: Result, names: Names | None, title: str) -> None:
     """Print the selected features with their coefficients, and below them what is proved."""
+    if names is not None and len(names) != result.coef.size:
+        raise ValueError(f"names must hold one name for each of the {result.coef.size} features, got {len(names)}")
     table = Table()
     table.add_column("feature")
     table.add_column("coefficient", justify="right")

@@ -19,7 +19,7 @@ from sparsest.proofs.exact import prove_exactly
 from sparsest.proofs.incumbent import Incumbent, objective_bounds
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.statement import Statement
-from sparsest.proofs.steps import Branch, Combination, Fix, Leaf, Proof
+from sparsest.proofs.steps import Branch, Combination, Fix, Leaf
 
 LOSSES = tuple(RULES)
 DEFAULTS = {
@@ -197,5 +197,3 @@ def with_statement(certificate, **changes):
 
 def with_proof(certificate, **changes):
     return replace(certificate, proof=certificate.proof._replace(**changes))
-
-

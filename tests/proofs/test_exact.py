@@ -21,10 +21,10 @@ from proofs.helpers import (
     statement_of,
 )
 from sparsest.proofs import exact as exact_module
+from sparsest.proofs.data import Data
 from sparsest.proofs.exact import _down, _is_semidefinite
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.splits import centred_columns
-from sparsest.proofs.data import Data
 from sparsest.proofs.steps import (
     LEAF,
     Branch,
@@ -146,7 +146,9 @@ def test_random_proofs_by_splits(part, **drawn):
 
 
 @settings(max_examples=60)
-@given(seed=seeds, part=st.floats(0.1, 0.9), form=st.sampled_from([{"k": 2}, {"l0_penalty": 0.7}]), scaled=st.booleans())
+@given(
+    seed=seeds, part=st.floats(0.1, 0.9), form=st.sampled_from([{"k": 2}, {"l0_penalty": 0.7}]), scaled=st.booleans()
+)
 def test_random_proofs_by_raised_splits(seed, part, form, scaled):
     """More columns than observations: a diagonal below the ridge, and some of its features raised above it."""
     rng = np.random.default_rng(seed)

@@ -26,9 +26,9 @@ from proofs.helpers import (
     with_statement,
 )
 from sparsest.proofs import Certificate, files
+from sparsest.proofs.data import Data
 from sparsest.proofs.incumbent import Incumbent
 from sparsest.proofs.splits import centred_columns
-from sparsest.proofs.data import Data
 from sparsest.proofs.steps import (
     LEAF,
     Branch,
@@ -261,7 +261,9 @@ def test_a_tiny_dual_point_is_orthogonal_to_nothing():
     for size in (5e-324, 1e-320, 1e-310, 1e-250, 1e-240):
         proof = Proof((Leaf(0),), (DualPoint(np.full(3, -size)),))
         statement = statement_of(X, y, k=1, gamma=np.inf, fit_intercept=False)
-        certificate = Certificate(statement, Incumbent(indices(0), np.array([1e300]), np.zeros(1), 0.0), 0.0, 1e-30, proof)
+        certificate = Certificate(
+            statement, Incumbent(indices(0), np.array([1e300]), np.zeros(1), 0.0), 0.0, 1e-30, proof
+        )
         refused(certificate, X, y)
 
 
@@ -307,7 +309,10 @@ FORGED = {
     "a branch twice": (lambda c: with_proof(c, steps=(Branch(0), Branch(0), *[Leaf(0)] * 3)), "not free"),
     "a branch out of range": (lambda c: with_proof(c, steps=(Branch(P), Leaf(0), Leaf(0))), "no such feature"),
     "a negative branch": (lambda c: with_proof(c, steps=(Branch(-1), Leaf(0), Leaf(0))), "no such feature"),
-    "a feature fixed in and out": (lambda c: with_proof(c, steps=(Fix(0, indices(1), indices(1)), Leaf(0))), "not free"),
+    "a feature fixed in and out": (
+        lambda c: with_proof(c, steps=(Fix(0, indices(1), indices(1)), Leaf(0))),
+        "not free",
+    ),
     "a feature fixed twice": (lambda c: with_proof(c, steps=(Fix(0, indices(1, 1), indices()), Leaf(0))), "not free"),
     "a fix of a fixed feature": (
         lambda c: with_proof(c, steps=(Fix(0, indices(1), indices()), Fix(0, indices(), indices(1)), Leaf(0))),
@@ -323,7 +328,10 @@ FORGED = {
         lambda c: with_proof(c, splits=(Split(indices(0), np.full(1, 2.0)),)),
         "its split does not have",
     ),
-    "a base that points to itself": (lambda c: with_proof(c, splits=(Split(indices(0), np.ones(1), 0),)), "base itself"),
+    "a base that points to itself": (
+        lambda c: with_proof(c, splits=(Split(indices(0), np.ones(1), 0),)),
+        "base itself",
+    ),
     "a base that points forward": (
         lambda c: with_proof(c, splits=(Split(np.arange(P), np.ones(P), 1), Split(indices(0), np.ones(1), 0))),
         "base itself",
@@ -337,7 +345,10 @@ FORGED = {
         lambda c: with_proof(c, splits=(Split(np.arange(P), np.full(P, 1e3)),)),
         "larger than the quadratic",
     ),
-    "a split of no number": (lambda c: with_proof(c, splits=(Split(np.arange(P), np.full(P, np.nan)),)), "not positive"),
+    "a split of no number": (
+        lambda c: with_proof(c, splits=(Split(np.arange(P), np.full(P, np.nan)),)),
+        "not positive",
+    ),
     "a regression tree where it is not known": (
         lambda c: with_proof(c, steps=(RegressionTree(indices(), np.empty(0), np.array([7], dtype=np.int32)),)),
         "not free",

@@ -67,7 +67,7 @@ def test_bounds_of_few_observations(seed, n, p, fit_intercept):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((n, p)), rng.standard_normal(n)
     bound, value = bound_and_value(X, y, fit_intercept=fit_intercept)
-    assert 0.0 <= bound and Fraction(bound) <= value
+    assert bound >= 0.0 and Fraction(bound) <= value
     assert float(value) - bound <= 1e-9 * float(value) + 1e-13
 
 
@@ -112,7 +112,7 @@ def test_a_perfect_fit_proves_nothing_above_zero():
     X, _ = sample(12, 3)
     for y in (X @ [1.0, 2.0, -0.5], np.zeros(12), X[:, 0]):
         bound, value = bound_and_value(X, y)
-        assert 0.0 <= bound and Fraction(bound) <= value
+        assert bound >= 0.0 and Fraction(bound) <= value
 
 
 def test_a_ridge_only_adds():

@@ -79,9 +79,7 @@ def test_precise_products_have_twice_the_digits(seed, m):
     total, rest = precise_product(high, low, matrix)
     for i in range(4):
         for j in range(2):
-            terms = [
-                (Fraction(high[i, a]) + Fraction(low[i, a])) * Fraction(matrix[a, j]) for a in range(m)
-            ]
+            terms = [(Fraction(high[i, a]) + Fraction(low[i, a])) * Fraction(matrix[a, j]) for a in range(m)]
             error = abs(sum(terms) - Fraction(total[i, j]) - Fraction(rest[i, j]))
             assert error <= 4 * Fraction((m + 6) * UNIT) ** 2 * sum(map(abs, terms))
 

@@ -95,7 +95,11 @@ def test_features_raised_one_by_one_are_refused():
     M = quadratic_of(data, 0.2) - np.diag(base)
     most = 0.99 * (base + 1.0 / np.linalg.inv(M).diagonal())
     chain = [Split(np.arange(7), base), *(Split(indices(j), most[[j]], j) for j in range(7))]
-    star = [Split(np.arange(7), base), *(Split(indices(j), most[[j]], 0) for j in range(7)), Split(np.arange(7), most, 0)]
+    star = [
+        Split(np.arange(7), base),
+        *(Split(indices(j), most[[j]], 0) for j in range(7)),
+        Split(np.arange(7), most, 0),
+    ]
     assert is_accepted(data, statement, star, 1)
     assert not is_accepted(data, statement, star, 8)
     for number in range(2, 8):

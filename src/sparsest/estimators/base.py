@@ -15,7 +15,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sparsest.checks import as_array, as_numbers, check_entries
+from sparsest.losses import LOSSES
 
 Array = NDArray[np.float64]
 
@@ -33,19 +36,19 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
         return self._default_loss if self.loss is None else self.loss
 
     @abstractmethod
-    def _fit_linear(self, X: Any, y: Any, sample_weight: Array | None) -> None:
+    def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit checked data; set ``coef_`` and ``intercept_``."""
 
-    def _check_fit(self, X: Any, y: Any, sample_weight: Any, y_numeric: bool) -> tuple[Any, Any, Array | None]:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], y_numeric=y_numeric, order=None
-        )
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return X, y, sample_weight
+    def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        check_entries(X, "X")
+        # What is missing, or is a column, scikit-learn treats by its own conventions.
+        if y is not None and (responses := as_array(y, "y")).ndim not in (1, 2):
+            raise ValueError(f"y must be one-dimensional, got shape {responses.shape}")
+        return validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], order=None)
 
     def _linear(self, X: Any) -> Array:
         check_is_fitted(self)
+        check_entries(X, "X")
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, ensure_min_samples=1
         )
@@ -80,8 +83,10 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         -------
         self
         """
-        X, y, sample_weight = self._check_fit(X, y, sample_weight, y_numeric=True)
-        self._fit_linear(X, np.asarray(y, dtype=np.float64), sample_weight)
+        X, y = self._check_fit(X, y)
+        if isinstance(self.loss, str) and self.loss in LOSSES and LOSSES[self.loss].classification:
+            raise ValueError(f"loss {self.loss!r} is for two classes: use the classifier, or another loss")
+        self._fit_linear(X, as_numbers(y, "y"), sample_weight)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -114,7 +119,7 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
         -------
         self
         """
-        X, y, sample_weight = self._check_fit(X, y, sample_weight, y_numeric=False)
+        X, y = self._check_fit(X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if self.classes_.size > 2:

@@ -24,7 +24,7 @@ class _BestSubset(SparseLinearModel):
     ----------
     k : largest number of features (all of them when there are fewer)
     l0_penalty : price of a feature; ``k`` is ignored when it is given
-    gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, ``inf`` is none
+    gamma : ridge ``‖w‖²/(2γ)``; "auto" (also None) is 10/n on standardised columns, ``inf`` is none
     loss : by default "squared" for regression, "logistic" for classification
     epsilon, method, time_limit, gap_tol, include, exclude : see :func:`sparsest.best_subset`
     standardize : solve for columns of mean square 1; coefficients are for the data as given
@@ -43,7 +43,7 @@ class _BestSubset(SparseLinearModel):
         k: int = 10,
         *,
         l0_penalty: float | None = None,
-        gamma: float | str = "auto",
+        gamma: float | str | None = "auto",
         loss: str | None = None,
         epsilon: float = 0.1,
         method: str = "tree",
@@ -67,15 +67,13 @@ class _BestSubset(SparseLinearModel):
         self.time_limit = time_limit
         self.gap_tol = gap_tol
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Array | None) -> None:
-        if isinstance(self.gamma, str) and self.gamma != "auto":
-            raise ValueError(f"gamma must be a number, inf or 'auto', got {self.gamma!r}")
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
         result = best_subset(
             X,
             y,
             self.k if self.l0_penalty is None else None,
             l0_penalty=self.l0_penalty,
-            gamma=None if isinstance(self.gamma, str) else self.gamma,
+            gamma=self.gamma,
             loss=self._loss_name,
             epsilon=self.epsilon,
             method=self.method,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from sparsest.checks import number
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
 from sparsest.solvers.path import PathResult, penalty_path
 
@@ -71,13 +72,13 @@ class _Penalized(SparseLinearModel):
         self.penalty_factor = penalty_factor
         self.tol = tol
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Array | None) -> None:
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
         result = penalty_path(
             X,
             y,
             self.penalty,
             loss=self._loss_name,
-            alphas=[self.alpha],
+            alphas=[number(self.alpha, "alpha", above=0)],
             l1_ratio=self.l1_ratio,
             concavity=self.concavity,
             fit_intercept=self.fit_intercept,

@@ -17,6 +17,9 @@ import numpy as np
 
 from sparsest.kernels.jit import kernel
 
+# Each makes the step shorter by a sixth or more: 200 of them by all the digits there are.
+_SHORTENINGS = 200
+
 
 @kernel
 def best_sigma(a, shift, budget, sigma):
@@ -158,7 +161,7 @@ def dual_gain(u, root_delta, forced, budget, price):
 
 @kernel
 def gradient_product(H, w, out):
-    """``out = Hw`` for symmetric H, adding the columns of the nonzero weights."""
+    """``out = Hw`` for symmetric H, adding the rows of the nonzero weights."""
     m = w.size
     for i in range(m):
         out[i] = 0.0
@@ -166,7 +169,7 @@ def gradient_product(H, w, out):
         if w[j] != 0.0:
             weight = w[j]
             for i in range(m):
-                out[i] += weight * H[i, j]
+                out[i] += weight * H[j, i]
 
 
 @kernel
@@ -220,7 +223,7 @@ def proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, out):
 def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cutoff, max_iterations):
     """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten.
 
-    It ends when primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``.
+    It ends when primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``, and where values are no numbers.
 
     Returns the primal value, the best dual value, the number of iterations, the last L, and the σ of w.
     """
@@ -238,9 +241,8 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
     if budget < 0:
         omega_sigma = sigma
     primal, dual = np.inf, -np.inf
-    iteration = 0
-    while True:
-        if iteration % 5 == 0 or iteration >= max_iterations:
+    for iteration in range(max_iterations + 1):
+        if iteration % 5 == 0 or iteration == max_iterations:
             quadratic, linear = 0.0, 0.0
             for j in range(m):
                 quadratic += w[j] * Hw[j]
@@ -249,13 +251,12 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
             omega, omega_sigma = penalty_value(w, root_delta, forced, budget, price, omega_sigma)
             primal = 0.5 * quadratic - linear + omega
             dual = max(dual, -0.5 * quadratic - dual_gain(u, root_delta, forced, budget, price))
-            if primal - dual <= tolerance or dual >= cutoff or iteration >= max_iterations:
+            if not primal - dual > tolerance or dual >= cutoff or iteration == max_iterations:
                 break
-        iteration += 1
         for j in range(m):
             previous[j] = w[j]
             H_previous[j] = Hw[j]
-        while True:
+        for _ in range(_SHORTENINGS):
             for j in range(m):
                 v[j] = point[j] - (H_point[j] - c[j]) / L
             sigma = proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, w)
@@ -265,7 +266,7 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
                 d = w[j] - point[j]
                 curvature += d * (Hw[j] - H_point[j])
                 length += d * d
-            if curvature <= L * length * (1.0 + 1e-12) or length == 0.0:
+            if not curvature > L * length * (1.0 + 1e-12) or length == 0.0:
                 break
             L = max(1.2 * L, min(2.0 * L, 1.02 * curvature / length))
         uphill = 0.0

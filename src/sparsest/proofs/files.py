@@ -116,7 +116,8 @@ def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts
         model = header["incumbent"]
         support = _of_kind(arrays, "support", "iu").astype(np.intp)
         coef, center = (_of_kind(arrays, name, "f").astype(np.float64) for name in ("coef", "center"))
-        incumbent = Incumbent(support, coef, center, _number(model["intercept"]))
+        parts = (_number(model[name]) for name in ("intercept", "rest of intercept"))
+        incumbent = Incumbent(support, coef, center, *parts)
         proof = Proof(_steps(arrays), _points(arrays), _splits(arrays))
         return statement, incumbent, _number(model["objective"]), _number(header["lower_bound"]), proof
     except (LookupError, TypeError, ValueError, OverflowError, RecursionError, zlib.error) as error:
@@ -202,7 +203,11 @@ def _header(
         "format": _FORMAT,
         "version": _VERSION,
         "problem": statement.to_json(),
-        "incumbent": {"intercept": _text_of(incumbent.intercept), "objective": _text_of(objective)},
+        "incumbent": {
+            "intercept": _text_of(incumbent.intercept),
+            "rest of intercept": _text_of(incumbent.rest),
+            "objective": _text_of(objective),
+        },
         "lower_bound": _text_of(lower_bound),
     }
 

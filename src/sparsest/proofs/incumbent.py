@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
-from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth, two_sum
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth, precise_product, two_sum
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import is_column_set
 
@@ -19,15 +19,17 @@ _SUBNORMAL = 2.0**-1074
 
 
 class Incumbent(NamedTuple):
-    """The predictions ``Σ_j coef_j (x_j - center_j) + intercept``, for columns as given.
+    """The predictions ``Σ_j coef_j (x_j - center_j) + intercept + rest``, for columns as given.
 
-    Any ``center`` describes the same models; one near the columns' means keeps digits where these are large.
+    A ``center`` near the columns' means and an ``intercept`` near that of the response keep digits where these are
+    large.
     """
 
     support: Indices
     coef: Array
     center: Array
     intercept: float
+    rest: float = 0.0
 
     def complaints(self, statement: Statement) -> list[str]:
         """Why it is no admissible model."""
@@ -35,7 +37,7 @@ class Incumbent(NamedTuple):
             return ["the incumbent's support is not a set of columns"]
         if self.coef.shape != self.support.shape or self.center.shape != self.support.shape:
             return [f"the incumbent has {self.coef.size} coefficients for {self.support.size} columns"]
-        if not (np.isfinite(self.coef).all() and np.isfinite(self.center).all() and np.isfinite(self.intercept)):
+        if not all(np.isfinite(part).all() for part in self[1:]):
             return ["the incumbent's coefficients are not finite"]
         reasons = []
         chosen = set(self.support.tolist())
@@ -43,7 +45,7 @@ class Incumbent(NamedTuple):
             reasons.append("the incumbent does not respect include and exclude")
         if statement.k is not None and self.support.size > statement.k:
             reasons.append(f"the incumbent has {self.support.size} features, more than k = {statement.k}")
-        if not statement.fit_intercept and (self.intercept != 0.0 or self.center.any()):
+        if not statement.fit_intercept and (self.intercept or self.rest or self.center.any()):
             reasons.append("the incumbent has an intercept where none is allowed")
         return reasons
 
@@ -53,24 +55,39 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
     raw = data.raw(model.support)
     with np.errstate(over="ignore", invalid="ignore"):
         columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
-        # The response is shifted by a number near its mean, which the intercept has to follow.
-        intercept, intercept_error = two_sum(np.array([model.intercept]), np.array([-data.y_shift]))
-        margin = columns @ model.coef + intercept
-        sizes = np.abs(columns) @ np.abs(model.coef) + np.abs(intercept)
-        error = growth(model.coef.size + 6) * sizes + np.abs(rest) @ np.abs(model.coef) + np.abs(intercept_error)
-        # What underflows, of each product and of their sum.
+        margin, error = _margins(model, columns, rest, data.y_shift)
+        # What underflows, of each product and of their sum, comes on top.
         error = 1.01 * error + 2.0 * UNIT * np.abs(data.y) + 4.0 * (model.coef.size + 2) * _SUBNORMAL
         values, slopes = statement.rule.value(data.y, margin)
-        change = slopes * error + 0.5 * error * error + 32.0 * UNIT * (values + np.finfo(float).tiny)
+        change = slopes * error + 0.5 * error * error + 32.0 * UNIT * values
         if statement.loss == "logistic":
             change += 8.0 * UNIT
         ridge_low, ridge_high = _ridge(data, statement, model, raw)
         fit, spread = float(data.weights @ values), 1.01 * float(data.weights @ change)
     spread += growth(data.n + 4) * fit
     price = statement.price * model.support.size
-    rounding = growth(8) * (fit + ridge_high + price) + UNDERFLOW
+    rounding = growth(8) * (fit + ridge_high + price)
+    if fit + spread + ridge_high > 0.0:
+        rounding += UNDERFLOW
     low, high = fit - spread + ridge_low + price - rounding, fit + spread + ridge_high + price + rounding
     return (low, high) if np.isfinite(low) and np.isfinite(high) else (-np.inf, np.inf)
+
+
+def _margins(model: Incumbent, columns: Array, rest: Array, y_shift: float) -> tuple[Array, Array]:
+    """The predictions less a shift of the response, and bounds of their errors; columns are given with their errors.
+
+    Nearly dependent columns have large coefficients of opposite signs: sums are taken with twice the digits.
+    """
+    fitted, low = (part[:, 0] for part in precise_product(columns, rest, model.coef[:, None]))
+    # The response is shifted by a number near its mean, which the intercept has to follow.
+    near, near_error = two_sum(np.array(model.intercept), np.array(-y_shift))
+    constant, constant_error = two_sum(near, np.array(model.rest))
+    total, total_error = two_sum(fitted, np.broadcast_to(constant, fitted.shape))
+    corrections = low + total_error + (near_error + constant_error)
+    margin = total + corrections
+    sizes = (np.abs(columns) + np.abs(rest)) @ np.abs(model.coef)
+    small = np.abs(low) + np.abs(total_error) + np.abs(near_error) + np.abs(constant_error)
+    return margin, UNIT * np.abs(margin) + 8.0 * UNIT * small + 4.0 * ((model.coef.size + 6) * UNIT) ** 2 * sizes
 
 
 def _ridge(data: Data, statement: Statement, model: Incumbent, raw: Array) -> tuple[float, float]:

@@ -99,6 +99,9 @@ class RegressionBounds:
         y = data.y - (data.weights @ data.y / data.total if data.fit_intercept else 0.0)
         z = np.sqrt(data.weights) * y
         residual = z - self._X[:, self.center] @ w0
+        if not float(norms_above(residual)) <= data.y_norm:
+            # Coefficients that explain nothing only cost digits.
+            self.center, w0, residual = self.center[:0], w0[:0], z
         size = float(norms_above(residual))
         explained = float(np.abs(w0).sum())
         error = growth(data.n + w0.size + 24) * 1.6 * (data.y_norm + explained) + self._column_error * explained
@@ -207,7 +210,7 @@ class RegressionBounds:
     def _below(self, sums: _Sums, b: Array, W: Array, g: Array, fixed: Indices | None = None) -> Array:
         """``c - ½w'(b + g) - ‖g‖²/(2ℓ)`` from below for the columns of W, given g as computed.
 
-        Of each column one entry may be ``fixed``: where it cannot change, its slope does not count.
+        Where the entry ``fixed`` of each column is not to be minimised over, it does not count in the last term.
         """
         size = np.abs(W).sum(axis=0)
         linear = np.abs(b) @ np.abs(W)
@@ -216,10 +219,10 @@ class RegressionBounds:
         error = sums.c_error + sums.b_error * size + 0.5 * self.M_error * size * size
         error += rounding * (abs(sums.c) + linear + self._largest * size * size)
         slope = sums.b_error + self.M_error * size + rounding * (np.abs(b).max(initial=0.0) + self._largest * size)
+        squares = np.square(g)
         if fixed is not None:
-            g = g.copy()
-            g[fixed, np.arange(fixed.size)] = 0.0
-        norm = np.sqrt(np.square(g).sum(axis=0)) * (1.0 + rounding) + np.sqrt(b.size) * slope
+            squares[fixed, np.arange(fixed.size)] = 0.0
+        norm = np.sqrt(squares.sum(axis=0)) * (1.0 + rounding) + np.sqrt(b.size) * slope
         return value - 1.01 * error - 0.51 * norm * norm / self.least
 
     def _regression(self, sums: _Sums, alive: Mask, inside: list[int], drop: int, enough: float) -> float:
@@ -235,15 +238,14 @@ class RegressionBounds:
             return whole
         free = np.flatnonzero(~np.isin(A, inside))
         pivots = np.maximum(N.diagonal(), 1e-300)
-        # Sums are about w⁰, so a feature is out where its coefficient here is that of -w⁰.
-        absent = np.zeros(self.features.size)
-        absent[self.center] = -self.w0
-        absent = absent[A]
-        moves = w - absent
-        costs = moves[free] ** 2 / pivots[free]
+        # The coefficients are w and those that the sums are about; a feature is left out where both cancel.
+        about = np.zeros(self.features.size)
+        about[self.center] = self.w0
+        about = about[A]
+        costs = (w[free] + about[free]) ** 2 / pivots[free]
         J = free[np.argsort(-costs, kind="stable")[: free.size - drop + 1]]
-        W = w[:, None] - N[:, J] * (moves[J] / pivots[J])
-        W[J, np.arange(J.size)] = absent[J]
+        W = w[:, None] - N[:, J] * ((w[J] + about[J]) / pivots[J])
+        W[J, np.arange(J.size)] = -about[J]
         return max(whole, float(self._below(sums, b, W, b[:, None] - M @ W, J).min()))
 
     def _no_completion_is_better(self, sums: _Sums, inside: list[int], alive: Mask, left: int, target: float) -> bool:

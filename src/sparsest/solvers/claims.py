@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, stored_matrix, take_apart
+from sparsest.designs import Design, shift_and_scale, stored_matrix
+from sparsest.intercepts import best_intercept
 from sparsest.problem import Cardinality, Penalty, Problem
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.check import prove
@@ -51,9 +52,8 @@ def evidence(problem: Problem) -> Evidence:
     """Read the data as the checker does; asked for early, the fingerprint costs no time later."""
     found = _known.get(problem.design)
     if found is None:
-        X = stored_matrix(take_apart(problem.design)[0])
         settings = problem.loss.classification, problem.fit_intercept, problem.standardize
-        data = Data(X, problem.y, problem.weights, *settings)
+        data = Data(stored_matrix(problem.design), problem.response, problem.weights, *settings)
         found = _known[problem.design] = Evidence(data, _background.submit(fingerprint, data))
     return found
 
@@ -78,10 +78,15 @@ def statement_of(problem: Problem) -> Statement:
 
 
 def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
-    """A model for the data as given."""
-    _, shift, scale = take_apart(problem.design)
-    center = shift[fit.support] if problem.fit_intercept else np.zeros(fit.support.size)
-    return Incumbent(fit.support, fit.w / scale[fit.support], center, float(fit.b))
+    """A model for the data as given; its intercept is fitted anew about the means, where no digits are lost."""
+    shift, scale = shift_and_scale(problem.design, fit.support)
+    coef = fit.w / scale
+    if not problem.fit_intercept:
+        return Incumbent(fit.support, coef, np.zeros(coef.size), 0.0, 0.0)
+    data = evidence(problem).data
+    margin = (data.raw(fit.support) - shift) @ coef
+    rest = best_intercept(problem.loss, data.y, data.weights, margin, float(fit.b) + problem.y_offset - data.y_shift)
+    return Incumbent(fit.support, coef, shift, float(data.y_shift), float(rest))
 
 
 def allowance(null_value: float, bound: float) -> float:
@@ -96,18 +101,23 @@ def is_short(problem: Problem, proof: Proof) -> bool:
     return problem.n * problem.p <= _MOST_ENTRIES and products <= _MOST_PRODUCTS and leaves <= _MOST_LEAVES
 
 
-def settle(problem: Problem, proof: Proof, bound: float, null_value: float) -> tuple[Proof, float]:
+def settle(problem: Problem, proof: Proof | None, bound: float, null_value: float) -> tuple[Proof | None, float]:
     """Return what can be claimed: a short proof with the bound that its check finds, a long one with an allowance.
 
     A proof that its check refuses, as rounding may cause where columns are nearly dependent, is not used at all.
     """
-    if not is_short(problem, proof):
+    if proof is None or not is_short(problem, proof):
         return proof, bound - allowance(null_value, bound)
     proved = prove(evidence(problem).data, statement_of(problem), proof, bound)
     if proved.complaints:
         _log.debug("the check refuses a proof: %s", proved.complaints[0])
-        return Proof((Leaf(0),), (DualPoint(np.zeros(problem.n)),)), problem.sparsity.cost(problem.include.size)
+        return Proof((Leaf(0),), (DualPoint(np.zeros(problem.n)),)), _floor(problem)
     return proof, proved.bound
+
+
+def _floor(problem: Problem) -> float:
+    """The price of the features forced in, which every proof gives, but for rounding."""
+    return problem.sparsity.cost(problem.include.size) * (1.0 - 1e-15)
 
 
 def certify(problem: Problem, fit: SupportFit, proof: Proof, bound: float) -> Certificate:
@@ -115,5 +125,5 @@ def certify(problem: Problem, fit: SupportFit, proof: Proof, bound: float) -> Ce
     statement, incumbent = statement_of(problem), incumbent_of(problem, fit)
     _, objective = objective_bounds(evidence(problem).data, statement, incumbent)
     # Losses are not negative; a bound above the objective is rounding.
-    bound = min(max(bound, problem.sparsity.cost(problem.include.size)), objective)
+    bound = min(max(bound, _floor(problem)), objective)
     return Certificate(statement, incumbent, objective, float(bound), proof)

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from sparsest.designs import Design, Sparse, take_apart
+from sparsest.intercepts import best_intercept
 from sparsest.kernels.descent import Pack, SparsePack, descend, step_change, stored_solve, violation
 from sparsest.losses import Loss
 from sparsest.penalties import Penalty, make_penalty
-from sparsest.problem import best_intercept
 from sparsest.solvers.active_inverse import ActiveInverse, DensePack
 
 Array = NDArray[np.float64]
@@ -80,21 +80,22 @@ class Quadratic(ABC):
         self.pack.weigh(h)
 
     def minimise(
-        self, w: Array, theta: Array, grad: Array, lam: Array, penalty: Penalty, tol: float, effort: Effort
+        self, w: Array, theta: Array, grad: Array, lam: Array, penalty: Penalty, tol: float, effort: Effort, most: int
     ) -> int:
-        """Sweep and step until the violation is at most ``tol``; returns the number of sweeps."""
+        """Sweep and step until the violation is at most ``tol``; returns the sweeps, at most ``most``."""
         self.model = self.pack.model(theta)
         total, budget = 0, effort.sweeps
         if effort.predict and self._price(w) <= _DEAR:
             self._newton(w, grad, lam, penalty, tol)
         worst = violation(grad, w, lam, w.size, penalty)
         for _ in range(_ROUNDS):
-            if worst <= tol:
+            # What is not a number ends it too.
+            if not worst > tol or total >= most:
                 break
             before = worst
-            sweeps, worst = descend(self.model, w, grad, lam, penalty, tol, budget)
+            sweeps, worst = descend(self.model, w, grad, lam, penalty, tol, min(budget, most - total))
             total += sweeps
-            if worst <= tol:
+            if not worst > tol:
                 break
             left = np.log(worst / tol) / max(np.log(before / worst) / sweeps, 1e-9)
             if left <= effort.reluctance * self._price(w):
@@ -221,7 +222,10 @@ def _is_quadratic(loss: Loss) -> bool:
 
 
 class WorkingSet:
-    """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients."""
+    """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients.
+
+    ``n_sweeps`` counts the sweeps made; none begins where ``allowance`` of them are made.
+    """
 
     def __init__(
         self, design: Design, y: Array, weights: Array, loss: Loss, penalty: Penalty, fit_intercept: bool
@@ -233,8 +237,11 @@ class WorkingSet:
         self.index = np.empty(0, dtype=np.intp)
         self.w = np.empty(0)
         self.n_sweeps = 0
+        self.allowance = 0
         self._grad: Array | None = None
         self._exact = _is_quadratic(loss)
+        # Predictions are of the size of y.
+        self._unit = float(np.abs(y).max())
         self._set_margin(np.zeros(y.size), 0.0)
         self.quadratic.weigh(self._curvature())
 
@@ -251,13 +258,18 @@ class WorkingSet:
                 break
             step = slope / curvature
             b -= step
-            if abs(step) <= 1e-15 * max(1.0, abs(b)) or abs(slope) <= 1e-17:
+            if abs(step) <= 1e-15 * max(self._unit, abs(b)):
                 return b
         return best_intercept(self.loss, self.y, self.weights, margin, b)
 
     def _curvature(self) -> Array:
         second = self.loss.second_derivative(self.y, self.margin + self.b)
         return self.weights * np.maximum(second, _LEAST_CURVATURE * self.loss.smoothness)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no more sweeps are allowed."""
+        return self.n_sweeps >= self.allowance
 
     def loss_value(self) -> float:
         """``Σ ω ℓ`` at the current coefficients."""
@@ -298,7 +310,7 @@ class WorkingSet:
         for _ in range(_MODELS):
             worst = self.violation(lam)
             patience -= concave and self.separated
-            if worst <= tol or patience < 0:
+            if not worst > tol or patience < 0 or self.exhausted:
                 break
             exact = self._exact
             if exact and worst >= previous:
@@ -339,7 +351,8 @@ class WorkingSet:
             slope = np.abs(penalty.derivative(self.w, lam))
             penalty, strength = make_penalty("l1"), np.where(self.w == 0.0, penalty.threshold(lam), slope)
         start, goal, grad = self.w, self.w.copy(), self.grad().copy()
-        self.n_sweeps += self.quadratic.minimise(goal, self.theta, grad, strength, penalty, tol, effort)
+        most = self.allowance - self.n_sweeps
+        self.n_sweeps += self.quadratic.minimise(goal, self.theta, grad, strength, penalty, tol, effort, most)
         share = self._move(goal, lam)
         # Of an exact model the gradient at its minimiser is known already.
         self._grad = grad if exact and share == 1.0 else None

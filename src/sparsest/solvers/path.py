@@ -21,7 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, take_apart
+from sparsest.checks import as_array, as_numbers, number, optional, whole_number
+from sparsest.designs import Design, in_units_of_data
 from sparsest.losses import Loss
 from sparsest.penalties import ConvexPenalty, Penalty, make_penalty
 from sparsest.problem import make_problem
@@ -39,6 +40,8 @@ _ROUNDS = 200
 _BRINK = 0.04  # features within this share of α come along with violators: most would be needed soon
 _HASTE = 3.0  # how much faster than the strong rule says gradients may move under concave penalties
 _STRIDE = 0.75  # a larger drop of α is walked in steps whose solutions are not reported
+_MOST_ALPHAS = 10**6  # more models than anybody looks at: a slip, such as the seed given as their number
+_MOST_STRIDES = 100  # as far as that goes: such steps reach 3e-13 of any α
 _SATURATED = 1e-3  # automatic and non-convex paths end where less than this share of the null loss is left
 
 
@@ -57,7 +60,7 @@ class PathResult:
     locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
         the solution whatever side of the penalty's kinks they are on; None for the others.
     converged : whether the gap (or violation) of each alpha reached ``tol``.
-    n_iter : sweeps of coordinate descent per alpha.
+    n_iter : sweeps of coordinate descent per alpha, with those of the steps that lead to it.
     stopped : "complete", "max_features" or "saturated".
     seconds : wall time of the whole path.
     """
@@ -95,6 +98,7 @@ class _Task:
 
     view: Design
     y: Array
+    y_offset: float
     weights: Array
     loss: Loss
     penalty: Penalty
@@ -103,6 +107,7 @@ class _Task:
     usable: NDArray[np.bool_]
     norms: Array
     tol: float
+    max_iter: int
 
 
 class _Walk:
@@ -117,6 +122,7 @@ class _Walk:
         free = np.flatnonzero(task.usable & (task.factor == 0.0))
         if free.size:
             self._add(free)
+            self.set.allowance = task.max_iter
             largest = max(np.abs(self.gradients.value).max(), 1e-300)
             self.set.minimise(np.zeros(free.size), 1e-10 * largest, _FINE)
             self.gradients = Gradients(task.view, task.norms, task.weights, self.set.theta)
@@ -136,13 +142,13 @@ class _Walk:
 
     def advance(self, alpha: float) -> _Fit:
         """Solve for the next alpha."""
-        n_steps = 1
+        before, n_steps = self.set.n_sweeps, 1
+        self.set.allowance = before + self.task.max_iter
         if alpha < self.alpha:
-            n_steps = int(np.ceil(np.log(alpha / self.alpha) / np.log(_STRIDE)))
+            n_steps = min(int(np.ceil(np.log(alpha / self.alpha) / np.log(_STRIDE))), _MOST_STRIDES)
         for passing in self.alpha * (alpha / max(self.alpha, 1e-300)) ** (np.arange(1, n_steps) / n_steps):
             self._solve(passing, _LOOSE * passing)
             self.alpha = passing
-        before = self.set.n_sweeps
         fit = self._certified(alpha)
         self.alpha = alpha
         return _Fit(
@@ -172,7 +178,7 @@ class _Walk:
             goal = min(max(by_size, by_curvature), _LOOSE * alpha, task.tol ** (2 / 3) * alpha)
             kkt = self._solve(alpha, max(goal, 1e-15 * self.alpha))
             gap = self._gap(alpha)
-            if gap <= task.tol:
+            if gap <= task.tol or self.set.exhausted:
                 break
             kindness *= 0.3 * max(task.tol / gap, 1e-3)
         return gap, kkt
@@ -206,7 +212,7 @@ class _Walk:
             self.checked = self.gradients.renew(self.set.theta, limit, self.outside)
             excess = np.abs(self.gradients.value[self.checked]) - limit[self.checked]
             admitted = self._admit(self.checked, excess, goal)
-            if goal <= fine and not admitted:
+            if (goal <= fine and not admitted) or self.set.exhausted:
                 break
             # Concave penalties often break the strong rule: check all features before the set is made precise.
             goal, effort = (loose, _ROUGH) if admitted else (fine, _FINE)
@@ -277,6 +283,7 @@ def penalty_path(
     sample_weight: Any = None,
     penalty_factor: Any = None,
     tol: float = 1e-5,
+    max_iter: int = 10_000,
 ) -> PathResult:
     """Fit a path of l1, elastic-net, MCP or SCAD penalised models.
 
@@ -299,43 +306,49 @@ def penalty_path(
     penalty_factor : factor of alpha for every feature, used as it is; 0 means never penalised.
     tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha.
         Objectives are more precise than that: in our benchmarks the default leaves relative errors below 1e-7.
+    max_iter : sweeps of coordinate descent for each alpha, at most; ``converged`` tells where they were too few.
 
     Returns
     -------
     PathResult
     """
     start = perf_counter()
-    _check_settings(max_features, tol)
+    most_features = optional(whole_number, least=0)(max_features, "max_features")
+    count, given = _check_alphas(alphas)
     task = _make_task(
         X, y, make_penalty(penalty, l1_ratio, concavity), loss, fit_intercept, standardize, sample_weight,
-        penalty_factor, tol,
+        penalty_factor, number(tol, "tol", above=0, below=1), whole_number(max_iter, "max_iter", least=1),
     )  # fmt: skip
     # The matrices of a working set are small.
     with single_threaded():
         walk = _Walk(task)
-        grid, automatic = _alpha_grid(alphas, walk.alpha_max, task.view.shape)
+        grid = _alpha_grid(count, walk.alpha_max, task.view.shape) if given is None else given
         fits: list[_Fit] = []
         stopped = "complete"
         for alpha in grid:
             fit = walk.advance(float(alpha))
             n_nonzero = np.count_nonzero(fit.w)
-            if max_features is not None and n_nonzero >= max_features:
+            if most_features is not None and n_nonzero >= most_features:
                 stopped = "max_features"
-                if n_nonzero > max_features:
+                if n_nonzero > most_features:
                     break
             fits.append(fit)
-            if stopped == "complete" and (automatic or not task.penalty.convex) and fit.saturated:
+            if stopped == "complete" and (given is None or not task.penalty.convex) and fit.saturated:
                 stopped = "saturated"
             if stopped != "complete":
                 break
     return _collect(task, grid[: len(fits)], fits, stopped, start)
 
 
-def _check_settings(max_features: int | None, tol: float) -> None:
-    if max_features is not None and (int(max_features) != max_features or max_features < 0):
-        raise ValueError(f"max_features must be None or a whole number >= 0, got {max_features!r}")
-    if not 0.0 < tol < 1.0:
-        raise ValueError(f"tol must be between 0 and 1, got {tol!r}")
+def _check_alphas(alphas: Any) -> tuple[int, Array | None]:
+    """How many alphas are wanted, and which, in falling order, if they were given."""
+    array = as_array(alphas, "alphas")
+    if array.ndim == 0:
+        return whole_number(alphas, "alphas", least=1, most=_MOST_ALPHAS, or_else="an array of alphas"), None
+    given = as_numbers(array, "alphas")
+    if given.ndim != 1 or given.size == 0 or not np.isfinite(given).all() or not (given > 0.0).all():
+        raise ValueError("alphas must be a whole number or a one-dimensional array of finite numbers > 0")
+    return given.size, np.sort(given)[::-1]
 
 
 def _make_task(
@@ -348,6 +361,7 @@ def _make_task(
     sample_weight: Any,
     penalty_factor: Any,
     tol: float,
+    max_iter: int,
 ) -> _Task:
     """Check the data and wrap the design; one pass over X finds means, scales and constant columns."""
     data = make_problem(
@@ -357,19 +371,17 @@ def _make_task(
         raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form")
     total = data.weights.sum()
     norms = data.column_norms / np.sqrt(total)
-    _, shift, scale = take_apart(data.design)
-    # A constant column's computed deviation is rounding error of its mean, not a scale.
-    usable = norms * scale > 1e-12 * np.abs(shift)
     factor = _check_factor(penalty_factor, data.p)
     return _Task(
-        data.design, data.y, data.weights / total, data.loss, penalty, bool(fit_intercept), factor, usable, norms, tol
-    )
+        data.design, data.y, data.y_offset, data.weights / total, data.loss, penalty, data.fit_intercept, factor,
+        norms > 0.0, norms, tol, max_iter,
+    )  # fmt: skip
 
 
 def _check_factor(penalty_factor: Any, p: int) -> Array:
     if penalty_factor is None:
         return np.ones(p)
-    factor = np.asarray(penalty_factor, dtype=np.float64)
+    factor = as_numbers(as_array(penalty_factor, "penalty_factor"), "penalty_factor")
     if factor.shape != (p,):
         raise ValueError(f"penalty_factor must have {p} entries, got shape {factor.shape}")
     if not np.isfinite(factor).all() or (factor < 0).any():
@@ -377,31 +389,24 @@ def _check_factor(penalty_factor: Any, p: int) -> Array:
     return factor
 
 
-def _alpha_grid(alphas: Any, alpha_max: float, shape: tuple[int, int]) -> tuple[Array, bool]:
-    """The alphas in falling order, and whether they were chosen here."""
-    if np.ndim(alphas) == 0:
-        if isinstance(alphas, bool) or int(alphas) != alphas or alphas < 1:
-            raise ValueError(f"alphas must be a whole number >= 1 or an array of alphas, got {alphas!r}")
-        # A constant response has the empty model for every alpha: any scale will do.
-        top = alpha_max if alpha_max > 0.0 else 1.0
-        return np.geomspace(top, top * (1e-2 if shape[0] < shape[1] else 1e-4), int(alphas)), True
-    grid = np.asarray(alphas, dtype=np.float64)
-    if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or not (grid > 0.0).all():
-        raise ValueError("alphas must be a whole number or a one-dimensional array of finite numbers > 0")
-    return np.sort(grid)[::-1], False
+def _alpha_grid(count: int, alpha_max: float, shape: tuple[int, int]) -> Array:
+    """As many alphas in falling order."""
+    # A constant response has the empty model for every alpha: any scale will do.
+    top = alpha_max if alpha_max > 0.0 else 1.0
+    return np.geomspace(top, top * (1e-2 if shape[0] < shape[1] else 1e-4), count)
 
 
 def _collect(task: _Task, alphas: Array, fits: list[_Fit], stopped: str, start: float) -> PathResult:
     """Turn solutions of the view into coefficients for the data as given."""
     p, m = task.view.shape[1], len(fits)
-    _, shift, scale = take_apart(task.view)
     columns, rows, intercepts = [], [], np.zeros(m)
     for i, fit in enumerate(fits):
         kept = np.flatnonzero(fit.w)
         order = kept[np.argsort(fit.index[kept])]
         rows.append(fit.index[order])
-        columns.append(fit.w[order] / scale[rows[-1]])
-        intercepts[i] = fit.b - columns[-1] @ shift[rows[-1]]
+        coef, constant = in_units_of_data(task.view, rows[-1], fit.w[order])
+        columns.append(coef)
+        intercepts[i] = fit.b + constant + task.y_offset
     counts = np.array([r.size for r in rows], dtype=np.int_)
     stored = (np.concatenate([*columns, []]), np.concatenate([*rows, []]).astype(np.intp), np.r_[0, counts.cumsum()])
     gaps, kkt = np.array([fit.gap for fit in fits]), np.array([fit.kkt for fit in fits])

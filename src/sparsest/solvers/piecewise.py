@@ -11,18 +11,26 @@ takes tiny steps near s = 0), so an iteration costs ``n|s|²``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
 from sparsest.kernels.relaxation import central_indicator, central_price
+from sparsest.solvers.linear_algebra import factor_positive, solve_positive
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _MAX_ITERATIONS = 150
+
+# Without a ridge the solution need not be unique: one far below rounding of the data picks one.
+_LEAST_RIDGE = 1e-13
+
+
+class NotFiniteError(ArithmeticError):
+    """A step has left the numbers."""
 
 
 class Rows(NamedTuple):
@@ -97,9 +105,12 @@ class InteriorPoint:
         xi, t = np.maximum(rows.a, 0.0) + spread, np.maximum(-rows.a, 0.0) + spread
         return Iterate(np.zeros(rows.Z.shape[1]), half, half.copy(), xi, t)
 
-    def step(self, x: Iterate) -> Iterate:
-        """One predictor-corrector step, or with free features a damped step along the central path."""
-        return self._predictor_corrector(x) if self.free.size == 0 else self._follow_path(x)
+    def step(self, x: Iterate) -> Iterate | None:
+        """One predictor-corrector step, or with free features a damped one along the central path; None if neither."""
+        try:
+            return self._predictor_corrector(x) if self.free.size == 0 else self._follow_path(x)
+        except NotFiniteError:
+            return None
 
     def _predictor_corrector(self, x: Iterate) -> Iterate:
         now = x.complementarity()
@@ -150,8 +161,13 @@ class _System:
     def __init__(self, rows: Rows, x: Iterate, regulariser: _Regulariser) -> None:
         self.rows, self.x, self.gradient, self.h = rows, x, regulariser.gradient, regulariser.h
         self.theta = 1.0 / (x.t / x.beta + x.xi / x.nu)
-        self.factor = _factor(rows.Z.T @ (self.theta[:, None] * rows.Z), regulariser.diagonal)
-        solved = _solve(self.factor, self.h)
+        H = rows.Z.T @ (self.theta[:, None] * rows.Z)
+        H.flat[:: H.shape[0] + 1] += regulariser.diagonal
+        factor = factor_positive(H)
+        if factor is None:
+            raise NotFiniteError
+        self.factor = factor
+        solved = solve_positive(factor, self.h)
         self.solved = solved / (regulariser.c + self.h @ solved)
 
     def direction(self, target: float, affine: Iterate | None) -> Iterate:
@@ -161,29 +177,11 @@ class _System:
         if affine is not None:
             t_product, xi_product = t_product + affine.beta * affine.t, xi_product + affine.nu * affine.xi
         rho = -t_product / x.beta + xi_product / x.nu + (x.t - x.xi + rows.a - rows.Z @ x.z)
-        d_z = _solve(self.factor, rows.Z.T @ (x.beta + self.theta * rho) - self.gradient)
+        d_z = solve_positive(self.factor, rows.Z.T @ (x.beta + self.theta * rho) - self.gradient)
         d_z = d_z - self.solved * (self.h @ d_z)
         d_beta = self.theta * (rho - rows.Z @ d_z)
         d_xi = (-xi_product + x.xi * d_beta) / x.nu
         return Iterate(d_z, d_beta, -d_beta, d_xi, (-t_product - x.t * d_beta) / x.beta)
-
-
-def _factor(H: Array, diagonal: Array) -> tuple[Array, bool]:
-    """Factor ``H + diag``, with the least shift that makes it positive definite."""
-    size = H.shape[0]
-    H.flat[:: size + 1] += diagonal
-    shift = 0.0
-    while size:
-        try:
-            return la.cho_factor(H, lower=True, check_finite=False)
-        except la.LinAlgError:
-            shift = max(100.0 * shift, 1e-16 * float(np.trace(H)) / size)
-            H.flat[:: size + 1] += shift
-    return H, True
-
-
-def _solve(factor: tuple[Array, bool], right: Array) -> Array:
-    return la.cho_solve(factor, right, check_finite=False) if right.size else right
 
 
 def _reach(x: Iterate, d: Iterate) -> float:
@@ -196,14 +194,19 @@ def _reach(x: Iterate, d: Iterate) -> float:
     return reach
 
 
-def minimise(rows: Rows, n: int, ridge: float, fit_intercept: bool, tolerance: float) -> tuple[Array, float, Array]:
-    """Fit all columns (a support vector machine) to a relative gap; return w, b and the dual point."""
+def minimise(
+    rows: Rows, n: int, ridge: Array, fit_intercept: bool, tolerance: float, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
+    """Fit all columns (a support vector machine) to a relative gap, or until ``expired``; return w, b and α.
+
+    Columns are in units in which their weighted squares sum to at most 1.
+    """
     m = rows.Z.shape[1] - int(fit_intercept)
-    # Without a ridge the solution need not be unique: one far below rounding of the data picks one.
-    floor = 1e-13 * float(np.square(rows.Z[:, :m]).sum()) / max(m, 1)
-    delta = np.full(rows.Z.shape[1], max(ridge, floor))
-    if fit_intercept:
-        delta[m] = 0.0
+    # In units of a typical offset: with w, offsets and 1/δ times as large the solution stays what it is.
+    unit = float(rows.omega @ np.abs(rows.a)) / float(rows.omega.sum()) or 1.0
+    rows = rows._replace(a=rows.a / unit)
+    delta = np.zeros(rows.Z.shape[1])
+    delta[:m] = np.where(ridge > 0.0, ridge * unit, _LEAST_RIDGE)
     method = InteriorPoint(rows, delta, np.zeros(delta.size, dtype=bool), -1, 0.0)
     x = method.start()
     best_z, best_beta, primal, dual = x.z, x.beta, np.inf, -np.inf
@@ -221,5 +224,9 @@ def minimise(rows: Rows, n: int, ridge: float, fit_intercept: bool, tolerance: f
         # Rounding makes the dual worse again once complementarity is far below what the gap needs.
         if primal - dual <= tolerance * scale or x.complementarity() * 2 * x.t.size <= 1e-5 * tolerance * scale:
             break
-        x = method.step(x)
+        following = None if expired() else method.step(x)
+        if following is None:
+            break
+        x = following
+    best_z = unit * best_z
     return best_z[:m], float(best_z[m]) if fit_intercept else 0.0, rows.alpha(best_beta, n)

@@ -54,9 +54,19 @@ class ProofLog:
             self._bytes += split.delta.nbytes + split.features.nbytes
         return number
 
+    @staticmethod
+    def _steps_of(fixes: Sequence[tuple[int, Indices, Indices]], survivors: Indices) -> list[Fix]:
+        """Fixings by positions among the survivors as steps."""
+        return [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in fixes]
+
     def note_fixes(self, fixes: Sequence[tuple[int, Indices, Indices]], survivors: Indices) -> None:
-        """Take over what was fixed before the first region, by positions among the survivors."""
-        self.fixes += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in fixes]
+        """Take over what was fixed before the first region."""
+        self.fixes += self._steps_of(fixes, survivors)
+
+    def note_leaps(self, root: Node, survivors: Indices, tree: RegressionTree) -> None:
+        """Keep what leaps and bounds have proved, below what the root has fixed so far."""
+        if self.kept:
+            self.leaps = [*self._steps_of(root.fixes, survivors), tree]
 
     def note_branch(self, node: Node, feature: int, children: tuple[Node, Node]) -> None:
         """Keep how a region was split."""
@@ -74,14 +84,14 @@ class ProofLog:
         """Return the proof below a root, without points and splits that it does not need."""
         if root is None:
             return Proof((Leaf(0),), (DualPoint(np.zeros(self.problem.n)),))
+        if by_leaps:
+            return self._needed([*self.fixes, *self.leaps])
         steps: list[Step] = [*self.fixes]
         stack = [root]
         while stack:
             node = stack.pop()
-            steps += [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in node.fixes]
-            if by_leaps:
-                steps += self.leaps
-            elif node.children is None:
+            steps += self._steps_of(node.fixes, survivors)
+            if node.children is None:
                 steps.append(Leaf(node.point))
             else:
                 steps.append(Branch(int(survivors[node.feature])))

@@ -2,21 +2,32 @@
 
     c(s) = min_{w on s, b} Σ ω ℓ(y, Xw + b) + (1/2γ)‖w‖²  =  max_α -Σ ω ℓ*(y, α/ω) - (γ/2)‖X_s'α‖²
 
-Squared loss: Cholesky of the smaller of the |s| × |s| and n × n systems.  Other smooth losses: Newton's method with a
-line search.  Piecewise linear losses: an interior-point method.  All stop at a computed relative primal-dual gap.
-More features than observations are rotated into the row space first, so no method ever sees more columns than rows.
+Squared loss: one linear system.  Other smooth losses: Newton's method with a line search.  Piecewise linear losses: an
+interior-point method.  All stop at a computed relative primal-dual gap, and work in coordinates in which neither the
+columns' units nor near dependence matter.  More features than observations are rotated into the row space first, so
+no method ever sees more columns than rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
+from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, PiecewiseLinear, Squared
-from sparsest.problem import Problem, best_intercept
+from sparsest.problem import Problem
+from sparsest.solvers.linear_algebra import (
+    Coordinates,
+    Orthogonal,
+    Scaled,
+    coordinates,
+    factor_positive,
+    row_space,
+    solve_positive,
+)
 from sparsest.solvers.piecewise import minimise, stack
 from sparsest.solvers.threads import single_threaded
 
@@ -24,6 +35,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 GAP = 1e-8
+_NEWTON_STEPS = 200
 
 
 class SupportFit(NamedTuple):
@@ -38,91 +50,101 @@ class SupportFit(NamedTuple):
 
 
 class _Model(NamedTuple):
-    """A regularised generalised linear model on packed columns."""
+    """A regularised generalised linear model in coordinates that keep digits; each has a ridge of its own."""
 
-    columns: Array
+    coordinates: Coordinates
     y: Array
     weights: Array
     loss: Loss
-    ridge: float
     fit_intercept: bool
 
-    def objective(self, w: Array, margin: Array) -> float:
-        return float(self.weights @ self.loss.value(self.y, margin)) + 0.5 * self.ridge * float(w @ w)
+    @property
+    def columns(self) -> Array:
+        return self.coordinates.columns
+
+    @property
+    def ridge(self) -> Array:
+        return self.coordinates.ridge
+
+    def objective(self, t: Array, margin: Array) -> float:
+        return float(self.weights @ self.loss.value(self.y, margin)) + 0.5 * float(self.ridge @ t**2)
 
 
 def fit_support(
-    problem: Problem, support: Indices, start: tuple[Array, float] | None = None, columns: Array | None = None
+    problem: Problem,
+    support: Indices,
+    start: tuple[Array, float] | None = None,
+    columns: Array | None = None,
+    expired: Callable[[], bool] = lambda: False,
 ) -> SupportFit:
-    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept."""
+    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept.
+
+    If ``expired`` says so, it is fitted less precisely.
+    """
     support = np.asarray(support, dtype=np.intp)
     block = problem.design.columns(support) if columns is None else columns
     n, m = block.shape
-    rotation = None
-    packed = block
-    if m > n:
-        rotation, triangle = la.qr(block.T, mode="economic")
-        packed = np.asfortranarray(triangle.T)
-        start = None
-    model = _Model(packed, problem.y, problem.weights, problem.loss, problem.ridge, problem.fit_intercept)
     with single_threaded():
-        w, b, alpha = _minimise(model, start)
+        packed, rotation = (block, None) if m <= n else row_space(block, scale=np.isinf(problem.gamma))
+        if rotation is not None:
+            start = None
+        fits = [
+            _fit_in(problem, support, block, rotation, basis, start, expired)
+            for basis in coordinates(packed, problem.weights, problem.ridge)
+        ]
+    return min(fits, key=lambda fit: fit.primal)
+
+
+def _fit_in(
+    problem: Problem,
+    support: Indices,
+    block: Array,
+    rotation: Array | None,
+    basis: Scaled | Orthogonal,
+    start: tuple[Array, float] | None,
+    expired: Callable[[], bool],
+) -> SupportFit:
+    """Fit the model in given coordinates of the columns, or of their rotation."""
+    begin = None if start is None else (basis.inverse(start[0]), start[1])
+    model = _Model(basis.coordinates, problem.y, problem.weights, problem.loss, problem.fit_intercept)
+    t, b, alpha = _minimise(model, begin, expired)
+    w = basis.coefficients(t)
     if rotation is not None:
         w = rotation @ w
-    margin = block @ w + b
-    primal = problem.primal(margin, w, m)
+    primal = problem.primal(basis.margin(block, w, b), w, w.size)
     alpha = problem.feasible(alpha)
     products = block.T @ alpha
     quadratic = 0.0 if np.isinf(problem.gamma) else 0.5 * problem.gamma * float(products @ products)
-    dual = -problem.conjugate_sum(alpha) - quadratic + problem.sparsity.cost(m)
+    dual = -problem.conjugate_sum(alpha) - quadratic + problem.sparsity.cost(w.size)
     return SupportFit(support, w, b, alpha, primal, min(dual, primal))
 
 
-def _minimise(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, float, Array]:
+def _minimise(
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
     if isinstance(model.loss, Squared):
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
-        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP)
-    return _newton(model, start)
+        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+    return _newton(model, start, expired)
 
 
 def _ridge(model: _Model) -> tuple[Array, float, Array]:
     """Least squares with a ridge; the columns are centred, so the intercept is the mean of y."""
-    b = float(np.average(model.y, weights=model.weights)) if model.fit_intercept else 0.0
-    root = np.sqrt(model.weights)
-    scaled, target = root[:, None] * model.columns, root * (model.y - b)
-    w = ridge_solve(scaled, target, model.ridge)
-    residual = target - scaled @ w
-    # One step of refinement: the normal equations lose half of the digits when the ridge is weak.
-    w += ridge_solve(scaled, residual, model.ridge, shift=model.ridge * w)
-    residual = target - scaled @ w
-    return w, b, -root * residual
+    A, weights = model.columns, model.weights
+    b = float(weights @ model.y) / float(weights.sum()) if model.fit_intercept else 0.0
+    target = model.y - b
+    t = model.coordinates.solve(A.T @ (weights * target))
+    # One step of refinement: normal equations lose digits when columns are nearly dependent.
+    alpha = weights * (A @ t - target)
+    t -= model.coordinates.solve(A.T @ alpha + model.ridge * t)
+    return t, b, weights * (A @ t - target)
 
 
-def ridge_solve(A: Array, z: Array, ridge: float, shift: Array | None = None) -> Array:
-    """Solve ``(A'A + λI) w = A'z - shift``; the minimum-norm solution when that is singular."""
-    m = A.shape[1]
-    if m == 0:
-        return np.empty(0)
-    right = A.T @ z
-    if shift is not None:
-        right -= shift
-    gram = A.T @ A
-    gram.flat[:: m + 1] += ridge
-    try:
-        factor = la.cho_factor(gram, lower=True, check_finite=False)
-        diagonal = np.abs(np.diagonal(factor[0]))
-        if diagonal.min() > 1e-7 * diagonal.max():
-            return la.cho_solve(factor, right, check_finite=False)
-    except la.LinAlgError:
-        pass
-    eigenvalues, vectors = la.eigh(gram, check_finite=False)
-    keep = eigenvalues > max(eigenvalues[-1], 1e-300) * 1e-13
-    return vectors[:, keep] @ ((vectors[:, keep].T @ right) / eigenvalues[keep])
-
-
-def _newton(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, float, Array]:
+def _newton(
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
     """Newton's method with backtracking; the dual point is that of the linearised derivative."""
     A, y, weights, loss = model.columns, model.y, model.weights, model.loss
     m = A.shape[1]
@@ -133,18 +155,21 @@ def _newton(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, fl
     value = model.objective(w, margin)
     alpha = weights * loss.derivative(y, margin)
     # -slope is the Newton decrement squared, twice the distance to the optimum near it.
-    enough = 1e-3 * GAP * max(abs(value), 1e-12 * weights.sum())
-    for _ in range(200):
-        step_w, step_b = _newton_step(model, w, margin, alpha)
+    least = 1e-12 * float(weights @ loss.value(y, 0.0))
+    step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
+    for _ in range(_NEWTON_STEPS):
+        found = _newton_step(model, w, margin, alpha)
+        if found is None:
+            break
+        step_w, step_b = found
         move = A @ step_w + step_b
-        slope = float(alpha @ move) + model.ridge * float(w @ step_w)
+        slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
         t = _step_length(model, w, margin, step_w, move, value, slope)
-        if t == 0.0 or -slope <= enough:
+        if t == 0.0 or -slope <= 1e-3 * GAP * max(abs(value), least) or expired():
             break
         w, b, margin = w + t * step_w, b + t * step_b, margin + t * move
         value = model.objective(w, margin)
         alpha = weights * loss.derivative(y, margin)
-        enough = 1e-3 * GAP * max(abs(value), 1e-12 * weights.sum())
     corrected = alpha + weights * loss.second_derivative(y, margin) * move
     inside = weights * loss.project(y, corrected / weights)
     if not np.allclose(inside, corrected, rtol=1e-9, atol=0.0):
@@ -164,35 +189,25 @@ def _step_length(
     return 0.0
 
 
-def _solve_positive(H: Array, g: Array, floor: float) -> Array:
-    """Solve ``Hx = g`` by Cholesky; shift the diagonal where H is singular, as where no observation is curved."""
-    size = H.shape[0]
-    shift = floor
-    while True:
-        try:
-            return la.cho_solve(la.cho_factor(H, lower=True, check_finite=False), g, check_finite=False)
-        except la.LinAlgError:
-            shift = 100.0 * max(shift, 1e-16 * float(np.trace(H)) / size)
-            H = H + shift * np.eye(size)
-
-
-def _newton_step(model: _Model, w: Array, margin: Array, alpha: Array) -> tuple[Array, float]:
+def _newton_step(model: _Model, w: Array, margin: Array, alpha: Array) -> tuple[Array, float] | None:
+    """The minimiser of the quadratic model at w; None where there is no finite one."""
     A = model.columns
     curvature = model.weights * model.loss.second_derivative(model.y, margin)
     weighted = curvature[:, None] * A
     m = A.shape[1]
     size = m + int(model.fit_intercept)
-    if size == 0:
-        return np.empty(0), 0.0
     H, g = np.empty((size, size)), np.empty(size)
     H[:m, :m] = A.T @ weighted
     g[:m] = A.T @ alpha + model.ridge * w
-    H[range(m), range(m)] += model.ridge
+    H.flat[: m * (size + 1) : size + 1] += model.ridge
     if model.fit_intercept:
         H[m, :m] = H[:m, m] = weighted.sum(axis=0)
         H[m, m] = curvature.sum()
         g[m] = alpha.sum()
-    if model.ridge == 0.0:
-        H[range(size), range(size)] += 1e-13 * max(float(np.trace(H)) / size, 1e-300)
-    step = -_solve_positive(H, g, floor=1e-16 * model.weights.sum())
+    # Few observations may be curved: a shift that units do not change keeps what they leave open where it is.
+    H.flat[:: size + 1] *= 1.0 + 1e-13
+    factor = factor_positive(H)
+    if factor is None:
+        return None
+    step = -solve_positive(factor, g)
     return (step[:m], float(step[m])) if model.fit_intercept else (step, 0.0)

@@ -1,0 +1,295 @@
+"""A few hundred instances of the fuzz, and the tests of its oracle."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fuzz
+from fuzz_instances import make_instance
+from fuzz_losses import CLASSIFICATION, REGRESSION, Pieces
+from fuzz_oracle import Basis, Oracle, Question, objective_of
+from fuzz_squares import Elimination
+
+CHUNKS, CHUNK = 6, 50
+LOSSES = [*REGRESSION, *CLASSIFICATION]
+RIDGES = [1e-3, 1.0, 1e8, float("inf")]
+
+
+def question_of(loss="squared", gamma=1.0, seed=0, n=14, p=5, **settings):
+    rng = np.random.default_rng([seed, n, p])
+    X = rng.standard_normal((n, p)) + rng.standard_normal(p)
+    y = X[:, 0] + rng.standard_normal(n)
+    y = np.where(y > np.median(y), 1.0, -1.0) if loss in CLASSIFICATION else y + 2.0
+    settings = {"k": 2} | settings
+    return Question(X, y, rng.uniform(0.5, 2.0, n), loss, gamma, **settings)
+
+
+def rational_value(question, support):
+    """``c(S)`` with the squared loss by elimination in fractions, written without any trick."""
+    X = [[Fraction(float(entry)) for entry in row] for row in question.X[:, list(support)]]
+    y, omega = ([Fraction(float(entry)) for entry in values] for values in (question.y, question.weights))
+    total, m = sum(omega), len(support)
+    if question.fit_intercept:
+        means = [sum(w * row[j] for w, row in zip(omega, X, strict=True)) / total for j in range(m)]
+        X = [[entry - mean for entry, mean in zip(row, means, strict=True)] for row in X]
+        centre = sum(w * entry for w, entry in zip(omega, y, strict=True)) / total
+        y = [entry - centre for entry in y]
+    columns = [*zip(*X, strict=True), y] if m else [y]
+    A = [[sum(w * a * b for w, a, b in zip(omega, left, right, strict=True)) for right in columns] for left in columns]
+    for j in range(m):
+        d = A[j][j] / total if question.standardize and A[j][j] else Fraction(1)
+        A[j][j] += 0 if np.isinf(question.gamma) else d / Fraction(question.gamma)
+    for j in range(m):
+        if A[j][j]:
+            for i in range(j + 1, m + 1):
+                factor = A[i][j] / A[j][j]
+                A[i] = [a - factor * b for a, b in zip(A[i], A[j], strict=True)]
+    return A[m][m] / 2
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_instance_fails(chunk):
+    outcomes = list(fuzz.run(range(chunk * CHUNK, (chunk + 1) * CHUNK)))
+    failed = [fuzz.line(outcome) for outcome in outcomes if outcome.failures]
+    assert not failed, "\n".join(failed)
+    assert len(outcomes) == CHUNK
+
+
+@pytest.mark.parametrize("gamma", RIDGES)
+@pytest.mark.parametrize(("fit_intercept", "standardize"), [(True, True), (True, False), (False, True), (False, False)])
+def test_whole_numbers_and_fractions_give_the_same_values(gamma, fit_intercept, standardize):
+    question = question_of(gamma=gamma, fit_intercept=fit_intercept, standardize=standardize, k=3)
+    X = question.X.copy()
+    X[:, 1] = X[:, 0] * (1.0 + 1e-15)
+    X[:, 2] = X[:, 3] + X[:, 4]
+    X[:, 3] += 1e12
+    question = replace(question, X=X)
+    values = Elimination(question).values((), range(5), None)
+    assert len(values) == 32
+    for support, value in values.items():
+        assert value == float(rational_value(question, support))
+
+
+def test_a_dependent_column_changes_nothing_without_a_ridge():
+    question = question_of(gamma=float("inf"))
+    X = np.rint(10.0 * question.X)
+    X[:, 4] = 2.0 * X[:, 0] - 3.0
+    eliminated = Elimination(replace(question, X=X))
+    assert eliminated.value((0, 4)) == eliminated.value((0,)) > eliminated.value((0, 1))
+
+
+def test_forced_features_and_sizes_are_those_asked_for():
+    question = question_of(include=(3,), exclude=(0,), k=3)
+    values = Elimination(question).values(question.include, question.candidates, question.size)
+    assert set(values) == set(question.supports()) == {(1, 2, 3), (1, 3, 4), (2, 3, 4)}
+    priced = replace(question, k=None, l0_penalty=1.0)
+    assert len(priced.supports()) == 8
+
+
+@pytest.mark.parametrize("gamma", RIDGES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_decimals_agree_with_a_conic_solver(loss, gamma):
+    from oracles import support_value
+
+    # With more observations than a plane can separate there is an optimum also without a ridge.
+    question = question_of(loss, gamma, n=24)
+    oracle = Oracle(question)
+    for support in [(), (1,), (0, 3), (0, 2, 4)]:
+        below, above = oracle.bracket(support)
+        expected = support_value(loss, question.X[:, list(support)], question.y, gamma, True, question.weights)
+        assert above == pytest.approx(expected, rel=1e-7)
+        assert above * (1.0 - 1e-12) <= below <= above
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_best_is_the_best_of_all_supports(loss):
+    question = question_of(loss, 0.5, seed=1)
+    oracle = Oracle(question)
+    assert oracle.best == min(oracle.bracket(support)[1] for support in combinations(range(5), 2))
+    priced = Oracle(replace(question, k=None, l0_penalty=0.4))
+    every = [support for size in range(6) for support in combinations(range(5), size)]
+    assert priced.best == min(priced.bracket(support)[1] for support in every)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("gamma", [1.0, 1e10, float("inf")])
+def test_decimals_agree_with_whole_numbers_on_awful_columns(gamma, standardize):
+    question = question_of(gamma=gamma, standardize=standardize)
+    rng = np.random.default_rng(5)
+    X = question.X.copy()
+    X[:, 1] = X[:, 0] * (1.0 + 1e-13 * rng.standard_normal(len(X)))
+    X[:, 2] = X[:, 0]
+    X[:, 3] = 1e8 * (X[:, 3] + 1e10)
+    X[:, 4] = 0.1
+    y = question.y + 1e9
+    squared = Oracle(replace(question, X=X, y=y))
+    # Without an insensitive zone this loss is the squared one, which the decimals treat like the others.
+    other = Oracle(replace(question, X=X, y=y, loss="squared_epsilon_insensitive", epsilon=0.0))
+    for support in [(0, 1), (0, 2), (0, 1, 2), (1, 3), (0, 4), (0, 1, 2, 3, 4)]:
+        exact = squared.bracket(support)[1]
+        below, above = other.bracket(support)
+        assert above == pytest.approx(exact, rel=1e-12)
+        assert below == pytest.approx(exact, rel=1e-12)
+    assert other.best == pytest.approx(squared.best, rel=1e-12)
+
+
+def test_a_value_is_that_of_a_model_on_the_data_as_given():
+    checked = 0
+    for seed in range(60):
+        question = make_instance(seed).question
+        if question.loss == "squared":
+            continue
+        oracle = Oracle(question)
+        for support in list(oracle._brackets):
+            value = objective_of(question, support, *oracle.model(support))[0]
+            # Where the objective vanishes, the digits of the polished model are the limit.
+            assert value == pytest.approx(oracle.bracket(support)[1], rel=1e-12, abs=1e-30)
+            checked += 1
+    assert checked > 40
+
+
+def test_two_copies_share_the_cost_of_the_ridge():
+    question = question_of("logistic", 0.1, p=2)
+    X = question.X.copy()
+    X[:, 1] = X[:, 0]
+    both = Oracle(replace(question, X=X)).bracket((0, 1))[1]
+    assert both == pytest.approx(Oracle(replace(question, X=X, gamma=0.2)).bracket((0,))[1], rel=1e-12)
+
+
+def test_the_basis_is_orthonormal_under_the_weights():
+    question = question_of()
+    basis = Basis.of(question, (0, 1, 2))
+    vectors = np.array(basis.rounded)
+    assert np.allclose((vectors * question.weights) @ vectors.T, np.eye(4), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_pieces_are_the_loss(loss):
+    y, u = np.array([-1.0, 1.0, 1.0, -1.0]), np.array([0.3, 2.0, -1.5, -0.95])
+    expected = {
+        "squared": (y - u) ** 2 / 2,
+        "logistic": np.log(1.0 + np.exp(-y * u)),
+        "hinge": np.maximum(0.0, 1.0 - y * u),
+        "squared_hinge": np.maximum(0.0, 1.0 - y * u) ** 2 / 2,
+        "epsilon_insensitive": np.maximum(0.0, np.abs(y - u) - 0.1),
+        "squared_epsilon_insensitive": np.maximum(0.0, np.abs(y - u) - 0.1) ** 2 / 2,
+    }[loss]
+    pieces = Pieces(loss, y, 0.1)
+    assert np.allclose(pieces.value(pieces.arguments(u)).sum(axis=1), expected, rtol=1e-14)
+    to_decimal = np.vectorize(Decimal, otypes=[object])
+    exact = Pieces(loss, to_decimal(y), Decimal("0.1"))
+    assert np.allclose(exact.value(exact.arguments(to_decimal(u))).sum(axis=1).astype(float), expected, rtol=1e-14)
+
+
+def test_the_objective_of_a_model_knows_what_rounding_explains():
+    question = question_of(standardize=True)
+    coef = np.array([0.3, 0.0, -1.0, 0.0, 0.0])
+    value, rounding = objective_of(question, (0, 2), coef, 0.25)
+    mean = np.average(question.X, axis=0, weights=question.weights)
+    d = np.average((question.X - mean) ** 2, axis=0, weights=question.weights)
+    expected = question.weights @ (question.y - question.X @ coef - 0.25) ** 2 / 2 + d @ coef**2 / 2
+    assert value == pytest.approx(expected, rel=1e-13)
+    assert rounding < 1e-12
+    far = replace(question, X=question.X + 1e12)
+    assert objective_of(far, (0, 2), coef, 0.7e12)[1] > 1e-6
+
+
+def test_instances_are_the_same_for_the_same_seed_and_cover_what_they_should():
+    first, again = make_instance(7), make_instance(7)
+    assert first.settings == again.settings
+    assert np.array_equal(first.question.X, again.question.X)
+    instances = [make_instance(seed) for seed in range(400)]
+    traits = {trait for instance in instances for trait in instance.traits}
+    assert {
+        "float64",
+        "float32",
+        "int8",
+        "C",
+        "Fortran",
+        "strided",
+        "CSC",
+        "near duplicate",
+        "means",
+        "scales",
+    } <= traits
+    assert {"duplicate", "total", "one-hot", "constant", "perfect fit", "y offset", "weights extreme"} <= traits
+    assert {instance.settings["method"] for instance in instances} == {
+        "tree", "cuts", "relaxation", "subgradient", "local",
+    }  # fmt: skip
+    assert {instance.settings["loss"] for instance in instances} == set(LOSSES)
+    for instance in instances:
+        assert np.isfinite(instance.question.X).all()
+        assert instance.question.X.shape[1] <= 10
+        for _, X in instance.storages():
+            dense = X.toarray() if sp.issparse(X) else X
+            given = instance.X.toarray() if sp.issparse(instance.X) else instance.X
+            assert np.array_equal(dense, given)
+
+
+class _Result:
+    """What the fuzz reads of a result, with a claim that can be made false."""
+
+    def __init__(self, result, **claims):
+        for name in ("coef", "intercept", "support", "objective", "lower_bound", "gap", "status", "certificate"):
+            setattr(self, name, claims.get(name, getattr(result, name)))
+
+
+def test_false_claims_are_found():
+    from sparsest import best_subset
+
+    instance = next(
+        i for i in map(make_instance, range(1000)) if i.traits[0] == "ordinary" and i.settings.get("k") == 2
+    )
+    result = best_subset(instance.X, instance.y, sample_weight=instance.sample_weight, **instance.settings)
+    kinds = {
+        "bound above optimum": {"lower_bound": result.objective * 1.001, "objective": result.objective * 1.001},
+        "bound above objective": {"lower_bound": result.objective * 1.001},
+        "objective too low": {"objective": result.objective * 0.99},
+        "objective": {"coef": 1.1 * result.coef},
+        "support": {"support": result.support[:1]},
+    }
+    assert not fuzz._judged(instance, result)
+    for kind, claims in kinds.items():
+        found = dict(fuzz._judged(instance, _Result(result, **claims)))
+        assert kind in found, (kind, found)
+    assert dict(fuzz._judged(instance, _Result(result, objective=np.nan))).keys() == {"not finite"}
+
+
+def _sometimes(seed):
+    """Judge as no instance should be judged: hang for ever, end the process, or answer."""
+    while seed == 0:
+        pass
+    if seed == 1:
+        os._exit(1)
+    return fuzz.Outcome(seed, "OPTIMAL", 0.0, {}, [], "")
+
+
+def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
+    monkeypatch.setattr(fuzz, "HUNG", 1.0)
+    monkeypatch.setattr(fuzz, "SLOW", 0.5)
+    hung, died, answered = fuzz.run([0, 1, 2], judging=_sometimes)
+    assert [kind for kind, _ in hung.failures] == ["hang"]
+    assert [kind for kind, _ in died.failures] == ["crash"]
+    assert not answered.failures
+
+
+def test_the_summary_counts():
+    groups = {"loss": "squared", "ridge": "no ridge", "form": "k", "method": "tree", "gap_tol": "1e-06"}
+    groups |= {"data": "ordinary"}
+    outcomes = [
+        fuzz.Outcome(1, "OPTIMAL", 0.1, groups, [], ""),
+        fuzz.Outcome(2, "hang", 60.0, groups, [("hang", "no answer")], "n=3"),
+    ]
+    table = fuzz.summary(outcomes)
+    assert "50.0%" in table
+    assert "hang: 1" in table
+    assert fuzz.line(outcomes[1]) == "--instance 2  hang: no answer  [n=3]"
