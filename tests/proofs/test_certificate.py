@@ -221,7 +221,7 @@ CORRUPTIONS = {
     "raised too much": (changed(delta=lambda s: 1.2 * s.delta), "does not leave a positive semidefinite"),
     "a base that took the ridge back": (
         lambda splits: tuple(s._replace(delta=np.full_like(s.delta, 25.0)) if s.base is None else s for s in splits),
-        "not below the ridge",
+        "a split takes so much",
     ),
     "a base that is not there": (changed(base=lambda s: 10**6), "there is no split"),
     "a base that is raised": (changed(base=lambda s: 1), "has a base itself"),
