@@ -45,7 +45,7 @@ def test_the_smallest_bound_of_all_leaves(problem):
 
 
 def statement_like(problem, **changes):
-    statement, points, X, y = problem
+    _, points, X, y = problem
     return statement_of(X, y, **{"k": 2, "gamma": GAMMA, **changes}), points, X, y
 
 

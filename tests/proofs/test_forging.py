@@ -436,7 +436,7 @@ def sp_identity(p):
 def test_combinations_of_very_many_points_are_refused(honest, monkeypatch):
     """Points without coefficients take a few bytes of a file, and n numbers each in a check."""
     monkeypatch.setattr("sparsest.proofs.check._MOST_BYTES", 8 * N * 1000)
-    certificate, X, y = honest
+    _, X, y = honest
     empty = PrimalPoint(indices(), np.empty(0), 0.0)
     for count, holds in ((1000, True), (1001, False)):
         step = Combination(np.arange(count), np.ones(count))

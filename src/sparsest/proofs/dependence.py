@@ -40,7 +40,7 @@ def _suspects(data: Data, features: Indices) -> list[bool]:
     if data.fit_intercept:
         X = np.column_stack([np.ones(data.n), X])
     left = np.zeros(X.shape[1])
-    diagonal = np.abs(np.linalg.qr(X, mode="r").diagonal())
+    diagonal = np.abs(np.asarray(np.linalg.qr(X, mode="r")).diagonal())
     left[: diagonal.size] = diagonal
     suspect = left <= 10.0 * _NEARLY_DEPENDENT * np.linalg.norm(X, axis=0)
     return [bool(one) for one in suspect[int(data.fit_intercept) :]]
