@@ -1,6 +1,7 @@
-"""Settings that all tests share, and the way to data that are not part of the repository."""
+"""Settings and fixtures that all tests share, and the way to data that are not part of the repository."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,11 @@ def pytest_runtest_setup(item):
 def shared_data():
     """The folder beside the repository that holds the larger data sets; for tests marked ``shared_data``."""
     return SHARED_DATA
+
+
+@pytest.fixture
+def keyboard():
+    """Ctrl-C as at a terminal: a process started in the background ignores it."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)

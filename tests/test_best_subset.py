@@ -184,14 +184,6 @@ def test_whatever_a_callback_does_there_is_a_result(method, kind, way):
         assert result.status in (whole.status, Status.INTERRUPTED)
 
 
-@pytest.fixture
-def keyboard():
-    """Ctrl-C as at a terminal: a process started in the background ignores it."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, usual)
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_ctrl_c_in_the_middle_gives_a_result(monkeypatch, keyboard, method, at):

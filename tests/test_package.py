@@ -61,6 +61,11 @@ def test_kernels_are_cached_across_processes(tmp_path):
     assert first["values"] == second["values"]
 
 
+def test_warmup_leaves_nothing_to_compile(tmp_path):
+    """In a new installation: no method, loss, penalty, storage or form needs a kernel that is not compiled yet."""
+    assert json.loads(run("warmed.py", SPARSEST_CACHE_DIR=str(tmp_path))) == []
+
+
 def test_cache_directory_that_cannot_be_made(tmp_path):
     """A file in its place sends the cache to the directory for temporary files."""
     blocked = tmp_path / "blocked"

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparsest.checks import flag, function, instance, number, optional, shown, whole_number, word
-from sparsest.losses import LOSSES, Loss
+from sparsest.losses import Loss
+from sparsest.penalties import PENALTIES
 from sparsest.problem import Problem, check_sparsity, make_problem
 from sparsest.result import Event, Result
-from sparsest.solvers.base import Solver
+from sparsest.solvers.base import Clock, Solver
 from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.cuts import ENGINES, Cuts
 from sparsest.solvers.local import Local
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.near_optimal import NearOptimal, NearOptimalSearch
+from sparsest.solvers.path import penalty_path
 from sparsest.solvers.relaxation import Relaxation
 from sparsest.solvers.subgradient import STEP_RULES, Subgradient
 from sparsest.solvers.tree import Tree
@@ -102,7 +105,7 @@ def best_subset(
     sample_weight : n weights, not negative
     include, exclude : columns that must, and must not, be in the model
     start : an earlier ``Result`` or a list of columns to start from
-    time_limit : seconds
+    time_limit : seconds, without those for compiling kernels
     gap_tol : relative gap at which the status is OPTIMAL
     callback : called with every event of the search; returning True stops it
     **options : further settings of the method
@@ -114,6 +117,7 @@ def best_subset(
     """
     solver = make_solver(method, time_limit, gap_tol, options)
     listener = _check_callback(callback, "callback")
+    clock = Clock(cast(Any, solver).time_limit)
     problem = _with_ridge(
         X,
         y,
@@ -128,7 +132,8 @@ def best_subset(
         include=include,
         exclude=exclude,
     )
-    return solver.solve(problem, start, listener)
+    # Passing over the data takes a part of the time.
+    return replace(cast(Any, solver), time_limit=clock.left()).solve(problem, start, listener)
 
 
 def best_subset_path(
@@ -147,7 +152,7 @@ def best_subset_path(
     """Solve for several numbers of features, each starting from what the one before has found.
 
     The data are checked and centred once; each solution is the next one's start, its relaxation the next
-    relaxation's; with ``method="cuts"`` one pool of cuts serves all.
+    relaxation's; with ``method="cuts"`` one pool of cuts serves all.  After Ctrl-C the rest gets its first models.
 
     Parameters
     ----------
@@ -175,8 +180,11 @@ def best_subset_path(
     }
     found: dict[int, Result] = {}
     previous: Result | None = None
-    for k, sparsity in sparsities.items():
-        previous = found[k] = solver.solve(problem.with_sparsity(sparsity), previous, listener)
+    clock = Clock(np.inf)
+    with clock.listening():
+        for k, sparsity in sparsities.items():
+            watch = _stop_at_once if clock.expired() else listener
+            previous = found[k] = solver.solve(problem.with_sparsity(sparsity), previous, watch)
     return [found[k] for k in numbers]
 
 
@@ -188,6 +196,10 @@ def _check_ks(ks: Any) -> list[int]:
     if not entries:
         raise ValueError("ks is empty: give at least one number of features")
     return [whole_number(k, "every entry of ks", least=0) for k in entries]
+
+
+def _stop_at_once(event: Event) -> bool:
+    return True
 
 
 def near_optimal(
@@ -248,10 +260,22 @@ def _check_names(given: Iterable[str], known: Set[str], whose: str) -> None:
 
 
 def warmup() -> None:
-    """Run every method once on a tiny problem per loss, so that all kernels are compiled and cached."""
+    """Solve tiny problems that together call every kernel with all the types it is ever called with.
+
+    Storage, dtype and method hardly matter: kernels get float64 in C order, whatever the data are.
+    """
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((20, 6))
-    y = X[:, 0] + 0.1 * rng.standard_normal(20)
-    for name, loss in LOSSES.items():
-        for method in METHODS:
-            best_subset(X, np.sign(y) if loss.classification else y, 2, loss=name, method=method)
+    X = rng.standard_normal((12, 16))
+    y = X[:, 0] + 2.0 * rng.standard_normal(12)
+    labels = np.sign(y)
+    # More features than observations: regions, not leaps and bounds, and more than a few of them.
+    best_subset(X, y, 4, gamma=1.0, n_jobs=1)
+    best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
+    best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
+    best_subset(X, labels, l0_penalty=0.1, gamma=1.0, loss="hinge", method="relaxation")
+    best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
+    stored = np.asfortranarray(X)
+    stored.flags.writeable = False
+    for matrix in (X, stored, sp.csc_array(X)):
+        for penalty in PENALTIES:
+            penalty_path(matrix, y, penalty, alphas=5, l1_ratio=0.5 if penalty == "elastic_net" else 1.0)

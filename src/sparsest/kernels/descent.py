@@ -242,11 +242,11 @@ def stored_solve(model, goal, active, kappa, tol, patience):
 
 @kernel
 def column_products(matrix, index, r, out):
-    """``out = X_S'r`` for columns of a matrix in Fortran order, four at a time."""
+    """``out = X_S'r`` where the rows of ``matrix``, in C order, are the columns of X; four at a time."""
     last = index.size - 1
     for q in range(0, index.size, 4):
-        a, b = matrix[:, index[q]], matrix[:, index[min(q + 1, last)]]
-        c, d = matrix[:, index[min(q + 2, last)]], matrix[:, index[min(q + 3, last)]]
+        a, b = matrix[index[q]], matrix[index[min(q + 1, last)]]
+        c, d = matrix[index[min(q + 2, last)]], matrix[index[min(q + 3, last)]]
         at_a, at_b, at_c, at_d = 0.0, 0.0, 0.0, 0.0
         for i in range(r.size):
             at_a += a[i] * r[i]

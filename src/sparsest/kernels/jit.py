@@ -6,6 +6,9 @@ numba's own key notices a change in the function's file but not in the files of 
 ``dispatched`` makes a function of a NamedTuple (a loss or a penalty) call that tuple's method of the same name:
 in plain Python as usual, in compiled code by compiling the method's body for that class.  Neither compiled
 functions as arguments nor jitclasses are cached across processes; NamedTuples are.
+
+Compiling, and loading what was compiled before, takes seconds that no limit should count: ``compiling_seconds`` adds
+them up for the whole process.
 """
 
 from __future__ import annotations
@@ -14,14 +17,16 @@ import hashlib
 import logging
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import config
+from numba.core import config, event
 from numba.extending import overload
 
 _FLAGS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
@@ -43,9 +48,63 @@ def cache_directory() -> Path:
     except OSError:
         directory = Path(tempfile.gettempdir()) / f"sparsest-{directory.name}"
         directory.mkdir(parents=True, exist_ok=True)
-    if not any(directory.iterdir()):
-        logging.getLogger("sparsest").info("compiling the numerical kernels, once for this installation")
     return directory
+
+
+class _Stopwatch(event.Listener):
+    """The time during which any thread holds numba's compiler or waits for it; calls of compiled kernels do neither."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._total, self._began, self._depth = 0.0, 0.0, 0
+
+    def on_start(self, event: Any) -> None:
+        """Somebody asks for the compiler."""
+        with self._lock:
+            if self._depth == 0:
+                self._began = time.perf_counter()
+            self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Somebody has done with it."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._total += time.perf_counter() - self._began
+
+    def seconds(self) -> float:
+        """The time so far."""
+        with self._lock:
+            return self._total + (time.perf_counter() - self._began if self._depth else 0.0)
+
+
+class _Announcement(event.Listener):
+    """Says once that kernels are being compiled: the user waits for it, and no limit counts it."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        """Something is being compiled, and not loaded; it need not be ours."""
+        if not self._said and str(event.data["dispatcher"].__module__).startswith("sparsest."):
+            self._said = True
+            logging.getLogger("sparsest").warning(
+                "sparsest: compiling the numerical kernels, once for this installation; "
+                "the command 'sparsest warmup' does it beforehand"
+            )
+
+    def on_end(self, event: Any) -> None:
+        """Nothing more is said."""
+
+
+_stopwatch = _Stopwatch()
+event.register("numba:compiler_lock", _stopwatch)
+event.register("numba:compile", _Announcement())
+
+
+def compiling_seconds() -> float:
+    """Seconds that this process has spent on compiling kernels and on loading compiled ones."""
+    return _stopwatch.seconds()
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -1,8 +1,10 @@
 """Relaxations of regions of the tree in Gram space, several at a time, and what they fix.
 
 The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root, ``H = G + diag(shift)``.
-Columns of G are stored for the features that have coefficients or are used often: ``slot[j]`` is the position of
-feature j's column in ``store``, or -1.  Other entries of G are computed from the columns of X where they are needed.
+Columns of G are stored for the features that have coefficients or are used often: ``slot[j]`` is the row of ``store``
+with feature j's column, or -1.  Other entries of G are computed from the columns of X where they are needed.  Both are
+kept as rows of matrices in C order, the only order that a matrix with a single row or column can have in numba: any
+other would have to be compiled twice.
 ``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.
 """
 
@@ -53,12 +55,12 @@ def products(store, slot, shifts, b, W, running, U):
             for place in range(0, whole, 4):
                 j0, j1, j2, j3 = chosen[place], chosen[place + 1], chosen[place + 2], chosen[place + 3]
                 w0, w1, w2, w3 = w[j0], w[j1], w[j2], w[j3]
-                c0, c1 = store[begin:end, slot[j0]], store[begin:end, slot[j1]]
-                c2, c3 = store[begin:end, slot[j2]], store[begin:end, slot[j3]]
+                c0, c1 = store[slot[j0], begin:end], store[slot[j1], begin:end]
+                c2, c3 = store[slot[j2], begin:end], store[slot[j3], begin:end]
                 for row in range(end - begin):
                     block[row] -= w0 * c0[row] + w1 * c1[row] + w2 * c2[row] + w3 * c3[row]
             for place in range(whole, size[a]):
-                weight, column = w[chosen[place]], store[begin:end, slot[chosen[place]]]
+                weight, column = w[chosen[place]], store[slot[chosen[place]], begin:end]
                 for row in range(end - begin):
                     block[row] -= weight * column[row]
     for a in range(running.size):
@@ -210,8 +212,8 @@ def missing_columns(slot, uses, W, running, batch):
 def inner(columns, i, j):
     """``X_i'X_j``."""
     total = 0.0
-    for row in range(columns.shape[0]):
-        total += columns[row, i] * columns[row, j]
+    for row in range(columns.shape[1]):
+        total += columns[i, row] * columns[j, row]
     return total
 
 
@@ -225,9 +227,9 @@ def part_of_quadratic(columns, store, slot, shift, uses, chosen, H):
         for b in range(a + 1):
             i = chosen[b]
             if slot[j] >= 0:
-                value = store[i, slot[j]]
+                value = store[slot[j], i]
             elif slot[i] >= 0:
-                value = store[j, slot[i]]
+                value = store[slot[i], j]
             else:
                 value = inner(columns, i, j)
             H[a, b] = value
@@ -249,7 +251,7 @@ def improve(
     left = budget - n_in if budget >= 0 else -1
     extra = max(50, 2 * left) if left != 0 else 0
     size = pick_working_set(q, w, state, alive, progress[1], extra, work, chosen)
-    H = np.empty((size, size)).T
+    H = np.empty((size, size))
     part_of_quadratic(columns, store, slot, shift, uses, chosen[:size], H)
     c, roots, start = np.empty(size), np.empty(size), np.empty(size)
     forced = np.empty(size, dtype=np.bool_)
@@ -258,7 +260,7 @@ def improve(
         j = chosen[a]
         row_sum = 0.0
         for i in range(size):
-            row_sum += abs(H[i, a])
+            row_sum += abs(H[a, i])
         largest = max(largest, row_sum)
         c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
     tolerance = max(progress[2] * (cutoff - bound), 1e-10 * scale)
@@ -294,7 +296,7 @@ def solve_nodes(
                 known[i] = known[i] and slot[j] >= 0
                 if known[i]:
                     for row in range(m):
-                        U[i, row] += W[i, j] * store[row, slot[j]]
+                        U[i, row] += W[i, j] * store[slot[j], row]
                 W[i, j] = 0.0
     while running.size > 0:
         missing = missing_columns(slot, uses, W, running, batch)

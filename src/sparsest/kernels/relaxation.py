@@ -161,7 +161,7 @@ def dual_gain(u, root_delta, forced, budget, price):
 
 @kernel
 def gradient_product(H, w, out):
-    """``out = Hw`` for symmetric H, adding the columns of the nonzero weights."""
+    """``out = Hw`` for symmetric H, adding the rows of the nonzero weights."""
     m = w.size
     for i in range(m):
         out[i] = 0.0
@@ -169,7 +169,7 @@ def gradient_product(H, w, out):
         if w[j] != 0.0:
             weight = w[j]
             for i in range(m):
-                out[i] += weight * H[i, j]
+                out[i] += weight * H[j, i]
 
 
 @kernel

@@ -68,6 +68,7 @@ class Certificate:
         """The incumbent's features."""
         return self.incumbent.support
 
+    @np.errstate(all="ignore")
     def verify(self, X: Any, y: Any, sample_weight: Any = None, *, exact: bool = False, **expected: Any) -> Verdict:
         """Recompute everything from the data; the verdict says what, if anything, is wrong.
 
@@ -115,7 +116,9 @@ class Certificate:
             return np.nan, reasons
         low, high = objective_bounds(data, self.statement, self.incumbent)
         slack = _OBJECTIVE_TOLERANCE * abs(high)
-        if not low - slack <= self.objective <= high + slack:
+        if not np.isfinite(high):
+            reasons.append("the incumbent's objective is out of the range of floating-point numbers")
+        elif not low - slack <= self.objective <= high + slack:
             reasons.append(f"the objective claimed is {self.objective!r}, recomputed {high!r}")
         return high, reasons
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.proofs.data import Columns, Data
+from sparsest.proofs.data import Columns, Data, ridge_below
 from sparsest.proofs.points import Witnesses, witnesses
 from sparsest.proofs.regions import RegionBounds, State, region_bounds
 from sparsest.proofs.regression import RegressionBounds, regression_bound
@@ -35,8 +35,8 @@ from sparsest.proofs.steps import (
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Bytes of the gains that are computed at a time.
-_GAINS_BYTES = 1 << 25
+# Bytes of the gains that are computed at a time; the points of one combination may need more, but not without end.
+_GAINS_BYTES, _MOST_BYTES = 1 << 25, 1 << 31
 
 
 class Job(NamedTuple):
@@ -64,6 +64,8 @@ def prove(
     return run(Checker(data, statement, proof, enough), whole)
 
 
+# What overflows or is no number proves nothing, and is no reason to warn.
+@np.errstate(all="ignore")
 def run(checker: Checker, whole: Columns | None = None) -> Proved:
     """Let a checker walk through its proof."""
     try:
@@ -100,28 +102,39 @@ class Checker:
         return float(self.lowest)
 
     def _walk(self, state: State, columns: Columns) -> None:
-        steps = self.proof.steps
-        stack = [state]
+        """Go through the tree with one state, which is changed and restored, however deep the tree is."""
+        state, fixed = state.copy(), list[int]()
+        # The other side of every branch above: its feature, and how many were fixed.
+        pending: list[tuple[int, int]] = []
+        finished = False
         most = max(1, _GAINS_BYTES // (8 * max(columns.features.size, self.data.n)))
-        while self.step < len(steps):
-            if not stack:
+        for step in self.proof.steps[self.step :]:
+            if finished:
                 raise ValueError("the proof goes on after its end")
-            state, step = stack.pop(), steps[self.step]
             if isinstance(step, Branch):
-                at = self._free(np.array([step.feature]), state, columns)[0]
-                inside = state.copy()
-                inside[at], state[at] = 1, -1
-                stack += [state, inside]
+                at = int(self._free(np.array([step.feature]), state, columns)[0])
+                pending.append((at, len(fixed)))
+                state[at] = 1
+                fixed.append(at)
             elif isinstance(step, Fix):
-                stack.append(self._fix(step, state, columns))
+                after = self._fix(step, state.copy(), columns)
+                fixed += np.flatnonzero(after != state).tolist()
+                state = after
             else:
-                self._close(step, state, columns)
+                self._close(step, state.copy(), columns)
+                finished = not pending
+                if pending:
+                    at, before = pending.pop()
+                    state[fixed[before:]] = 0
+                    del fixed[before:]
+                    state[at] = -1
+                    fixed.append(at)
             if len(self._jobs) >= most:
                 self._bound_jobs(columns)
             self.step += 1
         self._bound_jobs(columns)
-        if stack:
-            raise ValueError(f"the proof ends with {len(stack)} region(s) open")
+        if not finished:
+            raise ValueError(f"the proof ends with {len(pending) + 1} region(s) open")
 
     def _free(self, features: Indices, state: State, columns: Columns) -> Indices:
         """The positions of features that must be free and different from each other."""
@@ -180,6 +193,8 @@ class Checker:
         numbers = np.unique(np.concatenate([job.points for job in jobs]))
         if numbers.size and not 0 <= numbers[0] <= numbers[-1] < len(self.proof.points):
             raise ValueError("there is no such point")
+        if 8 * numbers.size * max(columns.features.size, self.data.n) > _MOST_BYTES:
+            raise ValueError("combines more points than can be held in memory")
         self.lowest = min(self.lowest, self.bound_of_jobs(jobs, numbers, columns))
         self.step = at
 
@@ -201,7 +216,7 @@ class Checker:
         gains = np.empty(products.shape)
         constants = found.constants - found.lost
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ridge = columns.ridge_low / gamma * (1.0 - 4.0 * UNIT)
+            ridge = ridge_below(columns.ridge_low, gamma)
             for i, point in enumerate(points):
                 if isinstance(point, SplitPoint):
                     gains[i], lost = self._split_gains(point, found, i, products[i], error[i], columns)
@@ -220,7 +235,10 @@ class Checker:
             raise ValueError("a point has coefficients of features that are out")
         used, w = used[used >= 0], w[used >= 0]
         gamma = self.statement.gamma
-        low, high = columns.ridge_low[used] / gamma, columns.ridge_high[used] / gamma
+        low, high = (
+            np.zeros(used.size) if np.isinf(gamma) else ridge[used] / gamma
+            for ridge in (columns.ridge_low, columns.ridge_high)
+        )
         if not np.isfinite(low).all() or not (delta[used] > 0.0).all():
             raise ValueError("a point has coefficients of features that its split does not have")
         shift = high - delta[used]

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.proofs.rounding import growth, norms_above, two_sum
+from sparsest.proofs.rounding import UNIT, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
 
 Array = NDArray[np.float64]
@@ -28,8 +28,11 @@ _BLOCK_BYTES = 1 << 24
 # Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
 _PACKED_BYTES = 1 << 31
 _EXACT_INTEGER = 2**53
-# Ridges of columns as they are can be as extreme as the squares of their scales; beyond these nothing is proved.
-_SMALLEST, _LARGEST = 1e-280, 1e280
+# Ridges of columns as they are can be as extreme as the squares of their scales; beyond these nothing is proved, for a
+# number that underflows has no relative error, and one that overflows none at all.
+SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
+# Weights between these, and their products with data, are far from both.
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
 
 
 class Block(NamedTuple):
@@ -57,6 +60,8 @@ class Data:
         weights = np.ones(n) if sample_weight is None else _vector(sample_weight, n, "sample_weight")
         if (weights < 0).any() or not weights.any():
             raise ValueError("sample_weight must not be negative, nor zero everywhere")
+        if weights[weights > 0].min() < _SMALLEST_WEIGHT or weights.max() > _LARGEST_WEIGHT:
+            raise ValueError(f"sample_weight must be zero or between {_SMALLEST_WEIGHT} and {_LARGEST_WEIGHT}")
         target = _labels(y, n) if classification else _vector(y, n, "y")
         self._rows: Indices | None = None if weights.all() else np.flatnonzero(weights)
         kept = slice(None) if self._rows is None else self._rows
@@ -85,8 +90,7 @@ class Data:
         """Columns as given, in double precision."""
         part = self._matrix[:, features]
         block = part.toarray() if sp.issparse(part) else part
-        if block.dtype.kind in "iu" and block.size and np.abs(block.astype(np.float64)).max() > _EXACT_INTEGER:
-            raise ValueError("X holds integers that double precision cannot represent")
+        _insist_on_exact(block, "X")
         block = np.array(block if self._rows is None else block[self._rows], dtype=np.float64, order="F")
         if not np.isfinite(block).all():
             raise ValueError("X contains NaN or infinity")
@@ -129,9 +133,9 @@ class Data:
         else:
             low = high = np.where(constant, 1.0, np.ldexp(1.0, np.clip(-2 * exponents, -1074, 1023)))
             units = np.where(constant, 1.0, np.ldexp(1.0, exponents))
-        # A ridge out of range proves nothing: it is taken for none.
-        low = np.where((low >= _SMALLEST) & (high <= _LARGEST), low, 0.0)
-        return Block(values, norms, weighted, low, high, units)
+        # A ridge out of range proves nothing: it may be none, and may be any.
+        fits = (low >= SMALLEST_RIDGE) & (high <= _LARGEST_RIDGE)
+        return Block(values, norms, weighted, np.where(fits, low, 0.0), np.where(fits, high, np.inf), units)
 
     def _variance(self, values: Array) -> tuple[Array, Array]:
         """Bounds of ``Σωx̃²/W - (Σωx̃/W)²`` from below and above, the latter term only with an intercept."""
@@ -193,7 +197,9 @@ class Columns:
         """``X̃'A`` for the columns of A."""
         if self._packed is not None:
             return self._packed.T @ vectors
-        return np.concatenate([self.data.block(self.features[part]).values.T @ vectors for part in self._parts()])
+        none = np.empty((0, vectors.shape[1]))
+        blocks = (self.data.block(self.features[part]).values for part in self._parts())
+        return np.concatenate([none, *(values.T @ vectors for values in blocks)])
 
     def values(self, positions: Indices) -> Array:
         """The scaled columns at some positions."""
@@ -220,6 +226,13 @@ class Fingerprint:
         return self._hash.hexdigest()
 
 
+def ridge_below(ridge: Array, gamma: float) -> Array:
+    """A lower bound of ``d_j/γ`` within the range in which it can be divided by; 0 below it."""
+    with np.errstate(over="ignore"):
+        quotient = ridge / gamma * (1.0 - 4.0 * UNIT)
+    return np.where(quotient >= SMALLEST_RIDGE, np.minimum(quotient, _LARGEST_RIDGE), 0.0)
+
+
 def fingerprint(data: Data) -> str:
     """The fingerprint of data, in a pass of its own."""
     found = Fingerprint(data.n, data.p)
@@ -232,10 +245,15 @@ def fingerprint(data: Data) -> str:
 
 
 def _center(columns: Array, weights: Array) -> Array:
-    """Numbers near the weighted means of columns; of a column of equal entries exactly their value."""
+    """Numbers near the weighted means of columns; of a column of equal entries exactly their value.
+
+    They must not depend on the other columns that are read at the same time, as a product of matrices may: a scale that
+    is another one at the next reading would turn a diagonal into a wrong one.  So each column is summed by itself.
+    """
     first = columns[0]
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = first + (weights / weights.sum()) @ (columns - first)
+        terms = np.asfortranarray((weights / weights.sum())[:, None] * (columns - first))
+        mean = first + np.array([term.sum() for term in terms.T])
     mean = np.where(np.isfinite(mean), mean, 0.0)
     return np.where((columns == first).all(axis=0), first, mean)
 
@@ -245,6 +263,8 @@ def _matrix(X: Any) -> Any:
     if sp.issparse(X):
         if X.format in ("csc", "csr"):
             _check_compressed(X)
+        elif X.format == "bsr":
+            X.check_format(full_check=True)
         matrix = sp.csc_array(X)
     else:
         matrix = np.asarray(X)
@@ -265,10 +285,17 @@ def _check_compressed(matrix: Any) -> None:
         raise ValueError("X is sparse with indices that do not fit its shape")
 
 
+def _insist_on_exact(array: NDArray[Any], name: str) -> None:
+    """Refuse whole numbers that may not be floating-point numbers."""
+    if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() >= _EXACT_INTEGER:
+        raise ValueError(f"{name} holds integers that double precision cannot represent")
+
+
 def _vector(values: Any, n: int, name: str) -> Array:
     array = np.asarray(values)
     if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
         raise ValueError(f"{name} must hold real numbers of at most double precision")
+    _insist_on_exact(array, name)
     array = array.astype(np.float64)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     array = np.full(n, float(array)) if array.ndim == 0 and name != "y" else array

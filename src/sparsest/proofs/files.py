@@ -114,15 +114,10 @@ def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts
         arrays = {name: _unpack(name, *parts) for name, parts in packed.items()}
         statement = Statement.from_json(header["problem"])
         model = header["incumbent"]
-        if [arrays[name].dtype.kind for name in ("support", "coef", "center")] != ["i", "f", "f"]:
-            raise ValueError("the incumbent's arrays are of other types")
-        incumbent = Incumbent(
-            arrays["support"].astype(np.intp),
-            arrays["coef"],
-            arrays["center"],
-            _number(model["intercept"]),
-            _number(model["rest of intercept"]),
-        )
+        support = _of_kind(arrays, "support", "iu").astype(np.intp)
+        coef, center = (_of_kind(arrays, name, "f").astype(np.float64) for name in ("coef", "center"))
+        parts = (_number(model[name]) for name in ("intercept", "rest of intercept"))
+        incumbent = Incumbent(support, coef, center, *parts)
         proof = Proof(_steps(arrays), _points(arrays), _splits(arrays))
         return statement, incumbent, _number(model["objective"]), _number(header["lower_bound"]), proof
     except (LookupError, TypeError, ValueError, OverflowError, RecursionError, zlib.error) as error:
@@ -224,22 +219,27 @@ def _put_lists(arrays: dict[str, NDArray[Any]], name: str, lists: Sequence[NDArr
 
 
 def _lists(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
-    starts, values = arrays[f"{name} starts"], arrays[name]
+    starts, values = _of_kind(arrays, f"{name} starts", "iu").astype(np.int64), arrays[name]
     if not starts.size or starts[0] != 0 or starts[-1] != values.size or (np.diff(starts) < 0).any():
         raise ValueError(f"the places of {name!r} do not fit")
     return [values[begin:end] for begin, end in pairwise(starts.tolist())]
 
 
+def _of_kind(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> NDArray[Any]:
+    """An array whose type is of one of these kinds."""
+    if arrays[name].dtype.kind not in kinds:
+        raise ValueError(f"{name!r} are not {'floating-point' if kinds == 'f' else 'whole'} numbers")
+    return arrays[name]
+
+
 def _whole(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[np.intp]]:
     """Lists of column numbers, or of other whole numbers."""
-    if arrays[name].dtype.kind not in "iu":
-        raise ValueError(f"{name!r} are not whole numbers")
+    _of_kind(arrays, name, "iu")
     return [part.astype(np.intp) for part in _lists(arrays, name)]
 
 
 def _floating(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
-    if arrays[name].dtype.kind != "f":
-        raise ValueError(f"{name!r} are not floating-point numbers")
+    _of_kind(arrays, name, "f")
     return _lists(arrays, name)
 
 
@@ -274,7 +274,7 @@ def _steps(arrays: dict[str, NDArray[Any]]) -> tuple[Step, ...]:
         lambda number: Regression(),
         lambda number: RegressionTree(*next(trees)),
     ]
-    kinds, numbers = arrays["step kinds"], arrays["step numbers"]
+    kinds, numbers = _of_kind(arrays, "step kinds", "iu"), _of_kind(arrays, "step numbers", "iu")
     if kinds.size and not 0 <= kinds.min() <= kinds.max() < len(makers):
         raise ValueError("unknown kind of step")
     try:
@@ -304,16 +304,16 @@ def _put_points(arrays: dict[str, NDArray[Any]], points: Sequence[Point], p: int
 
 def _points(arrays: dict[str, NDArray[Any]]) -> tuple[Point, ...]:
     duals = iter(_floating(arrays, "dual values"))
-    names = "point intercepts", "point splits"
     sparse = zip(
         _whole(arrays, "point features"),
         _floating(arrays, "point values"),
-        *(arrays[name].tolist() for name in names),
+        _of_kind(arrays, "point intercepts", "f").tolist(),
+        _of_kind(arrays, "point splits", "iu").tolist(),
         strict=True,
     )
     points: list[Point] = []
     try:
-        for kind in arrays["point kinds"].tolist():
+        for kind in _of_kind(arrays, "point kinds", "iu").tolist():
             if kind == _DUAL:
                 points.append(DualPoint(next(duals)))
                 continue
@@ -321,9 +321,7 @@ def _points(arrays: dict[str, NDArray[Any]]) -> tuple[Point, ...]:
             if kind not in (_PRIMAL, _SPLIT):
                 raise ValueError("unknown kind of point")
             primal = kind == _PRIMAL
-            points.append(
-                PrimalPoint(features, values, float(intercept)) if primal else SplitPoint(features, values, int(split))
-            )
+            points.append(PrimalPoint(features, values, intercept) if primal else SplitPoint(features, values, split))
     except StopIteration:
         raise ValueError("a point is missing") from None
     if next(duals, None) is not None or next(sparse, None) is not None:
@@ -339,7 +337,6 @@ def _put_splits(arrays: dict[str, NDArray[Any]], splits: Sequence[Split]) -> Non
 
 
 def _splits(arrays: dict[str, NDArray[Any]]) -> tuple[Split, ...]:
-    parts = zip(
-        _whole(arrays, "split features"), _floating(arrays, "split diagonals"), arrays["split bases"], strict=True
-    )
+    bases = _of_kind(arrays, "split bases", "iu").tolist()
+    parts = zip(_whole(arrays, "split features"), _floating(arrays, "split diagonals"), bases, strict=True)
     return tuple(Split(features, delta, base - 1 if base else None) for features, delta, base in parts)

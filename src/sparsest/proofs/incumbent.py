@@ -15,6 +15,8 @@ from sparsest.proofs.steps import is_column_set
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_SUBNORMAL = 2.0**-1074
+
 
 class Incumbent(NamedTuple):
     """The predictions ``Σ_j coef_j (x_j - center_j) + intercept + rest``, for columns as given.
@@ -27,7 +29,7 @@ class Incumbent(NamedTuple):
     coef: Array
     center: Array
     intercept: float
-    rest: float
+    rest: float = 0.0
 
     def complaints(self, statement: Statement) -> list[str]:
         """Why it is no admissible model."""
@@ -54,7 +56,8 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
     with np.errstate(over="ignore", invalid="ignore"):
         columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
         margin, error = _margins(model, columns, rest, data.y_shift)
-        error = 1.01 * error + 2.0 * UNIT * np.abs(data.y)
+        # What underflows, of each product and of their sum, comes on top.
+        error = 1.01 * error + 2.0 * UNIT * np.abs(data.y) + 4.0 * (model.coef.size + 2) * _SUBNORMAL
         values, slopes = statement.rule.value(data.y, margin)
         change = slopes * error + 0.5 * error * error + 32.0 * UNIT * values
         if statement.loss == "logistic":
@@ -91,9 +94,12 @@ def _ridge(data: Data, statement: Statement, model: Incumbent, raw: Array) -> tu
     """Bounds of ``Σ d_j w_j²/(2γ)``."""
     if np.isinf(statement.gamma) or not model.support.size:
         return 0.0, 0.0
-    _, exponents = data.scale(raw)
-    block = data.prepare(raw)
-    scaled = np.square(np.ldexp(model.coef, exponents))
-    error = growth(model.coef.size + 16)
-    low, high = (0.5 / statement.gamma * float(ridge @ scaled) for ridge in (block.ridge_low, block.ridge_high))
-    return low * (1.0 - error), high * (1.0 + error)
+    w, low, high = model.coef, np.ones(model.coef.size), np.ones(model.coef.size)
+    if statement.standardize:
+        _, exponents = data.scale(raw)
+        block = data.prepare(raw)
+        w, low, high = np.ldexp(w, exponents), block.ridge_low, block.ridge_high
+    # Divided by γ before it is squared: a quotient that underflows belongs to a coefficient that is not large.
+    squares = 0.5 * w / statement.gamma * w
+    error = growth(w.size + 16)
+    return float(low @ squares) * (1.0 - error), float((high * squares)[squares > 0.0].sum()) * (1.0 + error)

@@ -23,7 +23,7 @@ Indices = NDArray[np.intp]
 
 # Newton steps towards the best intercept; an intercept that is not the best costs a little of the bound, no more.
 _INTERCEPT_STEPS = 8
-# Dual points whose largest entry is smaller than this are taken for zero: their grid would underflow.
+# Dual points whose largest entry is smaller than this are taken for zero: their grid and error bounds would underflow.
 _SMALLEST_PEAK = 1e-250
 
 
@@ -52,7 +52,7 @@ def feasible(rule: LossRule, y: Array, weights: Array, alpha: Array, balanced: b
     """
     alpha = rule.project(y[:, None], np.where(np.isfinite(alpha), alpha, 0.0), weights[:, None])
     if not balanced:
-        return alpha
+        return alpha * (np.abs(alpha).max(axis=0, initial=0.0) >= _SMALLEST_PEAK)
     up, down = np.maximum(alpha, 0.0).sum(axis=0), np.maximum(-alpha, 0.0).sum(axis=0)
     smaller = np.minimum(up, down)
     shrink_up, shrink_down = smaller / np.where(up > 0.0, up, 1.0), smaller / np.where(down > 0.0, down, 1.0)

@@ -25,10 +25,12 @@ class RegionBounds(NamedTuple):
 
     Forcing in a free feature of gain q costs ``max(last - q, 0)``, forcing it out ``max(q - following, 0)``, where
     ``last`` is the smallest gain of the best choice and ``following`` the largest outside of it: both are the price
-    where each feature has one.  ``sizes`` are what rounding errors are relative to.
+    where each feature has one.  ``sizes`` are what rounding errors are relative to.  ``values`` are what the points
+    alone prove, below the ``floors`` too: costs are added to them, and only the sum is raised to a floor.
     """
 
     bounds: Array
+    values: Array
     last: Array
     following: Array
     sizes: Array
@@ -43,7 +45,7 @@ class RegionBounds(NamedTuple):
         # A full region has no supports with one more feature.
         if not inside.size and np.isinf(self.last[i]):
             return np.inf
-        bound = float(self.bounds[i]) + least - growth(8) * (float(self.sizes[i]) + least)
+        bound = float(self.values[i]) + least - growth(8) * (float(self.sizes[i]) + least)
         return max(bound, float(self.floors[i]))
 
 
@@ -64,10 +66,10 @@ def region_bounds(statement: Statement, gains: Array, states: State, constants: 
     floors = statement.price * n_forced * (1.0 - growth(2))
     with np.errstate(invalid="ignore"):
         sizes = np.abs(constants) + sizes
-        bounds = constants - gain - growth(gains.shape[1] + 16) * sizes
+        values = constants - gain - growth(gains.shape[1] + 16) * sizes
     # Losses are not negative, so a region is bounded by the price of its forced features at least.
-    bounds = np.where(np.isfinite(sizes), np.fmax(bounds, floors), floors)
-    return RegionBounds(bounds, last, following, sizes, floors)
+    bounds = np.where(np.isfinite(sizes), np.fmax(values, floors), floors)
+    return RegionBounds(bounds, values, last, following, sizes, floors)
 
 
 def _best_choice(k: int, gains: Array, states: State, n_forced: NDArray[np.intp]) -> tuple[Array, Array, Array]:

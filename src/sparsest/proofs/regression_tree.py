@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
 from sparsest.proofs.rounding import UNIT, growth, is_semidefinite, norms_above
-from sparsest.proofs.splits import centred_columns
+from sparsest.proofs.splits import centred_columns, insist_on_room
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import LEAF, RegressionTree, is_column_set
 
@@ -58,6 +58,7 @@ class RegressionBounds:
     def _gram(self, data: Data, gamma: float) -> None:
         columns = centred_columns(data, self.features, gamma)
         m = self.features.size
+        insist_on_room(m)
         if not columns.norms.all():
             raise ValueError("a column is constant")
         self._units = columns.units * columns.norms

@@ -88,4 +88,5 @@ def precise_product(high: Array, low: Array, matrix: Array) -> tuple[Array, Arra
         product, error = two_product(high[:, j : j + 1], matrix[j : j + 1])
         total, carried = two_sum(total, product)
         rest += carried + (error + low[:, j : j + 1] * matrix[j : j + 1])
-    return total, rest
+    # Where terms cancel, the correction is not small until it is added.
+    return two_sum(total, rest)

@@ -11,13 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.proofs.data import Data
+from sparsest.proofs.data import SMALLEST_RIDGE, Data, ridge_below
 from sparsest.proofs.rounding import UNIT, growth, is_semidefinite, norms_above, sum_above
 from sparsest.proofs.steps import Split, is_column_set
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# No matrix is formed that is larger than this.
+_MOST_BYTES = 1 << 31
 # Raised splits whose diagonals are remembered: a proof goes through one part of the tree after the other.
 _REMEMBERED = 64
 
@@ -46,7 +48,7 @@ def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColum
     if (block.weighted_norms > 1.5 * norms).any():
         raise ValueError("a column is not centred")
     error = 1.6 * growth(data.n + 16)
-    ridge = block.ridge_low / gamma * (1.0 - 4.0 * UNIT)
+    ridge = ridge_below(block.ridge_low, gamma)
     return CentredColumns(features, np.asfortranarray(values), norms, error, ridge, block.units)
 
 
@@ -99,7 +101,7 @@ class _Plain:
     def __init__(self, columns: CentredColumns, delta: Array) -> None:
         self.columns = columns
         scaled = delta / np.square(columns.units)
-        if not (np.isfinite(scaled).all() and (scaled > 0.0).all()):
+        if not (np.isfinite(scaled).all() and (scaled >= SMALLEST_RIDGE).all()):
             raise ValueError("a split's diagonal is out of range")
         back = 0.0 if (scaled <= columns.ridge).all() else _part_to_give_back(columns, scaled)
         self.delta: Array = scaled * ((1.0 - back) * (1.0 - 4.0 * UNIT))
@@ -118,7 +120,7 @@ class _Plain:
         if (self.columns.features[chosen] != split.features).any():
             raise ValueError("a split has features that its base does not have")
         delta = split.delta / np.square(self.columns.units[chosen])
-        if not (np.isfinite(delta).all() and (delta > 0.0).all()):
+        if not (np.isfinite(delta).all() and (delta >= SMALLEST_RIDGE).all()):
             raise ValueError("a split's diagonal is out of range")
         half, errors, factor = self._reduced()
         given = self._given()[chosen]
@@ -160,6 +162,7 @@ class _Plain:
         """
         if self._reduction is None:
             X, n = self.columns.values, self.columns.values.shape[0]
+            insist_on_room(n)
             scaled = X / np.sqrt(self._given())
             A = scaled @ scaled.T
             A.flat[:: n + 1] += 1.0
@@ -175,6 +178,12 @@ class _Plain:
         return self._reduction
 
 
+def insist_on_room(order: int) -> None:
+    """Refuse to form a square matrix that is too large."""
+    if 8 * order * order > _MOST_BYTES:
+        raise ValueError(f"needs a matrix of order {order}, which is too large")
+
+
 def _insist_on_diagonal(split: Split, p: int) -> None:
     """Say so unless a split has a positive number for each of its features."""
     if not is_column_set(split.features, p) or split.delta.shape != split.features.shape:
@@ -186,6 +195,7 @@ def _insist_on_diagonal(split: Split, p: int) -> None:
 def _part_to_give_back(columns: CentredColumns, delta: Array) -> float:
     """Return the part of δ that has to go back to make the quadratic positive semidefinite, or say that it never is."""
     n, m = columns.values.shape
+    insist_on_room(m)
     # No diagonal entry of a positive semidefinite matrix is negative.
     if (delta > 1.01 * (np.square(columns.norms) + columns.ridge)).any():
         raise ValueError("a split's diagonal is larger than the quadratic's")

@@ -8,6 +8,9 @@ from typing import Any
 
 from sparsest.proofs.losses import RULES, LossRule
 
+# Whole numbers up to this one are floating-point numbers, and machine integers too.
+_LARGEST_WHOLE = 2**53
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -110,12 +113,17 @@ class Statement:
         )
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return _is_whole(value) and 0 <= value <= _LARGEST_WHOLE
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Whether this is a number in the range of floating-point ones, which JSON's whole numbers need not be."""
+    return isinstance(value, float) or (_is_whole(value) and abs(value) <= _LARGEST_WHOLE)
 
 
 def _insist(condition: bool, name: str, value: Any) -> None:

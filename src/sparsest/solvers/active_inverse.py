@@ -293,5 +293,5 @@ class Gradients:
         if not array.flags.f_contiguous or array.dtype != np.float64:
             return view.columns(index).T @ theta if 8 * index.size < p else view.tdot(theta)[index]
         out = np.empty(index.size)
-        column_products(array, index, theta, out)
+        column_products(array.T, index, theta, out)
         return (out - theta.sum() * self._shift[index]) / self._scale[index]

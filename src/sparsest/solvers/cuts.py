@@ -57,13 +57,17 @@ class Cuts:
         """Search until the gap is closed or a limit is reached."""
         if np.isinf(problem.gamma):
             raise ValueError("cutting planes need a ridge: give a finite gamma, or use method='tree'")
-        search = _CutSearch(self, problem, Clock(self.time_limit, callback))
+        clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return self._solve(_CutSearch(self, problem, clock), start)
+
+    def _solve(self, search: _CutSearch, start: Any) -> Result:
         status = Status.OPTIMAL
         try:
             search.begin(start)
             status = search.run()
-        except KeyboardInterrupt:
-            search.clock.interrupted = True
+        except KeyboardInterrupt as error:
+            search.clock.interrupt(error)
             status = Status.INTERRUPTED
         return insist(lambda: search.result(status))
 
@@ -111,7 +115,7 @@ class _CutSearch:
         return self.fit.primal - _CLOSED * self.settings.gap_tol * abs(self.fit.primal)
 
     def _after_round(self, relaxed: Relaxed) -> float:
-        self._offer(fit_support(self.problem, relaxed.rounded(self.problem)))
+        self._offer(fit_support(self.problem, relaxed.rounded(self.problem), expired=self.clock.expired))
         return self.cutoff
 
     def _offer(self, fit: SupportFit) -> None:

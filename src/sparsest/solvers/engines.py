@@ -39,6 +39,8 @@ def run_scip(search: _CutSearch, until: float) -> None:
         """Separates integral points."""
 
         def violated(self, solution: Any, add: bool) -> bool:
+            if search.clock.expired():
+                model.interruptSolve()
             chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s])
             if k is not None and chosen.sum() > k:
                 return True  # a heuristic's candidate that violates the other constraint
@@ -75,6 +77,8 @@ def run_scip(search: _CutSearch, until: float) -> None:
     model.setParam("misc/allowstrongdualreds", False)
     model.setParam("misc/allowweakdualreds", False)
     model.optimize()
+    # SCIP catches Ctrl-C itself.
+    search.clock.interrupted |= model.getStatus() == "userinterrupt" and search.clock.left() > 0.0
 
 
 def run_gurobi(search: _CutSearch, until: float) -> None:
@@ -118,3 +122,5 @@ def run_gurobi(search: _CutSearch, until: float) -> None:
         model.optimize(callback)
     except gurobipy.GurobiError as error:
         raise ValueError(f"Gurobi could not solve the master problem: {error}") from error
+    # Gurobi catches Ctrl-C itself.
+    search.clock.interrupted |= model.Status == GRB.INTERRUPTED and search.clock.left() > 0.0

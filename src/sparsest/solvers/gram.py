@@ -9,7 +9,7 @@ the ridge is shifted to the features that need it most, see :mod:`sparsest.solve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock, local
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from sparsest.problem import Cardinality, Problem
 from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
 from sparsest.solvers.diagonals import Division, LoweredRidge, spare_diagonal
 from sparsest.solvers.dual import ROUNDING
-from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm, pack
 from sparsest.solvers.threads import all_threads
 
 Array = NDArray[np.float64]
@@ -30,6 +30,7 @@ Indices = NDArray[np.intp]
 _FULL_GRAM = 1500
 # Columns computed before the first region: so many times the coefficients there are, and so many bytes.
 _AHEAD, _AHEAD_BYTES = 6, 2e8
+_AT_ONCE = 32  # between looks at the clock
 _BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
 # Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
 # more features than observations: with their number grows their power to imitate others together.
@@ -86,14 +87,15 @@ class GramNodes:
 
     together = 8
 
-    def __init__(self, problem: Problem, survivors: Indices, single: bool) -> None:
-        self.problem, self.survivors, self.single = problem, survivors, single
+    def __init__(
+        self, problem: Problem, survivors: Indices, single: bool, expired: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
         self.mean = problem.intercept_for(np.zeros(problem.n))
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
-        self.columns = problem.design.columns(survivors)
+        self.columns = pack(problem, survivors, expired)
         self.columns *= root[:, None]
-        self.columns = np.asfortranarray(self.columns)
         self.gram = GramColumns(self.columns)
         self.c = self.columns.T @ target
         m = survivors.size
@@ -149,7 +151,10 @@ class GramNodes:
             gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
             count = min(_AHEAD * positions.size, int(_AHEAD_BYTES / (8 * gains.size)))
             likely = np.argsort(-gains, kind="stable")[:count]
-            self.gram.add(np.union1d(positions, likely))
+            ahead = np.concatenate([positions, likely[~np.isin(likely, positions)]])
+            for begin in range(0, ahead.size, _AT_ONCE):
+                if not self.expired():
+                    self.gram.add(ahead[begin : begin + _AT_ONCE])
         return Warm(positions, w, b, division=self.division)
 
     def compress(self, point: GramPoint, lavish: bool = False) -> Warm:
@@ -198,8 +203,9 @@ class GramNodes:
         status = np.full(count, RUNNING)
         # Every call but the last stores a column more.
         for _ in range(self.survivors.size + 1):
+            store, slot = self.gram.stored
             missing = solve_nodes(
-                self.columns, *self.gram.stored, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
+                self.columns.T, store.T, slot, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
                 self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status, self.single,
             )  # fmt: skip
             if not missing.size:

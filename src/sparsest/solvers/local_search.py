@@ -57,7 +57,10 @@ class LocalSearch:
     ) -> SupportFit:
         """Return the best model found, starting from a support or from forward selection."""
         region = problem.root if region is None else region
-        fit = forward(problem, region, self.rounds) if start is None else fit_support(problem, np.sort(start))
+        if start is None:
+            fit = forward(problem, region, self.rounds, expired)
+        else:
+            fit = fit_support(problem, np.sort(start), expired=expired)
         improved(fit)
         moves = 0
         while moves < self.max_moves and not expired():
@@ -95,21 +98,21 @@ class LocalSearch:
             if expired():
                 return best, moves
             with single_threaded():
-                move = self._best_move(pool, fit if best is None else best)
+                move = self._best_move(pool, fit if best is None else best, expired)
             if move is None:
                 return best, moves
             best = move
             improved(best)
         return best, max_moves
 
-    def _best_move(self, pool: _Pool, fit: SupportFit) -> SupportFit | None:
+    def _best_move(self, pool: _Pool, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
         exact = isinstance(pool.problem.loss, Squared)
         threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
         for predicted, out, into in pool.moves(fit, self.trials):
             # Other losses' scores are a guess, of whose sign too: their best moves are tried whatever it says.
-            if exact and predicted <= threshold:
+            if (exact and predicted <= threshold) or expired():
                 return None
-            candidate = pool.refit(fit, out, into)
+            candidate = pool.refit(fit, out, into, expired)
             if candidate.primal < fit.primal - threshold:
                 return candidate
         return None
@@ -147,7 +150,9 @@ class _Pool:
     def positions(self, support: Indices) -> Indices:
         return np.searchsorted(self.features, support)
 
-    def refit(self, fit: SupportFit, out: int | None, into: int | None) -> SupportFit:
+    def refit(
+        self, fit: SupportFit, out: int | None, into: int | None, expired: Callable[[], bool] = lambda: False
+    ) -> SupportFit:
         """Fit the support with one feature (a position in the pool) taken out and one taken in."""
         keep = np.ones(fit.support.size, dtype=bool)
         if out is not None:
@@ -157,7 +162,7 @@ class _Pool:
             at = int(np.searchsorted(support, self.features[into]))
             support, w = np.insert(support, at, self.features[into]), np.insert(w, at, 0.0)
         columns = self.columns[:, self.positions(support)]
-        return fit_support(self.problem, support, (w, fit.b), columns)
+        return fit_support(self.problem, support, (w, fit.b), columns, expired)
 
     def moves(self, fit: SupportFit, count: int) -> list[Move]:
         """The most promising moves."""
@@ -231,7 +236,7 @@ def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int 
     return [(float(scores[c]), *name(int(c))) for c in chosen]
 
 
-def forward(problem: Problem, region: Region, rounds: int) -> SupportFit:
+def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[], bool] = lambda: False) -> SupportFit:
     """Grow a support in a few rounds, each taking the features with the largest dual gains."""
     free = region.free(problem.p)
     free = free[problem.column_norms[free] > 0]
@@ -243,7 +248,7 @@ def forward(problem: Problem, region: Region, rounds: int) -> SupportFit:
     for _ in range(rounds):
         candidates = np.setdiff1d(free, fit.support)
         take = min(step, budget - chosen, candidates.size)
-        if take <= 0:
+        if take <= 0 or expired():
             break
         score = _forward_scores(problem, fit, candidates)
         best = np.argpartition(-score, take - 1)[:take]
@@ -251,7 +256,7 @@ def forward(problem: Problem, region: Region, rounds: int) -> SupportFit:
             best = best[score[best] > problem.sparsity.cost(1)]
             if best.size == 0:
                 break
-        grown = fit_support(problem, np.sort(np.concatenate([fit.support, candidates[best]])))
+        grown = fit_support(problem, np.sort(np.concatenate([fit.support, candidates[best]])), expired=expired)
         if grown.primal >= fit.primal and priced:
             break
         fit, chosen = grown, chosen + best.size

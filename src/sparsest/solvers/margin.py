@@ -6,7 +6,7 @@ serve with ``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from sparsest.losses import dual_from_margin
 from sparsest.problem import Cardinality, Problem
 from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
 from sparsest.solvers.dual import ROUNDING
-from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm, pack
 from sparsest.solvers.working_set import Shape, solve_working_set
 
 Array = NDArray[np.float64]
@@ -44,9 +44,11 @@ class MarginNodes:
 
     strong, together = False, 1
 
-    def __init__(self, problem: Problem, survivors: Indices, single: bool) -> None:
-        self.problem, self.survivors, self.single = problem, survivors, single
-        self.columns = problem.design.columns(survivors)
+    def __init__(
+        self, problem: Problem, survivors: Indices, single: bool, expired: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
+        self.columns = pack(problem, survivors, expired)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         sparsity = problem.sparsity
         self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
@@ -91,12 +93,13 @@ class MarginNodes:
         point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
         bound, _, _ = self.tighten(point, state.copy(), -np.inf)
         for round_number in range(_MAX_ROUNDS):
-            if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound):
+            if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound) or self.expired():
                 break
             features = self._working_set(point, w, state, alive, sigma)
             shape = self._shape(features, state)
             tolerance = max(precision * (cutoff - bound), 1e-10 * abs(cutoff))
-            solved = solve_working_set(problem, self.columns[:, features], shape, w[features], b, tolerance, cutoff)
+            columns = self.columns[:, features]
+            solved = solve_working_set(problem, columns, shape, w[features], b, tolerance, cutoff, self.expired)
             iterations += solved.iterations
             w[:] = 0.0
             w[features], b, primal = solved.w, solved.b, solved.primal
@@ -127,7 +130,7 @@ class MarginNodes:
         elif self.single:
             alpha = problem.feasible(alpha.astype(np.float32).astype(np.float64))
         u, products = np.zeros(self.survivors.size), np.empty(alive.size)
-        column_products(self.columns, alive, alpha, products)
+        column_products(self.columns.T, alive, alpha, products)
         u[alive] = products
         terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
         # With the margin by which a proof lowers its bounds.

@@ -42,13 +42,19 @@ class NearOptimalSearch:
 
     def solve(self, problem: Problem, result: Result) -> NearOptimal:
         """Search until every other support is excluded, or a limit is reached."""
+        clock = Clock(self.tree.time_limit)
+        with clock.listening():
+            return self._solve(problem, result, clock)
+
+    def _solve(self, problem: Problem, result: Result, clock: Clock) -> NearOptimal:
         fit = fit_support(problem, result.support)
         threshold = fit.primal + self.within * abs(fit.primal)
-        search = _Enumeration(self.tree, problem, Clock(self.tree.time_limit), fit, threshold, self.limit)
+        search = _Enumeration(self.tree, problem, clock, fit, threshold, self.limit)
         try:
             search._root(None)
             status = search._explore()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
+            clock.interrupt(error)
             status = Status.INTERRUPTED
         found = sorted(search.found.values(), key=lambda found: found.primal)
         complete = status is Status.OPTIMAL and len(found) <= self.limit

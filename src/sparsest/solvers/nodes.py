@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.problem import Problem
 from sparsest.proofs.steps import Point, Split
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 # Over the surviving features: 1 forced in, -1 forced out, 0 free.
 State = NDArray[np.int8]
+
+
+# Bytes of columns that are copied between looks at the clock.
+_PACKED_AT_ONCE = 1 << 24
+
+
+class OutOfTime(Exception):
+    """Time has run out before a search by regions could begin."""
+
+
+def pack(problem: Problem, features: Indices, expired: Callable[[], bool]) -> Array:
+    """Return the columns of these features; OutOfTime if that takes too long."""
+    columns = np.empty((problem.n, features.size), order="F")
+    width = max(1, _PACKED_AT_ONCE // (8 * problem.n))
+    for begin in range(0, features.size, width):
+        if expired():
+            raise OutOfTime
+        columns[:, begin : begin + width] = problem.design.columns(features[begin : begin + width])
+    return columns
 
 
 class Warm(NamedTuple):

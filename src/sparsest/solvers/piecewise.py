@@ -11,6 +11,7 @@ takes tiny steps near s = 0), so an iteration costs ``n|s|²``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -193,8 +194,10 @@ def _reach(x: Iterate, d: Iterate) -> float:
     return reach
 
 
-def minimise(rows: Rows, n: int, ridge: Array, fit_intercept: bool, tolerance: float) -> tuple[Array, float, Array]:
-    """Fit all columns (a support vector machine) to a relative gap; return w, b and the dual point.
+def minimise(
+    rows: Rows, n: int, ridge: Array, fit_intercept: bool, tolerance: float, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
+    """Fit all columns (a support vector machine) to a relative gap, or until ``expired``; return w, b and α.
 
     Columns are in units in which their weighted squares sum to at most 1.
     """
@@ -221,7 +224,7 @@ def minimise(rows: Rows, n: int, ridge: Array, fit_intercept: bool, tolerance: f
         # Rounding makes the dual worse again once complementarity is far below what the gap needs.
         if primal - dual <= tolerance * scale or x.complementarity() * 2 * x.t.size <= 1e-5 * tolerance * scale:
             break
-        following = method.step(x)
+        following = None if expired() else method.step(x)
         if following is None:
             break
         x = following

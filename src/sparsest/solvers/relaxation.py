@@ -162,7 +162,7 @@ class Relaxer:
             scale = abs(best.primal) if np.isfinite(best.primal) else null_value(problem)
             columns = living.columns(features)
             with single_threaded():
-                point = solve_working_set(problem, columns, shape, w, b, wanted * scale, np.inf)
+                point = solve_working_set(problem, columns, shape, w, b, wanted * scale, np.inf, expired)
             w, b = point.w, point.b
             iterations += point.iterations
             sigma = shape.value(w)[1]
@@ -273,7 +273,7 @@ class Relaxation:
         )
         clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free(problem.p).size))
         incumbent.after(relaxed)
-        if self.polish and incumbent.fit is not None:
+        if self.polish and incumbent.fit is not None and not clock.expired():
             incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
         assert incumbent.fit is not None
         otherwise = clock.early() if clock.expired() else Status.HEURISTIC
@@ -318,7 +318,7 @@ class _Incumbent:
         self.fit: SupportFit | None = None
         self._tried: set[bytes] = set()
         if support is not None:
-            self.offer(fit_support(problem, support))
+            self.offer(fit_support(problem, support, expired=clock.expired))
 
     def offer(self, fit: SupportFit) -> None:
         """Keep the better model."""
@@ -331,7 +331,7 @@ class _Incumbent:
         support = relaxed.rounded(self.problem)
         if support.tobytes() not in self._tried:
             self._tried.add(support.tobytes())
-            self.offer(fit_support(self.problem, support))
+            self.offer(fit_support(self.problem, support, expired=self.clock.expired))
         assert self.fit is not None
         return self.fit.primal
 

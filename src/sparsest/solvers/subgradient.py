@@ -78,7 +78,8 @@ class Subgradient:
             # Steps too long for the problem diverge until nothing is a number.
             if not float(np.abs(alpha).max()) < _DIVERGED:
                 alpha = run.best.alpha.copy()
-        run.evaluate(project(problem, run.total / run.count))
+        if not clock.expired():
+            run.evaluate(project(problem, run.total / run.count))
         assert run.fit is not None
         result = make_result(
             problem,
@@ -145,7 +146,7 @@ class _Run:
         if key in self._tried:
             return
         self._tried.add(key)
-        fit = fit_support(self.problem, support)
+        fit = fit_support(self.problem, support, expired=self.clock.expired)
         if self.fit is None or fit.primal < self.fit.primal:
             self.fit, self.since_support = fit, 0
             self.clock.found(fit)
@@ -161,7 +162,9 @@ class _Run:
             self.best = bound
         chosen = problem.sparsity.choose(q[self.free], problem.include.size)
         support = np.sort(np.concatenate([problem.include, self.free[chosen]]))
-        self.offer(support)
+        # Models with more features than observations take long to fit and are never good.
+        largest = chosen[np.argsort(-q[self.free][chosen], kind="stable")[: problem.n]]
+        self.offer(np.sort(np.concatenate([problem.include, self.free[largest]])))
         assert self.fit is not None
         self.total += alpha
         self.count += 1
@@ -173,7 +176,9 @@ class _Run:
     def gradient(self, alpha: Array, point: _Evaluation) -> Array:
         """``-ℓ*'(α) - γ X_s X_s'α``."""
         problem = self.problem
-        inner = problem.design.columns(point.support) @ point.products[point.support]
+        chosen = np.zeros(problem.p)
+        chosen[point.support] = point.products[point.support]
+        inner = problem.design.dot(chosen)
         return -problem.loss.conjugate_derivative(problem.y, alpha / problem.weights) - problem.gamma * inner
 
 

@@ -10,6 +10,7 @@ no method ever sees more columns than rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -70,9 +71,16 @@ class _Model(NamedTuple):
 
 
 def fit_support(
-    problem: Problem, support: Indices, start: tuple[Array, float] | None = None, columns: Array | None = None
+    problem: Problem,
+    support: Indices,
+    start: tuple[Array, float] | None = None,
+    columns: Array | None = None,
+    expired: Callable[[], bool] = lambda: False,
 ) -> SupportFit:
-    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept."""
+    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept.
+
+    If ``expired`` says so, it is fitted less precisely.
+    """
     support = np.asarray(support, dtype=np.intp)
     block = problem.design.columns(support) if columns is None else columns
     n, m = block.shape
@@ -81,7 +89,7 @@ def fit_support(
         if rotation is not None:
             start = None
         fits = [
-            _fit_in(problem, support, block, rotation, basis, start)
+            _fit_in(problem, support, block, rotation, basis, start, expired)
             for basis in coordinates(packed, problem.weights, problem.ridge)
         ]
     return min(fits, key=lambda fit: fit.primal)
@@ -94,11 +102,12 @@ def _fit_in(
     rotation: Array | None,
     basis: Scaled | Orthogonal,
     start: tuple[Array, float] | None,
+    expired: Callable[[], bool],
 ) -> SupportFit:
     """Fit the model in given coordinates of the columns, or of their rotation."""
     begin = None if start is None else (basis.inverse(start[0]), start[1])
     model = _Model(basis.coordinates, problem.y, problem.weights, problem.loss, problem.fit_intercept)
-    t, b, alpha = _minimise(model, begin)
+    t, b, alpha = _minimise(model, begin, expired)
     w = basis.coefficients(t)
     if rotation is not None:
         w = rotation @ w
@@ -110,13 +119,15 @@ def _fit_in(
     return SupportFit(support, w, b, alpha, primal, min(dual, primal))
 
 
-def _minimise(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, float, Array]:
+def _minimise(
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
     if isinstance(model.loss, Squared):
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
-        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP)
-    return _newton(model, start)
+        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+    return _newton(model, start, expired)
 
 
 def _ridge(model: _Model) -> tuple[Array, float, Array]:
@@ -131,7 +142,9 @@ def _ridge(model: _Model) -> tuple[Array, float, Array]:
     return t, b, weights * (A @ t - target)
 
 
-def _newton(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, float, Array]:
+def _newton(
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
     """Newton's method with backtracking; the dual point is that of the linearised derivative."""
     A, y, weights, loss = model.columns, model.y, model.weights, model.loss
     m = A.shape[1]
@@ -152,7 +165,7 @@ def _newton(model: _Model, start: tuple[Array, float] | None) -> tuple[Array, fl
         move = A @ step_w + step_b
         slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
         t = _step_length(model, w, margin, step_w, move, value, slope)
-        if t == 0.0 or -slope <= 1e-3 * GAP * max(abs(value), least):
+        if t == 0.0 or -slope <= 1e-3 * GAP * max(abs(value), least) or expired():
             break
         w, b, margin = w + t * step_w, b + t * step_b, margin + t * move
         value = model.objective(w, margin)

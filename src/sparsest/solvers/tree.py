@@ -13,8 +13,9 @@ optimal means that this figure is within the tolerance of the incumbent.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,7 +38,7 @@ from sparsest.solvers.gram import GramNodes
 from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
-from sparsest.solvers.nodes import NodeOutcome, Nodes, Request, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Nodes, OutOfTime, Request, State, Warm
 from sparsest.solvers.proof_log import ProofLog
 from sparsest.solvers.regions import Node, OpenRegions, branching_feature
 from sparsest.solvers.relaxation import Fixings, Living, Relaxed, Relaxer, Start, summary, warm_start
@@ -76,7 +77,9 @@ class Tree:
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
-        return _Search(self, problem, Clock(self.time_limit, callback)).run(start)
+        clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return _Search(self, problem, clock).run(start)
 
 
 class _Search:
@@ -120,8 +123,8 @@ class _Search:
             self._incumbent(start_support(start, self.problem))
             self._root(warm_start(start, self.problem))
             status = self._explore()
-        except KeyboardInterrupt:
-            self.clock.interrupted = True
+        except KeyboardInterrupt as error:
+            self.clock.interrupt(error)
             status = Status.INTERRUPTED
         return insist(lambda: self._result(status))
 
@@ -177,10 +180,10 @@ class _Search:
         state[np.searchsorted(self.survivors, region.forced_in)] = 1
         self.root = Node(state, bound, point, Warm(features[:0], w[:0], b))
         self.in_hand = deque([self.root])
-        if bound >= self.cutoff:
+        if bound >= self.cutoff or self.clock.expired():
             return
         self._use(features, w, b)
-        while self.root.bound < self.cutoff and self.nodes.strong and not self.clock.expired():
+        while not self.clock.expired() and self.root.bound < self.cutoff and self.nodes.strong:
             root = self.root
             before = int((root.state >= 0).sum())
             [outcome] = self.nodes.solve([Request(root.warm, root.state)], self.cutoff)
@@ -200,8 +203,12 @@ class _Search:
         """Go on with nodes over the survivors, from these coefficients."""
         assert self.root is not None
         single = self.settings.gap_tol >= _SINGLE_TOLERANCE and self.survivors.size >= _SINGLE_SURVIVORS
-        self.nodes = make_nodes(self.problem, self.survivors, single)
-        self.nodes.strengthen()
+        try:
+            self.nodes = make_nodes(self.problem, self.survivors, single, self.clock.expired)
+        except OutOfTime:
+            return
+        if not self.clock.expired():
+            self.nodes.strengthen()
         self.root.warm = self.nodes.start(features, w, b)
 
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
@@ -229,6 +236,9 @@ class _Search:
             self.trace["seconds"]["tree"] = 0.0
             self._close(self.root)
             return Status.OPTIMAL
+        if self.clock.expired():
+            self._close(self.root)
+            return self.clock.early()
         by_leaps = self._leaps(began)
         if by_leaps is not None or self._only_leaps:
             self._close(self.root)
@@ -255,11 +265,10 @@ class _Search:
                     pool.submit(self.nodes.solve, requests[begin : begin + size], self.cutoff)
                     for begin in range(0, len(requests), size)
                 ]
-                for job in jobs:
-                    for outcome in job.result():
-                        self._deal(self.in_hand[0], outcome)
-                        self.in_hand.popleft()
-                jobs = following
+                done, jobs = self._collect(jobs), following
+                if not done:
+                    status = Status.INTERRUPTED
+                    break
                 if adapt:
                     self._adapt()
                 self._report(self.lower_bound(), self.n_nodes)
@@ -270,6 +279,22 @@ class _Search:
         self.trace["seconds"]["tree"] = self.clock.seconds() - began
         return status
 
+    def _collect(self, jobs: list[Future[list[NodeOutcome]]]) -> bool:
+        """Deal with relaxed regions; False when relaxing some has failed, and these stay open."""
+        for job in jobs:
+            error = job.exception()
+            if error is not None:
+                warnings.warn(
+                    f"the search ended early by {error!r}; the result is the best model so far with the bound proved",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                return False
+            for outcome in job.result():
+                self._deal(self.in_hand[0], outcome)
+                self.in_hand.popleft()
+        return True
+
     @property
     def _only_leaps(self) -> bool:
         """Without a ridge only a well conditioned Gram matrix gives bounds to branch with."""
@@ -279,8 +304,6 @@ class _Search:
         """Try leaps and bounds where it may be faster, for a part of all limits; None when regions have to go on."""
         root, settings, clock = self.root, self.settings, self.clock
         assert root is not None
-        if clock.expired():
-            return None
         left = root.state >= 0
         survivors, forced = self.survivors[left], root.state[left] == 1
         search = Leaps.start(self.problem, survivors, forced, self.fit, settings.gap_tol, settings.proof)
@@ -399,7 +422,7 @@ class _Search:
         if len(self._tried) >= _REMEMBERED:
             self._tried.clear()
         self._tried.add(key)
-        fit = fit_support(self.problem, support)
+        fit = fit_support(self.problem, support, expired=self.clock.expired)
         if fit.primal < self.fit.primal:
             self._offer(self.settings.moves.search(self.problem, start=support, expired=self.clock.expired))
 
@@ -441,8 +464,13 @@ class _Search:
         )  # fmt: skip
 
 
-def make_nodes(problem: Problem, survivors: Indices, single: bool = False) -> Nodes:
-    """Return what bounds the regions of this problem; ``single`` keeps points in single precision."""
+def make_nodes(
+    problem: Problem, survivors: Indices, single: bool = False, expired: Callable[[], bool] = lambda: False
+) -> Nodes:
+    """Return what bounds the regions of this problem, less precisely once ``expired`` says so.
+
+    ``single`` keeps points in single precision.
+    """
     if isinstance(problem.loss, Squared):
-        return GramNodes(problem, survivors, single)
-    return MarginNodes(problem, survivors, single)
+        return GramNodes(problem, survivors, single, expired)
+    return MarginNodes(problem, survivors, single, expired)

@@ -9,6 +9,7 @@ at.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ Mask = NDArray[np.bool_]
 
 _MAX_INNER = 20_000
 _MAX_STEPS = 150
+# Multiplications of one call of the kernel: about a tenth of a second, after which the clock is asked.
+_STRETCH = 1e8
 
 
 class Shape(NamedTuple):
@@ -69,25 +72,42 @@ class Point(NamedTuple):
 
 
 def solve_working_set(
-    problem: Problem, columns: Array, shape: Shape, w: Array, b: float, tolerance: float, cutoff: float
+    problem: Problem,
+    columns: Array,
+    shape: Shape,
+    w: Array,
+    b: float,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool] = lambda: False,
 ) -> Point:
-    """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``."""
+    """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``.
+
+    If ``expired`` says so, it ends before; the values are those of the point that it returns in any case.
+    """
     if shape.budget == 0 and not shape.forced.all():
-        return _solve_forced(problem, columns, shape, w, b, tolerance, cutoff)
+        return _solve_forced(problem, columns, shape, w, b, tolerance, cutoff, expired)
     if isinstance(problem.loss, Squared):
-        return _solve_squared(problem, columns, shape, w, tolerance, cutoff)
+        return _solve_squared(problem, columns, shape, w, tolerance, cutoff, expired)
     if isinstance(problem.loss, PiecewiseLinear):
-        return _solve_piecewise(problem, problem.loss, columns, shape, tolerance, cutoff)
-    return _ProximalNewton(problem, columns, shape).solve(w, b, tolerance, cutoff)
+        return _solve_piecewise(problem, problem.loss, columns, shape, tolerance, cutoff, expired)
+    return _ProximalNewton(problem, columns, shape, expired).solve(w, b, tolerance, cutoff)
 
 
 def _solve_forced(
-    problem: Problem, columns: Array, shape: Shape, w: Array, b: float, tolerance: float, cutoff: float
+    problem: Problem,
+    columns: Array,
+    shape: Shape,
+    w: Array,
+    b: float,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool],
 ) -> Point:
     """Solve for the forced features alone where no other may enter: neither path nor step leads to exactly zero."""
     inside = shape.forced
     alone = shape._replace(root_delta=shape.root_delta[inside], forced=inside[inside])
-    point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff)
+    point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired)
 
     def widened(packed: Array) -> Array:
         whole = np.zeros(inside.size)
@@ -98,22 +118,50 @@ def _solve_forced(
     return point._replace(w=widened(point.w), source=source)
 
 
-def _solve_squared(problem: Problem, columns: Array, shape: Shape, w: Array, tolerance: float, cutoff: float) -> Point:
+def _solve_squared(
+    problem: Problem,
+    columns: Array,
+    shape: Shape,
+    w: Array,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool],
+) -> Point:
     """Columns are centred under an intercept, so b is the mean of y and the Gram matrix needs no correction."""
     b = problem.intercept_for(np.zeros(problem.n))
     weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
     target = problem.weights * (problem.y - b)
-    H, c = np.asfortranarray(weighted.T @ columns), columns.T @ target
+    H, c = weighted.T @ columns, columns.T @ target
     constant = 0.5 * float(target @ (problem.y - b))
     w = w.copy()
-    L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
-    primal, dual, iterations, _, _ = relax_quadratic(H, c, *shape, w, L, tolerance, cutoff - constant, _MAX_INNER)
+    primal, dual, iterations = _relax_quadratic(H, c, shape, w, tolerance, cutoff - constant, expired)
     alpha = problem.weights * (columns @ w + b - problem.y)
     return Point(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
 
 
+def _relax_quadratic(
+    H: Array, c: Array, shape: Shape, w: Array, tolerance: float, cutoff: float, expired: Callable[[], bool]
+) -> tuple[float, float, int]:
+    """Call the kernel in stretches; return the primal and the dual value and the number of iterations."""
+    L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
+    stretch = int(_STRETCH / max(c.size, 1) ** 2) + 1
+    best, iterations = -np.inf, 0
+    while True:
+        most = min(stretch, _MAX_INNER - iterations)
+        primal, dual, count, L, _ = relax_quadratic(H, c, *shape, w, L, tolerance, cutoff, most)
+        best, iterations = max(best, dual), iterations + count
+        if count < most or iterations >= _MAX_INNER or primal - best <= tolerance or expired():
+            return primal, best, iterations
+
+
 def _solve_piecewise(
-    problem: Problem, loss: PiecewiseLinear, columns: Array, shape: Shape, tolerance: float, cutoff: float
+    problem: Problem,
+    loss: PiecewiseLinear,
+    columns: Array,
+    shape: Shape,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool],
 ) -> Point:
     """Interior-point steps until the true values, with the exact Ω and gain, are close enough."""
     rows = stack(columns, problem.weights, loss.pieces(problem.y), problem.fit_intercept)
@@ -131,7 +179,7 @@ def _solve_piecewise(
         dual = -problem.conjugate_sum(alpha) - shape.gain(columns.T @ alpha)
         best = _better(best, Point(w, b, alpha, _primal(problem, columns, shape, w, b), dual, iteration, None))
         small = x.complementarity() * 2 * x.t.size <= 1e-13 * abs(best.primal)
-        if best.primal - best.dual <= tolerance or best.dual >= cutoff or small:
+        if best.primal - best.dual <= tolerance or best.dual >= cutoff or small or expired():
             break
         following = method.step(x)
         if following is None:
@@ -172,8 +220,8 @@ class _State(NamedTuple):
 class _ProximalNewton:
     """Proximal Newton steps for a smooth loss, with the dual value computed on the way."""
 
-    def __init__(self, problem: Problem, columns: Array, shape: Shape) -> None:
-        self.problem, self.columns, self.shape = problem, columns, shape
+    def __init__(self, problem: Problem, columns: Array, shape: Shape, expired: Callable[[], bool]) -> None:
+        self.problem, self.columns, self.shape, self.expired = problem, columns, shape, expired
         self.iterations = 0
 
     def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> Point:
@@ -186,7 +234,7 @@ class _ProximalNewton:
             alpha = self.problem.feasible(state.alpha)
             dual = -self.problem.conjugate_sum(alpha) - self.shape.gain(self.columns.T @ alpha)
             best = _better(best, Point(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
-            if best.primal - best.dual <= tolerance or best.dual >= cutoff:
+            if best.primal - best.dual <= tolerance or best.dual >= cutoff or self.expired():
                 break
             state = self._step(state, 0.02 * max(state.value - dual, tolerance))
         assert best is not None
@@ -217,12 +265,9 @@ class _ProximalNewton:
             sums, total = columns.T @ curvature, curvature.sum()
             H -= np.outer(sums, sums) / total
             gradient -= sums * (state.alpha.sum() / total)
-        H = np.asfortranarray(H)
         c = H @ state.w - gradient
         target = state.w.copy()
-        L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
-        inner = relax_quadratic(H, c, *self.shape, target, L, tolerance, np.inf, _MAX_INNER)
-        self.iterations += inner[2]
+        self.iterations += _relax_quadratic(H, c, self.shape, target, tolerance, np.inf, self.expired)[2]
         direction = target - state.w
         expected = float(gradient @ direction) + self.shape.value(target)[0] - state.omega
         t = 1.0

@@ -1,0 +1,199 @@
+"""What the tests of proofs share: small problems, certificates built by hand, and the optimum in exact arithmetic.
+
+Nothing here uses the solvers, nor the checker's own exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import flint
+import numpy as np
+
+from sparsest.proofs import Certificate
+from sparsest.proofs.check import prove
+from sparsest.proofs.data import Data, fingerprint
+from sparsest.proofs.exact import prove_exactly
+from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.losses import RULES
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import Branch, Combination, Fix, Leaf
+
+LOSSES = tuple(RULES)
+DEFAULTS = {
+    "loss": "squared",
+    "epsilon": 0.1,
+    "gamma": 0.3,
+    "include": (),
+    "exclude": (),
+    "fit_intercept": True,
+    "standardize": False,
+}
+
+
+def indices(*features):
+    return np.array(features, dtype=np.intp)
+
+
+def sample(n, p, seed=0, loss="squared"):
+    """Columns of different sizes and means, and a response that depends on some of them."""
+    rng = np.random.default_rng([seed, n, p])
+    X = (rng.standard_normal((n, p)) + 0.5 * rng.standard_normal((n, 1))) * rng.uniform(0.5, 2.0, p)
+    y = X[:, : max(1, p // 2)].sum(axis=1) + rng.standard_normal(n)
+    X += rng.standard_normal(p)
+    if not RULES[loss].classification:
+        return X, y + 0.5
+    y = np.where(y > np.median(y), 1.0, -1.0)
+    y[:2] = -1.0, 1.0
+    return X, y
+
+
+def sample_weights(n, seed=0):
+    return np.random.default_rng([seed, n, 1]).uniform(0.5, 2.0, n)
+
+
+def statement_of(X, y, weights=None, **settings):
+    """The statement of a problem; one of k and l0_penalty has to be among the settings."""
+    asked = {"k": None, "l0_penalty": None, **DEFAULTS, **settings}
+    data = Data(X, y, weights, RULES[asked["loss"]].classification, asked["fit_intercept"], asked["standardize"])
+    return Statement(n=data.n, p=data.p, fingerprint=fingerprint(data), **asked)
+
+
+def bounds_of(statement, proof, X, y, weights=None):
+    """The rigorous and the exact bound of a proof, with the complaints of either."""
+    data = Data.of(statement, X, y, weights)
+    return prove(data, statement, proof), prove_exactly(data, statement, proof)
+
+
+def certificate_of(X, y, proof, weights=None, support=None, lower_bound=None, **settings):
+    """A certificate with the best model on a support (by default the forced features), and the bound of its proof."""
+    statement = statement_of(X, y, weights, **settings)
+    data = Data.of(statement, X, y, weights)
+    support = indices(*(statement.include if support is None else support))
+    incumbent = model_on(data, statement, support)
+    _, objective = objective_bounds(data, statement, incumbent)
+    if lower_bound is None:
+        lower_bound = min(prove(data, statement, proof).bound, objective)
+    return Certificate(statement, incumbent, objective, lower_bound, proof)
+
+
+def model_on(data, statement, support):
+    """Least squares on a support; for other losses coefficients of zero, which are a model too."""
+    raw = data.raw(support)
+    if statement.loss != "squared":
+        return Incumbent(support, np.zeros(support.size), np.zeros(support.size), 0.0)
+    total = data.weights.sum()
+    center = data.weights @ raw / total if statement.fit_intercept else np.zeros(support.size)
+    mean = float(data.weights @ data.response / total) if statement.fit_intercept else 0.0
+    X, y = raw - center, data.response - mean
+    square = data.weights @ X**2 / total
+    d = np.where(square > 0.0, square, 1.0) if statement.standardize else np.ones(support.size)
+    M = X.T @ (data.weights[:, None] * X) + np.diag(d / statement.gamma)
+    w = np.linalg.lstsq(M, X.T @ (data.weights * y), rcond=None)[0] if support.size else np.empty(0)
+    return Incumbent(support, w, center, mean)
+
+
+def rational(value):
+    return flint.fmpq(*float(value).as_integer_ratio())
+
+
+def fraction(value):
+    """A rational of flint as one of the standard library, which compares with floating-point numbers."""
+    return Fraction(int(value.p), int(value.q))
+
+
+class ExactSquares:
+    """The squared loss in rational arithmetic, from the data as given."""
+
+    def __init__(self, statement, X, y, weights=None):
+        weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+        kept = np.flatnonzero(weights)
+        self.statement = statement
+        self.weights = [rational(w) for w in weights[kept]]
+        self.total = sum(self.weights, flint.fmpq(0))
+        self.y = self.centred([rational(v) for v in np.asarray(y, dtype=float)[kept]])
+        self.columns = [self.centred([rational(v) for v in x[kept]]) for x in np.asarray(X, dtype=float).T]
+        self.ridge = [self._ridge(x) for x in self.columns]
+
+    def centred(self, v):
+        if not self.statement.fit_intercept:
+            return v
+        mean = self.inner(v, [1] * len(v)) / self.total
+        return [x - mean for x in v]
+
+    def inner(self, a, b):
+        return sum((w * x * z for w, x, z in zip(self.weights, a, b, strict=True)), flint.fmpq(0))
+
+    def _ridge(self, x):
+        if np.isinf(self.statement.gamma):
+            return flint.fmpq(0)
+        d = self.inner(x, x) / self.total if self.statement.standardize and any(x) else flint.fmpq(1)
+        return d / rational(self.statement.gamma)
+
+    def value(self, support):
+        """The least objective on a support, without the price of its features."""
+        M = [[self.inner(self.columns[i], self.columns[j]) for j in support] for i in support]
+        b = [self.inner(self.columns[i], self.y) for i in support]
+        for i, j in enumerate(support):
+            M[i][i] += self.ridge[j]
+        value = self.inner(self.y, self.y) / 2
+        for i in range(len(support)):
+            if M[i][i] == 0:
+                continue
+            value -= b[i] * b[i] / (2 * M[i][i])
+            for r in range(i + 1, len(support)):
+                t = M[r][i] / M[i][i]
+                b[r] -= t * b[i]
+                M[r] = [x - t * z for x, z in zip(M[r], M[i], strict=True)]
+        return value
+
+    def optimum(self):
+        """The least objective of all admissible supports, as a fraction."""
+        s = self.statement
+        free = [j for j in range(s.p) if j not in s.include and j not in s.exclude]
+        most = len(free) if s.k is None else min(s.k - len(s.include), len(free))
+        # Without a price more features are never worse.
+        sizes = range(most + 1) if s.k is None else (most,)
+        price = rational(s.price)
+        values = (
+            self.value([*s.include, *choice]) + price * (len(choice) + len(s.include))
+            for size in sizes
+            for choice in combinations(free, size)
+        )
+        return fraction(min(values))
+
+
+def optimum_of(statement, X, y, weights=None):
+    return ExactSquares(statement, X, y, weights).optimum()
+
+
+def random_steps(rng, n_points, free, depth=4):
+    """The steps of a random proof of a region with these free features."""
+    kind = rng.choice(["leaf", "branch", "fix", "combination"]) if len(free) and depth else "leaf"
+    if kind == "branch":
+        j, *rest = rng.permutation(free).tolist()
+        return [
+            Branch(j),
+            *random_steps(rng, n_points, rest, depth - 1),
+            *random_steps(rng, n_points, rest, depth - 1),
+        ]
+    if kind == "fix":
+        order = rng.permutation(free)
+        chosen = order[: rng.integers(1, order.size + 1)]
+        cut = rng.integers(chosen.size + 1)
+        fix = Fix(int(rng.integers(n_points)), chosen[:cut], chosen[cut:])
+        return [fix, *random_steps(rng, n_points, order[chosen.size :].tolist(), depth - 1)]
+    if kind == "combination":
+        points = rng.integers(n_points, size=rng.integers(1, 4))
+        return [Combination(points, rng.exponential(size=points.size))]
+    return [Leaf(int(rng.integers(n_points)))]
+
+
+def with_statement(certificate, **changes):
+    return replace(certificate, statement=replace(certificate.statement, **changes))
+
+
+def with_proof(certificate, **changes):
+    return replace(certificate, proof=certificate.proof._replace(**changes))

@@ -1,0 +1,255 @@
+"""The data as the checker reads them: exact shifts and scales, enclosures of variances, one fingerprint."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proofs.helpers import indices, sample, sample_weights
+from sparsest.proofs import data as data_module
+from sparsest.proofs.data import Columns, Data, fingerprint, ridge_below
+
+seeds = st.integers(0, 10**6)
+
+
+def data_of(X, y=None, weights=None, classification=False, fit_intercept=True, scaled=False):
+    y = np.arange(float(len(X))) if y is None else y
+    return Data(X, y, weights, classification, fit_intercept, scaled)
+
+
+def exact_variance(column, weights, center):
+    w = [Fraction(v) for v in weights.tolist()]
+    x = [Fraction(v) for v in column.tolist()]
+    mean = sum(a * b for a, b in zip(w, x, strict=True)) / sum(w) if center else 0
+    return sum(a * (b - mean) ** 2 for a, b in zip(w, x, strict=True)) / sum(w)
+
+
+@given(
+    seeds,
+    st.integers(2, 40),
+    st.sampled_from([0.0, 1.0, 1e6, 1e12]),
+    st.sampled_from([1e-140, 1e-8, 1.0, 1e8, 1e140]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_ridges_enclose_the_exact_variance(seed, n, mean, scale, center, weighted):
+    """Means up to 1e12 of the spread, weights from 1e-8 to 1e8."""
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((n, 2)) + mean * rng.standard_normal(2)) * scale
+    weights = 10.0 ** rng.uniform(-8, 8, n) if weighted else np.ones(n)
+    data = data_of(X, weights=weights, fit_intercept=center, scaled=True)
+    block = data.block(indices(0, 1))
+    _, exponents = data.scale(data.raw(indices(0, 1)))
+    for j in range(2):
+        exact = exact_variance(X[:, j], weights, center) / Fraction(4) ** int(exponents[j])
+        assert Fraction(block.ridge_low[j]) <= exact <= Fraction(block.ridge_high[j])
+        assert block.ridge_high[j] - block.ridge_low[j] <= 1e-11 * block.ridge_high[j]
+
+
+@given(seeds, st.sampled_from([0.0, 1e6, 1e12]), st.sampled_from([1e-300, 1e-150, 1.0, 1e150, 1e290]))
+def test_scaled_columns_are_within_a_rounding_of_exact_ones(seed, mean, scale):
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((9, 1)) + mean) * scale
+    data = data_of(X)
+    raw = data.raw(indices(0))
+    values, exponents = data.scale(raw)
+    high, low = data.exact_parts(indices(0))
+    shift, factor = Fraction(data.shifts(raw)[0]), Fraction(2) ** -int(exponents[0])
+    assert 0.5 <= np.abs(values).max() < 1.0
+    for x, value, a, b in zip(X[:, 0], values[:, 0], high[:, 0], low[:, 0], strict=True):
+        exact = (Fraction(x) - shift) * factor
+        assert abs(Fraction(value) - exact) <= Fraction(1, 2**53) * abs(exact) + Fraction(1, 2**1070)
+        assert abs(Fraction(a) + Fraction(b) - exact) <= Fraction(1, 2**1070)
+
+
+def test_constant_columns_have_no_spread_and_a_ridge_of_one():
+    X = np.array([[0.1, 0.0, 1.0], [0.1, 0.0, 2.0], [0.1, 0.0, 4.0]])
+    for fit_intercept, expected in ((True, [True, True, False]), (False, [False, True, False])):
+        block = data_of(X, fit_intercept=fit_intercept, scaled=True).block(indices(0, 1, 2))
+        assert (block.norms == 0.0).tolist() == expected
+        assert (block.ridge_low[expected] == 1.0).all() and (block.ridge_high[expected] == 1.0).all()
+
+
+@given(seeds, st.sampled_from([1e-300, 1e-160, 1e-100, 1.0, 1e100, 1e160, 1e300]))
+def test_ridges_of_columns_as_they_are(seed, scale):
+    """``4^-e`` where it is in range, else nothing is known of it."""
+    X = np.random.default_rng(seed).standard_normal((5, 1)) * scale
+    data = data_of(X)
+    block = data.block(indices(0))
+    exact = Fraction(4) ** -int(data.scale(X)[1][0])
+    assert Fraction(block.ridge_low[0]) <= exact
+    assert block.ridge_high[0] == np.inf or Fraction(block.ridge_high[0]) >= exact
+    assert (block.ridge_low[0] > 0.0) == (1e-140 < scale < 1e140)
+
+
+@pytest.mark.parametrize("gamma", [1e-308, 1e-300, 1e-3, 1.0, 1e300, 1e308, np.inf])
+def test_divided_ridges_are_lower_bounds_in_range(gamma):
+    ridge = np.array([0.0, 1e-280, 1e-30, 0.3, 1.0, 1e280])
+    below = ridge_below(ridge, gamma)
+    for d, value in zip(ridge, below, strict=True):
+        assert value == 0.0 or 1e-280 <= value <= 1e280
+        assert np.isinf(gamma) or Fraction(value) <= Fraction(d) / Fraction(gamma)
+    assert (below > 0.0).any() == (1e-308 <= gamma < np.inf)
+
+
+# Storage
+
+
+def test_the_same_data_in_every_storage_have_one_fingerprint():
+    X = np.round(4.0 * sample(12, 5)[0]) * (np.arange(12)[:, None] % 3 > 0)
+    y = np.arange(12)
+    wide = np.zeros((24, 10))
+    wide[::2, ::2] = X
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    storages = [
+        X,
+        np.asfortranarray(X),
+        X.astype(np.float32),
+        X.astype(np.int8),
+        X.astype(np.int64),
+        wide[::2, ::2],
+        read_only,
+        X.tolist(),
+        sp.csc_array(X),
+        sp.csr_matrix(X),
+        sp.coo_array(X),
+        sp.bsr_array(X),
+        pd.DataFrame(X),
+        pl.DataFrame(X),
+        -(-X),
+    ]
+    found = {fingerprint(data_of(other, y)) for other in storages}
+    assert len(found) == 1
+    for response in (y.astype(np.float32), y[:, None], pd.Series(y), pl.Series(y), y.tolist()):
+        assert fingerprint(data_of(X, response)) in found
+    for weights in (np.ones(12), 1.0, pd.Series(np.ones(12))):
+        assert fingerprint(data_of(X, y, weights)) in found
+
+
+def test_every_change_of_the_data_changes_the_fingerprint():
+    X, y = sample(8, 3)
+    weights = sample_weights(8)
+    known = {fingerprint(data_of(X, y, weights))}
+    for array in (X, y, weights):
+        for place in np.ndindex(array.shape):
+            before = array[place]
+            array[place] = np.nextafter(before, np.inf)
+            known.add(fingerprint(data_of(X, y, weights)))
+            array[place] = before
+    known.add(fingerprint(data_of(X[:, ::-1], y, weights)))
+    known.add(fingerprint(data_of(X[::-1], y, weights)))
+    known.add(fingerprint(data_of(X.T.reshape(8, 3), y, weights)))
+    assert len(known) == 1 + X.size + 2 * y.size + 3
+
+
+def test_labels_are_signs_and_their_swap_is_noticed():
+    X = sample(6, 2)[0]
+    first = np.array(["no", "yes", "no", "yes", "yes", "no"])
+    prints = [
+        fingerprint(data_of(X, y, classification=True)) for y in (first, first == "yes", np.where(first == "yes", 7, 2))
+    ]
+    assert len(set(prints)) == 1
+    assert fingerprint(data_of(X, first == "no", classification=True)) != prints[0]
+
+
+def test_rows_of_weight_zero_are_no_part_of_the_data():
+    X, y = sample(8, 3)
+    weights = sample_weights(8)
+    weights[[2, 5]] = 0.0
+    X[2], y[5] = np.nan, 1e9
+    kept = np.flatnonzero(weights)
+    assert fingerprint(data_of(X, y, weights)) == fingerprint(data_of(X[kept], y[kept], weights[kept]))
+
+
+def test_columns_that_are_read_again_are_the_packed_ones(monkeypatch):
+    X, y = sample(9, 7)
+    packed = Columns(data_of(X, y), np.arange(7))
+    monkeypatch.setattr(data_module, "_PACKED_BYTES", 0)
+    monkeypatch.setattr(data_module, "_BLOCK_BYTES", 8 * 9 * 2)
+    read = Columns(data_of(X, y), np.arange(7))
+    A = np.random.default_rng(0).standard_normal((9, 4))
+    for few in (np.arange(7), indices(1, 4, 6), indices()):
+        one, two = packed.narrowed(few), read.narrowed(few)
+        np.testing.assert_allclose(one.products(A), two.products(A), rtol=1e-12, atol=1e-13)
+        np.testing.assert_array_equal(one.norms, two.norms)
+        at = np.arange(few.size)
+        np.testing.assert_array_equal(one.values(at), two.values(at))
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((3, 0)), "rows and columns"),
+        (np.zeros(3), "rows and columns"),
+        (np.zeros((3, 2), dtype=complex), "real numbers"),
+        (np.zeros((3, 2), dtype=np.longdouble), "at most double"),
+        (np.full((3, 2), "a"), "real numbers"),
+        (np.full((3, 2), None), "real numbers"),
+        (np.full((3, 2), np.nan), "NaN or infinity"),
+        (np.full((3, 2), np.inf), "NaN or infinity"),
+        (np.full((3, 2), 2**53 + 1), "cannot represent"),
+    ],
+)
+def test_bad_matrices(X, message):
+    with pytest.raises(ValueError, match=message):
+        fingerprint(data_of(X, np.arange(3.0)))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [[-1.0, 1.0, 1.0], [0.0] * 3, [1.0, np.nan, 1.0], [1.0, np.inf, 1.0], [1.0] * 2, [1e-300, 1.0, 1.0], [1e300] * 3],
+)
+def test_bad_weights(weights):
+    with pytest.raises(ValueError, match="sample_weight"):
+        data_of(np.eye(3), weights=np.array(weights))
+
+
+@pytest.mark.parametrize("y", [np.ones(2), np.full(3, np.nan), np.ones((3, 2)), 1.0, np.full(3, 2**60)])
+def test_bad_responses(y):
+    with pytest.raises(ValueError, match="y "):
+        data_of(np.eye(3), y)
+
+
+@pytest.mark.parametrize("y", [np.ones(3), np.arange(3), np.ones(2), np.array([1, "a", None], dtype=object)])
+def test_bad_labels(y):
+    with pytest.raises(ValueError, match=r"y must have|labels of y"):
+        data_of(np.eye(3), y, classification=True)
+
+
+@pytest.mark.parametrize("kind", [sp.csc_array, sp.csr_array, sp.bsr_array])
+@pytest.mark.parametrize("bad", [7, -1, 10**6])
+def test_sparse_indices_that_reach_outside(kind, bad):
+    X = kind(np.eye(4))
+    X.indices[1] = bad
+    with pytest.raises(ValueError, match="indices|index"):
+        fingerprint(data_of(X, np.arange(4.0)))
+
+
+def test_sparse_pointers_that_do_not_fit():
+    for indptr in ([0, 1, 2, 3, 9], [1, 1, 2, 3, 4], [0, 3, 2, 3, 4]):
+        X = sp.csc_array(np.eye(4))
+        X.indptr[:] = indptr
+        with pytest.raises(ValueError, match="indices|index"):
+            data_of(X, np.arange(4.0))
+
+
+@pytest.mark.parametrize("n", [2, 9, 130, 1001])
+def test_scales_do_not_depend_on_what_else_is_read(n):
+    """A column read with others was shifted by another rounding of its mean, and might have another exponent."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 9)) * 10.0 ** rng.uniform(-5, 5, 9)
+    weights = sample_weights(n)
+    for storage in (X, np.asfortranarray(X), sp.csr_array(X)):
+        data = data_of(storage, np.zeros(n), weights)
+        alone = [data.shifts(data.raw(indices(j)))[0] for j in range(9)]
+        for few in (np.arange(9), indices(3, 1), indices(8, 0, 4, 5, 2), np.arange(0, 9, 2)):
+            np.testing.assert_array_equal(data.shifts(data.raw(few)), np.array(alone)[few])

@@ -1,0 +1,772 @@
+"""Forgeries: each is refused, or what it says is true all the same, in bounded time and memory.
+
+``valid_or_true`` is the one thing that counts: no certificate that is accepted has a bound above the optimum, nor an
+objective below that of its model, both in exact arithmetic.
+"""
+
+import base64
+import json
+import time
+import tracemalloc
+import zlib
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from proofs.helpers import (
+    ExactSquares,
+    certificate_of,
+    indices,
+    optimum_of,
+    sample,
+    statement_of,
+    with_proof,
+    with_statement,
+)
+from sparsest.proofs import Certificate, files
+from sparsest.proofs.data import Data
+from sparsest.proofs.incumbent import Incumbent
+from sparsest.proofs.splits import centred_columns
+from sparsest.proofs.steps import (
+    LEAF,
+    Branch,
+    Combination,
+    DualPoint,
+    Fix,
+    Leaf,
+    PrimalPoint,
+    Proof,
+    Regression,
+    RegressionTree,
+    Split,
+    SplitPoint,
+)
+
+N, P, GAMMA = 20, 5, 0.1
+# No forgery may take longer, or more memory, than this; honest ones of this size take a hundredth.
+SECONDS, BYTES = 10.0, 300e6
+
+
+@pytest.fixture(autouse=True)
+def bounded():
+    """Every test of this file ends soon and needs little memory."""
+    tracemalloc.start()
+    began = time.perf_counter()
+    yield
+    seconds, (_, peak) = time.perf_counter() - began, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert seconds < SECONDS and peak < BYTES
+
+
+@pytest.fixture(scope="module")
+def honest():
+    """Data, and a certificate with points, a split, a branch, a fix and a combination."""
+    X, y = sample(N, P, 2)
+    Z, r = X[:, :2] - X[:, :2].mean(axis=0), y - y.mean()
+    w = np.linalg.solve(Z.T @ Z + np.eye(2) / GAMMA, Z.T @ r)
+    points = (PrimalPoint(indices(0, 1), w, 0.0), DualPoint(0.9 * (Z @ w - r)), SplitPoint(indices(0, 1), w, 0))
+    steps = (Branch(0), Fix(0, indices(1), indices(4)), Leaf(2), Combination(indices(0, 1), np.array([1.0, 3.0])))
+    splits = (Split(np.arange(P), np.full(P, 0.7 / GAMMA)), Split(indices(0), np.full(1, 0.71 / GAMMA), 0))
+    certificate = certificate_of(X, y, Proof(steps, points, splits), support=(0, 1), k=2, gamma=GAMMA)
+    assert certificate.verify(X, y) and certificate.lower_bound > 0.0
+    return certificate, X, y
+
+
+def exact_objective(certificate, X, y):
+    """The objective of the incumbent in fractions; squared loss, columns as they are, no weights."""
+    model, total = certificate.incumbent, Fraction(0)
+    for row, response in zip(X[:, model.support], y, strict=True):
+        u = Fraction(model.intercept)
+        for w, x, c in zip(model.coef, row, model.center, strict=True):
+            u += Fraction(float(w)) * (Fraction(float(x)) - Fraction(float(c)))
+        total += (Fraction(float(response)) - u) ** 2 / 2
+    if np.isfinite(certificate.statement.gamma):
+        total += sum(Fraction(float(w)) ** 2 for w in model.coef) / (2 * Fraction(certificate.statement.gamma))
+    return total + Fraction(certificate.statement.price) * model.support.size
+
+
+def valid_or_true(certificate, X, y):
+    """Whether it is refused; if it is not, what it says has to be true."""
+    verdict = certificate.verify(X, y)
+    if not verdict:
+        assert verdict.reasons
+        return False
+    assert verdict.lower_bound <= optimum_of(certificate.statement, X, y)
+    assert exact_objective(certificate, X, y) <= Fraction(verdict.objective)
+    claimed = Fraction(certificate.objective)
+    assert abs(claimed - exact_objective(certificate, X, y)) <= claimed / 10**8
+    return True
+
+
+def refused(certificate, X, y, reason=""):
+    verdict = certificate.verify(X, y)
+    assert not verdict.valid and any(reason in one for one in verdict.reasons), verdict.reasons
+
+
+def boast(X, y, proof, lower_bound, support=(), **settings):
+    """A certificate that claims a bound, whatever its proof proves."""
+    return certificate_of(X, y, proof, support=support, lower_bound=lower_bound, **settings)
+
+
+def strongest(X, y, proof, support=(), **settings):
+    """A certificate that claims all that the check of its proof gives."""
+    return certificate_of(X, y, proof, support=support, **settings)
+
+
+# The findings of the first attack, each named after what was accepted
+
+
+@pytest.mark.parametrize("size", [1e154, 1e155, 1e200, 1e308])
+def test_an_overflowing_diagonal_proved_the_empty_model_optimal(size):
+    """A split of 1e155 made the scaled matrix zero: 298.4 was proved where two features reach 0.87."""
+    X, _ = sample(N, P)
+    y = 10.0 * X[:, 0] - 7.0 * X[:, 1] + 0.1 * sample(N, P, 1)[1]
+    for gamma in (0.5, np.inf):
+        proof = Proof((Leaf(0),), (SplitPoint(indices(), np.empty(0), 0),), (Split(np.arange(P), np.full(P, size)),))
+        certificate = boast(X, y, proof, 200.0, k=2, gamma=gamma)
+        refused(certificate, X, y)
+        valid_or_true(strongest(X, y, proof, k=2, gamma=gamma), X, y)
+
+
+def test_splits_raised_one_by_one_proved_anything():
+    """Each raised split was checked against the first base: 3.7e12 was accepted for 28.3."""
+    X, y = sample(5, 8, 2)
+    base = np.full(8, 1.0)
+    statement = statement_of(X, y, k=2, gamma=0.5)
+    columns = centred_columns(Data.of(statement, X, y, None), np.arange(8), 0.5)
+    M = columns.values.T @ columns.values * np.outer(columns.units, columns.units) + np.diag(2.0 - base)
+    most = 0.99 * (base + 1.0 / np.linalg.inv(M).diagonal())
+    chain = [Split(np.arange(8), base), *(Split(indices(j), most[[j]], j) for j in range(8))]
+    point = SplitPoint(indices(), np.empty(0), 8)
+    refused(strongest(X, y, Proof((Leaf(0),), (point,), chain), k=2, gamma=0.5), X, y, "has a base itself")
+    star = [Split(np.arange(8), base), *(Split(np.arange(j + 1), most[: j + 1], 0) for j in range(8))]
+    for number in range(9):
+        proof = Proof((Leaf(0),), (point._replace(split=number),), star)
+        valid_or_true(strongest(X, y, proof, k=2, gamma=0.5), X, y)
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0, 1e4, 1e9])
+def test_dependent_columns_in_a_regression_tree_proved_a_bound_for_a_perfect_fit(shift):
+    """A total with its parts: 6.75 was accepted for an optimum of 0."""
+    X = np.round(sample(N, 2)[0] * 4.0)
+    X = np.column_stack([X, X.sum(axis=1)])
+    y = X @ [1.0, -2.0, 0.0]
+    tree = RegressionTree(np.arange(3), np.array([1.0 + shift, shift - 2.0, -shift]), np.array([LEAF], dtype=np.int32))
+    certificate = strongest(X, y, Proof((tree,)), k=2, gamma=np.inf)
+    refused(replace(certificate, lower_bound=1.0), X, y)
+    valid_or_true(certificate, X, y)
+
+
+@pytest.mark.parametrize("gamma", [np.inf, 1e40])
+@pytest.mark.parametrize("decade", [9, 11, 13, 15])
+def test_nearly_orthogonal_points_proved_a_bound_without_a_ridge(gamma, decade):
+    """Products below 1e-10 counted as zero although coefficients are unbounded: 3.26 where 1.8e-6 is reached."""
+    rng = np.random.default_rng(5)
+    x, d = rng.standard_normal(12), rng.standard_normal(12)
+    X = np.column_stack([x, x * (1.0 + 10.0**-decade * d)])
+    y = x * d
+    # The residual of the first column is orthogonal to it, and nearly so to the second.
+    z = x - x.mean()
+    residual = (y - y.mean()) - z * (z @ (y - y.mean()) / (z @ z))
+    proof = Proof((Leaf(0),), (DualPoint(-residual),))
+    certificate = strongest(X, y, proof, k=2, gamma=gamma)
+    refused(replace(certificate, lower_bound=0.4 * float(residual @ residual)), X, y)
+    valid_or_true(certificate, X, y)
+    valid_or_true(strongest(X, y, Proof((Regression(),)), k=2, gamma=gamma), X, y)
+
+
+@pytest.mark.parametrize("mean", [1e6, 1e10, 1e12, 1e14])
+def test_large_column_means_and_offsets_raised_bounds(mean):
+    """The rounding error of X'α was not in the margin."""
+    rng = np.random.default_rng(6)
+    X, y = sample(N, P, 6)
+    X, y = X + mean * rng.standard_normal(P), y + mean
+    for point in (DualPoint(-0.5 * (y - y.mean())), PrimalPoint(indices(0, 1), np.array([1.0, 1.0]), 0.0)):
+        certificate = strongest(X, y, Proof((Leaf(0),), (point,)), k=2, gamma=0.5)
+        assert valid_or_true(certificate, X, y)
+
+
+def test_a_useless_point_of_huge_constant_hid_the_others_in_a_combination():
+    """The master problem's scale pushed coefficients below 1e-9, which were dropped: 5.91 for 1.52."""
+    X, y = sample(N, P, 7)
+    residual = y - y.mean()
+    useless = [DualPoint(size * residual) for size in (1e6, 1e12, 1e100, 1e150)]
+    points = [DualPoint(-0.3 * residual), *useless]
+    for number in range(1, 5):
+        for multipliers in ([1.0, 1e-30], [1.0, 1e-300], [1e-300, 1e-320], [1.0, 0.0], [0.0, 1.0], [1e-9, 1.0]):
+            step = Combination(indices(0, number), np.array(multipliers))
+            assert valid_or_true(strongest(X, y, Proof((step,), points), k=2, gamma=0.5), X, y)
+
+
+def test_a_lower_bound_above_the_objective_was_accepted(honest):
+    certificate, X, y = honest
+    poor = certificate.incumbent._replace(coef=certificate.incumbent.coef + 1e3)
+    for bound in (np.nextafter(certificate.objective, np.inf), 1e9, np.inf):
+        refused(replace(certificate, lower_bound=bound), X, y)
+    refused(replace(certificate, incumbent=poor), X, y, "the objective claimed")
+
+
+@pytest.mark.parametrize("value", ["false", "true", 0, 1, None, [], 0.0])
+@pytest.mark.parametrize("name", ["fit_intercept", "standardize"])
+def test_a_text_was_read_as_true(honest, name, value):
+    data = json.loads(honest[0].to_json())
+    data["problem"][name] = value
+    with pytest.raises(ValueError, match="not a readable certificate"):
+        Certificate.from_json(json.dumps(data))
+
+
+# Findings in the new checker
+
+
+def test_a_fix_by_a_useless_point_proved_anything():
+    """What a point proves was raised to zero before the cost of a forced feature was added: 4.5 for 0.045."""
+    X, y = np.eye(4)[:, :2], np.array([0.0, 3.0, 0.0, 0.0])
+    points = DualPoint(np.array([1e4, 0.0, 0.0, 0.0])), DualPoint(-y)
+    proof = Proof((Fix(0, indices(), indices(1)), Leaf(1)), points)
+    certificate = strongest(X, y, proof, k=1, gamma=100.0, fit_intercept=False)
+    assert valid_or_true(certificate, X, y)
+    refused(replace(certificate, lower_bound=4.0), X, y, "the bound claimed")
+
+
+def test_a_tree_about_features_that_have_to_go_proved_anything():
+    """A feature that is out kept its coefficient: 286 for 0.05."""
+    X, y = sample(9, 3)
+    tree = RegressionTree(np.arange(3), np.array([101.0, 99.0, -98.0]), np.array([LEAF], dtype=np.int32))
+    assert valid_or_true(strongest(X, y, Proof((tree,)), k=2, gamma=np.inf), X, y)
+
+
+@pytest.mark.parametrize(
+    ("scale", "gamma"), [(1e10, 1e300), (1e-5, 1e-308), (1.0, 1e-320), (1.0, 5e-324), (1e100, 1e200), (1e-150, 1e-20)]
+)
+@pytest.mark.parametrize("size", [1e-160, 1.0, 1e150])
+def test_ridges_that_underflow_or_overflow_prove_nothing(scale, gamma, size):
+    X, y = sample(6, 2)
+    X, y = X * scale, y * size
+    for alpha in (-0.1 * y, -y, -y / size**2, 1e-200 * y):
+        proof = Proof((Leaf(0),), (DualPoint(alpha - alpha.mean()),))
+        try:
+            certificate = strongest(X, y, proof, k=1, gamma=gamma)
+        except ValueError:
+            continue
+        if certificate.verify(X, y):
+            assert certificate.lower_bound <= optimum_of(certificate.statement, X, y)
+
+
+def test_a_tiny_dual_point_is_orthogonal_to_nothing():
+    """Its products and error bounds underflowed to zero, as if no coefficient could gain from it."""
+    X = np.array([[1.0], [2.0], [-1.0]])
+    y = 1e300 * X[:, 0]
+    for size in (5e-324, 1e-320, 1e-310, 1e-250, 1e-240):
+        proof = Proof((Leaf(0),), (DualPoint(np.full(3, -size)),))
+        statement = statement_of(X, y, k=1, gamma=np.inf, fit_intercept=False)
+        certificate = Certificate(
+            statement, Incumbent(indices(0), np.array([1e300]), np.zeros(1), 0.0), 0.0, 1e-30, proof
+        )
+        refused(certificate, X, y)
+
+
+def test_an_objective_out_of_range_is_not_whatever_is_claimed(honest):
+    certificate, X, y = honest
+    huge = certificate.incumbent._replace(coef=np.array([1e200, 1e200]))
+    for objective in (0.0, certificate.objective, np.inf, 1e308):
+        refused(replace(certificate, incumbent=huge, objective=objective), X, y, "out of the range")
+
+
+# Forged parts of an honest certificate
+
+
+FORGED = {
+    "the bound raised by a digit": (lambda c: replace(c, lower_bound=c.lower_bound * (1 + 1e-12)), "bound claimed"),
+    "a bound that is no number": (lambda c: replace(c, lower_bound=np.nan), "bound claimed"),
+    "a bound of infinity": (lambda c: replace(c, lower_bound=np.inf), "bound claimed"),
+    "the objective lowered": (lambda c: replace(c, objective=c.objective * (1 - 1e-8)), "objective claimed"),
+    "the objective raised": (lambda c: replace(c, objective=c.objective * (1 + 1e-8)), "objective claimed"),
+    "the objective no number": (lambda c: replace(c, objective=np.nan), "objective claimed"),
+    "the objective infinite": (lambda c: replace(c, objective=np.inf), "objective claimed"),
+    "the objective negative": (lambda c: replace(c, objective=-c.objective), "objective claimed"),
+    "another loss": (lambda c: with_statement(c, loss="epsilon_insensitive"), ""),
+    "a smaller k": (lambda c: with_statement(c, k=1), "more than k = 1"),
+    "a larger k": (lambda c: with_statement(c, k=5), "bound claimed"),
+    "a weaker ridge": (lambda c: with_statement(c, gamma=3.0), "claimed"),
+    "a stronger ridge": (lambda c: with_statement(c, gamma=0.03), "objective claimed"),
+    "no ridge": (lambda c: with_statement(c, gamma=np.inf), ""),
+    "another n": (lambda c: with_statement(c, n=N - 1), "for data of shape"),
+    "another p": (lambda c: with_statement(c, p=P + 1), "for data of shape"),
+    "a gigantic p": (lambda c: with_statement(c, p=2**50), "for data of shape"),
+    "another fingerprint": (lambda c: with_statement(c, fingerprint="0" * 64), "fingerprint"),
+    "no fingerprint": (lambda c: with_statement(c, fingerprint=""), "fingerprint"),
+    "no intercept": (lambda c: with_statement(c, fit_intercept=False), "intercept where none"),
+    "columns standardised": (lambda c: with_statement(c, standardize=True), ""),
+    "a feature forced in": (lambda c: with_statement(c, include=(3,)), "include and exclude"),
+    "a feature forced out": (lambda c: with_statement(c, exclude=(0,)), "include and exclude"),
+    "no steps": (lambda c: with_proof(c, steps=()), "1 region(s) open"),
+    "a region left open": (lambda c: with_proof(c, steps=c.proof.steps[:-1]), "1 region(s) open"),
+    "a region closed twice": (lambda c: with_proof(c, steps=(*c.proof.steps, Leaf(0))), "after its end"),
+    "a branch after the end": (lambda c: with_proof(c, steps=(*c.proof.steps, Branch(3))), "after its end"),
+    "steps that are none": (lambda c: with_proof(c, steps=("leaf",)), "no step"),
+    "a branch twice": (lambda c: with_proof(c, steps=(Branch(0), Branch(0), *[Leaf(0)] * 3)), "not free"),
+    "a branch out of range": (lambda c: with_proof(c, steps=(Branch(P), Leaf(0), Leaf(0))), "no such feature"),
+    "a negative branch": (lambda c: with_proof(c, steps=(Branch(-1), Leaf(0), Leaf(0))), "no such feature"),
+    "a feature fixed in and out": (
+        lambda c: with_proof(c, steps=(Fix(0, indices(1), indices(1)), Leaf(0))),
+        "not free",
+    ),
+    "a feature fixed twice": (lambda c: with_proof(c, steps=(Fix(0, indices(1, 1), indices()), Leaf(0))), "not free"),
+    "a fix of a fixed feature": (
+        lambda c: with_proof(c, steps=(Fix(0, indices(1), indices()), Fix(0, indices(), indices(1)), Leaf(0))),
+        "not free",
+    ),
+    "a fix out of range": (lambda c: with_proof(c, steps=(Fix(0, indices(P), indices()), Leaf(0))), "no such feature"),
+    "a point that is not there": (lambda c: with_proof(c, steps=(Leaf(3),)), "no such point"),
+    "a negative point": (lambda c: with_proof(c, steps=(Leaf(-1),)), "no such point"),
+    "no points": (lambda c: with_proof(c, points=()), "no such point"),
+    "a point that is none": (lambda c: with_proof(c, points=("point",) * 3), "no point"),
+    "a split that is not there": (lambda c: with_proof(c, splits=()), "no split 0"),
+    "a split that does not cover the region": (
+        lambda c: with_proof(c, splits=(Split(indices(0), np.full(1, 2.0)),)),
+        "its split does not have",
+    ),
+    "a base that points to itself": (
+        lambda c: with_proof(c, splits=(Split(indices(0), np.ones(1), 0),)),
+        "base itself",
+    ),
+    "a base that points forward": (
+        lambda c: with_proof(c, splits=(Split(np.arange(P), np.ones(P), 1), Split(indices(0), np.ones(1), 0))),
+        "base itself",
+    ),
+    "a base that is not there": (lambda c: with_proof(c, splits=(Split(indices(0), np.ones(1), 7),)), "no split 7"),
+    "a negative split": (
+        lambda c: with_proof(c, points=(*c.proof.points[:2], c.proof.points[2]._replace(split=-1))),
+        "no split -1",
+    ),
+    "a split of too much": (
+        lambda c: with_proof(c, splits=(Split(np.arange(P), np.full(P, 1e3)),)),
+        "larger than the quadratic",
+    ),
+    "a split of no number": (
+        lambda c: with_proof(c, splits=(Split(np.arange(P), np.full(P, np.nan)),)),
+        "not positive",
+    ),
+    "a regression tree where it is not known": (
+        lambda c: with_proof(c, steps=(RegressionTree(indices(), np.empty(0), np.array([7], dtype=np.int32)),)),
+        "not free",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_part_is_found(honest, name):
+    certificate, X, y = honest
+    change, reason = FORGED[name]
+    forged = change(certificate)
+    refused(forged, X, y, reason)
+    # The same through a file, if it can be written at all.
+    try:
+        again = Certificate.from_bytes(forged.to_bytes())
+    except (ValueError, KeyError, AttributeError):
+        return
+    refused(again, X, y, reason)
+
+
+MULTIPLIERS = {
+    "negative": [2.0, -1.0],
+    "no number": [1.0, np.nan],
+    "infinite": [1.0, np.inf],
+    "all zero": [0.0, 0.0],
+    "overflowing": [1.7e308, 1.7e308],
+    "too few": [1.0],
+    "too many": [1.0, 1.0, 1.0],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize("name", MULTIPLIERS)
+def test_multipliers_that_are_none(honest, name):
+    certificate, X, y = honest
+    step = Combination(indices(0, 1), np.array(MULTIPLIERS[name]))
+    refused(with_proof(certificate, steps=(step,)), X, y, "multipliers")
+
+
+@pytest.mark.parametrize("multipliers", [[5e-324, 5e-324], [1e308, 1.0], [1.0, 5e-324], [1e-320, 1e300], [0.0, 1.0]])
+def test_extreme_multipliers_prove_what_they_prove(honest, multipliers):
+    certificate, X, y = honest
+    proof = certificate.proof._replace(steps=(Combination(indices(0, 1), np.array(multipliers)),))
+    assert valid_or_true(strongest(X, y, proof, support=(0, 1), k=2, gamma=GAMMA), X, y)
+
+
+POINTS = {
+    "huge": DualPoint(np.where(np.arange(N) % 2, 1e200, -1e200)),
+    "at the end of the range": DualPoint(np.where(np.arange(N) % 2, 1.7e308, -1.7e308)),
+    "subnormal": DualPoint(np.where(np.arange(N) % 2, 5e-324, -5e-324)),
+    "of one sign": DualPoint(np.ones(N)),
+    "one entry of all": DualPoint(np.eye(N)[0]),
+    "huge coefficients": PrimalPoint(indices(0, 1), np.array([1e308, -1e308]), 0.0),
+    "an intercept of no number": PrimalPoint(indices(0), np.ones(1), np.nan),
+    "a huge intercept": PrimalPoint(indices(0), np.ones(1), 1.7e308),
+    "huge coefficients of a split": SplitPoint(np.arange(P), np.full(P, 1e307), 0),
+    "coefficients of a split of 1e150": SplitPoint(np.arange(P), np.full(P, 1e150), 0),
+    "single precision": DualPoint(np.linspace(-1.0, 1.0, N, dtype=np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_any_point_proves_what_it_proves(honest, name):
+    certificate, X, y = honest
+    proof = certificate.proof._replace(steps=(Leaf(0),), points=(POINTS[name],))
+    for steps in ((Leaf(0),), (Fix(0, indices(1), indices(2, 3)), Leaf(0)), (Fix(0, np.arange(P), indices()), Leaf(0))):
+        assert valid_or_true(strongest(X, y, proof._replace(steps=steps), k=2, gamma=GAMMA), X, y)
+
+
+def test_infinities_of_single_precision_are_refused(honest):
+    certificate, X, y = honest
+    for bad in (np.inf, -np.inf, np.nan):
+        values = np.zeros(N, dtype=np.float32)
+        values[3] = bad
+        refused(with_proof(certificate, points=(DualPoint(values),) * 3), X, y, "finite numbers")
+
+
+def test_coefficients_of_features_that_are_out_are_refused(honest):
+    certificate, X, y = honest
+    steps = (Fix(0, indices(), indices(1, 2, 3)), Leaf(2))
+    refused(with_proof(certificate, steps=steps), X, y, "features that are out")
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [[0, LEAF], [LEAF, LEAF], [], [0, 0, LEAF, LEAF, LEAF], [P, LEAF, LEAF], [-7, LEAF, LEAF], [2**31 - 1, LEAF, LEAF]],
+    ids=str,
+)
+def test_forged_entries_of_a_regression_tree(honest, entries):
+    certificate, X, y = honest
+    tree = RegressionTree(indices(), np.empty(0), np.array(entries, dtype=np.int32))
+    refused(with_proof(certificate, steps=(tree,)), X, y)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "epsilon_insensitive"])
+def test_least_squares_proves_nothing_for_other_losses(loss):
+    X, y = sample(N, P, loss=loss)
+    tree = RegressionTree(indices(), np.empty(0), np.array([LEAF], dtype=np.int32))
+    split = Proof((Leaf(0),), (SplitPoint(indices(), np.empty(0), 0),), (Split(np.arange(P), np.ones(P)),))
+    for proof in (Proof((Regression(),)), Proof((tree,)), split):
+        refused(boast(X, y, proof, 0.0, k=2, loss=loss), X, y, "squared loss")
+
+
+@pytest.mark.parametrize("where", ["entry", "response", "sign", "rows", "columns", "weight", "scale"])
+def test_other_data_are_noticed(honest, where):
+    certificate, X, y = honest
+    X, y, weights = X.copy(), y.copy(), np.ones(N)
+    if where == "entry":
+        X[7, 4] = np.nextafter(X[7, 4], np.inf)
+    elif where == "response":
+        y[3] = np.nextafter(y[3], 0.0)
+    elif where == "sign":
+        X[:, 2] *= -1.0
+    elif where == "rows":
+        X, y = X[::-1], y[::-1]
+    elif where == "columns":
+        X = X[:, [0, 1, 2, 4, 3]]
+    elif where == "weight":
+        weights[0] = np.nextafter(1.0, 2.0)
+    else:
+        X = X * (1.0 + 2**-52)
+    verdict = certificate.verify(X, y, weights)
+    assert not verdict and any("fingerprint" in reason for reason in verdict.reasons)
+
+
+def test_incumbents_of_other_types_do_not_lose_digits(honest):
+    """Coefficients of single precision, or of whole numbers, were squared in that type."""
+    certificate, X, y = honest
+    data = json.loads(certificate.to_json())
+    for kind, value in (("|i1", -128), ("<i4", 3), ("<u2", 3)):
+        array = np.full(2, value).astype(kind)
+        packed = base64.b64encode(zlib.compress(np.append(array[:1], np.diff(array)).tobytes())).decode()
+        for name in ("coef", "center"):
+            forged = {**data, "arrays": {**data["arrays"], name: [kind, 2, packed]}}
+            with pytest.raises(ValueError, match="not floating-point"):
+                Certificate.from_json(json.dumps(forged))
+    single = certificate.incumbent.coef.astype("<f4")
+    data["arrays"]["coef"] = ["<f4", 2, base64.b64encode(zlib.compress(single.tobytes())).decode()]
+    again = Certificate.from_json(json.dumps(data))
+    assert again.incumbent.coef.dtype == np.float64
+    again = replace(again, objective=float(exact_objective(again, X, y)))
+    assert valid_or_true(again, X, y)
+
+
+# Memory and time of a check
+
+
+def test_deep_trees_take_little_memory():
+    """A state of all features was kept for each branch above: gigabytes for a file of kilobytes."""
+    p = 20000
+    X = sp_identity(p)
+    y = np.arange(4.0)
+    chain = [Branch(j) for j in range(p - 1)]
+    statement = statement_of(X, y, k=2)
+    point = DualPoint(np.zeros(4))
+    certificate = Certificate(
+        statement, Incumbent(indices(), np.empty(0), np.empty(0), 1.5), 2.5, 0.0, Proof(chain, (point,))
+    )
+    refused(certificate, X, y, "open")
+
+
+def sp_identity(p):
+    return np.eye(4)[:, np.arange(p) % 4]
+
+
+def test_combinations_of_very_many_points_are_refused(honest, monkeypatch):
+    """Points without coefficients take a few bytes of a file, and n numbers each in a check."""
+    monkeypatch.setattr("sparsest.proofs.check._MOST_BYTES", 8 * N * 1000)
+    certificate, X, y = honest
+    empty = PrimalPoint(indices(), np.empty(0), 0.0)
+    for count, holds in ((1000, True), (1001, False)):
+        step = Combination(np.arange(count), np.ones(count))
+        proof = Proof((step,), (empty,) * count)
+        verdict = strongest(X, y, proof, support=(0, 1), k=2, gamma=GAMMA).verify(X, y)
+        assert verdict.valid == holds
+
+
+# Forged files
+
+
+def header_of(certificate):
+    return json.loads(certificate.to_json())
+
+
+def unreadable(text):
+    with pytest.raises(ValueError, match="this is not a readable certificate"):
+        Certificate.from_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+TEXTS = {
+    "nothing": "",
+    "garbage": "garbage",
+    "a list": "[]",
+    "null": "null",
+    "an empty object": "{}",
+    "another format": '{"format": "something else", "version": 3, "arrays": {}}',
+    "another version": '{"format": "sparsest certificate", "version": 2, "arrays": {}}',
+    "deep nesting": "[" * 10**6,
+    "deep nesting of objects": '{"a":' * 10**6,
+    "a gigantic number": '{"format": ' + "9" * 10**6 + "}",
+    "not UTF-8": b"\xff\xfe\x00",
+    "only the magic": files.MAGIC,
+    "a header of 2^63 bytes": files.MAGIC + (2**63).to_bytes(8, "little"),
+    "a header that is no JSON": files.MAGIC + (3).to_bytes(8, "little") + b"abc",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_is_no_certificate(name):
+    unreadable(TEXTS[name])
+
+
+def test_truncated_files_are_refused(honest):
+    binary, text = honest[0].to_bytes(), honest[0].to_json()
+    for length in (*range(0, len(binary), 37), len(binary) - 1):
+        unreadable(binary[:length])
+    for length in (*range(0, len(text), 97), len(text) - 1):
+        unreadable(text[:length])
+    unreadable(binary + b"\0")
+
+
+def test_any_flipped_byte_is_refused_or_true(honest):
+    certificate, X, y = honest
+    binary = certificate.to_bytes()
+    rng = np.random.default_rng(8)
+    optimum = float(ExactSquares(certificate.statement, X, y).optimum())
+    for place in rng.integers(len(binary), size=400).tolist():
+        forged = bytearray(binary)
+        forged[place] ^= 1 << rng.integers(8)
+        try:
+            again = Certificate.from_bytes(bytes(forged))
+        except ValueError:
+            continue
+        verdict = again.verify(X, y)
+        if verdict and again.statement == certificate.statement:
+            assert verdict.lower_bound <= optimum * (1.0 + 1e-15)
+
+
+def test_duplicate_keys_are_refused(honest):
+    text = honest[0].to_json()
+    unreadable(text.replace('"version": 3', '"version": 3, "version": 3'))
+    unreadable(text.replace('"gamma"', '"k": 1, "gamma"'))
+    unreadable(text.replace('"arrays": {', '"arrays": {"coef": ["<f8", 0, ""], ', 1))
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_json_has_not_are_refused(honest, word):
+    data = header_of(honest[0])
+    unreadable(json.dumps(data).replace(f'"lower_bound": {data["lower_bound"]}', f'"lower_bound": {word}'))
+
+
+PROBLEM = {
+    "k": ["2", 2.0, -1, True, None, [2], 10**400, 2**60],
+    "gamma": ["0.3", 0.0, -1.0, True, None, "nan", 10**400, {}],
+    "epsilon": ["0.1", -1.0, True, None, 10**400, 1e400],
+    "l0_penalty": [1.0, "1", -1.0, True, 10**400],
+    "n": [0, -1, 1.0, True, "20", None, 10**400],
+    "p": [0, -1, 5.0, True, "5", None, 10**400],
+    "include": [[0, 0], [-1], [P], [0.0], [True], "0", {"0": 1}, None, [[0]], list(range(3))],
+    "exclude": [[0, 0], [-1], [P], ["0"], 0, [10**400]],
+    "loss": ["cubic", None, 1, ["squared"], {"squared": 1}],
+    "fingerprint": [None, 1, []],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in PROBLEM.items() for value in values])
+def test_problems_that_are_none(honest, name, value):
+    data = header_of(honest[0])
+    data["problem"][name] = value
+    unreadable(json.dumps(data))
+
+
+def test_parts_that_are_missing_or_too_many(honest):
+    whole = header_of(honest[0])
+    for name in whole:
+        unreadable(json.dumps({key: value for key, value in whole.items() if key != name}))
+    for name in whole["problem"]:
+        problem = {key: value for key, value in whole["problem"].items() if key != name}
+        unreadable(json.dumps({**whole, "problem": problem}))
+    unreadable(json.dumps({**whole, "problem": {**whole["problem"], "extra": 1}}))
+    for name in whole["arrays"]:
+        arrays = {key: value for key, value in whole["arrays"].items() if key != name}
+        unreadable(json.dumps({**whole, "arrays": arrays}))
+    for name in ("objective", "intercept"):
+        for value in ("high", None, True, [], 10**400):
+            unreadable(json.dumps({**whole, "incumbent": {**whole["incumbent"], name: value}}))
+
+
+def packed(array):
+    array = np.asarray(array)
+    if array.dtype.kind != "f" and array.size:
+        array = np.append(array[:1], np.diff(array))
+    return base64.b64encode(zlib.compress(array.tobytes())).decode()
+
+
+def with_array(certificate, name, array, size=None, kind=None, code=None):
+    """The text of a certificate with another array in place of one."""
+    data = header_of(certificate)
+    array = np.asarray(array)
+    data["arrays"][name] = [
+        kind or array.dtype.str,
+        array.size if size is None else size,
+        packed(array) if code is None else code,
+    ]
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize("size", [10**15, 2**62, 10**400, -1, 1.5, True, None, "3", 1])
+def test_sizes_that_are_not_so(honest, size):
+    unreadable(with_array(honest[0], "coef", np.ones(2), size=size))
+
+
+@pytest.mark.parametrize("name", ["step kinds", "point kinds", "coef", "dual values", "tree entries"])
+def test_what_unpacks_to_much_more_than_the_file_is_refused(honest, name):
+    """A megabyte of zeros compressed a thousandfold, whatever size is claimed."""
+    bomb = zlib.compress(bytes(10**8), 9)
+    code = base64.b64encode(bomb).decode()
+    for kind, size in (("|i1", 10**8), ("<f8", 10**8 // 8), ("<f8", 10), ("|i1", 0)):
+        unreadable(with_array(honest[0], name, np.ones(2), size=size, kind=kind, code=code))
+
+
+@pytest.mark.parametrize("kind", [">f8", "<f2", "|O", "<U4", "<c16", "float64", None, 8, "<f8,<f8", ["<f8"], "|S0"])
+def test_types_that_are_not_allowed(honest, kind):
+    unreadable(with_array(honest[0], "coef", np.ones(2), kind=kind if kind is not None else 0))
+
+
+@pytest.mark.parametrize("code", ["not base64!", "AAAA", "A", 5, None, [], "é", "AA==AA=="])
+def test_codes_that_are_none(honest, code):
+    data = header_of(honest[0])
+    data["arrays"]["coef"][2] = code
+    unreadable(json.dumps(data))
+
+
+def test_base64_that_is_not_canonical_is_refused_or_the_same(honest):
+    certificate, X, y = honest
+    data = header_of(certificate)
+    for name, (_, _, code) in data["arrays"].items():
+        if code.endswith("="):
+            at = len(code.rstrip("=")) - 1
+            alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+            other = code[:at] + alphabet[alphabet.index(code[at]) ^ 1] + code[at + 1 :]
+            forged = {**data, "arrays": {**data["arrays"], name: [*data["arrays"][name][:2], other]}}
+            again = Certificate.from_json(json.dumps(forged))
+            assert again.to_json() == certificate.to_json()
+
+
+WHOLE = ["support", "step kinds", "step numbers", "fixed in", "combined", "tree features", "tree entries"]
+WHOLE += ["point kinds", "point features", "point splits", "split features", "split bases", "point features starts"]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("kind", ["<f8", "<f4"])
+def test_whole_numbers_that_are_floating(honest, name, kind):
+    _, size, _ = header_of(honest[0])["arrays"][name]
+    for value in (0.0, 0.5, np.nan, np.inf, 1e300):
+        with np.errstate(over="ignore"):
+            array = np.full(max(size, 1), value).astype(kind)
+        unreadable(with_array(honest[0], name, array))
+
+
+@pytest.mark.parametrize("name", ["coef", "center", "multipliers", "tree values", "point values", "split diagonals"])
+def test_floating_numbers_that_are_whole(honest, name):
+    unreadable(with_array(honest[0], name, np.ones(header_of(honest[0])["arrays"][name][1], dtype="<i4")))
+
+
+STARTS = ["fixed in", "multipliers", "point features", "point values", "dual values", "split features"]
+
+
+@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("kind", ["<i8", "<u2", "<i4"])
+def test_starts_that_do_not_fit(honest, name, kind):
+    certificate, X, y = honest
+    parts = {part: entry for part, entry in header_of(certificate)["arrays"].items()}
+    size, total = parts[f"{name} starts"][1], parts[name][1]
+    for starts in ([], [0] * size, [0, *[total] * (size - 2), total + 1], [1] * size, [0, total, 0, total][:size]):
+        try:
+            again = Certificate.from_json(with_array(certificate, f"{name} starts", np.array(starts).astype(kind)))
+        except ValueError:
+            continue
+        valid_or_true(again, X, y)
+
+
+@pytest.mark.parametrize("name", ["step kinds", "point kinds"])
+def test_kinds_that_are_unknown(honest, name):
+    size = header_of(honest[0])["arrays"][name][1]
+    for kind in (-1, 6, 127, -128):
+        unreadable(with_array(honest[0], name, np.full(size, kind, dtype="|i1")))
+
+
+def test_empty_arrays_are_refused_or_true(honest):
+    certificate, X, y = honest
+    for name, (kind, _, _) in header_of(certificate)["arrays"].items():
+        try:
+            again = Certificate.from_json(with_array(certificate, name, np.empty(0, dtype=kind)))
+        except ValueError:
+            continue
+        refused(again, X, y)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_shuffled_arrays_are_refused_or_true(honest, seed):
+    certificate, X, y = honest
+    rng = np.random.default_rng(seed)
+    data = header_of(certificate)
+    for name, (kind, size, code) in data["arrays"].items():
+        values = files._unpack(name, kind, size, base64.b64decode(code))
+        try:
+            again = Certificate.from_json(with_array(certificate, name, rng.permutation(values)))
+        except ValueError:
+            continue
+        valid_or_true(again, X, y)
+
+
+def test_extra_arrays_and_a_file_within_a_file_change_nothing(honest):
+    certificate, X, y = honest
+    data = header_of(certificate)
+    data["arrays"]["more"] = data["arrays"]["coef"]
+    data["comment"] = certificate.to_json()
+    again = Certificate.from_json(json.dumps(data))
+    assert again.verify(X, y) and again.to_json() == certificate.to_json()

@@ -1,0 +1,162 @@
+"""Bounds of a model's objective contain the exact value, whatever the scales, means and weights."""
+
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proofs.helpers import LOSSES, indices, rational, sample, statement_of
+from sparsest.proofs.data import Data
+from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.losses import RULES
+
+losses = pytest.mark.parametrize("loss", LOSSES)
+seeds = st.integers(0, 10**6)
+
+
+def exact_loss(loss, y, u, epsilon):
+    """``ℓ(y, u)`` of rationals as a pair that encloses it."""
+    zero = flint.fmpq(0)
+    if loss == "logistic":
+        before, flint.ctx.prec = flint.ctx.prec, 300
+        value = (1 + (-flint.arb(y * u)).exp()).log()
+        pair = Fraction(*_ratio(value.lower())), Fraction(*_ratio(value.upper()))
+        flint.ctx.prec = before
+        return pair
+    if "hinge" in loss:
+        value = max(1 - y * u, zero)
+    else:
+        value = abs(y - u) if loss == "squared" else max(abs(y - u) - epsilon, zero)
+    value = value * value / 2 if "squared" in loss else value
+    return (Fraction(int(value.p), int(value.q)),) * 2
+
+
+def _ratio(ball):
+    mantissa, exponent = ball.man_exp()
+    m, e = int(mantissa), int(exponent)
+    return (m * 2**e, 1) if e >= 0 else (m, 2**-e)
+
+
+def exact_objective(statement, model, X, y, weights):
+    kept = np.flatnonzero(weights)
+    X, y, weights = X[kept], y[kept], weights[kept]
+    w = [rational(v) for v in model.coef]
+    low = high = Fraction(0)
+    total = sum(Fraction(v) for v in weights.tolist())
+    for row, label, weight in zip(X[:, model.support], y, weights, strict=True):
+        u = rational(model.intercept)
+        for v, x, c in zip(w, row, model.center, strict=True):
+            u += v * (rational(x) - rational(c))
+        below, above = exact_loss(statement.loss, rational(label), u, rational(statement.epsilon))
+        low, high = low + Fraction(weight) * below, high + Fraction(weight) * above
+    ridge = Fraction(0)
+    for j, v in zip(model.support, model.coef, strict=True):
+        x = [Fraction(value) for value in X[:, j].tolist()]
+        o = [Fraction(value) for value in weights.tolist()]
+        d = Fraction(1)
+        if statement.standardize:
+            mean = sum(a * b for a, b in zip(o, x, strict=True)) / total if statement.fit_intercept else 0
+            d = sum(a * (b - mean) ** 2 for a, b in zip(o, x, strict=True)) / total or Fraction(1)
+        ridge += d * Fraction(float(v)) ** 2
+    if np.isfinite(statement.gamma):
+        ridge /= 2 * Fraction(statement.gamma)
+    else:
+        ridge = Fraction(0)
+    price = Fraction(statement.price) * model.support.size
+    return low + ridge + price, high + ridge + price
+
+
+@losses
+@given(
+    seed=seeds,
+    mean=st.sampled_from([0.0, 1.0, 1e12]),
+    scale=st.sampled_from([1e-150, 1e-8, 1.0, 1e8, 1e150]),
+    offset=st.sampled_from([0.0, 1e12]),
+    decades=st.sampled_from([0, 8]),
+    standardize=st.booleans(),
+    fit_intercept=st.booleans(),
+    gamma=st.sampled_from([1e-12, 0.3, 1e12, np.inf]),
+)
+def test_bounds_contain_the_exact_objective(
+    loss, seed, mean, scale, offset, decades, standardize, fit_intercept, gamma
+):
+    """Means of 1e12 times the spread, weights from 1e-8 to 1e8 and zero, scales from 1e-150 to 1e150."""
+    rng = np.random.default_rng(seed)
+    X, y = sample(7, 3, seed, loss)
+    X = (X + mean * rng.standard_normal(3)) * scale
+    y = y if RULES[loss].classification else y + offset
+    weights = 10.0 ** rng.uniform(-decades, decades, 7)
+    weights[3] = 0.0
+    settings = {"standardize": standardize, "fit_intercept": fit_intercept, "gamma": gamma, "loss": loss}
+    statement = statement_of(X, y, weights, l0_penalty=0.3, **settings)
+    data = Data.of(statement, X, y, weights)
+    center = X[:, [0, 2]].mean(axis=0) if fit_intercept else np.zeros(2)
+    model = Incumbent(indices(0, 2), rng.standard_normal(2) / scale, center, offset if fit_intercept else 0.0)
+    low, high = objective_bounds(data, statement, model)
+    below, above = exact_objective(statement, model, X, y, weights)
+    assert (low, high) == (-np.inf, np.inf) or (Fraction(low) <= below and above <= Fraction(high))
+    if 1e-9 < scale < 1e9:
+        # Without a centre near the mean, or with a response far from its own, digits are lost that were never there.
+        far = 0.0 if fit_intercept else mean * (1.0 + mean * weights.sum())
+        lost = 1e-16 * (1.0 + far + offset * (1.0 + offset * weights.sum() * (not fit_intercept)))
+        assert high - low <= 1e-9 * high + 1e3 * lost * weights.sum()
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize(("scale", "gamma"), [(1e-180, 1e300), (1e-160, 1e308), (1e170, 1e-300), (1e-200, 1.0)])
+def test_extreme_ridges_are_not_understated(scale, gamma, standardize):
+    """A ridge of tiny columns was cut off at the largest power of two."""
+    X, y = sample(6, 2)
+    X = X * scale
+    statement = statement_of(X, y, k=1, gamma=gamma, standardize=standardize)
+    data = Data.of(statement, X, y, None)
+    model = Incumbent(indices(1), np.array([0.7 / scale]), np.zeros(1), 0.0)
+    low, high = objective_bounds(data, statement, model)
+    below, above = exact_objective(statement, model, X, y, np.ones(6))
+    assert high == np.inf or (Fraction(low) <= below and above <= Fraction(high))
+
+
+@pytest.mark.parametrize("coef", [1e160, 1e308, -1e200])
+def test_an_objective_that_overflows_is_unknown(coef):
+    X, y = sample(6, 2)
+    statement = statement_of(X, y, k=1, gamma=1.0)
+    model = Incumbent(indices(0), np.array([coef]), np.zeros(1), 0.0)
+    assert objective_bounds(Data.of(statement, X, y, None), statement, model) == (-np.inf, np.inf)
+
+
+def test_an_empty_model():
+    X, y = sample(6, 2)
+    statement = statement_of(X, y, k=0, fit_intercept=False)
+    model = Incumbent(indices(), np.empty(0), np.empty(0), 0.0)
+    low, high = objective_bounds(Data.of(statement, X, y, None), statement, model)
+    assert low <= 0.5 * (y @ y) <= high and high - low < 1e-12 * high
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Incumbent(indices(0, 0), np.ones(2), np.zeros(2), 0.0), "not a set of columns"),
+        (Incumbent(indices(0, 5), np.ones(2), np.zeros(2), 0.0), "not a set of columns"),
+        (Incumbent(indices(-1), np.ones(1), np.zeros(1), 0.0), "not a set of columns"),
+        (Incumbent(indices(0)[None], np.ones(1), np.zeros(1), 0.0), "not a set of columns"),
+        (Incumbent(indices(0, 2), np.ones(1), np.zeros(2), 0.0), "1 coefficients for 2"),
+        (Incumbent(indices(0, 2), np.ones(2), np.zeros(1), 0.0), "coefficients for 2"),
+        (Incumbent(indices(0), np.array([np.nan]), np.zeros(1), 0.0), "not finite"),
+        (Incumbent(indices(0), np.ones(1), np.array([np.inf]), 0.0), "not finite"),
+        (Incumbent(indices(0), np.ones(1), np.zeros(1), np.nan), "not finite"),
+        (Incumbent(indices(2), np.ones(1), np.zeros(1), 0.0), "include and exclude"),
+        (Incumbent(indices(0, 3), np.ones(2), np.zeros(2), 0.0), "include and exclude"),
+        (Incumbent(indices(0, 1, 2), np.ones(3), np.zeros(3), 0.0), "more than k = 2"),
+        (Incumbent(indices(0), np.ones(1), np.zeros(1), 0.5), "intercept where none"),
+        (Incumbent(indices(0), np.ones(1), np.ones(1), 0.0), "intercept where none"),
+    ],
+)
+def test_models_that_are_not_admissible(model, message):
+    X, y = sample(8, 4)
+    statement = statement_of(X, y, k=2, include=(0,), exclude=(3,), fit_intercept=False)
+    assert any(message in reason for reason in model.complaints(statement))
+    good = Incumbent(indices(0, 2), np.ones(2), np.zeros(2), 0.0)
+    assert not good.complaints(statement)

@@ -1,0 +1,113 @@
+"""What a process has to compile after ``sparsest.api.warmup``; run as a script it prints it as JSON."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import numpy as np
+import scipy.sparse as sp
+from numba.core import event
+
+from samples import sample
+from sparsest import best_subset, best_subset_path, near_optimal, penalty_path
+from sparsest.api import METHODS, warmup
+from sparsest.datasets import load_diabetes_quadratic
+from sparsest.losses import LOSSES
+from sparsest.penalties import PENALTIES
+
+STORAGES = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "CSC": sp.csc_array,
+    "CSR": sp.csr_array,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "float32": lambda X: X.astype(np.float32),
+    "float32 F": lambda X: np.asfortranarray(X, dtype=np.float32),
+    "float32 CSC": lambda X: sp.csc_array(X.astype(np.float32)),
+    "integers": lambda X: np.round(3.0 * X).astype(int),
+    "read-only": lambda X: sealed(np.ascontiguousarray(X)),
+    "read-only F": lambda X: sealed(np.asfortranarray(X)),
+}
+FORMS = ({"k": 2}, {"l0_penalty": 0.4}, {"k": 0}, {"k": 1}, {"k": 4, "include": (1, 3), "exclude": (0,)})
+
+
+class Listener(event.Listener):
+    """Notes what is compiled."""
+
+    def __init__(self):
+        self.compiled = []
+
+    def on_start(self, event):
+        self.compiled.append(f"{event.data['dispatcher'].__name__}{event.data['args']}")
+
+    def on_end(self, event):
+        pass
+
+
+def sealed(X):
+    X = X.copy(order="K")
+    X.flags.writeable = False
+    return X
+
+
+def fit_subsets():
+    """Every method with every loss and form; every loss with every storage; matrices of one column or row."""
+    for loss, method, form in product(LOSSES, METHODS, FORMS):
+        X, y = sample(loss, 14, 6)
+        best_subset(X, y, **form, loss=loss, method=method, gamma=0.3, time_limit=1.0)
+    for loss, shape, form in product(LOSSES, ((14, 1), (3, 2), (10, 13)), ({"k": 1}, {"l0_penalty": 0.2})):
+        X, y = sample(loss, *shape)
+        best_subset(X, y, **form, loss=loss, gamma=1.0, fit_intercept=False, time_limit=1.0)
+    for loss, storage in product(LOSSES, STORAGES.values()):
+        X, y = sample(loss, 14, 16)
+        weights = np.linspace(0.5, 2.0, 14)
+        best_subset(storage(X), y, 3, loss=loss, gamma=0.3, sample_weight=weights, standardize=True, time_limit=0.2)
+    for loss in LOSSES:
+        X, y = sample(loss, 14, 6)
+        near_optimal(best_subset(X, y, 2, loss=loss, gamma=0.3), within=0.05)
+        best_subset_path(X, y, [1, 3], gamma=0.3, loss=loss, time_limit=1.0)
+    best_subset(X.astype(np.float32), y.astype(np.float32), 2, gamma=1)
+
+
+def fit_special_cases():
+    """Leaps and bounds, and more features than observations, where ridges are shifted."""
+    diabetes = load_diabetes_quadratic()
+    for k in (1, 3, 64):
+        best_subset(diabetes.X, diabetes.y, k, gamma=np.inf, standardize=True)
+    best_subset(diabetes.X, diabetes.y, 5, gamma=np.inf, include=(3,))
+    best_subset(diabetes.X, diabetes.y, l0_penalty=5000.0, gamma=np.inf, standardize=True, time_limit=2.0)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 200)) + rng.standard_normal((40, 1))
+    y = X[:, :4].sum(axis=1) + 6.0 * rng.standard_normal(40)
+    shifted = best_subset(X, y, 6, gamma=0.1, gap_tol=0.0, node_limit=1000)
+    assert "adapting" in shifted.trace["seconds"]
+    X = rng.standard_normal((30, 1600))
+    best_subset(X, X[:, 0] + 3.0 * rng.standard_normal(30), 3, gamma=0.1, gap_tol=0.0, node_limit=100)
+
+
+def fit_paths():
+    """Every penalty with every smooth loss, and with every storage; matrices of one column."""
+    smooth = [name for name in LOSSES if np.isfinite(LOSSES[name]().smoothness)]
+    cases = [*product(smooth, PENALTIES, ("C", "CSC")), *product(("squared",), PENALTIES, STORAGES)]
+    for loss, penalty, storage in cases:
+        settings = {"l1_ratio": 0.3} if penalty == "elastic_net" else {}
+        for shape in ((20, 6), (12, 30)):
+            X, y = sample(loss, *shape)
+            factor = np.arange(shape[1]) % 3
+            X = STORAGES[storage](X)
+            penalty_path(X, y, penalty, loss=loss, alphas=8, penalty_factor=factor, **settings)
+    for p in (1, 2):
+        X, y = sample("squared", 15, p)
+        for storage in STORAGES.values():
+            penalty_path(storage(X), y, alphas=3, concavity=3, penalty="mcp")
+
+
+if __name__ == "__main__":
+    warmup()
+    listener = Listener()
+    event.register("numba:compile", listener)
+    fit_subsets()
+    fit_special_cases()
+    fit_paths()
+    print(json.dumps(listener.compiled))
