@@ -116,7 +116,9 @@ def test_data_that_do_not_fit(valid):
 def test_the_verdict_names_the_problem_and_refuses_another(valid):
     certificate, X, y = valid
     verdict = certificate.verify(X, y, k=2, gamma=0.01, loss="squared", include=[])
-    assert verdict and "at most 2 features" in verdict.problem and verdict.fingerprint == certificate.statement.fingerprint
+    assert (
+        verdict and "at most 2 features" in verdict.problem and verdict.fingerprint == certificate.statement.fingerprint
+    )
     for wish in ({"k": 3}, {"gamma": 0.02}, {"loss": "hinge"}, {"include": [1]}, {"standardize": True}):
         refusal = certificate.verify(X, y, **wish)
         assert not refusal and "the certificate is for" in refusal.reasons[0]
@@ -124,7 +126,14 @@ def test_the_verdict_names_the_problem_and_refuses_another(valid):
 
 @pytest.mark.parametrize(
     ("objective", "bound", "gap"),
-    [(2.0, 1.0, 0.5), (2.0, 3.0, 0.0), (0.0, 0.0, 0.0), (np.nan, 1.0, np.inf), (1.0, np.nan, np.inf), (np.inf, 1.0, np.inf)],
+    [
+        (2.0, 1.0, 0.5),
+        (2.0, 3.0, 0.0),
+        (0.0, 0.0, 0.0),
+        (np.nan, 1.0, np.inf),
+        (1.0, np.nan, np.inf),
+        (np.inf, 1.0, np.inf),
+    ],
 )
 def test_relative_gaps(objective, bound, gap):
     assert relative_gap(objective, bound) == gap

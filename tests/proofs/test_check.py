@@ -52,7 +52,19 @@ def statement_like(problem, **changes):
 def test_a_fix_is_as_strong_as_the_branches_it_stands_for(problem):
     fixed = bound(problem, Fix(2, indices(0, 1), indices(3, 4, 5)), Leaf(0))
     # 3, 4 and 5 out, 0 and 1 in, each with the other side closed by the same point.
-    steps = (Branch(3), Leaf(2), Branch(4), Leaf(2), Branch(5), Leaf(2), Branch(0), Branch(1), Leaf(0), Leaf(2), Leaf(2))
+    steps = (
+        Branch(3),
+        Leaf(2),
+        Branch(4),
+        Leaf(2),
+        Branch(5),
+        Leaf(2),
+        Branch(0),
+        Branch(1),
+        Leaf(0),
+        Leaf(2),
+        Leaf(2),
+    )
     branched = bound(problem, *steps)
     assert 0.0 < fixed <= branched * (1.0 + 1e-12)
     assert fixed <= optimum_of(problem[0], *problem[2:])
@@ -160,7 +172,11 @@ def test_the_edges_of_problems(settings, n):
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_one_column(fit_intercept):
-    for X, y in ((np.ones((3, 1)), np.arange(3.0)), (np.arange(3.0)[:, None], np.ones(3)), (np.zeros((3, 1)), np.ones(3))):
+    for X, y in (
+        (np.ones((3, 1)), np.arange(3.0)),
+        (np.arange(3.0)[:, None], np.ones(3)),
+        (np.zeros((3, 1)), np.ones(3)),
+    ):
         statement = statement_of(X, y, k=1, gamma=np.inf, fit_intercept=fit_intercept)
         for proof in (Proof((Leaf(0),), (DualPoint(-(y - y.mean())),)), Proof((Regression(),))):
             rigorous, exact = bounds_of(statement, proof, X, y)

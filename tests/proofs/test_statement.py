@@ -16,7 +16,9 @@ def statement():
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"gamma": np.inf}, {"k": None, "l0_penalty": 0.5}, {"gamma": 1}, {"k": 4000}, {"epsilon": 0}], ids=str
+    "changes",
+    [{}, {"gamma": np.inf}, {"k": None, "l0_penalty": 0.5}, {"gamma": 1}, {"k": 4000}, {"epsilon": 0}],
+    ids=str,
 )
 def test_json_round_trip(statement, changes):
     one = replace(statement, **changes)
@@ -83,7 +85,14 @@ def test_differences_are_named(statement):
     assert statement.differences({}) == []
     same = {"k": 2, "gamma": 0.25, "loss": "squared", "include": [1], "exclude": np.array([0, 3]), "l0_penalty": None}
     assert statement.differences(same) == []
-    for name, wish in (("k", 3), ("gamma", 0.3), ("loss", "hinge"), ("include", []), ("fit_intercept", False), ("n", 8)):
+    for name, wish in (
+        ("k", 3),
+        ("gamma", 0.3),
+        ("loss", "hinge"),
+        ("include", []),
+        ("fit_intercept", False),
+        ("n", 8),
+    ):
         [found] = statement.differences({name: wish})
         assert name in found and repr(wish) in found
     with pytest.raises(ValueError, match="no part of a problem"):
@@ -92,7 +101,16 @@ def test_differences_are_named(statement):
 
 def test_the_sentence_names_all_of_the_problem(statement):
     sentence = statement.sentence()
-    for part in ("9 × 4", statement.fingerprint[:12], "squared loss", "at most 2", "0.25", "an intercept", "[1]", "[3, 0]"):
+    for part in (
+        "9 × 4",
+        statement.fingerprint[:12],
+        "squared loss",
+        "at most 2",
+        "0.25",
+        "an intercept",
+        "[1]",
+        "[3, 0]",
+    ):
         assert part in sentence
     other = replace(statement, k=None, l0_penalty=0.5, gamma=np.inf, loss="epsilon_insensitive", standardize=True)
     sentence = replace(other, fit_intercept=False).sentence()
