@@ -123,5 +123,5 @@ def test_large_proofs_are_small(certificate):
 @pytest.mark.parametrize("array", [[], [5], [3, 1, 2], [0, 2**31 - 1, -(2**31)], [-1, -1, 7]])
 def test_differences_of_whole_numbers_wrap_around(array):
     numbers = np.array(array, dtype="<i4")
-    again = files._unpack("numbers", "<i4", numbers.size, files._pack(numbers))
+    again = files._unpack("numbers", "<i4", numbers.size, files._pack(numbers), 100)
     np.testing.assert_array_equal(again, numbers)
