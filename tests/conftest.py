@@ -1,12 +1,32 @@
-"""Settings that all tests share."""
+"""Settings and fixtures that all tests share, and the way to data that are not part of the repository."""
 
+import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("seeded")
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_runtest_setup(item):
+    """Skip a test of the shared data where they are absent, or fail it where they are required."""
+    if item.get_closest_marker("shared_data") is None or SHARED_DATA.is_dir():
+        return
+    reason = "there is no folder ../shared/data beside the repository"
+    if os.environ.get("SPARSEST_SHARED_DATA") == "required":
+        pytest.fail(f"{reason}, and SPARSEST_SHARED_DATA=required asks for it", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def shared_data():
+    """The folder beside the repository that holds the larger data sets; for tests marked ``shared_data``."""
+    return SHARED_DATA
 
 
 @pytest.fixture

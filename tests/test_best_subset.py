@@ -125,7 +125,7 @@ def test_any_two_labels(loss, labels):
 def test_default_gamma_is_ten_over_n_on_standardised_columns():
     X, y = sample("squared", 25, 5, 8)
     result = solve(X, y, 2, standardize=True)
-    assert result.certificate.description["gamma"] == pytest.approx(10.0 / 25.0, rel=1e-12)
+    assert result.certificate.statement.gamma == pytest.approx(10.0 / 25.0, rel=1e-12)
 
 
 @losses

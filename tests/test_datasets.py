@@ -1,6 +1,5 @@
 import math
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from sparsest.datasets import (
     make_toeplitz,
 )
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 MAKERS = pytest.mark.parametrize("make", [make_toeplitz, make_hard])
 
 
@@ -226,8 +224,9 @@ def test_diabetes_columns():
     assert np.corrcoef(product, data.X[:, names.index("bmi:bp")])[0, 1] == pytest.approx(1)
 
 
-def test_diabetes_agrees_with_the_published_columns():
-    ours, published = load_diabetes_quadratic(), load_folder(DATA / "diabetes64")
+@pytest.mark.shared_data
+def test_diabetes_agrees_with_the_published_columns(shared_data):
+    ours, published = load_diabetes_quadratic(), load_folder(shared_data / "diabetes64")
     aliases = {"bp": "map", "s1": "tc", "s2": "ldl", "s3": "hdl", "s4": "tch", "s5": "ltg", "s6": "glu"}
     names = [name.replace("^", ":^") for name in ours.feature_names]
     renamed = [":".join(aliases.get(part, part) for part in name.split(":")).replace(":^", "^") for name in names]
@@ -287,6 +286,7 @@ def test_folder_errors(tmp_path):
         load_folder(tmp_path)
 
 
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("name", "shape", "kind"),
     [
@@ -296,8 +296,8 @@ def test_folder_errors(tmp_path):
         ("madelon", (2600, 500), "i"),
     ],
 )
-def test_shared_folders(name, shape, kind):
-    data = load_folder(DATA / name)
+def test_shared_folders(shared_data, name, shape, kind):
+    data = load_folder(shared_data / name)
     assert data.X.shape == shape and data.y.shape == shape[:1]
     assert data.y.dtype.kind == kind
     assert sparse.issparse(data.X) == (name == "movie_reviews")

@@ -176,8 +176,9 @@ def test_an_overflow_proves_nothing():
     X, y = sample("squared", 20, 5, 0)
     entries = np.array([-1], dtype=np.int32)
     assert check(make_problem(X, y, 2), RegressionTree(*NONE, entries)).bound > 0.0
-    proved = check(make_problem(X, y, 2), RegressionTree(np.arange(5), np.full(5, 1e200), entries))
-    assert proved.bound == -np.inf and "too large" in proved.complaints[0]
+    usual = check(make_problem(X, y, 2), RegressionTree(*NONE, entries)).bound
+    # Coefficients that overflow are no better to expand about than none.
+    assert check(make_problem(X, y, 2), RegressionTree(np.arange(5), np.full(5, 1e200), entries)).bound == usual
     with pytest.raises(ValueError, match="rescale y"):
         make_problem(X, 1e200 * y, 2, gamma=1.0)
 

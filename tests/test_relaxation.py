@@ -257,4 +257,4 @@ def test_events():
     assert len(roots) == 1 and roots[0].lower_bound == told["dual"]
     assert roots[0].n_free == P - told["fixed_in"].size - told["fixed_out"].size
     found = [event.objective for event in events if isinstance(event, Incumbent)]
-    assert found == sorted(found, reverse=True) and found[-1] == result.objective
+    assert found == sorted(found, reverse=True) and found[-1] == pytest.approx(result.objective, rel=1e-9)
