@@ -171,11 +171,11 @@ def test_stops_at_the_gap():
 
 
 def test_restarts_go_back_to_the_best_point():
-    """Long steps run away from the optimum; going back now and then leaves a better bound."""
-    settings = {"step": "constant", "step_size": 0.01, "max_iterations": 60}
+    """Long steps run away from the optimum; going back until they are short enough leaves a better bound."""
+    settings = {"step": "diminishing", "step_size": 0.1, "max_iterations": 200}
     _, plain, _ = hard(**settings)
     _, restarted, _ = hard(**settings, restart_after=3)
-    assert restarted[-1] > plain[-1] * (1.0 + 1e-3)
+    assert restarted[-1] > 10.0 * plain[-1]
 
 
 @pytest.mark.parametrize("rule", ["constant", "diminishing", "square_root"])
