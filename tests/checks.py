@@ -24,9 +24,10 @@ FORMS = [{"k": k} for k in range(P + 1)] + [{"l0_penalty": price} for price in (
 FORCED = [((), ()), ((2,), (0, 3))]
 
 
-def solve(X, y, k=None, *, method="local", sample_weight=None, gap_tol=1e-4, **settings):
-    """Call ``best_subset`` and check all that a result says about itself."""
-    result = best_subset(X, y, k, method=method, sample_weight=sample_weight, gap_tol=gap_tol, **settings)
+def solve(X, y, k=None, *, method="local", sample_weight=None, gap_tol=1e-4, time_limit=np.inf, **settings):
+    """Call ``best_subset`` and check all that a result says about itself; by default a slow machine takes its time."""
+    limits = {"gap_tol": gap_tol, "time_limit": time_limit}
+    result = best_subset(X, y, k, method=method, sample_weight=sample_weight, **limits, **settings)
     check_certificate(result, X, y, sample_weight)
     assert result.lower_bound <= result.objective
     assert np.array_equal(result.support, np.unique(result.support))

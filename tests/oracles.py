@@ -119,6 +119,21 @@ def support_values(problem):
     return values
 
 
+def squared_values(X, y, gamma, weights=None):
+    """``c(s)`` of the squared loss with an intercept for every support, by the normal equations of all of one size."""
+    weights = np.ones(len(y)) if weights is None else weights
+    root, share = np.sqrt(weights), weights / weights.sum()
+    A, r = root[:, None] * (X - share @ X), root * (y - share @ y)
+    G, c = A.T @ A + np.eye(X.shape[1]) / gamma, A.T @ r
+    values = {}
+    for size in range(X.shape[1] + 1):
+        chosen = np.array(list(combinations(range(X.shape[1]), size)), dtype=np.intp)
+        blocks, right = G[chosen[:, :, None], chosen[:, None, :]], c[chosen][:, :, None]
+        saved = (right * np.linalg.solve(blocks, right)).sum(axis=(1, 2))
+        values |= zip(map(tuple, chosen.tolist()), (0.5 * (r @ r - saved)).tolist(), strict=True)
+    return values
+
+
 @cache
 def sample_values(loss, n, p, seed, gamma, fit_intercept, weighted):
     """``support_values`` of a sample, computed once however many problems of it are asked about."""

@@ -88,21 +88,21 @@ def test_parameters_reach_the_solver(loss):
     forced = estimator_of(loss, include=[5], exclude=[0, 1], fit_intercept=False, gap_tol=0.5).fit(X, y)
     assert 5 in forced.support_ and not {0, 1} & set(forced.support_)
     assert np.ravel(forced.intercept_)[0] == 0.0
-    description = estimator_of(loss, epsilon=0.4).fit(X, y).result_.certificate.description
-    assert description["epsilon"] == (0.4 if "epsilon" in loss else 0.0)
-    assert description["loss"] == loss and description["k"] == 2
+    statement = estimator_of(loss, epsilon=0.4).fit(X, y).result_.certificate.statement
+    assert statement.epsilon == (0.4 if "epsilon" in loss else 0.0)
+    assert statement.loss == loss and statement.k == 2
 
 
 def test_default_losses():
     X, y = sample("squared", 40, P)
-    assert BestSubsetRegressor(2).fit(X, y).result_.certificate.description["loss"] == "squared"
-    assert BestSubsetClassifier(2).fit(X, y > 0).result_.certificate.description["loss"] == "logistic"
+    assert BestSubsetRegressor(2).fit(X, y).result_.certificate.statement.loss == "squared"
+    assert BestSubsetClassifier(2).fit(X, y > 0).result_.certificate.statement.loss == "logistic"
 
 
 def test_gamma_auto():
     X, y = sample("squared", 40, P)
     model = BestSubsetRegressor(2, gamma="auto").fit(X, y)
-    assert model.result_.certificate.description["gamma"] == pytest.approx(10.0 / 40.0, rel=1e-12)
+    assert model.result_.certificate.statement.gamma == pytest.approx(10.0 / 40.0, rel=1e-12)
     with pytest.raises(ValueError, match="gamma must be a number > 0 or inf or 'auto', got 'large'"):
         BestSubsetRegressor(gamma="large").fit(X, y)
 

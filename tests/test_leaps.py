@@ -1,7 +1,7 @@
 """Leaps and bounds: its limits, its proofs, and nearly perfect fits."""
 
-import time
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -16,8 +16,9 @@ from sparsest.proofs import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import Proof, RegressionTree
-from sparsest.result import Bound, Root, Status
+from sparsest.result import Bound, Status
 from sparsest.solvers import leaps
+from sparsest.solvers.base import Clock
 from sparsest.solvers.claims import evidence, statement_of
 from sparsest.solvers.support import fit_support
 
@@ -94,15 +95,12 @@ def test_regions_go_on_with_the_rest(solved, limits):
     assert result.lower_bound <= known.objective
 
 
-def test_a_callback_can_stop_it(solved):
+def test_a_callback_can_stop_it(monkeypatch, solved):
     X, y, known = solved
-
-    def callback(event):
-        if isinstance(event, Root):
-            time.sleep(0.06)  # events of bounds come no more often than that
-        return isinstance(event, Bound)
-
-    result = grow(X, y, k=8, callback=callback)
+    # Events of bounds are some time apart: here a second passes between any two looks at the clock.
+    seconds = count()
+    monkeypatch.setattr(Clock, "seconds", lambda clock: float(next(seconds)))
+    result = grow(X, y, k=8, callback=lambda event: isinstance(event, Bound))
     assert result.status is Status.INTERRUPTED and result.n_nodes < known.n_nodes
     assert 0.0 < result.lower_bound <= known.objective
 
@@ -238,7 +236,7 @@ def test_a_nearly_perfect_fit_is_proved(noise, p):
         y = 5.0 + signal + noise * signal.std() * rng.standard_normal(100)
         result = grow(X, y, k=4)
         assert result.status is Status.OPTIMAL and result.support.tolist() == [0, 1, 2, 3]
-        assert grow(X, y, k=6, time_limit=5.0).lower_bound > 0.0
+        assert grow(X, y, k=6).status is Status.OPTIMAL
 
 
 @pytest.mark.parametrize("noise", [1e-7, 1e-10, 0.0])

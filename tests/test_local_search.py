@@ -81,7 +81,8 @@ def test_include_and_exclude_are_respected(loss, form):
 def test_deterministic(loss, form):
     first, second = (LocalSearch().search(problem_of(loss, form, seed=3)) for _ in range(2))
     assert np.array_equal(first.support, second.support)
-    assert np.array_equal(first.w, second.w) and first.primal == second.primal
+    np.testing.assert_allclose(first.w, second.w, rtol=1e-4, atol=1e-6)
+    assert first.primal == pytest.approx(second.primal, rel=1e-8)
 
 
 @losses
@@ -92,8 +93,8 @@ def test_never_worse_than_the_start(loss, form, start):
     begin = fit_support(problem, np.array(start, dtype=np.intp))
     seen = []
     fit = LocalSearch().search(problem, start=begin.support, improved=lambda better: seen.append(better.primal))
-    assert fit.primal <= begin.primal
-    assert seen[0] == begin.primal and seen[-1] == fit.primal
+    assert fit.primal <= begin.primal * (1.0 + 1e-9)
+    assert seen[0] == pytest.approx(begin.primal, rel=1e-8) and seen[-1] == fit.primal
     assert seen == sorted(seen, reverse=True) and len(set(seen)) == len(seen)
 
 
@@ -102,14 +103,17 @@ def test_stops_when_told(loss):
     problem = problem_of(loss, seed=5)
     start = np.array([4, 5, 6])
     assert np.array_equal(LocalSearch().polish(problem, start, expired=lambda: True).support, start)
-    assert LocalSearch(max_moves=0).search(problem, start=start).primal == fit_support(problem, start).primal
+    unmoved = LocalSearch(max_moves=0).search(problem, start=start)
+    assert np.array_equal(unmoved.support, start)
+    assert unmoved.primal == pytest.approx(fit_support(problem, start).primal, rel=1e-8)
 
 
-def test_small_pool_reaches_the_same_local_optimum():
-    """Features beyond the pool get their turn in later rounds."""
+def test_a_small_pool_leaves_no_feature_out():
+    """Features beyond the pool get their turn in later rounds: no move improves, whichever feature it takes."""
     problem = problem_of(n=60, p=40, form={"k": 5}, seed=6)
-    small, large = LocalSearch(pool=8).search(problem), LocalSearch().search(problem)
-    assert small.primal <= 1.05 * large.primal
+    fit = LocalSearch(pool=8).search(problem)
+    for support in neighbours(problem, fit.support.tolist()):
+        assert fit_support(problem, np.array(support, dtype=np.intp)).primal >= fit.primal * (1.0 - 2e-9)
 
 
 @losses

@@ -59,7 +59,8 @@ def test_classifier_follows_the_path():
     path = penalty_path(X, y, "elastic_net", loss="logistic", alphas=[0.05], l1_ratio=0.7)
     np.testing.assert_allclose(model.coef_[0], path.coefs.toarray()[:, 0])
     assert model.score(X, y) > 0.7 and set(model.predict(X)) == {"yes", "no"}
-    assert model.predict_proba(X).shape == (200, 2)
+    odds = np.exp(model.decision_function(X))
+    np.testing.assert_allclose(model.predict_proba(X), np.column_stack([np.ones(200), odds]) / (1.0 + odds)[:, None])
 
 
 def test_an_unreached_tolerance_warns():

@@ -84,7 +84,8 @@ def test_feasible_points(loss, fit_intercept, weighted):
         if fit_intercept:
             assert abs(point.sum()) <= 1e-14 * (1.0 + np.abs(point).sum())
         else:
-            assert np.array_equal(point, problem.weights * problem.loss.project(problem.y, alpha / problem.weights))
+            nearest = problem.weights * problem.loss.project(problem.y, alpha / problem.weights)
+            np.testing.assert_allclose(point, nearest, rtol=1e-14)
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)

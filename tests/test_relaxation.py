@@ -123,9 +123,13 @@ def test_an_easy_problem_is_tight(loss):
     X = rng.standard_normal((200, 8))
     signal = 2.0 * X[:, 1] - 2.0 * X[:, 4]
     y = np.sign(signal) if LOSSES[loss].classification else signal + 0.1 * rng.standard_normal(200)
-    result, told = relax(X, y, k=2, loss=loss, gamma=0.05)
+    result, told = relax(X, y, k=2, loss=loss, gamma=0.05, fixing=False, relaxation_tol=1e-9)
     assert result.status is Status.OPTIMAL and result.support.tolist() == [1, 4]
-    assert told["separation"] > 0
+    [point] = result.certificate.proof.points
+    gains = 0.025 * (X.T @ point.values) ** 2
+    separation = gains[[1, 4]].min() - np.delete(gains, [1, 4]).max()
+    assert separation > 0.1 * gains.max()
+    assert told["separation"] == pytest.approx(separation, rel=1e-4)
 
 
 @losses

@@ -41,7 +41,7 @@ def test_bounds_hold_at_every_step(loss, form, rule):
         assert (lower <= optimum * (1.0 + 1e-8)).all() and (upper >= optimum * (1.0 - 1e-8)).all()
         assert (np.diff(lower) >= 0).all() and (np.diff(upper) <= 0).all()
         assert lower.size == upper.size == result.trace["subgradient"]["iterations"]
-        assert upper[-1] == result.objective
+        assert upper[-1] == pytest.approx(result.objective, rel=1e-9)
         assert lower[-1] == pytest.approx(result.lower_bound, rel=1e-9)
         assert result.trace["subgradient"]["tight"] == (result.status is Status.OPTIMAL)
 
@@ -112,11 +112,17 @@ def test_starting_point(loss, fit_intercept):
     given = -0.5 * y if LOSSES[loss].classification else -y
     expected = np.clip(-y, -1.0, 1.0) if loss == "epsilon_insensitive" else given
     plain = make_problem(X, y, 1, loss=loss, gamma=1.0, fit_intercept=False)
-    np.testing.assert_array_equal(starting_point(plain), expected)
+    np.testing.assert_allclose(starting_point(plain), expected, rtol=1e-14)
     problem = make_problem(X, y, 1, loss=loss, gamma=1.0, fit_intercept=fit_intercept, sample_weight=weights)
     alpha = starting_point(problem)
-    np.testing.assert_array_equal(alpha, project(problem, weights * given))
     assert np.isfinite(problem.conjugate_sum(alpha)) and (not fit_intercept or abs(alpha.sum()) < 1e-12 * N)
+    # It is the nearest point: one shift explains all that is inside the domain, and no border is left behind it.
+    lowest, highest = (weights * problem.loss.project(y, np.full(N, side)) for side in (-1e9, 1e9))
+    inside, shift = (alpha > lowest + 1e-9) & (alpha < highest - 1e-9), weights * given - alpha
+    common = shift[inside].mean() if fit_intercept else 0.0
+    np.testing.assert_allclose(shift[inside], common, atol=1e-9)
+    assert (shift[alpha <= lowest + 1e-9] <= common + 1e-9).all()
+    assert (shift[alpha >= highest - 1e-9] >= common - 1e-9).all()
 
 
 @losses
@@ -165,11 +171,11 @@ def test_stops_at_the_gap():
 
 
 def test_restarts_go_back_to_the_best_point():
-    """Long steps run away from the optimum; going back now and then leaves a better bound."""
-    settings = {"step": "constant", "step_size": 0.01, "max_iterations": 60}
+    """Long steps run away from the optimum; going back until they are short enough leaves a better bound."""
+    settings = {"step": "diminishing", "step_size": 0.1, "max_iterations": 200}
     _, plain, _ = hard(**settings)
     _, restarted, _ = hard(**settings, restart_after=3)
-    assert not np.array_equal(plain, restarted)
+    assert restarted[-1] > 10.0 * plain[-1]
 
 
 @pytest.mark.parametrize("rule", ["constant", "diminishing", "square_root"])
@@ -234,4 +240,4 @@ def test_certificate_is_one_dual_point():
     result, _, _ = hard()
     X, y = sample("squared", N, P, 8)
     check_certificate(result, X, y)
-    assert len(result.certificate.points) == len(result.certificate.steps) == 1
+    assert len(result.certificate.proof.points) == len(result.certificate.proof.steps) == 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oracles import scikit_learn_value, support_value
+from oracles import scikit_learn_value, squared_values, support_value, support_values
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.problem import make_problem
 from sparsest.solvers.support import fit_support
@@ -134,3 +134,14 @@ def test_scale_of_the_columns(loss, scale):
     expected = fit_support(make_problem(X, y, 3, gamma=1.0, loss=loss), np.arange(3)).primal
     scaled = make_problem(scale * X, y, 3, gamma=1.0 / scale**2, loss=loss)
     assert fit_support(scaled, np.arange(3)).primal == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_normal_equations_of_all_supports_agree(gamma, weighted):
+    X, y = sample("squared", 20, 6, 7)
+    weights = sample_weights(weighted, 20)
+    problem = make_problem(X, y, 6, gamma=gamma, sample_weight=weights)
+    values, expected = squared_values(X, y, gamma, weights), support_values(problem)
+    assert values.keys() == expected.keys() and len(values) == 64
+    assert list(values.values()) == pytest.approx(list(expected.values()), rel=1e-9)
