@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparsest.checks import flag, function, instance, number, optional, shown, whole_number, word
+from sparsest.designs import compile_kernels
 from sparsest.losses import LOSSES, Loss
 from sparsest.problem import Problem, check_sparsity, make_problem
 from sparsest.result import Event, Result
@@ -255,3 +256,4 @@ def warmup() -> None:
     for name, loss in LOSSES.items():
         for method in METHODS:
             best_subset(X, np.sign(y) if loss.classification else y, 2, loss=name, method=method)
+    compile_kernels()
