@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsest.checks import flag, function, instance, number, optional, shown, whole_number, word
+from sparsest.designs import compile_kernels
 from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
 from sparsest.problem import Problem, check_sparsity, make_problem
@@ -287,3 +288,4 @@ def warmup() -> None:
     for matrix in (X, stored, sp.csc_array(X)):
         for penalty in PENALTIES:
             penalty_path(matrix, y, penalty, alphas=5, l1_ratio=0.5 if penalty == "elastic_net" else 1.0)
+    compile_kernels()
