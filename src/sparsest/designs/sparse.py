@@ -67,7 +67,7 @@ class Sparse(Design):
         zeros[count == self.shape[0]] = 0.0
         deviation = matrix.data.astype(np.float64) - about[column]
         rest = np.bincount(column, entry_share * deviation, p) - zeros * about
-        variance = np.bincount(column, entry_share * (deviation - rest[column]) ** 2, p)
+        variance: Array = np.bincount(column, entry_share * (deviation - rest[column]) ** 2, p).astype(np.float64)
         # No zeros have no part in it, even if the square of the mean is infinite.
         variance += np.where(zeros > 0.0, zeros * (about + rest) ** 2, 0.0)
         first = np.zeros(p)
