@@ -3,7 +3,8 @@
     python benchmarks/designs.py [--rows 1000] [--columns 20000]
 
 ``before`` is what the library did before it had kernels for this: blocks of columns are converted to float64 and
-multiplied by BLAS, and the finite check, the moments and X'y are three passes.  Only ratios within a run mean something.
+multiplied by BLAS, and the finite check, the moments and X'y are three passes.  Only ratios within a run mean
+something.
 ``--compile`` times the compilation of all kernels in a new process.
 """
 
@@ -112,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--columns", type=int, default=20000)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--types", nargs="*", default=["float32", "float64", "int8"])
     parser.add_argument("--compile", action="store_true", help="time the compilation of the kernels, and nothing else")
     options = parser.parse_args()

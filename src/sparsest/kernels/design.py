@@ -15,29 +15,37 @@ from sparsest.kernels.jit import kernel
 _PANEL, _TILE = 256, 64
 # A column of the tile is this much longer than the panel, so that neighbours do not compete for places in the cache.
 _PADDING = 8
-# Entries of a sum of lines that are computed together: they stay in the first cache.
+# Entries of four lines that are multiplied with one vector after the other: they stay in the first cache.
 _STRETCH = 1024
 
 
 @kernel
 def line_products(lines, index, begin, end, vectors, out):
-    """``out[c, q] = Σ_i lines[index[q], i] vectors[c, i]`` for q from begin to end, four lines at a time."""
-    last = end - 1
+    """``out[v, q] = Σ_i lines[index[q], i] vectors[v, i]`` for q from begin to end, four lines at a time."""
+    last, n = end - 1, vectors.shape[1]
     for q in range(begin, end, 4):
-        second, third, fourth = min(q + 1, last), min(q + 2, last), min(q + 3, last)
-        at, bt, ct, dt = index[q], index[second], index[third], index[fourth]
+        at, bt, ct, dt = index[q], index[min(q + 1, last)], index[min(q + 2, last)], index[min(q + 3, last)]
         for v in range(vectors.shape[0]):
-            a, b, c, d = 0.0, 0.0, 0.0, 0.0
-            for i in range(vectors.shape[1]):
-                x = vectors[v, i]
-                a += lines[at, i] * x
-                b += lines[bt, i] * x
-                c += lines[ct, i] * x
-                d += lines[dt, i] * x
-            out[v, q] = a
-            out[v, second] = b
-            out[v, third] = c
-            out[v, fourth] = d
+            for k in range(q, min(q + 4, end)):
+                out[v, k] = 0.0
+        for left in range(0, n, _STRETCH):
+            right = min(left + _STRETCH, n)
+            for v in range(vectors.shape[0]):
+                a, b, c, d = 0.0, 0.0, 0.0, 0.0
+                for i in range(left, right):
+                    x = vectors[v, i]
+                    a += lines[at, i] * x
+                    b += lines[bt, i] * x
+                    c += lines[ct, i] * x
+                    d += lines[dt, i] * x
+                out[v, q] += a
+                # At the end the last line stands in for those that are missing.
+                if q + 1 < end:
+                    out[v, q + 1] += b
+                if q + 2 < end:
+                    out[v, q + 2] += c
+                if q + 3 < end:
+                    out[v, q + 3] += d
 
 
 @kernel
@@ -49,25 +57,18 @@ def line_sums(lines, index, begin, end, factors, out):
         for v in range(factors.shape[0]):
             for t in range(left, right):
                 out[v, t] = 0.0
-            for q in range(0, index.size, 4):
-                second, third, fourth = min(q + 1, last), min(q + 2, last), min(q + 3, last)
-                at, bt, ct, dt = index[q], index[second], index[third], index[fourth]
+        for q in range(0, index.size, 4):
+            second, third, fourth = min(q + 1, last), min(q + 2, last), min(q + 3, last)
+            x, y = lines[index[q], left:right], lines[index[second], left:right]
+            z, u = lines[index[third], left:right], lines[index[fourth], left:right]
+            for v in range(factors.shape[0]):
                 a = factors[v, q]
                 b = factors[v, second] if q + 1 <= last else 0.0
                 c = factors[v, third] if q + 2 <= last else 0.0
                 d = factors[v, fourth] if q + 3 <= last else 0.0
-                for t in range(left, right):
-                    out[v, t] += a * lines[at, t] + b * lines[bt, t] + (c * lines[ct, t] + d * lines[dt, t])
-
-
-@kernel
-def pack_across(lines, index, begin, end, out):
-    """``out[q, i] = lines[i, index[q]]`` for q from begin to end."""
-    for left in range(begin, end, _TILE):
-        right = min(left + _TILE, end)
-        for i in range(lines.shape[0]):
-            for q in range(left, right):
-                out[q, i] = lines[i, index[q]]
+                total = out[v, left:right]
+                for t in range(right - left):
+                    total[t] += a * x[t] + b * y[t] + (c * z[t] + d * u[t])
 
 
 @kernel
@@ -83,17 +84,19 @@ def _mean(panel, count):
 def _add_panel(panel, count, at, share, targets, about, j, sums):
     """Add what some rows of column j, which start at ``at``, contribute to its sums."""
     first, second = 0.0, 0.0
+    # Slices, because an index that may be negative for all the compiler knows is looked at entry by entry.
+    part = share[at : at + count]
     for i in range(count):
         deviation = panel[i] - about
-        part = share[at + i] * deviation
-        first += part
-        second += part * deviation
+        weighted = part[i] * deviation
+        first += weighted
+        second += weighted * deviation
     sums[0, j] += first
     sums[1, j] += second
     for v in range(targets.shape[0]):
-        product = 0.0
+        target, product = targets[v, at : at + count], 0.0
         for i in range(count):
-            product += targets[v, at + i] * (panel[i] - about)
+            product += target[i] * (panel[i] - about)
         sums[2 + v, j] += product
 
 
@@ -109,8 +112,9 @@ def survey_lines(lines, begin, end, share, targets, about, sums):
     for j in range(begin, end):
         for at in range(0, n, _PANEL):
             count = min(_PANEL, n - at)
+            stored = lines[j, at : at + count]
             for i in range(count):
-                panel[i] = lines[j, at + i]
+                panel[i] = stored[i]
             if at == 0:
                 about[j] = _mean(panel, count)
             _add_panel(panel, count, at, share, targets, about[j], j, sums)
@@ -126,9 +130,11 @@ def survey_across(lines, begin, end, share, targets, about, sums):
         for at in range(0, n, _PANEL):
             count = min(_PANEL, n - at)
             for i in range(count):
-                for j in range(left, right):
-                    tile[j - left, i] = lines[at + i, j]
-            for j in range(left, right):
+                stored = lines[at + i, left:right]
+                for k in range(right - left):
+                    tile[k, i] = stored[k]
+            for k in range(right - left):
+                j = left + k
                 if at == 0:
-                    about[j] = _mean(tile[j - left], count)
-                _add_panel(tile[j - left], count, at, share, targets, about[j], j, sums)
+                    about[j] = _mean(tile[k], count)
+                _add_panel(tile[k], count, at, share, targets, about[j], j, sums)
