@@ -3,8 +3,8 @@
     python benchmarks/proofs.py [--limit 60] [--part solved|hard|leaps ...]
 
 Each line has the gap, the nodes, the seconds of the solve and of putting the proof together, the bytes of the file for
-each node, and the seconds of reading and checking it, with their ratio to the solve's.  Wanted: a ratio of at most 1, 500
-bytes for each node, and less than a second to put a proof of 100,000 nodes together.
+each node, and the seconds of reading and checking it, with their ratio to the solve's.  Wanted: a ratio of at most 1,
+500 bytes for each node, and less than a second to put a proof of 100,000 nodes together.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 
 from sparsest.losses import SquaredEpsilonInsensitive, make_loss
 from sparsest.penalties import make_penalty
+from sparsest.solvers import path
 from sparsest.solvers.path import penalty_path
 
 PENALTIES = [("l1", {}), ("elastic_net", {"l1_ratio": 0.6}), ("mcp", {}), ("scad", {})]
@@ -343,3 +346,22 @@ def test_alphas_far_apart_take_bounded_work():
 def test_bad_max_iter(bad):
     with pytest.raises(ValueError, match="max_iter must be a whole number >= 1"):
         penalty_path(*make_data(), max_iter=bad)
+
+
+def test_a_path_can_be_stopped(monkeypatch, keyboard):
+    X, y = make_data()
+    whole = penalty_path(X, y, alphas=20)
+    short = penalty_path(X, y, alphas=20, time_limit=1e-9)
+    assert short.stopped == "time_limit" and short.alphas.size == 1
+    assert np.array_equal(short.alphas, whole.alphas[:1])
+    advance, calls = path._Walk.advance, []
+
+    def interrupted(self, alpha):
+        calls.append(alpha)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return advance(self, alpha)
+
+    monkeypatch.setattr(path._Walk, "advance", interrupted)
+    stopped = penalty_path(X, y, alphas=20)
+    assert stopped.stopped == "interrupted" and np.array_equal(stopped.alphas, whole.alphas[:3])

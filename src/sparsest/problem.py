@@ -213,8 +213,11 @@ class Problem:
 
 
 def check_gamma(gamma: Any) -> float:
-    """Return γ as a float, or say what is wrong with it."""
-    return number(gamma, "gamma", above=0, finite=False)
+    """Return γ as a float, or say what is wrong with it; squares of γ and of 1/γ must be numbers."""
+    value = number(gamma, "gamma", above=0, finite=False)
+    if not (1e-150 <= value <= 1e150 or np.isinf(value)):
+        raise ValueError(f"gamma must be between 1e-150 and 1e150, or inf for no ridge, got {value!r}")
+    return value
 
 
 def make_problem(

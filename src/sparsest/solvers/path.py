@@ -27,6 +27,7 @@ from sparsest.losses import Loss
 from sparsest.penalties import ConvexPenalty, Penalty, make_penalty
 from sparsest.problem import make_problem
 from sparsest.solvers.active_inverse import Gradients
+from sparsest.solvers.base import Clock
 from sparsest.solvers.descent import Effort, WorkingSet
 from sparsest.solvers.threads import single_threaded
 
@@ -61,7 +62,7 @@ class PathResult:
         the solution whatever side of the penalty's kinks they are on; None for the others.
     converged : whether the gap (or violation) of each alpha reached ``tol``.
     n_iter : sweeps of coordinate descent per alpha, with those of the steps that lead to it.
-    stopped : "complete", "max_features" or "saturated".
+    stopped : "complete", "max_features", "saturated", "time_limit" or "interrupted" (by Ctrl-C).
     seconds : wall time of the whole path.
     """
 
@@ -284,6 +285,7 @@ def penalty_path(
     penalty_factor: Any = None,
     tol: float = 1e-5,
     max_iter: int = 10_000,
+    time_limit: float = np.inf,
 ) -> PathResult:
     """Fit a path of l1, elastic-net, MCP or SCAD penalised models.
 
@@ -307,6 +309,7 @@ def penalty_path(
     tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha.
         Objectives are more precise than that: in our benchmarks the default leaves relative errors below 1e-7.
     max_iter : sweeps of coordinate descent for each alpha, at most; ``converged`` tells where they were too few.
+    time_limit : seconds after which no further alpha is begun; Ctrl-C does the same
 
     Returns
     -------
@@ -319,13 +322,17 @@ def penalty_path(
         X, y, make_penalty(penalty, l1_ratio, concavity), loss, fit_intercept, standardize, sample_weight,
         penalty_factor, number(tol, "tol", above=0, below=1), whole_number(max_iter, "max_iter", least=1),
     )  # fmt: skip
+    clock = Clock(number(time_limit, "time_limit", above=0, finite=False))
     # The matrices of a working set are small.
-    with single_threaded():
+    with clock.listening(), single_threaded():
         walk = _Walk(task)
         grid = _alpha_grid(count, walk.alpha_max, task.view.shape) if given is None else given
         fits: list[_Fit] = []
         stopped = "complete"
         for alpha in grid:
+            if fits and clock.expired():
+                stopped = "interrupted" if clock.interrupted else "time_limit"
+                break
             fit = walk.advance(float(alpha))
             n_nonzero = np.count_nonzero(fit.w)
             if most_features is not None and n_nonzero >= most_features:
