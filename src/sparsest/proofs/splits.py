@@ -18,6 +18,8 @@ from sparsest.proofs.steps import Split, is_column_set
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# A base that leaves a larger error than this is refused.
+_MOST_REDUCTION_ERROR = 0.01
 # No matrix is formed that is larger than this.
 _MOST_BYTES = 1 << 31
 # Raised splits whose diagonals are remembered: a proof goes through one part of the tree after the other.
@@ -47,9 +49,29 @@ def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColum
     # the centred column, which is insisted on.
     if (block.weighted_norms > 1.5 * norms).any():
         raise ValueError("a column is not centred")
-    error = 1.6 * growth(data.n + 16)
+    error = _centring_error(data.n)
     ridge = ridge_below(block.ridge_low, gamma)
     return CentredColumns(features, np.asfortranarray(values), norms, error, ridge, block.units)
+
+
+def _centring_error(n: int) -> float:
+    """The error of a centred and weighted column as a part of its norm."""
+    return 1.6 * growth(n + 16)
+
+
+def reduction_error(n: int, m: int, trace: float) -> float:
+    """What rounding may take from the reduction by a base with ``trace(A)``, relatively, see ``_Plain._reduced``."""
+    return 2.0 * (growth(m + 2 * n + 40) + 2.0 * _centring_error(n)) * trace
+
+
+def acceptable_diagonal(data: Data, gamma: float, features: Indices, delta: Array) -> Array | None:
+    """What the check accepts of a diagonal, all but a little or nothing: for solvers, which need not guess then."""
+    try:
+        columns = centred_columns(data, features, gamma)
+        back = _part_to_give_back(columns, delta / np.square(columns.units))
+    except ValueError:
+        return None
+    return delta * (1.0 - 2.0 * back) if back < 0.25 else None
 
 
 class Diagonals:
@@ -167,8 +189,8 @@ class _Plain:
             A = scaled @ scaled.T
             A.flat[:: n + 1] += 1.0
             trace = sum_above(A.diagonal())
-            error = 2.0 * (growth(X.shape[1] + 2 * n + 40) + 2.0 * self.columns.error) * trace
-            if not error < 0.01:
+            error = reduction_error(n, X.shape[1], trace)
+            if not error < _MOST_REDUCTION_ERROR:
                 raise ValueError("a split takes so much that rounding errors hide the rest")
             factor = np.linalg.cholesky(A)
             half = np.linalg.solve(factor, X)

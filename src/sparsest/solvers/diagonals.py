@@ -20,6 +20,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from sparsest.proofs.splits import reduction_error
 from sparsest.solvers.nodes import NodeOutcome, State
 
 Array = NDArray[np.float64]
@@ -83,6 +84,8 @@ class LoweredRidge:
         scaled = columns / np.sqrt(self.given)
         A = scaled @ scaled.T
         A.flat[:: n + 1] += 1.0
+        # Where rounding would hide as much as what E stays inside its bound, a check might refuse it.
+        self.reliable = reduction_error(n, m, float(np.trace(A))) <= 0.1 * _INSIDE
         factor = la.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
         self.half = la.solve_triangular(factor, scaled, lower=True, overwrite_b=True, check_finite=False)
 

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from sparsest.kernels.node import CLOSED, RUNNING, solve_nodes, tighten, unpack
 from sparsest.problem import Cardinality, Problem
+from sparsest.proofs.splits import acceptable_diagonal
 from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
+from sparsest.solvers.claims import evidence
 from sparsest.solvers.diagonals import Division, LoweredRidge, spare_diagonal
 from sparsest.solvers.dual import ROUNDING
 from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm, pack
@@ -122,6 +124,10 @@ class GramNodes:
         delta = spare_diagonal(M)
         if delta is None or delta.min() < ridge:
             return
+        # Only what the check of a proof will accept is used.
+        delta = acceptable_diagonal(evidence(self.problem).data, self.problem.gamma, self.survivors, delta)
+        if delta is None or delta.min() < ridge:
+            return
         self.division = Division(self.division.features, delta)
         self.strong = True
 
@@ -133,7 +139,10 @@ class GramNodes:
             return
         if not self.strong and regions and n * n * m <= _WORTH and m <= _WIDEST * n:
             with all_threads():
-                self._lowered = LoweredRidge(self.columns, self.problem.ridge, regions)
+                lowered = LoweredRidge(self.columns, self.problem.ridge, regions)
+            if not lowered.reliable:
+                return
+            self._lowered = lowered
             if all_columns <= min(_AHEAD_BYTES, room - needed):
                 self.gram.add(np.arange(m))
 
