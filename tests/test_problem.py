@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from oracles import best_of, loss_value, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
+from sparsest.designs import Dense, as_design
 from sparsest.intercepts import best_intercept
 from sparsest.losses import make_loss
 from sparsest.problem import Cardinality, Penalty, Region, encode_labels, make_problem
@@ -166,6 +167,23 @@ def test_zero_weights_drop_their_rows():
     weights[[0, 5]] = 0.0
     problem = make_problem(X, y, 2, loss="logistic", sample_weight=weights)
     assert problem.n == 10 and np.array_equal(problem.y, np.delete(y, [0, 5]))
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sp.csr_array, pd.DataFrame, as_design])
+def test_zero_weights_drop_the_rows_of_any_matrix(make):
+    X, y = sample("squared", 12, 4, seed=0)
+    weights = np.where(np.arange(12) % 5 == 0, 0.0, 1.0)
+    problem = make_problem(make(X), y, 2, sample_weight=weights, fit_intercept=False)
+    assert problem.n == 9
+    np.testing.assert_array_equal(problem.design.columns(np.arange(4)), X[weights > 0])
+
+
+def test_a_problem_passes_over_the_data_once(monkeypatch):
+    surveys, count = [], Dense.survey
+    monkeypatch.setattr(Dense, "survey", lambda self, *args: surveys.append(self.shape) or count(self, *args))
+    X, y = sample("squared", 12, 4, seed=0)
+    make_problem(X, y, 2, standardize=True)
+    assert surveys.count((12, 4)) == 1
 
 
 def test_scalar_weight():

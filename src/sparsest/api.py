@@ -11,11 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsest.checks import flag, function, instance, number, optional, shown, whole_number, word
+from sparsest.designs import compile_kernels
 from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
 from sparsest.problem import Problem, check_sparsity, make_problem
 from sparsest.result import Event, Result
 from sparsest.solvers.base import Clock, Solver
+from sparsest.solvers.claims import evidence
 from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.cuts import ENGINES, Cuts
 from sparsest.solvers.local import Local
@@ -234,15 +236,22 @@ def _with_ridge(X: Any, y: Any, gamma: Any, **settings: Any) -> Problem:
     """Build the problem; the default γ follows from its data."""
     if gamma is None or (isinstance(gamma, str) and gamma == "auto"):
         problem = make_problem(X, y, gamma=np.inf, **settings)
-        return problem.with_gamma(default_gamma(problem))
-    return make_problem(X, y, gamma=number(gamma, "gamma", above=0, finite=False, or_else="'auto'"), **settings)
+        problem = problem.with_gamma(default_gamma(problem))
+    else:
+        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto'")
+        problem = make_problem(X, y, gamma=given, **settings)
+    # The fingerprint of the data is computed in the background from here on.
+    evidence(problem)
+    return problem
 
 
 def default_gamma(problem: Problem) -> float:
-    """``γ = 10 / mean_j Σ_i ω_i (x_ij - mean_j)²``: 10/n on standardised columns."""
-    variance = problem.design.moments(problem.weights).variance
-    typical = float(variance.mean()) * float(problem.weights.sum())
-    return 10.0 / typical if typical > 0 else 1.0
+    """10 over the mean sum of squares of the columns, centred under an intercept: 10/n on standardised ones.
+
+    Columns that are zero then do not count.
+    """
+    squares = problem.column_norms[problem.column_norms > 0] ** 2
+    return 10.0 / float(squares.mean()) if squares.size else 1.0
 
 
 def make_solver(method: str, time_limit: float, gap_tol: float, options: dict[str, Any]) -> Solver:
@@ -279,3 +288,4 @@ def warmup() -> None:
     for matrix in (X, stored, sp.csc_array(X)):
         for penalty in PENALTIES:
             penalty_path(matrix, y, penalty, alphas=5, l1_ratio=0.5 if penalty == "elastic_net" else 1.0)
+    compile_kernels()

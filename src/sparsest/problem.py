@@ -243,14 +243,12 @@ def make_problem(
         raise ValueError(f"X has {n} rows but y has {target.size} entries")
     if not weights.all():
         keep = np.flatnonzero(weights)
-        design = as_design(_take_rows(X, keep))
-        target, weights = target[keep], weights[keep]
+        design, target, weights = design.rows(keep), target[keep], weights[keep]
         if chosen.classification and np.ptp(target) == 0:
             raise ValueError("all observations with a positive weight belong to one class")
     inside, outside = _check_forced(include, exclude, p)
     sparsity = check_sparsity(k, l0_penalty, inside.size, p - outside.size)
-    with np.errstate(over="ignore", invalid="ignore"):
-        moments = design.moments(weights)
+    moments = design.moments(weights)
     norms = _column_norms(moments, weights.sum(), fit_intercept, standardize)
     view = view_with(design, moments, center=fit_intercept, scale=standardize)
     offset = 0.0 if chosen.classification else _offset(target, weights, fit_intercept)
@@ -292,8 +290,8 @@ def _column_norms(moments: Moments, total: float, centred: bool, standardize: bo
 
 def _offset(y: Array, weights: Array, fit_intercept: bool) -> float:
     """What an intercept may take from y beforehand: its mean where that is so large that products lose digits to it."""
+    moments = Dense(y[:, None]).moments(weights)
     with np.errstate(over="ignore", invalid="ignore"):
-        moments = Dense(y[:, None]).moments(weights)
         squares = float(weights @ y**2)
     if not _SMALLEST_SQUARES <= squares <= _LARGEST_SQUARES and y.any():
         _refuse("y", squares)
@@ -357,12 +355,6 @@ def _check_weights(sample_weight: Any, n: int) -> Array:
     if not weights.any():
         raise ValueError("sample_weight is zero everywhere: no observation is left")
     return weights
-
-
-def _take_rows(X: Any, rows: Indices) -> Any:
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[rows]
-    return np.asarray(X)[rows]
 
 
 def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tuple[Indices, Indices]:

@@ -122,7 +122,7 @@ def test_the_same_data_in_every_storage_have_one_fingerprint():
         sp.bsr_array(X),
         pd.DataFrame(X),
         pl.DataFrame(X),
-        -(-X),
+        np.where(X == 0.0, -0.0, X),
     ]
     found = {fingerprint(data_of(other, y)) for other in storages}
     assert len(found) == 1
@@ -230,7 +230,7 @@ def test_bad_labels(y):
 def test_sparse_indices_that_reach_outside(kind, bad):
     X = kind(np.eye(4))
     X.indices[1] = bad
-    with pytest.raises(ValueError, match="indices|index"):
+    with pytest.raises(ValueError, match="ind"):
         fingerprint(data_of(X, np.arange(4.0)))
 
 
@@ -238,7 +238,7 @@ def test_sparse_pointers_that_do_not_fit():
     for indptr in ([0, 1, 2, 3, 9], [1, 1, 2, 3, 4], [0, 3, 2, 3, 4]):
         X = sp.csc_array(np.eye(4))
         X.indptr[:] = indptr
-        with pytest.raises(ValueError, match="indices|index"):
+        with pytest.raises(ValueError, match="ind"):
             data_of(X, np.arange(4.0))
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import sample
+from sparsest.proofs import dependence
 from sparsest.proofs.data import Data
 from sparsest.proofs.dependence import independent_columns
 
@@ -62,6 +63,32 @@ def test_columns_of_other_scales_are_related_as_given():
     assert kept(X).tolist() == [0, 1]
 
 
-def test_no_observations_are_needed_beyond_the_first():
-    assert kept(np.ones((1, 3))).tolist() == []
-    assert kept(np.ones((1, 3)), False).tolist() == [0]
+def test_one_observation_is_explained_by_anything():
+    assert kept(np.ones((1, 3))).tolist() == [0, 1, 2]
+    assert kept(np.ones((1, 3)), False).tolist() == [0, 1, 2]
+    assert kept(np.zeros((1, 3)), False).tolist() == []
+
+
+def test_many_columns_take_no_longer_than_a_factorisation(monkeypatch):
+    """Only columns that leave hardly anything of themselves are asked about one by one."""
+    asked = []
+    original = dependence._is_spanned
+
+    def counted(*arguments):
+        asked.append(arguments[1])
+        return original(*arguments)
+
+    monkeypatch.setattr(dependence, "_is_spanned", counted)
+    X = quarters(200, 120)
+    X[:, 119] = X[:, 3] + X[:, 4]
+    X[:, 50] = X[:, 7]
+    assert kept(X).tolist() == [j for j in range(119) if j != 50]
+    assert asked == [50, 119]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_as_many_columns_as_observations_are_all_kept(fit_intercept):
+    X = np.random.default_rng(0).standard_normal((6, 9))
+    assert kept(X, fit_intercept).tolist() == list(range(9))
+    X[:, 2] = X[:, 1]
+    assert kept(X[:, :4], fit_intercept).tolist() == [0, 1, 3]

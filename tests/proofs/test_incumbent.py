@@ -127,6 +127,30 @@ def test_an_objective_that_overflows_is_unknown(coef):
     assert objective_bounds(Data.of(statement, X, y, None), statement, model) == (-np.inf, np.inf)
 
 
+@pytest.mark.parametrize("size", [1e-150, 1e-162, 1e-170, 1e-200, 5e-324])
+@pytest.mark.parametrize("loss", ["squared", "epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("coef", [0.0, 1.0, 1.0 + 2**-50])
+def test_an_objective_that_underflows_is_not_zero(size, loss, coef):
+    """Squares below 1e-308 times weights of 1e90 are numbers again."""
+    x = np.array([1.0, 2.0, -4.0])
+    X, y, weights = x[:, None], size * x, np.full(3, 1e90)
+    for settings in ({"gamma": np.inf}, {"gamma": 1e300}):
+        statement = statement_of(X, y, weights, k=1, fit_intercept=False, loss=loss, epsilon=0.0, **settings)
+        data = Data.of(statement, X, y, weights)
+        model = Incumbent(indices(0), np.array([coef * size]), np.zeros(1), 0.0)
+        low, high = objective_bounds(data, statement, model)
+        below, above = exact_objective(statement, model, X, y, weights)
+        assert Fraction(low) <= below and above <= Fraction(high)
+
+
+def test_an_objective_of_zero_is_zero():
+    X = sample(6, 2)[0]
+    for y, intercept in ((np.zeros(6), 0.0), (np.full(6, 0.1), 0.1)):
+        statement = statement_of(X, y, k=1)
+        model = Incumbent(indices(), np.empty(0), np.empty(0), intercept)
+        assert objective_bounds(Data.of(statement, X, y, None), statement, model) == (0.0, 0.0)
+
+
 def test_an_empty_model():
     X, y = sample(6, 2)
     statement = statement_of(X, y, k=0, fit_intercept=False)

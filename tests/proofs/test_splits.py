@@ -214,5 +214,5 @@ def test_a_column_that_cannot_be_centred_is_refused():
     X[:, 1] = np.where(np.arange(9) % 2, 1.2e308, 1e308)
     X[0, 1] = -1.2e308
     data = Data(X, y, None, False, True, False)
-    with pytest.raises(ValueError, match="not centred|too large"), np.errstate(all="ignore"):
+    with pytest.raises(ValueError, match=r"not centred|too large"), np.errstate(all="ignore"):
         centred_columns(data, indices(0, 1), 1.0)

@@ -1,4 +1,4 @@
-"""Coordinate descent on a penalised quadratic, and the packed columns it works on.
+"""Coordinate descent on a penalised quadratic.
 
 The kernels know one problem, ``min_w g'(w - w0) + (w - w0)'G(w - w0)/2 + Σ_j φ(w_j; λ_j)``, for every penalty.
 They reach G through a model, a NamedTuple whose methods are compiled with them:
@@ -11,14 +11,11 @@ They reach G through a model, a NamedTuple whose methods are compiled with them:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, Sparse, take_apart
 from sparsest.kernels.jit import derivative, dispatched, kernel, value
 
 Array = NDArray[np.float64]
@@ -257,117 +254,3 @@ def column_products(matrix, index, r, out):
         out[min(q + 1, last)] = at_b
         out[min(q + 2, last)] = at_c
         out[min(q + 3, last)] = at_d
-
-
-class Pack(ABC):
-    """Columns of a design that may be appended to, with the quadratic ``G = X_E' diag(h) X_E`` over them.
-
-    With ``centred`` they are centred under h.  Products are those of the view, in float64.
-    """
-
-    def __init__(self, design: Design, centred: bool) -> None:
-        self.design, self.centred = design, centred
-        self.h = np.ones(design.shape[0])
-
-    @abstractmethod
-    def append(self, index: Indices) -> None:
-        """Take in these columns of the design."""
-
-    @abstractmethod
-    def keep(self, positions: Indices) -> None:
-        """Drop all columns but those at these positions."""
-
-    @abstractmethod
-    def weigh(self, h: Array) -> None:
-        """Take these weights of the observations."""
-
-    @abstractmethod
-    def dot(self, w: Array) -> Array:
-        """``X_E w``."""
-
-    @abstractmethod
-    def tdot(self, r: Array, first: int = 0) -> Array:
-        """``X_E' r`` from this column on."""
-
-    @abstractmethod
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
-
-    @abstractmethod
-    def model(self, theta: Array) -> Any:
-        """What the kernels work on, where ``X_E'θ`` is the gradient."""
-
-    @abstractmethod
-    def image(self, model: Any, d: Array) -> Array:
-        """``Gd``."""
-
-    @abstractmethod
-    def step(self, model: Any, d: Array) -> None:
-        """Let the model follow a step of w; a gradient that is carried along is the caller's."""
-
-
-class SparsePack(Pack):
-    """Stored entries of the columns; shift and scale enter the products, nothing is made dense."""
-
-    def __init__(self, design: Design, centred: bool) -> None:
-        super().__init__(design, centred)
-        base, self._shift, self._scale = take_apart(design)
-        assert isinstance(base, Sparse)
-        self._matrix, self._squares = base.matrix, base.matrix.power(2)
-        self.keep(np.empty(0, dtype=np.intp))
-        self.weigh(self.h)
-
-    def append(self, index: Indices) -> None:
-        """Take in these columns of the design."""
-        self._take(np.concatenate([self._index, index]))
-
-    def keep(self, positions: Indices) -> None:
-        """Drop all columns but those at these positions."""
-        self._take(self._index[positions] if positions.size else positions)
-
-    def _take(self, index: Indices) -> None:
-        self._index, self._packed = index, self._matrix[:, index].astype(np.float64)
-        # Unsigned numbers spare the kernels a look at each sign.
-        self._rows, self._starts = self._packed.indices.astype(np.uint32), self._packed.indptr.astype(np.intp)
-
-    def weigh(self, h: Array) -> None:
-        """Take these weights of the observations."""
-        self.h = h
-        self._mass = np.asarray(self._matrix.T @ h, dtype=np.float64)
-        self._centre = self._mass / h.sum() if self.centred else np.zeros(self._mass.size)
-        self._curvature = (self._squares.T @ h - self._mass * self._centre) / self._scale**2
-
-    def dot(self, w: Array) -> Array:
-        """``X_E w``."""
-        v = w / self._scale[self._index]
-        return self._packed @ v - self._shift[self._index] @ v
-
-    def tdot(self, r: Array, first: int = 0) -> Array:
-        """``X_E' r`` from this column on."""
-        index = self._index[first:]
-        return (self._packed[:, first:].T @ r - self._shift[index] * r.sum()) / self._scale[index]
-
-    def gram(self, positions: Indices) -> Array:
-        """``G`` over the columns at these positions."""
-        index, part = self._index[positions], self._packed[:, positions]
-        product = (part.T @ (sp.diags_array(self.h) @ part)).toarray()
-        product -= np.outer(self._mass[index], self._centre[index])
-        return product / np.outer(self._scale[index], self._scale[index])
-
-    def model(self, theta: Array) -> Stored:
-        """The stored columns with θ as residual."""
-        E = self._index
-        return Stored(
-            self._packed.data, self._rows, self._starts, self._centre[E], self._scale[E], self._mass[E],
-            self._curvature[E], self.h, theta.copy(), np.zeros(1),
-        )  # fmt: skip
-
-    def image(self, model: Stored, d: Array) -> Array:
-        """``Gd``."""
-        out = np.empty(d.size)
-        stored_image(model, d, np.arange(d.size), np.empty(self.h.size), out)
-        return out
-
-    def step(self, model: Stored, d: Array) -> None:
-        """Let the residual follow."""
-        stored_step(model, d)

@@ -25,10 +25,25 @@ _NEARLY_DEPENDENT = 1e-9
 def independent_columns(data: Data, features: Indices) -> Indices:
     """Leave out columns that others span exactly; what remains spans the same."""
     kept: list[int] = []
-    for feature in features.tolist():
-        if not _is_spanned(data, feature, kept):
+    for feature, suspect in zip(features.tolist(), _suspects(data, features), strict=True):
+        if len(kept) + data.fit_intercept >= data.n:
+            # So many columns explain everything, and none need be left out.
+            return features
+        if not (suspect and _is_spanned(data, feature, kept)):
             kept.append(feature)
     return np.array(kept, dtype=np.intp)
+
+
+def _suspects(data: Data, features: Indices) -> list[bool]:
+    """Which columns leave hardly anything of themselves beside those before them; the others are not asked about."""
+    X, _ = data.scale(data.raw(features))
+    if data.fit_intercept:
+        X = np.column_stack([np.ones(data.n), X])
+    left = np.zeros(X.shape[1])
+    diagonal = np.abs(np.asarray(np.linalg.qr(X, mode="r")).diagonal())
+    left[: diagonal.size] = diagonal
+    suspect = left <= 10.0 * _NEARLY_DEPENDENT * np.linalg.norm(X, axis=0)
+    return [bool(one) for one in suspect[int(data.fit_intercept) :]]
 
 
 def _is_spanned(data: Data, feature: int, others: list[int]) -> bool:

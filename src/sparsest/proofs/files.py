@@ -44,8 +44,9 @@ _FORMAT, _VERSION = "sparsest certificate", 3
 _TYPES = ("<f8", "<f4", "<i8", "<i4", "<u2", "|i1")
 _KINDS = {Leaf: 0, Branch: 1, Fix: 2, Combination: 3, Regression: 4, RegressionTree: 5}
 _DUAL, _PRIMAL, _SPLIT = 0, 1, 2
-# A file is not unpacked to more than so many times its size: honest ones reach 40, and zlib at most 1030.
-_MOST_EXPANSION = 250
+# The arrays of a file are not unpacked to more than so many times their size together, a small one's aside: honest ones
+# reach 40, and zlib at most 1030.
+_MOST_EXPANSION, _SMALL_BYTES = 100, 5000
 
 
 def to_json(*parts: Any) -> str:
@@ -94,12 +95,22 @@ def _pack(array: NDArray[Any]) -> bytes:
     return zlib.compress(array.tobytes(), 1)
 
 
-def _unpack(name: str, kind: Any, size: Any, packed: bytes) -> NDArray[Any]:
+def _unpack_all(packed: dict[str, Packed]) -> dict[str, NDArray[Any]]:
+    """The arrays, unless they are much larger than the file."""
+    room = _MOST_EXPANSION * (sum(len(parts[2]) for parts in packed.values()) + _SMALL_BYTES)
+    arrays = {}
+    for name, parts in packed.items():
+        arrays[name] = _unpack(name, *parts, room)
+        room -= arrays[name].nbytes
+    return arrays
+
+
+def _unpack(name: str, kind: Any, size: Any, packed: bytes, room: int) -> NDArray[Any]:
     dtype = _type(kind)
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise ValueError(f"{name!r} cannot have {size!r} entries")
     length = size * dtype.itemsize
-    if length > _MOST_EXPANSION * (len(packed) + 100):
+    if length > room:
         raise ValueError(f"{name!r} claims to be much larger than the file")
     content = zlib.decompressobj().decompress(packed, length + 1)
     if len(content) != length:
@@ -111,7 +122,7 @@ def _unpack(name: str, kind: Any, size: Any, packed: bytes) -> NDArray[Any]:
 def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts:
     try:
         header, packed = load()
-        arrays = {name: _unpack(name, *parts) for name, parts in packed.items()}
+        arrays = _unpack_all(packed)
         statement = Statement.from_json(header["problem"])
         model = header["incumbent"]
         support = _of_kind(arrays, "support", "iu").astype(np.intp)

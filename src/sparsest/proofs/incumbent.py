@@ -15,7 +15,8 @@ from sparsest.proofs.steps import is_column_set
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-_SUBNORMAL = 2.0**-1074
+# The smallest number, and the smallest with all its digits.
+_SUBNORMAL, _TINY = 2.0**-1074, 2.0**-1022
 
 
 class Incumbent(NamedTuple):
@@ -56,19 +57,19 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
     with np.errstate(over="ignore", invalid="ignore"):
         columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
         margin, error = _margins(model, columns, rest, data.y_shift)
-        # What underflows, of each product and of their sum, comes on top.
-        error = 1.01 * error + 2.0 * UNIT * np.abs(data.y) + 4.0 * (model.coef.size + 2) * _SUBNORMAL
+        # Where response, predictions and coefficients are zero, nothing is rounded; else what underflows comes on top,
+        # of each product and of their sum, and of the squares.
+        zero = not (data.y.any() or margin.any() or model.coef.any())
+        error = 1.01 * error + 2.0 * UNIT * np.abs(data.y) + (0.0 if zero else 4.0 * (model.coef.size + 2) * _SUBNORMAL)
         values, slopes = statement.rule.value(data.y, margin)
-        change = slopes * error + 0.5 * error * error + 32.0 * UNIT * values
+        change = slopes * error + 0.5 * error * error + 32.0 * UNIT * (values + (0.0 if zero else _TINY))
         if statement.loss == "logistic":
             change += 8.0 * UNIT
         ridge_low, ridge_high = _ridge(data, statement, model, raw)
         fit, spread = float(data.weights @ values), 1.01 * float(data.weights @ change)
     spread += growth(data.n + 4) * fit
     price = statement.price * model.support.size
-    rounding = growth(8) * (fit + ridge_high + price)
-    if fit + spread + ridge_high > 0.0:
-        rounding += UNDERFLOW
+    rounding = growth(8) * (fit + ridge_high + price) + (0.0 if zero else UNDERFLOW)
     low, high = fit - spread + ridge_low + price - rounding, fit + spread + ridge_high + price + rounding
     return (low, high) if np.isfinite(low) and np.isfinite(high) else (-np.inf, np.inf)
 

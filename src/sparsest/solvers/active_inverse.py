@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from sparsest.designs import Dense, Design, take_apart
-from sparsest.kernels.descent import Gram, Pack, column_products
+from sparsest.kernels.descent import Gram, column_products
+from sparsest.solvers.packs import Pack
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

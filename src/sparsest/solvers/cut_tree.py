@@ -45,12 +45,12 @@ class LinearProgram:
             self.model.setOptionValue(name, value)
         self._infinity = highspy.kHighsInf
         self._optimal = highspy.HighsModelStatus.kOptimal
-        for _ in range(n_features):
-            self.model.addVar(0.0, 1.0)
-        self.model.addVar(-self._infinity, self._infinity)
+        # One call for all columns: each call takes time in proportion to the columns there are.
         self._index = np.arange(n_features, dtype=np.int32)
-        costs = np.append(np.full(n_features, price / self.scale), 1.0)
-        self.model.changeColsCost(n_features + 1, np.arange(n_features + 1, dtype=np.int32), costs)
+        self.model.addVars(n_features, np.zeros(n_features), np.ones(n_features))
+        self.model.changeColsCost(n_features, self._index, np.full(n_features, price / self.scale))
+        self.model.addVar(-self._infinity, self._infinity)
+        self.model.changeColCost(n_features, 1.0)
         if k is not None:
             self.model.addRow(-self._infinity, float(k), n_features, self._index, np.ones(n_features))
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.problem import Cardinality, Problem
-from sparsest.proofs.steps import DualPoint, Proof
+from sparsest.proofs.steps import DualPoint, Leaf, Proof, Step
 from sparsest.result import Bound as BoundEvent
 from sparsest.result import Result, Root, Status
-from sparsest.solvers.base import Callback, Clock, insist, make_result, single_leaf, start_support
+from sparsest.solvers.base import Callback, Clock, insist, make_result, start_support
 from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.cut_tree import CutTree
 from sparsest.solvers.local_search import LocalSearch
@@ -85,6 +85,7 @@ class _CutSearch:
         self.tree: CutTree | None = None
         self.trace: dict[str, Any] = {"seconds": {}}
         self.rounds, self.n_nodes, self.bound = 0, 0, 0.0
+        self.relaxed_alpha = np.zeros(problem.n)
         # Cuts of the tree, by their numbers in the pool.
         self._numbers: list[int] = []
 
@@ -98,13 +99,15 @@ class _CutSearch:
         )
         self.survivors = np.setdiff1d(np.arange(problem.p), relaxed.region.forced_out)
         self.forced = np.isin(self.survivors, relaxed.region.forced_in)
+        self.bound, self.relaxed_alpha = relaxed.dual, relaxed.alpha
+        if clock.expired():
+            return
         first = self.pool.add(problem, relaxed.alpha)
         self.pool.add(problem, self.fit.alpha)
         self.tree = CutTree(problem, self.survivors, self.forced, abs(self.fit.primal), self.separate)
         for number in [first, *(i for i in range(len(self.pool)) if i != first)]:
             self._add_to_tree(number)
         self.tree.begin()
-        self.bound = relaxed.dual
         self.trace["relaxation"] = summary(problem, relaxed, living)
         self.trace["seconds"]["root"] = clock.seconds()
         clock.tell(Root(clock.seconds(), self.bound, self.survivors.size))
@@ -154,6 +157,8 @@ class _CutSearch:
 
     def run(self) -> Status:
         """Let the engine search, and prove what its cuts prove."""
+        if self.tree is None:
+            return self.clock.early()
         if self.settings.engine != "highs" and self.bound < self.cutoff:
             from sparsest.solvers import engines
 
@@ -191,13 +196,16 @@ class _CutSearch:
         """Certify what was found."""
         self.trace.update(pool=self.pool, cuts=len(self.pool), rounds=self.rounds, engine=self.settings.engine)
         otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
-        points = [*self.fixings.points]
+        points, steps = [*self.fixings.points], list[Step]()
         if self.tree is None:
-            proof, bound = single_leaf(np.zeros(self.problem.n)), 0.0
+            steps = [*self.fixings.fixes, Leaf(len(points))]
+            points.append(DualPoint(self.relaxed_alpha))
+            bound = min(self.bound, self.cutoff) if self.fixings.fixes else self.bound
         else:
             steps = [*self.fixings.fixes, *self.tree.steps(len(points))]
             points += [DualPoint(self.pool.alphas[number]) for number in self._numbers]
-            proof, bound = Proof(steps, points), self._proved()
+            bound = self._proved()
+        proof = Proof(steps, points)
         return make_result(
             self.problem, self.fit, proof, bound, clock=self.clock, gap_tol=self.settings.gap_tol,
             otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes,

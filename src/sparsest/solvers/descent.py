@@ -20,10 +20,11 @@ from scipy.linalg import lapack
 
 from sparsest.designs import Design, Sparse, take_apart
 from sparsest.intercepts import best_intercept
-from sparsest.kernels.descent import Pack, SparsePack, descend, step_change, stored_solve, violation
+from sparsest.kernels.descent import descend, step_change, stored_solve, violation
 from sparsest.losses import Loss
 from sparsest.penalties import Penalty, make_penalty
 from sparsest.solvers.active_inverse import ActiveInverse, DensePack
+from sparsest.solvers.packs import Pack, SparsePack
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

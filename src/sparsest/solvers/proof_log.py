@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -82,6 +84,11 @@ class ProofLog:
 
     def assemble(self, root: Node | None, survivors: Indices, by_leaps: bool) -> Proof:
         """Return the proof below a root, without points and splits that it does not need."""
+        # Nothing is released meanwhile, and looking for it among so many new objects took most of the time.
+        with _no_garbage_collection():
+            return self._assemble(root, survivors, by_leaps)
+
+    def _assemble(self, root: Node | None, survivors: Indices, by_leaps: bool) -> Proof:
         if root is None:
             return Proof((Leaf(0),), (DualPoint(np.zeros(self.problem.n)),))
         if by_leaps:
@@ -113,6 +120,17 @@ class ProofLog:
                 splits.taken[number] = self.splits[point.split]._replace(base=base)
                 points.taken[at] = point._replace(split=number)
         return Proof(steps, points.taken, splits.taken)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class _Renumbered(Generic[T]):

@@ -456,8 +456,10 @@ class _Search:
         self.trace["proof"] = "logged" if self.settings.proof else "switched off: no certificate"
         otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
         by_leaps = self.leaps_bound > self._bound_of_regions()
+        began = self.clock.seconds()
         kept = self.settings.proof
         proof = self.log.assemble(self.root, self.survivors, by_leaps) if kept else None
+        self.trace["seconds"]["assembling"] = self.clock.seconds() - began
         return make_result(
             self.problem, self.fit, proof, bound, clock=self.clock, gap_tol=self.settings.gap_tol,
             otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes, fallback=self._try_all,

@@ -1,0 +1,41 @@
+"""Design matrices: all work on X, over dense, sparse and lazily standardised data.
+
+===============  ===================================================================
+``base``         the contract that every design keeps
+``dense``        an array in its own type and order
+``sparse``       compressed sparse columns
+``standardized`` the view with means 0 and mean squares 1, and how to leave it again
+``reading``      what users give, as a design
+===============  ===================================================================
+"""
+
+from sparsest.designs.base import Design, Moments, Survey
+from sparsest.designs.dense import Dense, compile_kernels
+from sparsest.designs.reading import as_design
+from sparsest.designs.sparse import Sparse
+from sparsest.designs.standardized import (
+    Standardized,
+    in_units_of_data,
+    shift_and_scale,
+    standardized,
+    stored_matrix,
+    take_apart,
+    view_with,
+)
+
+__all__ = [
+    "Dense",
+    "Design",
+    "Moments",
+    "Sparse",
+    "Standardized",
+    "Survey",
+    "as_design",
+    "compile_kernels",
+    "in_units_of_data",
+    "shift_and_scale",
+    "standardized",
+    "stored_matrix",
+    "take_apart",
+    "view_with",
+]

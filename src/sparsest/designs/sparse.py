@@ -1,0 +1,83 @@
+"""A matrix in compressed sparse columns: products cost what is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparsest.designs.base import Array, Design, Indices, Moments, Subset, Survey, refuse_entries, settled
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse(Design):
+    """A matrix in compressed sparse column form, without duplicate entries."""
+
+    matrix: sp.csc_array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.matrix.shape
+
+    def dot(self, w: Array, subset: Subset | None = None) -> Array:
+        index = np.arange(self.shape[1]) if subset is None else np.asarray(subset, dtype=np.intp)
+        used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
+        if subset is None and 3 * used.size >= self.shape[1]:
+            return np.asarray(self.matrix @ w, dtype=np.float64)
+        return np.asarray(self.matrix[:, index[used]] @ w[used], dtype=np.float64)
+
+    def tdot(self, r: Array, subset: Subset | None = None) -> Array:
+        matrix = self.matrix if subset is None else self.matrix[:, np.asarray(subset, dtype=np.intp)]
+        return np.asarray(matrix.T @ r, dtype=np.float64)
+
+    def columns(self, subset: Subset) -> Array:
+        part = self.matrix[:, np.asarray(subset, dtype=np.intp)]
+        return np.asarray(part.toarray(order="F"), dtype=np.float64)
+
+    def rows(self, keep: Indices) -> Sparse:
+        return Sparse(self.matrix.tocsr()[keep].tocsc())
+
+    def gram(self, subset: Subset, other: Subset | None = None, weights: Array | None = None) -> Array:
+        left = self.matrix[:, np.asarray(subset, dtype=np.intp)].astype(np.float64)
+        right = left if other is None else self.matrix[:, np.asarray(other, dtype=np.intp)].astype(np.float64)
+        return (left.T @ (right if weights is None else sp.diags_array(weights) @ right)).toarray()
+
+    def nbytes_of(self, subset: Subset) -> int:
+        count = int(np.diff(self.matrix.indptr)[np.asarray(subset, dtype=np.intp)].sum())
+        each = self.matrix.data.itemsize + self.matrix.indices.itemsize
+        return count * each + len(subset) * self.matrix.indptr.itemsize
+
+    def survey(self, weights: Array, targets: Array | None = None) -> Survey:
+        if not np.isfinite(self.matrix.data).all():
+            refuse_entries()
+        products = np.empty((self.shape[1], 0)) if targets is None else self.tdot(targets)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return Survey(self._moments(weights), products)
+
+    def _moments(self, weights: Array) -> Moments:
+        """Moments from deviations of the stored entries, plus those of the zeros: no cancellation of large squares."""
+        p, matrix = self.shape[1], self.matrix
+        share = weights / weights.sum()
+        about = self.tdot(share)
+        column, count = np.repeat(np.arange(p), np.diff(matrix.indptr)), np.diff(matrix.indptr)
+        entry_share = share[matrix.indices]
+        zeros = np.maximum(share.sum() - np.bincount(column, entry_share, p), 0.0)
+        # A full column has no zeros, not even by rounding.
+        zeros[count == self.shape[0]] = 0.0
+        deviation = matrix.data.astype(np.float64) - about[column]
+        rest = np.bincount(column, entry_share * deviation, p) - zeros * about
+        variance: Array = np.bincount(column, entry_share * (deviation - rest[column]) ** 2, p).astype(np.float64)
+        # No zeros have no part in it, even if the square of the mean is infinite.
+        variance += np.where(zeros > 0.0, zeros * (about + rest) ** 2, 0.0)
+        first = np.zeros(p)
+        first[count > 0] = matrix.data[matrix.indptr[:-1][count > 0]]
+        unequal = np.bincount(column, matrix.data != first[column], p) > 0
+        constant = ~unequal & ((count == self.shape[0]) | (first == 0.0))
+        return settled(about, rest, variance, constant, first)
+
+    def replaced(self, index: Indices, columns: Array) -> Sparse:
+        """The matrix with these columns in the place of those stored."""
+        kept = np.setdiff1d(np.arange(self.shape[1]), index)
+        order = np.argsort(np.concatenate([kept, index]))
+        return Sparse(sp.hstack([self.matrix[:, kept], sp.csc_array(columns)], format="csc")[:, order])

@@ -1,0 +1,118 @@
+"""What a certificate is about: types are taken literally, and another problem is noticed."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from proofs.helpers import sample, statement_of
+from sparsest.proofs.statement import Statement
+
+
+@pytest.fixture
+def statement():
+    return statement_of(*sample(9, 4), k=2, include=(1,), exclude=(3, 0), gamma=0.25)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"gamma": np.inf}, {"k": None, "l0_penalty": 0.5}, {"gamma": 1}, {"k": 4000}, {"epsilon": 0}],
+    ids=str,
+)
+def test_json_round_trip(statement, changes):
+    one = replace(statement, **changes)
+    assert Statement.from_json(json.loads(json.dumps(one.to_json(), allow_nan=False))) == one
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n": 0},
+        {"n": True},
+        {"n": 9.0},
+        {"p": 10**30},
+        {"loss": "cubic"},
+        {"loss": ["squared"]},
+        {"epsilon": -1.0},
+        {"epsilon": np.nan},
+        {"epsilon": np.inf},
+        {"epsilon": 10**400},
+        {"gamma": 0.0},
+        {"gamma": -1.0},
+        {"gamma": np.nan},
+        {"gamma": True},
+        {"gamma": "1"},
+        {"gamma": 10**400},
+        {"k": None},
+        {"k": -1},
+        {"k": 2.0},
+        {"k": 0},
+        {"k": 10**30},
+        {"l0_penalty": 1.0},
+        {"k": None, "l0_penalty": -0.1},
+        {"k": None, "l0_penalty": np.inf},
+        {"k": None, "l0_penalty": np.nan},
+        {"k": None, "l0_penalty": False},
+        {"include": [1]},
+        {"include": (1, 1)},
+        {"include": (4,)},
+        {"include": (-1,)},
+        {"include": (1.0,)},
+        {"include": (True,)},
+        {"include": (3,)},
+        {"include": (1, 2), "k": 1},
+        {"exclude": ((),)},
+        {"fit_intercept": "false"},
+        {"fit_intercept": 1},
+        {"standardize": None},
+        {"fingerprint": b""},
+    ],
+    ids=str,
+)
+def test_what_is_no_problem(statement, changes):
+    with pytest.raises(ValueError, match="a problem cannot have"):
+        replace(statement, **changes)
+
+
+@pytest.mark.parametrize("data", [None, [], {}, "text", 3])
+def test_what_does_not_describe_a_problem(data):
+    with pytest.raises(ValueError, match="must be described by"):
+        Statement.from_json(data)
+
+
+def test_differences_are_named(statement):
+    assert statement.differences({}) == []
+    same = {"k": 2, "gamma": 0.25, "loss": "squared", "include": [1], "exclude": np.array([0, 3]), "l0_penalty": None}
+    assert statement.differences(same) == []
+    for name, wish in (
+        ("k", 3),
+        ("gamma", 0.3),
+        ("loss", "hinge"),
+        ("include", []),
+        ("fit_intercept", False),
+        ("n", 8),
+    ):
+        [found] = statement.differences({name: wish})
+        assert name in found and repr(wish) in found
+    with pytest.raises(ValueError, match="no part of a problem"):
+        statement.differences({"lambda": 3})
+
+
+def test_the_sentence_names_all_of_the_problem(statement):
+    sentence = statement.sentence()
+    for part in (
+        "9 × 4",
+        statement.fingerprint[:12],
+        "squared loss",
+        "at most 2",
+        "0.25",
+        "an intercept",
+        "[1]",
+        "[3, 0]",
+    ):
+        assert part in sentence
+    other = replace(statement, k=None, l0_penalty=0.5, gamma=np.inf, loss="epsilon_insensitive", standardize=True)
+    sentence = replace(other, fit_intercept=False).sentence()
+    for part in ("a price of 0.5", "no ridge", "epsilon insensitive", "epsilon = 0.1", "no intercept", "standardised"):
+        assert part in sentence
