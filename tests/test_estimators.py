@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -139,8 +139,10 @@ def test_pipeline_and_grid_search(loss):
     best = search.best_estimator_[-1]
     assert best.support_.size <= search.best_params_[_step(loss) + "__k"]
     assert search.score(X, y) > 0.3
-    scores = cross_validate(estimator_of(loss), X, y, cv=3)["test_score"]
-    assert np.isfinite(scores).all()
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    scores = cross_validate(estimator_of(loss), X, y, cv=folds)["test_score"]
+    expected = [estimator_of(loss).fit(X[train], y[train]).score(X[test], y[test]) for train, test in folds]
+    np.testing.assert_allclose(scores, expected, rtol=1e-4)
 
 
 def _step(loss):

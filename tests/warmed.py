@@ -55,18 +55,19 @@ def fit_subsets():
     """Every method with every loss and form; every loss with every storage; matrices of one column or row."""
     for loss, method, form in product(LOSSES, METHODS, FORMS):
         X, y = sample(loss, 14, 6)
-        best_subset(X, y, **form, loss=loss, method=method, gamma=0.3, time_limit=1.0)
+        few = {"max_iterations": 10} if method == "subgradient" else {}
+        best_subset(X, y, **form, loss=loss, method=method, gamma=0.3, time_limit=np.inf, **few)
     for loss, shape, form in product(LOSSES, ((14, 1), (3, 2), (10, 13)), ({"k": 1}, {"l0_penalty": 0.2})):
         X, y = sample(loss, *shape)
-        best_subset(X, y, **form, loss=loss, gamma=1.0, fit_intercept=False, time_limit=1.0)
+        best_subset(X, y, **form, loss=loss, gamma=1.0, fit_intercept=False, time_limit=np.inf)
     for loss, storage in product(LOSSES, STORAGES.values()):
         X, y = sample(loss, 14, 16)
-        weights = np.linspace(0.5, 2.0, 14)
-        best_subset(storage(X), y, 3, loss=loss, gamma=0.3, sample_weight=weights, standardize=True, time_limit=0.2)
+        settings = {"sample_weight": np.linspace(0.5, 2.0, 14), "standardize": True, "time_limit": np.inf}
+        best_subset(storage(X), y, 3, loss=loss, gamma=0.3, **settings)
     for loss in LOSSES:
         X, y = sample(loss, 14, 6)
         near_optimal(best_subset(X, y, 2, loss=loss, gamma=0.3), within=0.05)
-        best_subset_path(X, y, [1, 3], gamma=0.3, loss=loss, time_limit=1.0)
+        best_subset_path(X, y, [1, 3], gamma=0.3, loss=loss, time_limit=np.inf)
     best_subset(X.astype(np.float32), y.astype(np.float32), 2, gamma=1)
 
 
@@ -76,7 +77,7 @@ def fit_special_cases():
     for k in (1, 3, 64):
         best_subset(diabetes.X, diabetes.y, k, gamma=np.inf, standardize=True)
     best_subset(diabetes.X, diabetes.y, 5, gamma=np.inf, include=(3,))
-    best_subset(diabetes.X, diabetes.y, l0_penalty=5000.0, gamma=np.inf, standardize=True, time_limit=2.0)
+    best_subset(diabetes.X, diabetes.y, l0_penalty=5000.0, gamma=np.inf, standardize=True, node_limit=2000)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 200)) + rng.standard_normal((40, 1))
     y = X[:, :4].sum(axis=1) + 6.0 * rng.standard_normal(40)
