@@ -54,8 +54,10 @@ class Design(ABC):
     - A *subset* holds column numbers in any order, also repeatedly; results are in its order.  Vectors that belong to
       a subset are packed: entry q is for column ``subset[q]``.
     - ``survey`` is the only method that looks whether the entries are finite; it comes first.
-    - No method makes more than one pass over the storage.  Only ``columns`` and ``rows`` copy parts of the matrix for
-      the caller; what other methods copy is bounded by a fixed number of bytes, and ``gram`` packs its two subsets.
+    - Products and ``survey`` read every stored entry once; ``survey`` may look again at single columns, such as those
+      whose first rows are not like the others.  (Compressed columns are surveyed in a few passes over their entries.)
+    - Only ``columns`` and ``rows`` copy parts of the matrix for the caller; what other methods copy is bounded by a
+      fixed number of bytes, and ``gram`` packs its two subsets.
     """
 
     @property
