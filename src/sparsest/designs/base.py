@@ -48,13 +48,16 @@ class Design(ABC):
 
     - Results are new float64 arrays that the caller may change; the matrix itself never changes, and neither do the
       arguments.
-    - Sums are float64 whatever the storage.  Results are the same whatever the number of threads.
+    - Sums are float64 whatever the storage.  How a design divides its work among threads does not change a bit of
+      them; products that are left to BLAS depend on its number of threads as far as BLAS does.
     - A *vector* may be a block of vectors, one in each column; the result then has a column for each.
     - A *subset* holds column numbers in any order, also repeatedly; results are in its order.  Vectors that belong to
       a subset are packed: entry q is for column ``subset[q]``.
     - ``survey`` is the only method that looks whether the entries are finite; it comes first.
-    - No method makes more than one pass over the storage.  Only ``columns`` and ``rows`` copy parts of the matrix for
-      the caller; what other methods copy is bounded by a fixed number of bytes, and ``gram`` packs its two subsets.
+    - Products and ``survey`` read every stored entry once; ``survey`` may look again at single columns, such as those
+      whose first rows are not like the others.  (Compressed columns are surveyed in a few passes over their entries.)
+    - Only ``columns`` and ``rows`` copy parts of the matrix for the caller; what other methods copy is bounded by a
+      fixed number of bytes, and ``gram`` packs its two subsets.
     """
 
     @property

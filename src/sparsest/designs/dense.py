@@ -113,12 +113,12 @@ class Dense(Design):
         return out
 
     def columns(self, subset: Subset) -> Array:
-        index, by_column = np.asarray(subset, dtype=np.intp), self._by_column
-        if by_column and self.array.dtype == np.float64:
-            return self.array.T[index].T
+        index = np.asarray(subset, dtype=np.intp)
+        if self.array.dtype == np.float64:
+            return np.asfortranarray(self.array[:, index])
         out = np.empty((index.size, self.shape[0]))
         for part in self._blocks(index.size):
-            out[part] = self.array.T[index[part]] if by_column else self.array[:, index[part]].T
+            out[part] = self.array[:, index[part]].T
         return out.T
 
     def rows(self, keep: Indices) -> Dense:
