@@ -67,7 +67,9 @@ class _Model(NamedTuple):
         return self.coordinates.ridge
 
     def objective(self, t: Array, margin: Array) -> float:
-        return float(self.weights @ self.loss.value(self.y, margin)) + 0.5 * float(self.ridge @ t**2)
+        # Without a ridge coefficients may be so large that their squares are no numbers.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(self.weights @ self.loss.value(self.y, margin)) + 0.5 * float((self.ridge * t) @ t)
 
 
 def fit_support(
