@@ -279,13 +279,14 @@ def improve(
 @kernel
 def solve_nodes(
     columns, store, slot, shifts, uses, batch, b, roots, states, budget, price, W, cutoff, scale, U, known, bounds,
-    progress, status, single,
+    progress, status, single, stop,
 ):  # fmt: skip
     """Relax regions from ``W`` (overwritten) until each bound passes ``cutoff`` or is precise enough.
 
     Arrays have a row for each region.  On return ``U = b - HW``, and where ``known`` also before; ``progress`` has the
-    primal value, σ, the precision, the round and the inner iterations so far.  If the features returned are any, their
-    columns of G should be stored and this be called again: it then goes on.
+    primal value, σ, the precision, the round and the inner iterations so far.  Another thread sets ``stop[0]`` when
+    time has run out: regions are then left as they are.  If the features returned are any, their columns of G should be
+    stored and this be called again: it then goes on.
     """
     m = b.size
     q, work, all_alive = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
@@ -318,7 +319,11 @@ def solve_nodes(
                 bounds[i], status[i] = -np.inf, SOLVED
             elif bound >= cutoff:
                 status[i] = CLOSED
-            elif progress[i, 0] - bound <= max(0.1 * (cutoff - bound), 1e-9 * scale) or progress[i, 3] >= _ROUNDS:
+            elif (
+                progress[i, 0] - bound <= max(0.1 * (cutoff - bound), 1e-9 * scale)
+                or progress[i, 3] >= _ROUNDS
+                or stop[0] != 0
+            ):
                 status[i] = SOLVED
             else:
                 improve(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from sparsest.proofs.splits import reduction_error
 from sparsest.solvers.nodes import NodeOutcome, State
@@ -32,6 +33,10 @@ _KEEPS, _GIVES, _SPACE = 0.02, 0.05, 1.15
 _MOST, _SHARE = 400, 0.5
 # Powers of the growth to try; E stays so far inside its bound, relatively, that rounding errors cannot matter.
 _POWERS, _INSIDE, _TRIES = (0.25, 0.5), 0.005, 20
+# A column counts as dependent on the others where they leave less than this part of its square.
+_DEPENDENT = 1e-11
+# Up to this size a singular value decomposition takes no more time than Lanczos steps.
+_FEW_COLUMNS = 60
 # Below this, what differences leave is too small to be precise.
 _RELIABLE = 1e-8
 
@@ -63,11 +68,24 @@ def spare_diagonal(M: Array) -> Array | None:
     except la.LinAlgError:
         return None
     diagonal = 1.0 / np.einsum("ij,ij->j", inverse, inverse)
-    scale = np.sqrt(diagonal)
-    c = float(la.eigvalsh(M / np.outer(scale, scale), subset_by_index=[0, 0], check_finite=False)[0])
+    # Where a column leaves hardly anything of itself, what it leaves is rounding error.
+    if (diagonal < _DEPENDENT * M.diagonal()).any():
+        return None
+    # c is the smallest eigenvalue of the scaled matrix: 1 over the largest of its inverse.
+    scaled = inverse * np.sqrt(diagonal)
+    c = 1.0 / _largest_eigenvalue_of_square(scaled)
     # Below the exact factor, so that rounding cannot make the remainder indefinite.
-    c -= 1e-10
+    c = c * (1.0 - 1e-7) - 1e-10
     return c * diagonal if c > 1e-8 else None
+
+
+def _largest_eigenvalue_of_square(A: Array) -> float:
+    """The largest eigenvalue of ``A'A``; by Lanczos steps where A is large, which need a few products only."""
+    m = A.shape[1]
+    if m < _FEW_COLUMNS:
+        return float(np.linalg.norm(A, 2) ** 2)
+    operator = LinearOperator((m, m), matvec=lambda v: A.T @ (A @ v), dtype=np.float64)
+    return float(eigsh(operator, k=1, which="LA", v0=np.ones(m), tol=1e-9, return_eigenvectors=False)[0])
 
 
 class LoweredRidge:

@@ -107,6 +107,8 @@ class GramNodes:
         uncentred = 0.0 if self.gram.complete else 2.0 * np.sqrt(size * float(problem.weights @ problem.y**2))
         self.constant = size - ROUNDING * (3.0 * size + uncentred)
         self.strong = False
+        # Kernels look at this: they cannot ask for the time.
+        self._stop = np.zeros(1, dtype=np.int64)
         self.division = Division(np.arange(m), np.full(m, problem.ridge))
         self._lowered: LoweredRidge | None = None
         self._local = local()
@@ -130,6 +132,10 @@ class GramNodes:
             return
         self.division = Division(self.division.features, delta)
         self.strong = True
+
+    def halt(self) -> None:
+        """Let regions that are being relaxed, and all that follow, be left as they are."""
+        self._stop[0] = 1
 
     def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
         """Lower the ridge by what these relaxed regions do not need, so that others can raise it where they do."""
@@ -216,6 +222,7 @@ class GramNodes:
             missing = solve_nodes(
                 self.columns.T, store.T, slot, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
                 self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status, self.single,
+                self._stop,
             )  # fmt: skip
             if not missing.size:
                 break

@@ -57,6 +57,9 @@ class MarginNodes:
     def strengthen(self) -> None:
         """Nothing is known that would strengthen these bounds."""
 
+    def halt(self) -> None:
+        """Nothing is to be done: relaxing a region asks for the time itself."""
+
     def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
         """Nothing can be adapted."""
 

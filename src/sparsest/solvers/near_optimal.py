@@ -51,8 +51,9 @@ class NearOptimalSearch:
         threshold = fit.primal + self.within * abs(fit.primal)
         search = _Enumeration(self.tree, problem, clock, fit, threshold, self.limit)
         try:
-            search._root(None)
-            status = search._explore()
+            with search._watched():
+                search._root(None)
+                status = search._explore()
         except KeyboardInterrupt as error:
             clock.interrupt(error)
             status = Status.INTERRUPTED

@@ -87,6 +87,9 @@ class Nodes(Protocol):
     def strengthen(self) -> None:
         """Improve the bounds by what is known of the survivors, where that is possible."""
 
+    def halt(self) -> None:
+        """End what is being relaxed; called from another thread when time has run out."""
+
     def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
         """Prepare better bounds for regions like these, if ``room`` bytes are enough for it; called between solves."""
 

@@ -17,7 +17,9 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _BATCH = 16
+# Seconds between looks at the clock while kernels run.
+_LOOK_AT_CLOCK = 0.05
 _MAX_REPEATS = 20
 # Points of proofs are stored in single precision where the tolerance is at least this and so many features survive.
 _SINGLE_TOLERANCE, _SINGLE_SURVIVORS = 1e-6, 100
@@ -121,12 +125,30 @@ class _Search:
         status = Status.OPTIMAL
         try:
             self._incumbent(start_support(start, self.problem))
-            self._root(warm_start(start, self.problem))
-            status = self._explore()
+            with self._watched():
+                self._root(warm_start(start, self.problem))
+                status = self._explore()
         except KeyboardInterrupt as error:
             self.clock.interrupt(error)
             status = Status.INTERRUPTED
         return insist(lambda: self._result(status))
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Let another thread end what kernels do when time has run out."""
+        done = Event()
+
+        def watch() -> None:
+            while not done.wait(_LOOK_AT_CLOCK):
+                nodes = getattr(self, "nodes", None)
+                if nodes is not None and self.clock.expired():
+                    nodes.halt()
+
+        Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
 
     def _incumbent(self, support: Indices | None) -> None:
         began = self.clock.seconds()
