@@ -86,12 +86,17 @@ class Data:
         """An upper bound of ``‖√Ω y‖`` after the shift."""
         return float(norms_above(np.sqrt(self.weights) * self.y)) * (1.0 + growth(8))
 
-    def raw(self, features: Indices) -> Array:
-        """Columns as given, in double precision."""
+    def stored(self, features: Indices | slice) -> NDArray[Any]:
+        """Columns as given, in their own type."""
         part = self._matrix[:, features]
         block = part.toarray() if sp.issparse(part) else part
+        return block if self._rows is None else block[self._rows]
+
+    def raw(self, features: Indices) -> Array:
+        """Columns as given, in double precision."""
+        block = self.stored(features)
         _insist_on_exact(block, "X")
-        block = np.array(block if self._rows is None else block[self._rows], dtype=np.float64, order="F")
+        block = np.array(block, dtype=np.float64, order="F")
         if not np.isfinite(block).all():
             raise ValueError("X contains NaN or infinity")
         return block
@@ -217,9 +222,11 @@ class Fingerprint:
     def __init__(self, n: int, p: int) -> None:
         self._hash = hashlib.sha256(b"sparsest data 1" + n.to_bytes(8, "little") + p.to_bytes(8, "little"))
 
-    def add(self, values: Array) -> None:
+    def add(self, values: NDArray[Any]) -> None:
         """Go on with further columns, or with a vector."""
-        self._hash.update((np.asarray(values, dtype="<f8") + 0.0).T.tobytes())
+        columns = np.empty(values.shape[::-1], dtype="<f8")
+        np.add(values.T, 0.0, out=columns)
+        self._hash.update(columns.data)
 
     def text(self) -> str:
         """The digest."""
@@ -238,7 +245,7 @@ def fingerprint(data: Data) -> str:
     found = Fingerprint(data.n, data.p)
     width = max(1, _BLOCK_BYTES // (8 * data.n))
     for begin in range(0, data.p, width):
-        found.add(data.raw(np.arange(begin, min(begin + width, data.p))))
+        found.add(data.stored(slice(begin, min(begin + width, data.p))))
     found.add(data.response)
     found.add(data.weights)
     return found.text()

@@ -35,9 +35,9 @@ _ALLOWANCE = 1e-9
 # The same for each multiple by which squares of columns exceed a split's diagonal: with 2000 × 1200 nearly dependent
 # columns and a multiple of 1e5 the search was 5e-9 too high.
 _ALLOWANCE_OF_SPLITS = 4e-13
-# Operations of a check that are made at once, about a tenth of a second: entries of the data that it reads, and entries
-# of its products.
-_MOST_ENTRIES, _MOST_PRODUCTS, _MOST_LEAVES = 2e6, 1e9, 500
+# Operations of a check that are made at once, some hundredths of a second: entries of the data that it reads, and
+# entries of its products.
+_MOST_ENTRIES, _MOST_PRODUCTS, _MOST_LEAVES = 3e5, 5e8, 300
 
 
 class Evidence(NamedTuple):

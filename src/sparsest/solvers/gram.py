@@ -32,7 +32,7 @@ Indices = NDArray[np.intp]
 _FULL_GRAM = 1500
 # Columns computed before the first region: so many times the coefficients there are, and so many bytes.
 _AHEAD, _AHEAD_BYTES = 6, 2e8
-_AT_ONCE = 32  # between looks at the clock
+_AT_ONCE = 1e10  # operations between looks at the clock, some tenths of a second
 _BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
 # Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
 # more features than observations: with their number grows their power to imitate others together.
@@ -167,9 +167,10 @@ class GramNodes:
             count = min(_AHEAD * positions.size, int(_AHEAD_BYTES / (8 * gains.size)))
             likely = np.argsort(-gains, kind="stable")[:count]
             ahead = np.concatenate([positions, likely[~np.isin(likely, positions)]])
-            for begin in range(0, ahead.size, _AT_ONCE):
+            width = max(32, int(_AT_ONCE / (2 * self.columns.size)))
+            for begin in range(0, ahead.size, width):
                 if not self.expired():
-                    self.gram.add(ahead[begin : begin + _AT_ONCE])
+                    self.gram.add(ahead[begin : begin + width])
         return Warm(positions, w, b, division=self.division)
 
     def compress(self, point: GramPoint, lavish: bool = False) -> Warm:
