@@ -201,7 +201,7 @@ def test_columns_that_are_read_again_are_the_packed_ones(monkeypatch):
 )
 def test_bad_matrices(X, message):
     with pytest.raises(ValueError, match=message):
-        fingerprint(data_of(X, np.arange(3.0)))
+        Columns(data_of(X, np.arange(3.0)), np.arange(2))
 
 
 @pytest.mark.parametrize(
