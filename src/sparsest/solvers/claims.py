@@ -8,8 +8,7 @@ that is far above those of either.
 from __future__ import annotations
 
 import logging
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from threading import Thread
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,15 +39,27 @@ _ALLOWANCE_OF_SPLITS = 4e-13
 _MOST_ENTRIES, _MOST_PRODUCTS, _MOST_LEAVES = 3e5, 5e8, 300
 
 
-class Evidence(NamedTuple):
-    """The data as the checker reads them, and their fingerprint, which is computed meanwhile."""
+class Evidence:
+    """The data as the checker reads them, and their fingerprint, which a thread computes meanwhile."""
 
-    data: Data
-    fingerprint: Future[str]
+    def __init__(self, data: Data) -> None:
+        self.data = data
+        self._found: list[str] = []
+        self._thread = Thread(target=self._compute, name="sparsest-fingerprint", daemon=True)
+        self._thread.start()
+
+    def _compute(self) -> None:
+        self._found.append(fingerprint(self.data))
+
+    def fingerprint(self) -> str:
+        """The fingerprint of the data; computed here if the thread is gone, as in a forked process."""
+        self._thread.join()
+        if not self._found:
+            self._compute()
+        return self._found[0]
 
 
 _known: WeakKeyDictionary[Design, Evidence] = WeakKeyDictionary()
-_background = ThreadPoolExecutor(1, thread_name_prefix="sparsest-fingerprint")
 
 
 def evidence(problem: Problem) -> Evidence:
@@ -57,7 +68,7 @@ def evidence(problem: Problem) -> Evidence:
     if found is None:
         settings = problem.loss.classification, problem.fit_intercept, problem.standardize
         data = Data(stored_matrix(problem.design), problem.response, problem.weights, *settings)
-        found = _known[problem.design] = Evidence(data, _background.submit(fingerprint, data))
+        found = _known[problem.design] = Evidence(data)
     return found
 
 
@@ -76,7 +87,7 @@ def statement_of(problem: Problem) -> Statement:
         exclude=tuple(problem.exclude.tolist()),
         fit_intercept=problem.fit_intercept,
         standardize=problem.standardize,
-        fingerprint=evidence(problem).fingerprint.result(),
+        fingerprint=evidence(problem).fingerprint(),
     )
 
 
