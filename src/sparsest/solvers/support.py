@@ -161,11 +161,18 @@ def _newton(
     step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
     for _ in range(_NEWTON_STEPS):
         found = _newton_step(model, w, margin, alpha)
+        # The last step has been made: none is left to make where there is no further one.
+        step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
         if found is None:
             break
         step_w, step_b = found
-        move = A @ step_w + step_b
-        slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
+        # Separated classes without a ridge have no minimum: their steps grow until they are no numbers.
+        with np.errstate(over="ignore", invalid="ignore"):
+            move = A @ step_w + step_b
+            slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
+        if not np.isfinite(slope):
+            step_w, step_b, move = np.zeros(m), 0.0, np.zeros(y.size)
+            break
         t = _step_length(model, w, margin, step_w, move, value, slope)
         if t == 0.0 or -slope <= 1e-3 * GAP * max(abs(value), least) or expired():
             break
