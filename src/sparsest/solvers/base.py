@@ -16,9 +16,9 @@ from sparsest.checks import column_numbers
 from sparsest.kernels.jit import compiling_seconds
 from sparsest.problem import Problem
 from sparsest.proofs.certificate import relative_gap
-from sparsest.proofs.steps import DualPoint, Leaf, Proof
+from sparsest.proofs.steps import Proof
 from sparsest.result import Done, Event, Incumbent, Result, Status
-from sparsest.solvers.claims import certify, settle
+from sparsest.solvers.claims import certify, settle, single_leaf
 from sparsest.solvers.dual import null_value
 from sparsest.solvers.enumeration import Enumeration
 from sparsest.solvers.support import SupportFit
@@ -204,11 +204,6 @@ def make_result(
     seconds = clock.seconds()
     kept = None if proof is None else certificate
     return Result(coef, intercept, fit.support, objective, bound, status, kept, trace or {}, seconds, n_nodes, problem)
-
-
-def single_leaf(alpha: np.ndarray) -> Proof:
-    """The proof that consists of one dual point."""
-    return Proof((Leaf(0),), (DualPoint(alpha),))
 
 
 def start_support(start: Any, problem: Problem) -> np.ndarray | None:

@@ -121,6 +121,11 @@ def is_short(problem: Problem, proof: Proof) -> bool:
     return problem.n * problem.p <= _MOST_ENTRIES and products <= _MOST_PRODUCTS and leaves <= _MOST_LEAVES
 
 
+def single_leaf(alpha: NDArray[np.float64]) -> Proof:
+    """The proof that consists of one dual point."""
+    return Proof((Leaf(0),), (DualPoint(alpha),))
+
+
 def settle(problem: Problem, proof: Proof | None, bound: float, null_value: float) -> tuple[Proof | None, float]:
     """Return what can be claimed: a short proof with the bound that its check finds, a long one with an allowance.
 
@@ -132,7 +137,7 @@ def settle(problem: Problem, proof: Proof | None, bound: float, null_value: floa
     proved = prove(evidence(problem).data, statement_of(problem), proof, bound)
     if proved.complaints:
         _log.debug("the check refuses a proof: %s", proved.complaints[0])
-        return Proof((Leaf(0),), (DualPoint(np.zeros(problem.n)),)), _floor(problem)
+        return single_leaf(np.zeros(problem.n)), _floor(problem)
     return proof, proved.bound
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from sparsest.problem import Problem
 from sparsest.result import Result, Status
-from sparsest.solvers.base import Callback, Clock, make_result, single_leaf, start_support
+from sparsest.solvers.base import Callback, Clock, make_result, start_support
+from sparsest.solvers.claims import single_leaf
 from sparsest.solvers.dual import best_bound
 from sparsest.solvers.local_search import LocalSearch
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sparsest.problem import Problem
 from sparsest.proofs.steps import (
     Branch,
-    DualPoint,
     Fix,
     Leaf,
     Point,
@@ -23,6 +22,7 @@ from sparsest.proofs.steps import (
     SplitPoint,
     Step,
 )
+from sparsest.solvers.claims import single_leaf
 from sparsest.solvers.nodes import Nodes
 from sparsest.solvers.regions import NODE_BYTES, Node
 
@@ -90,7 +90,7 @@ class ProofLog:
 
     def _assemble(self, root: Node | None, survivors: Indices, by_leaps: bool) -> Proof:
         if root is None:
-            return Proof((Leaf(0),), (DualPoint(np.zeros(self.problem.n)),))
+            return single_leaf(np.zeros(self.problem.n))
         if by_leaps:
             return self._needed([*self.fixes, *self.leaps])
         steps: list[Step] = [*self.fixes]

@@ -19,7 +19,8 @@ from sparsest.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.result import Bound as BoundEvent
 from sparsest.result import Result, Status
-from sparsest.solvers.base import Callback, Clock, make_result, single_leaf, start_support
+from sparsest.solvers.base import Callback, Clock, make_result, start_support
+from sparsest.solvers.claims import single_leaf
 from sparsest.solvers.dual import Bound, bound_of_zero, scaled_bound, separation
 from sparsest.solvers.support import SupportFit, fit_support
 
