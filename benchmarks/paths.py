@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from sparsest.datasets import load_folder, make_toeplitz
 from sparsest.losses import make_loss
 from sparsest.penalties import make_penalty
-from sparsest.solvers.path import penalty_path
+from sparsest.solvers.paths.path import penalty_path
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETTINGS = {"l1": {}, "elastic_net": {"l1_ratio": 0.5}, "mcp": {"concavity": 3.0}, "scad": {"concavity": 3.7}}

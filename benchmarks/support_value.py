@@ -20,7 +20,7 @@ from sklearn.svm import SVC, SVR
 
 from sparsest.datasets import make_toeplitz
 from sparsest.problem import Problem, make_problem
-from sparsest.solvers.support import fit_support
+from sparsest.solvers.shared.support import fit_support
 
 EPSILON = 0.1
 MAX_ITERATIONS = 2_000_000

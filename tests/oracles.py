@@ -17,7 +17,7 @@ from sklearn.svm import SVC, SVR
 
 from samples import sample, sample_weights
 from sparsest.problem import make_problem
-from sparsest.solvers.support import fit_support
+from sparsest.solvers.shared.support import fit_support
 
 
 def loss_value(loss, y, u, epsilon=0.1):

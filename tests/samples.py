@@ -27,3 +27,13 @@ def sample(loss, n, p, seed=0, noise=0.7):
 def sample_weights(weighted, n, seed=0):
     """Return None, or weights between a half and two."""
     return np.random.default_rng([seed, n, 1]).uniform(0.5, 2.0, n) if weighted else None
+
+
+def hard(n=100, p=60, seed=0, noise=4.0):
+    """Correlated columns and much noise, so that many regions are needed."""
+    rng = np.random.default_rng([seed, n, p])
+    X = rng.standard_normal((n, p)) + rng.standard_normal((n, 1))
+    return X, X[:, :5].sum(axis=1) + noise * rng.standard_normal(n)
+
+
+HARD = {"k": 5, "gamma": 0.1}

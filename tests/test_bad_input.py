@@ -14,7 +14,7 @@ from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, Penal
 from sparsest.penalties import PENALTIES
 from sparsest.problem import make_problem
 from sparsest.result import Result, Status
-from sparsest.solvers.path import penalty_path
+from sparsest.solvers.paths.path import penalty_path
 
 NAN, INF = float("nan"), float("inf")
 BEYOND_FLOATS = 10**400

@@ -16,7 +16,7 @@ from sparsest.designs import Dense, as_design
 from sparsest.intercepts import best_intercept
 from sparsest.losses import make_loss
 from sparsest.problem import Cardinality, Penalty, Region, encode_labels, make_problem
-from sparsest.solvers.dual import bound_from_gains
+from sparsest.solvers.shared.dual import bound_from_gains
 
 # Small whole numbers make ties.
 gains = st.lists(st.one_of(st.integers(0, 4).map(float), st.floats(0.0, 5.0)), max_size=6).map(np.array)

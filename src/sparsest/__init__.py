@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
-    from sparsest.solvers.path import PathResult, penalty_path
+    from sparsest.solvers.paths.path import PathResult, penalty_path
 
 __version__ = "0.1.0"
 
@@ -33,8 +33,8 @@ _HOMES = {
     "BestSubsetRegressor": "estimators",
     "PenalizedClassifier": "estimators",
     "PenalizedRegressor": "estimators",
-    "PathResult": "solvers.path",
-    "penalty_path": "solvers.path",
+    "PathResult": "solvers.paths.path",
+    "penalty_path": "solvers.paths.path",
     "Result": "result",
     "Status": "result",
 }

@@ -16,17 +16,18 @@ from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
 from sparsest.problem import Problem, check_sparsity, make_problem
 from sparsest.result import Event, Result
-from sparsest.solvers.base import Clock, Solver
-from sparsest.solvers.claims import evidence
-from sparsest.solvers.cut_pool import CutPool
-from sparsest.solvers.cuts import ENGINES, Cuts
+from sparsest.solvers.cuts.method import ENGINES, Cuts
+from sparsest.solvers.cuts.pool import CutPool
+from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
+from sparsest.solvers.exact.tree import Tree
 from sparsest.solvers.local import Local
-from sparsest.solvers.local_search import LocalSearch
-from sparsest.solvers.near_optimal import NearOptimal, NearOptimalSearch
-from sparsest.solvers.path import penalty_path
-from sparsest.solvers.relaxation import Relaxation
-from sparsest.solvers.subgradient import STEP_RULES, Subgradient
-from sparsest.solvers.tree import Tree
+from sparsest.solvers.paths.path import penalty_path
+from sparsest.solvers.relaxation.method import Relaxation
+from sparsest.solvers.relaxation.subgradient import STEP_RULES, Subgradient
+from sparsest.solvers.shared.claims import evidence
+from sparsest.solvers.shared.clock import Clock
+from sparsest.solvers.shared.local_search import LocalSearch
+from sparsest.solvers.shared.results import Solver
 
 _SOLVERS: dict[str, type] = {
     "tree": Tree,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from sparsest.arrays import Array, Indices
 
 # More of a value than this is not shown in a message: it has to stay one short line.
 _SHOWN_CHARACTERS = 60

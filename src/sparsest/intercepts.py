@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sparsest.arrays import Array
 from sparsest.losses import Loss
-
-Array = NDArray[np.float64]
 
 # Doublings of a bracket, which end where floats do, and steps inside it: halving alone takes 64 from any bracket to
 # the last digit.

@@ -13,11 +13,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sparsest.arrays import Array
 from sparsest.checks import number, word
-
-Array = NDArray[np.float64]
 
 
 @runtime_checkable

@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.arrays import Array, Indices
 from sparsest.checks import as_array, as_numbers, column_numbers, flag, number, whole_number
 from sparsest.designs import Dense, Design, Moments, as_design, in_units_of_data, view_with
 from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, make_loss
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Sums of squares that computations may start from: bounds multiply two of them, and neither overflow nor lost digits
 # must result.  The data may be larger or smaller where columns are standardised.

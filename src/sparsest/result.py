@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.arrays import Array, Indices
 from sparsest.proofs.certificate import Certificate, relative_gap
 
 if TYPE_CHECKING:
     from sparsest.problem import Problem
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Names = Sequence[str] | NDArray[np.str_]
 
 

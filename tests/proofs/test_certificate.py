@@ -13,7 +13,7 @@ from sparsest import best_subset
 from sparsest.proofs import Certificate, relative_gap
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.steps import Branch, DualPoint, Leaf, Proof, Regression, RegressionTree, SplitPoint
-from sparsest.solvers import adapting, leaps
+from sparsest.solvers.exact import adapting, leaps
 
 P = 6
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from sparsest.arrays import Array, Indices
+
 Subset = Sequence[int] | Indices
 
 # Products with a column lose as many digits to its mean as this, times its deviation, has; columns with larger means

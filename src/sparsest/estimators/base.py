@@ -17,10 +17,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers, check_entries
 from sparsest.losses import LOSSES
-
-Array = NDArray[np.float64]
 
 
 class SparseLinearModel(SelectorMixin, BaseEstimator):

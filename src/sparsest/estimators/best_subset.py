@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.api import best_subset
+from sparsest.arrays import Array
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
 from sparsest.result import Result, Status
-
-Array = NDArray[np.float64]
 
 _Class = TypeVar("_Class")
 

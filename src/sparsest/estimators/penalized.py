@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from sparsest.arrays import Array
 from sparsest.checks import number
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
-from sparsest.solvers.path import PathResult, penalty_path
-
-Array = NDArray[np.float64]
+from sparsest.solvers.paths.path import PathResult, penalty_path
 
 _Class = TypeVar("_Class")
 

@@ -16,10 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.arrays import Array, Indices
 from sparsest.kernels.jit import derivative, dispatched, kernel, value
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _SKIP = 0.1  # moves smaller than this share of the largest are left for a later sweep
 

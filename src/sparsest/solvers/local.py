@@ -7,10 +7,11 @@ from typing import Any
 
 from sparsest.problem import Problem
 from sparsest.result import Result, Status
-from sparsest.solvers.base import Callback, Clock, make_result, start_support
-from sparsest.solvers.claims import single_leaf
-from sparsest.solvers.dual import best_bound
-from sparsest.solvers.local_search import LocalSearch
+from sparsest.solvers.shared.claims import single_leaf
+from sparsest.solvers.shared.clock import Callback, Clock
+from sparsest.solvers.shared.dual import best_bound
+from sparsest.solvers.shared.local_search import LocalSearch
+from sparsest.solvers.shared.results import make_result, start_support
 
 
 @dataclass(frozen=True)

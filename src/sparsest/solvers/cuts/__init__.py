@@ -1,0 +1,1 @@
+"""The method "cuts": outer approximation by cutting planes."""

@@ -1,0 +1,59 @@
+"""When bounds are adapted to regions, and to which."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from sparsest.solvers.exact.bounder import NodeOutcome, Nodes, State
+from sparsest.solvers.exact.frontier import Node
+
+# Bounds are adapted to this many regions, after so many nodes, at least so many for each survivor, and again after so
+# many times as many.
+_SAMPLE, _FIRST, _PER_SURVIVOR, _AGAIN = 64, 512, 0.8, 8
+# They are adapted to a region so many levels after they were last; so many regions show whether that helps.
+_LEVELS, _FEW = 5, 32
+
+
+class Adapting:
+    """Prepares bounds that suit regions like those split lately, and says which regions should use them.
+
+    All of it depends on the nodes in the order in which they are dealt with, never on time.
+    """
+
+    def __init__(self) -> None:
+        self.lately_split: deque[tuple[NodeOutcome, State]] = deque(maxlen=_SAMPLE)
+        self._at, self._root_bound = np.inf, 0.0
+        self._on, self._tries, self._successes = False, 0, 0
+
+    def begin(self, nodes: Nodes, root: Node) -> None:
+        """Begin with the first region."""
+        self._at, self._root_bound = max(_FIRST, _PER_SURVIVOR * nodes.survivors.size), root.bound
+
+    def is_due(self, n_nodes: int) -> bool:
+        """Whether to prepare now."""
+        return n_nodes >= self._at
+
+    def prepare(self, nodes: Nodes, room: float) -> None:
+        """Prepare better bounds for regions like the last ones split, in so many bytes."""
+        nodes.adapt(self.lately_split, room)
+        self._at *= _AGAIN
+        self._on, self._tries, self._successes = True, 0, 0
+
+    def suits(self, node: Node, cutoff: float) -> bool:
+        """Whether to adapt the bound of this region; it is then noted there."""
+        suits = self._on and node.depth - node.divided >= _LEVELS and cutoff - node.bound > self._per_level(node)
+        if suits:
+            node.divided = node.depth
+        return suits
+
+    def weigh(self, node: Node, lift: float) -> None:
+        """Take note of how much it helped; stop where that is less than branching once more would."""
+        self._tries += 1
+        self._successes += lift > self._per_level(node)
+        self._on = self._tries < _FEW or 2 * self._successes >= self._tries
+
+    def _per_level(self, node: Node) -> float:
+        """By how much branching has lifted a region's bound, for each level."""
+        return (node.bound - self._root_bound) / max(node.depth, 1)

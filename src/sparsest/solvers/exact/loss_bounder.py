@@ -1,0 +1,169 @@
+"""Nodes of the tree for losses other than the squared one, on the packed columns of the survivors.
+
+A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, ``q = (γ/2)(X'α)²``, so the kernels of the Gram nodes
+serve with ``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of ``w'Hw``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.arrays import Array, Indices
+from sparsest.kernels.descent import column_products
+from sparsest.kernels.node import pick_working_set, tighten
+from sparsest.losses import dual_from_margin
+from sparsest.problem import Cardinality, Problem
+from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
+from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Warm, pack
+from sparsest.solvers.relaxation.working_set import Shape, solve_working_set
+from sparsest.solvers.shared.dual import ROUNDING
+
+_MAX_ROUNDS = 50
+
+
+class MarginPoint(NamedTuple):
+    """A dual point with its products and conjugate sum, and the relaxed coefficients it was found with."""
+
+    alpha: Array
+    u: Array
+    conjugate: float
+    features: Indices
+    w: Array
+    b: float
+    source: tuple[Array, float] | None
+
+
+class MarginNodes:
+    """Bounds of regions over the surviving features; read by several threads at once."""
+
+    strong, together = False, 1
+
+    def __init__(
+        self, problem: Problem, survivors: Indices, single: bool, expired: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
+        self.columns = pack(problem, survivors, expired)
+        self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
+        sparsity = problem.sparsity
+        self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
+        self.price = sparsity.cost(1)
+
+    def strengthen(self) -> None:
+        """Nothing is known that would strengthen these bounds."""
+
+    def halt(self) -> None:
+        """Nothing is to be done: relaxing a region asks for the time itself."""
+
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
+        """Nothing can be adapted."""
+
+    def stored(self) -> float:
+        """Nothing is kept from one region to the next."""
+        return 0.0
+
+    def start(self, features: Indices, w: Array, b: float) -> Warm:
+        """Coefficients of an earlier relaxation, as far as their features survived."""
+        kept = np.isin(features, self.survivors) & (w != 0)
+        return Warm(np.searchsorted(self.survivors, features[kept]), w[kept], b)
+
+    def compress(self, point: MarginPoint, lavish: bool = False) -> Warm:
+        """What an open node keeps of a point."""
+        used = point.w != 0
+        return Warm(point.features[used], point.w[used], point.b, point.alpha if point.source is None else None)
+
+    def tighten(self, point: MarginPoint, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
+        """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
+        return tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff)
+
+    def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
+        """Relax regions, one after the other."""
+        return [self._relax(request.warm, request.state, cutoff) for request in requests]
+
+    def _relax(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
+        """Relax a region until its bound passes ``cutoff`` or is precise enough to decide what to do with it."""
+        problem = self.problem
+        alive = np.flatnonzero(state >= 0)
+        w = np.zeros(state.size)
+        w[warm.positions] = warm.w
+        w[state < 0] = 0.0
+        b, sigma, precision, iterations, primal = warm.b, 0.0, 0.1, 0, np.inf
+        point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
+        bound, _, _ = self.tighten(point, state.copy(), -np.inf)
+        for round_number in range(_MAX_ROUNDS):
+            if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound) or self.expired():
+                break
+            features = self._working_set(point, w, state, alive, sigma)
+            shape = self._shape(features, state)
+            tolerance = max(precision * (cutoff - bound), 1e-10 * abs(cutoff))
+            columns = self.columns[:, features]
+            solved = solve_working_set(problem, columns, shape, w[features], b, tolerance, cutoff, self.expired)
+            iterations += solved.iterations
+            w[:] = 0.0
+            w[features], b, primal = solved.w, solved.b, solved.primal
+            sigma = shape.value(solved.w)[1]
+            point = self._point(solved.alpha, alive, features, solved.w, b, solved.source)
+            bound, _, _ = self.tighten(point, state.copy(), -np.inf)
+            if round_number > 2:
+                precision *= 0.3
+        indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e200) * (self.roots * np.abs(w))), 0.0)
+        indicator[state == 1] = 1.0
+        return NodeOutcome(point, bound, primal, indicator, iterations)
+
+    def _start_alpha(self, warm: Warm, w: Array) -> Array:
+        """The dual point of the parent, or that of the coefficients."""
+        problem = self.problem
+        if warm.alpha is not None:
+            return warm.alpha
+        margin = self.columns[:, np.flatnonzero(w)] @ w[w != 0]
+        b = problem.intercept_for(margin, warm.b)
+        return problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
+
+    def _point(
+        self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
+    ) -> MarginPoint:
+        problem = self.problem
+        if self.single and source is not None:
+            alpha, source = self._rounded(features, *source)
+        elif self.single:
+            alpha = problem.feasible(alpha.astype(np.float32).astype(np.float64))
+        u, products = np.zeros(self.survivors.size), np.empty(alive.size)
+        column_products(self.columns.T, alive, alpha, products)
+        u[alive] = products
+        terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
+        # With the margin by which a proof lowers its bounds.
+        conjugate = float(terms.sum() + 2.0 * ROUNDING * np.abs(terms).sum())
+        return MarginPoint(alpha, u, conjugate, features, w, b, source)
+
+    def _rounded(self, features: Indices, w: Array, b: float) -> tuple[Array, tuple[Array, float]]:
+        """The dual point of coefficients in single precision, as a proof stores them: bounds belong to that point."""
+        problem = self.problem
+        w = w.astype(np.float32).astype(np.float64)
+        used = w != 0
+        margin = self.columns[:, features[used]] @ w[used]
+        b = problem.intercept_for(margin, b)
+        alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights)
+        return problem.feasible(alpha), (w, b)
+
+    def _working_set(self, point: MarginPoint, w: Array, state: State, alive: Indices, sigma: float) -> Indices:
+        q = 0.5 * self.problem.gamma * point.u**2
+        left = self.budget - int((state == 1).sum()) if self.budget >= 0 else -1
+        extra = 0 if left == 0 else max(30, 2 * left)
+        chosen, work = np.empty(alive.size, dtype=np.int64), np.empty(alive.size)
+        return chosen[: pick_working_set(q, w, state, alive, sigma, extra, work, chosen)]
+
+    def _shape(self, features: Indices, state: State) -> Shape:
+        forced = state[features] == 1
+        budget = self.budget - int(forced.sum()) if self.budget >= 0 else -1
+        return Shape(self.roots[features], forced, budget, self.price)
+
+    def proof_point(self, point: MarginPoint, splits: list[Split]) -> Point:
+        """The point in the form a certificate keeps."""
+        precision = np.float32 if self.single else np.float64
+        if point.source is None:
+            return DualPoint(point.alpha.astype(precision))
+        w, b = point.source
+        used = w != 0
+        return PrimalPoint(self.survivors[point.features[used]], w[used].astype(precision), b)

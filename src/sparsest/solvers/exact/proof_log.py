@@ -1,0 +1,148 @@
+"""What a search has proved so far, and the certificate's steps that follow from it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from sparsest.arrays import Indices
+from sparsest.problem import Problem
+from sparsest.proofs.steps import (
+    Branch,
+    Fix,
+    Leaf,
+    Point,
+    Proof,
+    RegressionTree,
+    Split,
+    SplitPoint,
+    Step,
+)
+from sparsest.solvers.exact.bounder import Nodes
+from sparsest.solvers.exact.frontier import NODE_BYTES, Node
+from sparsest.solvers.shared.claims import single_leaf
+
+T = TypeVar("T")
+
+
+class ProofLog:
+    """Points and splits of a search, which name each other by their numbers; points only if they are ``kept``."""
+
+    def __init__(self, problem: Problem, kept: bool) -> None:
+        self.problem, self.kept = problem, kept
+        self.points: list[Point] = []
+        self.splits: list[Split] = []
+        # What is fixed before the first region, and what leaps and bounds have proved.
+        self.fixes: list[Fix] = []
+        self.leaps: list[Step] = []
+        self._counted, self._bytes = 0, 0.0
+
+    def note(self, *points: Point) -> int:
+        """Keep points; return the number of the last one."""
+        if self.kept:
+            self.points += points
+        return len(self.points) - 1
+
+    def note_outcome(self, nodes: Nodes, point: object) -> int:
+        """Keep the point of a relaxed region and the splits that it depends on; return its number."""
+        known = len(self.splits)
+        number = self.note(nodes.proof_point(point, self.splits))
+        for split in self.splits[known:]:
+            self._bytes += split.delta.nbytes + split.features.nbytes
+        return number
+
+    @staticmethod
+    def _steps_of(fixes: Sequence[tuple[int, Indices, Indices]], survivors: Indices) -> list[Fix]:
+        """Fixings by positions among the survivors as steps."""
+        return [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in fixes]
+
+    def note_fixes(self, fixes: Sequence[tuple[int, Indices, Indices]], survivors: Indices) -> None:
+        """Take over what was fixed before the first region."""
+        self.fixes += self._steps_of(fixes, survivors)
+
+    def note_leaps(self, root: Node, survivors: Indices, tree: RegressionTree) -> None:
+        """Keep what leaps and bounds have proved, below what the root has fixed so far."""
+        if self.kept:
+            self.leaps = [*self._steps_of(root.fixes, survivors), tree]
+
+    def note_branch(self, node: Node, feature: int, children: tuple[Node, Node]) -> None:
+        """Keep how a region was split."""
+        if self.kept:
+            node.feature, node.children = feature, children
+            self._bytes += 2 * NODE_BYTES
+
+    def nbytes(self) -> float:
+        """Memory it takes."""
+        self._bytes += sum(point.nbytes() for point in self.points[self._counted :])
+        self._counted = len(self.points)
+        return self._bytes + sum(step.entries.nbytes for step in self.leaps if isinstance(step, RegressionTree))
+
+    def assemble(self, root: Node | None, survivors: Indices, by_leaps: bool) -> Proof:
+        """Return the proof below a root, without points and splits that it does not need."""
+        # Nothing is released meanwhile, and looking for it among so many new objects took most of the time.
+        with _no_garbage_collection():
+            return self._assemble(root, survivors, by_leaps)
+
+    def _assemble(self, root: Node | None, survivors: Indices, by_leaps: bool) -> Proof:
+        if root is None:
+            return single_leaf(np.zeros(self.problem.n))
+        if by_leaps:
+            return self._needed([*self.fixes, *self.leaps])
+        steps: list[Step] = [*self.fixes]
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            steps += self._steps_of(node.fixes, survivors)
+            if node.children is None:
+                steps.append(Leaf(node.point))
+            else:
+                steps.append(Branch(int(survivors[node.feature])))
+                stack += [node.children[1], node.children[0]]
+        return self._needed(steps)
+
+    def _needed(self, steps: list[Step]) -> Proof:
+        points = _Renumbered(self.points)
+        splits = _Renumbered(self.splits)
+        steps = [
+            step._replace(point=points.number(step.point)) if isinstance(step, (Leaf, Fix)) else step for step in steps
+        ]
+        for at, point in enumerate(points.taken):
+            if isinstance(point, SplitPoint):
+                base = self.splits[point.split].base
+                if base is not None:
+                    base = splits.number(base)
+                number = splits.number(point.split)
+                splits.taken[number] = self.splits[point.split]._replace(base=base)
+                points.taken[at] = point._replace(split=number)
+        return Proof(steps, points.taken, splits.taken)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Renumbered(Generic[T]):
+    """Items of a list, taken in the order in which they are asked for."""
+
+    def __init__(self, items: Sequence[T]) -> None:
+        self.items = items
+        self.taken: list[T] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, old: int) -> int:
+        """The new number of an item."""
+        if old not in self._numbers:
+            self._numbers[old] = len(self.taken)
+            self.taken.append(self.items[old])
+        return self._numbers[old]

@@ -1,0 +1,1 @@
+"""Paths of Lasso, elastic-net, MCP and SCAD fits."""

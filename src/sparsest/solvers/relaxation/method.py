@@ -1,0 +1,95 @@
+"""The method "relaxation": solve the Boolean relaxation, round it, refit and polish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparsest.arrays import Indices
+from sparsest.problem import Problem
+from sparsest.proofs.steps import DualPoint, Leaf, Proof
+from sparsest.result import Result, Root, Status
+from sparsest.solvers.relaxation.living import Living
+from sparsest.solvers.relaxation.relaxer import Relaxer
+from sparsest.solvers.relaxation.solution import Fixings, Relaxed, summary, warm_start
+from sparsest.solvers.shared.clock import Callback, Clock
+from sparsest.solvers.shared.local_search import LocalSearch
+from sparsest.solvers.shared.results import make_result, start_support
+from sparsest.solvers.shared.support import SupportFit, fit_support
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The method "relaxation": solve the relaxation, round it, refit and polish."""
+
+    time_limit: float = 60.0
+    gap_tol: float = 1e-4
+    relaxation_tol: float = 1e-4
+    fixing: bool = True
+    polish: bool = True
+    moves: LocalSearch = field(default_factory=LocalSearch)
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Return the rounded solution with the relaxation's bound; OPTIMAL when they meet."""
+        if np.isinf(problem.gamma):
+            raise ValueError("the Boolean relaxation needs a ridge: give a finite gamma")
+        clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return self._solve(problem, start, clock)
+
+    def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
+        incumbent = _Incumbent(problem, clock, start_support(start, problem))
+        living, fixings = Living(problem), Fixings()
+        relaxed = Relaxer(self.relaxation_tol).relax(
+            problem,
+            problem.root,
+            living,
+            warm_start(start, problem),
+            incumbent.after if self.fixing else None,
+            fixings,
+            clock.expired,
+        )
+        clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free(problem.p).size))
+        incumbent.after(relaxed)
+        if self.polish and incumbent.fit is not None and not clock.expired():
+            incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
+        assert incumbent.fit is not None
+        otherwise = clock.early() if clock.expired() else Status.HEURISTIC
+        points = (*fixings.points, DualPoint(relaxed.alpha))
+        proof = Proof((*fixings.fixes, Leaf(len(points) - 1)), points)
+        # What fixing closed has passed the objective at that time, which is not below the last one.
+        bound = min(relaxed.dual, incumbent.fit.primal) if fixings.fixes else relaxed.dual
+        result = make_result(
+            problem, incumbent.fit, proof, bound, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise,
+            trace={"relaxation": summary(problem, relaxed, living)},
+        )  # fmt: skip
+        result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL
+        return result
+
+
+class _Incumbent:
+    """The best model so far; rounding a relaxed solution may improve it."""
+
+    def __init__(self, problem: Problem, clock: Clock, support: Indices | None) -> None:
+        self.problem, self.clock = problem, clock
+        self.fit: SupportFit | None = None
+        self._tried: set[bytes] = set()
+        if support is not None:
+            self.offer(fit_support(problem, support, expired=clock.expired))
+
+    def offer(self, fit: SupportFit) -> None:
+        """Keep the better model."""
+        if self.fit is None or fit.primal < self.fit.primal:
+            self.fit = fit
+            self.clock.found(fit)
+
+    def after(self, relaxed: Relaxed) -> float:
+        """Try the rounded support; return the best objective so far."""
+        support = relaxed.rounded(self.problem)
+        if support.tobytes() not in self._tried:
+            self._tried.add(support.tobytes())
+            self.offer(fit_support(self.problem, support, expired=self.clock.expired))
+        assert self.fit is not None
+        return self.fit.primal

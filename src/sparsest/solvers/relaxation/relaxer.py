@@ -1,0 +1,133 @@
+"""The Boolean relaxation, solved to a computed gap on a growing working set.
+
+    min_{s ∈ [0,1]^p, Σs ≤ k} c(s)  =  min_w Σ ω ℓ(y, Xw + b) + (1/γ) Ω_k(w)  =  max_α D(α)
+
+A round solves the relaxation on the working set, passes once over the living columns for ``u = X'α``, takes the
+bound, fixes features with it, and adds the features whose gain exceeds the threshold ``1/(2σ²)`` of the working set's
+solution. It stops when the relaxed primal value and the bound over *all* features are within the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparsest.arrays import Array, Indices
+from sparsest.losses import dual_from_margin
+from sparsest.problem import Cardinality, Problem, Region
+from sparsest.solvers.relaxation.living import Living
+from sparsest.solvers.relaxation.solution import Fixings, Relaxed, Start
+from sparsest.solvers.relaxation.working_set import Point, make_shape, solve_working_set
+from sparsest.solvers.shared.dual import Bound, null_value, scaled_bound
+from sparsest.solvers.shared.threads import single_threaded
+
+_MAX_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Relaxer:
+    """Solves the relaxation of a region to a relative gap of ``tolerance`` over all features."""
+
+    tolerance: float = 1e-4
+
+    def relax(
+        self,
+        problem: Problem,
+        region: Region,
+        living: Living,
+        start: Start | None = None,
+        upper: Callable[[Relaxed], float] | None = None,
+        fixings: Fixings | None = None,
+        expired: Callable[[], bool] = lambda: False,
+    ) -> Relaxed:
+        """Solve the relaxation; ``upper``, an upper bound asked after every round, fixes features on the way."""
+        features, w, b = start or Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
+        best = self._first(problem, region, living, features, w, b)
+        precision = 0.1
+        iterations = 0
+        for rounds in range(1, _MAX_ROUNDS + 1):
+            features, w = _working_set(problem, best, w)
+            forced = np.isin(features, best.region.forced_in)
+            shape = make_shape(problem, forced)
+            wanted = max(precision * min(best.gap, 1.0), 0.3 * self.tolerance * min(1.0, 10 * precision))
+            scale = abs(best.primal) if np.isfinite(best.primal) else null_value(problem)
+            columns = living.columns(features)
+            with single_threaded():
+                point = solve_working_set(problem, columns, shape, w, b, wanted * scale, np.inf, expired)
+            w, b = point.w, point.b
+            iterations += point.iterations
+            sigma = shape.value(w)[1]
+            alpha, q = self._pass(problem, living, point.alpha)
+            bound = scaled_bound(problem, alpha, q, best.region)
+            best = _combine(best, features, point, sigma, q, bound)._replace(rounds=rounds, iterations=iterations)
+            if best.gap <= self.tolerance or expired():
+                break
+            if upper is not None and fixings is not None:
+                target = upper(best)
+                if best.dual >= target or expired():
+                    break
+                best = _fix(problem, best, bound, living, target, fixings)
+            # Only where the working set's own gap is a good part of the whole does solving it better help.
+            if point.primal - point.dual > 0.3 * (best.primal - best.dual):
+                precision = max(0.1 * precision, 1e-5)
+        return best
+
+    def _pass(self, problem: Problem, living: Living, alpha: Array) -> tuple[Array, Array]:
+        alpha = problem.feasible(alpha)
+        return alpha, problem.gains_from(living.products(alpha))
+
+    def _first(
+        self, problem: Problem, region: Region, living: Living, features: Indices, w: Array, b: float
+    ) -> Relaxed:
+        """The start with its dual point; no primal value yet."""
+        margin = living.columns(features) @ w
+        b = problem.intercept_for(margin, b)
+        alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0)
+        alpha, q = self._pass(problem, living, alpha)
+        bound = scaled_bound(problem, alpha, q, region)
+        return Relaxed(region, features, w, b, 0.0, bound.alpha, q, np.inf, bound.value, 0, 0)
+
+
+def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Array]:
+    """Forced and nonzero features, those near the threshold, and the largest of those above it."""
+    region = best.region
+    free = region.free(problem.p)
+    old = dict(zip(best.features.tolist(), w.tolist(), strict=True))
+    threshold = 0.5 / best.sigma**2 if best.sigma > 0 else np.inf
+    q = best.q[free]
+    gone = np.isin(best.features, region.forced_out)
+    keep = best.features[~gone & ((w != 0) | (best.q[best.features] > 0.6 * threshold))]
+    most = max(100, keep.size)
+    if best.sigma == 0 and isinstance(problem.sparsity, Cardinality):
+        most = max(most, 2 * problem.sparsity.budget(region.forced_in.size, min(free.size, problem.n)))
+    above = np.flatnonzero(q > (0.999 * threshold if best.sigma > 0 else 0.0))
+    if above.size > most:
+        above = above[np.argpartition(-q[above], most)[:most]]
+    features = np.union1d(np.union1d(keep, free[above]), region.forced_in)
+    return features, np.array([old.get(j, 0.0) for j in features.tolist()])
+
+
+def _combine(best: Relaxed, features: Indices, point: Point, sigma: float, q: Array, bound: Bound) -> Relaxed:
+    """Take the new primal point with its gains, which guide the working set, and the better dual point."""
+    dual_alpha, dual = (bound.alpha, bound.value) if bound.value >= best.dual else (best.alpha, best.dual)
+    return best._replace(
+        features=features, w=point.w, b=point.b, sigma=sigma, alpha=dual_alpha, q=q,
+        primal=point.primal, dual=dual,
+    )  # fmt: skip
+
+
+def _fix(problem: Problem, best: Relaxed, bound: Bound, living: Living, upper: float, fixings: Fixings) -> Relaxed:
+    """Fix what the newest dual point and an upper bound decide; the primal value then belongs to another region."""
+    region = best.region
+    free = region.free(problem.p)
+    cost_in, cost_out = problem.sparsity.forcing_costs(bound.q[region.forced_in], bound.q[free])
+    slack = upper - bound.value
+    inside, outside = free[cost_out > slack], free[cost_in > slack]
+    if inside.size + outside.size == 0:
+        return best
+    fixings.fix(bound.alpha, inside, outside)
+    narrowed = Region(np.concatenate([region.forced_in, inside]), np.concatenate([region.forced_out, outside]))
+    living.bury(narrowed.forced_out)
+    return best._replace(region=narrowed, primal=np.inf)

@@ -1,0 +1,1 @@
+"""What solvers share: clock and events, support values, swap search, certificates, linear algebra, threads."""

@@ -1,0 +1,108 @@
+"""From any dual point to the best bound it can give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.arrays import Array
+from sparsest.problem import Cardinality, Penalty, Problem, Region
+
+# Bounds are lowered by this part of the sizes of their terms, which is more than rounding takes from them.
+ROUNDING = 1e-12
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+class Bound(NamedTuple):
+    """A feasible dual point, the bound it proves for a region, and the gains q of all features."""
+
+    alpha: Array
+    value: float
+    q: Array
+
+
+def best_bound(problem: Problem, alpha: Array, region: Region) -> Bound:
+    """Make ``alpha`` feasible, scale it by the best factor, and return the bound; that of α = 0 when it is better."""
+    if np.isinf(problem.gamma):
+        return Bound(np.zeros(problem.n), bound_of_zero(problem, region), np.zeros(problem.p))
+    alpha = problem.feasible(alpha)
+    return scaled_bound(problem, alpha, problem.gains(alpha), region)
+
+
+def bound_from_gains(problem: Problem, alpha: Array, q_in: Array, q_free: Array) -> float:
+    """``-Σωℓ*(α/ω) - gain(q)``, less a rounding margin; -inf where an overflow leaves no number."""
+    terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
+    gain = problem.sparsity.gain(q_in, q_free)
+    bound = float(-terms.sum() - gain - ROUNDING * (np.abs(terms).sum() + abs(gain)))
+    return -np.inf if np.isnan(bound) else bound
+
+
+def scaled_bound(problem: Problem, alpha: Array, q: Array, region: Region) -> Bound:
+    """Scale a feasible dual point with gains ``q`` by the best factor and return the bound."""
+    q_in, q_free = q[region.forced_in], q[region.free(problem.p)]
+    t = _best_scale(problem, alpha, q_in, q_free)
+    value = bound_from_gains(problem, t * alpha, t * t * q_in, t * t * q_free)
+    zero = bound_of_zero(problem, region)
+    if np.isfinite(value) and value > zero:
+        return Bound(t * alpha, value, t * t * q)
+    return Bound(np.zeros(problem.n), zero, np.zeros(problem.p))
+
+
+def bound_of_zero(problem: Problem, region: Region) -> float:
+    """The bound of α = 0: the losses are not negative, and forced features have their price."""
+    return problem.sparsity.cost(region.forced_in.size)
+
+
+def null_value(problem: Problem) -> float:
+    """The objective without features."""
+    margin = np.full(problem.n, problem.intercept_for(np.zeros(problem.n)))
+    return problem.primal(margin, np.empty(0), 0)
+
+
+def separation(problem: Problem, q: Array, region: Region) -> float:
+    """Return how clearly the gains choose a support; at the optimum, positive means a tight relaxation.
+
+    That is the k-th less the (k+1)-th largest gain, or the least distance of a gain from its price.
+    """
+    free = np.sort(q[region.free(problem.p)])[::-1]
+    if isinstance(problem.sparsity, Penalty):
+        return float(np.abs(free - problem.sparsity.l0).min(initial=np.inf))
+    budget = problem.sparsity.budget(region.forced_in.size, free.size)
+    return float(free[budget - 1] - free[budget]) if 0 < budget < free.size else float("inf")
+
+
+def _best_scale(problem: Problem, alpha: Array, q_in: Array, q_free: Array) -> float:
+    """Maximise ``t → D(tα)``, in closed form where both terms are quadratic in t."""
+    total = problem.conjugate_sum(alpha)
+    most = np.inf if problem.loss.domain_is_cone else 1.0
+    if problem.loss.conjugate_is_quadratic and isinstance(problem.sparsity, Cardinality):
+        half = problem.conjugate_sum(0.5 * alpha)
+        linear, quadratic = 4.0 * half - total, 2.0 * total - 4.0 * half
+        curvature = quadratic + problem.sparsity.gain(q_in, q_free)
+        best = -linear / (2.0 * curvature) if curvature > 0 else most
+        return float(np.clip(best, 0.0, min(most, 1e6)))
+
+    def value(t: float) -> float:
+        return -problem.conjugate_sum(t * alpha) - problem.sparsity.gain(t * t * q_in, t * t * q_free)
+
+    return _maximise(value, min(most, 2.0))
+
+
+def _maximise(function: Callable[[float], float], most: float) -> float:
+    """Golden-section search for the maximum of a concave function on [0, most]; the end 1 is tried too."""
+    low, high = 0.0, most
+    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_a, at_b = function(a), function(b)
+    for _ in range(40):
+        if at_a < at_b:
+            low, a, at_a = a, b, at_b
+            b = low + _GOLDEN * (high - low)
+            at_b = function(b)
+        else:
+            high, b, at_b = b, a, at_a
+            a = high - _GOLDEN * (high - low)
+            at_a = function(a)
+    best, at_best = (a, at_a) if at_a > at_b else (b, at_b)
+    return best if at_best > function(1.0) else 1.0

@@ -1,0 +1,268 @@
+"""A strong incumbent: blockwise forward selection, then swaps, additions and removals by their scores.
+
+With curvatures ``D = ωℓ''`` at the present fit, ``N = (X_S'DX_S + λI)^{-1}``, gradient g and ``A = X'DX_S N``,
+exchanging feature j of the support for feature i changes the quadratic model of the objective by
+
+    w_j²/(2N_jj) - (g_i + A_ij w_j/N_jj)² / (2(d_i + A_ij²/N_jj)),     d_i = X_i'DX_i + λ - (A N^{-1} A')_ii .
+
+For the squared loss the model is the objective, so the scores are exact and the best move is taken; for the others the
+most promising moves are refitted and the first that improves is taken.  Columns are divided by their norms first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+
+from sparsest.arrays import Array, Indices
+from sparsest.losses import Squared
+from sparsest.problem import Problem, Region
+from sparsest.solvers.shared.support import SupportFit, fit_support
+from sparsest.solvers.shared.threads import single_threaded
+
+# Predicted decrease, position in the pool of what goes out, and of what comes in.
+Move = tuple[float, int | None, int | None]
+
+_IMPROVEMENT = 1e-9
+
+# Share of a column's square that the support leaves of it, below which the score's is rounding error; and share of its
+# norm below which what remains of the column itself is.
+_DEPENDENT = 1e-9
+_NO_DIRECTION = 1e-14
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """Settings of the search for an incumbent; ``expired`` is asked between moves."""
+
+    rounds: int = 8
+    pool: int = 400
+    trials: int = 8
+    max_moves: int = 1000
+
+    def search(
+        self,
+        problem: Problem,
+        region: Region | None = None,
+        start: Indices | None = None,
+        expired: Callable[[], bool] = lambda: False,
+        improved: Callable[[SupportFit], None] = lambda fit: None,
+    ) -> SupportFit:
+        """Return the best model found, starting from a support or from forward selection."""
+        region = problem.root if region is None else region
+        if start is None:
+            fit = forward(problem, region, self.rounds, expired)
+        else:
+            fit = fit_support(problem, np.sort(start), expired=expired)
+        improved(fit)
+        moves = 0
+        while moves < self.max_moves and not expired():
+            better, taken = self._exhaust_pool(problem, region, fit, self.max_moves - moves, expired, improved)
+            moves += taken
+            if better is None:
+                break
+            fit = better
+        return fit
+
+    def polish(self, problem: Problem, support: Indices, expired: Callable[[], bool] = lambda: False) -> SupportFit:
+        """Improve a given support by moves until none helps."""
+        return self.search(problem, start=support, expired=expired)
+
+    def _exhaust_pool(
+        self,
+        problem: Problem,
+        region: Region,
+        fit: SupportFit,
+        max_moves: int,
+        expired: Callable[[], bool],
+        improved: Callable[[SupportFit], None],
+    ) -> tuple[SupportFit | None, int]:
+        """Make moves among the support and the most promising outside features until none improves."""
+        free = region.free(problem.p)
+        outside = np.setdiff1d(free, fit.support)
+        promise = np.abs(problem.design.tdot(fit.alpha)[outside])
+        promise /= np.maximum(problem.column_norms[outside], 1e-300)
+        size = max(self.pool, 4 * fit.support.size)
+        if outside.size > size:
+            outside = outside[np.argpartition(-promise, size)[:size]]
+        pool = _Pool(problem, region, np.union1d(fit.support, outside))
+        best: SupportFit | None = None
+        for moves in range(max_moves):
+            if expired():
+                return best, moves
+            with single_threaded():
+                move = self._best_move(pool, fit if best is None else best, expired)
+            if move is None:
+                return best, moves
+            best = move
+            improved(best)
+        return best, max_moves
+
+    def _best_move(self, pool: _Pool, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
+        exact = isinstance(pool.problem.loss, Squared)
+        threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
+        for predicted, out, into in pool.moves(fit, self.trials):
+            # Other losses' scores are a guess, of whose sign too: their best moves are tried whatever it says.
+            if (exact and predicted <= threshold) or expired():
+                return None
+            candidate = pool.refit(fit, out, into, expired)
+            if candidate.primal < fit.primal - threshold:
+                return candidate
+        return None
+
+
+class _Pool:
+    """The features that a round of moves looks at: packed columns and, for the squared loss, their Gram matrix."""
+
+    def __init__(self, problem: Problem, region: Region, features: Indices) -> None:
+        self.problem, self.features = problem, features
+        self.columns = problem.design.columns(features)
+        self.movable = ~np.isin(features, region.forced_in)
+        norms = problem.column_norms[features]
+        self.scale = np.where(norms > 0.0, norms, 1.0)
+        self._gram: Array | None = None
+
+    def gram(self, fit: SupportFit) -> Array:
+        """``X'DX`` over the pool, in units of the columns' norms; D is centred away under an intercept."""
+        problem = self.problem
+        if self._gram is not None:
+            return self._gram
+        margin = self.columns[:, self.positions(fit.support)] @ fit.w + fit.b
+        # A loss with kinks has no curvature: that of its smoothed form ranks the moves instead.
+        curvature = problem.weights * problem.loss.smoothed(1.0).second_derivative(problem.y, margin)
+        block = self.columns / self.scale
+        weighted = curvature[:, None] * block
+        gram = block.T @ weighted
+        if problem.fit_intercept and curvature.sum() > 0:
+            sums = weighted.sum(axis=0)
+            gram -= np.outer(sums, sums) / curvature.sum()
+        if isinstance(problem.loss, Squared):
+            self._gram = gram
+        return gram
+
+    def positions(self, support: Indices) -> Indices:
+        return np.searchsorted(self.features, support)
+
+    def refit(
+        self, fit: SupportFit, out: int | None, into: int | None, expired: Callable[[], bool] = lambda: False
+    ) -> SupportFit:
+        """Fit the support with one feature (a position in the pool) taken out and one taken in."""
+        keep = np.ones(fit.support.size, dtype=bool)
+        if out is not None:
+            keep &= fit.support != self.features[out]
+        support, w = fit.support[keep], fit.w[keep]
+        if into is not None:
+            at = int(np.searchsorted(support, self.features[into]))
+            support, w = np.insert(support, at, self.features[into]), np.insert(w, at, 0.0)
+        columns = self.columns[:, self.positions(support)]
+        return fit_support(self.problem, support, (w, fit.b), columns, expired)
+
+    def moves(self, fit: SupportFit, count: int) -> list[Move]:
+        """The most promising moves."""
+        problem, gram = self.problem, self.gram(fit)
+        inside = self.positions(fit.support)
+        outside = np.setdiff1d(np.arange(self.features.size), inside)
+        gradient = self.columns[:, outside].T @ fit.alpha / self.scale[outside]
+        ridge = problem.ridge / self.scale**2
+        w = fit.w * self.scale[inside]
+        H = gram[np.ix_(inside, inside)]
+        H.flat[:: inside.size + 1] += ridge[inside] + 1e-12
+        N = _inverse(H)
+        cross = gram[np.ix_(outside, inside)]
+        A = cross @ N
+        own = gram[outside, outside] + ridge[outside]
+        d = own - np.einsum("ij,ij->i", A, cross)
+        dependent = np.flatnonzero(d <= _DEPENDENT * np.maximum(own, 1e-300))
+        d[dependent] = np.inf
+        if np.isinf(problem.gamma) and isinstance(problem.loss, Squared):
+            d[dependent], gradient[dependent] = self._remainders(fit, inside, outside[dependent])
+        n_diagonal = np.maximum(np.diagonal(N), 1e-300)
+        price = problem.sparsity.cost(1)
+        drop = w**2 / (2.0 * n_diagonal)
+        movable = np.flatnonzero(self.movable[inside])
+        found: list[Move] = []
+        if problem.sparsity.budget(inside.size, outside.size) > 0:
+            found += _top(gradient**2 / (2.0 * d) - price, count, lambda i: (None, int(outside[i])))
+        if price > 0:
+            found += _top(price - drop[movable], count, lambda j: (int(inside[movable[j]]), None))
+        if movable.size and outside.size:
+            # At a minimum the gradient of the loss at i grows by A_ij w_j / N_jj when j leaves.
+            B = A[:, movable]
+            scale = n_diagonal[movable]
+            slope = gradient[:, None] - B * (w[movable] / scale)
+            swap = slope**2 / (2.0 * (d[:, None] + B**2 / scale)) - drop[movable]
+            m = movable.size
+            found += _top(swap.ravel(), count, lambda c: (int(inside[movable[c % m]]), int(outside[c // m])))
+        found.sort(key=lambda move: -move[0])
+        return found[:count]
+
+    def _remainders(self, fit: SupportFit, inside: Indices, features: Indices) -> tuple[Array, Array]:
+        """Squares and slopes of what the support leaves of nearly dependent columns, from these themselves."""
+        if features.size == 0 or inside.size == 0:
+            return np.full(features.size, np.inf), np.zeros(features.size)
+        root = np.sqrt(self.problem.weights)
+        basis = la.qr(root[:, None] * self.columns[:, inside] / self.scale[inside], mode="economic")[0]
+        rest = root[:, None] * self.columns[:, features] / self.scale[features]
+        for _ in range(2):  # The second projection removes the rounding errors of the first.
+            rest = rest - basis @ (basis.T @ rest)
+        squares = np.einsum("ij,ij->j", rest, rest)
+        return np.where(squares > _NO_DIRECTION**2, squares, np.inf), rest.T @ (fit.alpha / root)
+
+
+def _inverse(H: Array) -> Array:
+    """The inverse of a positive semidefinite matrix, or its pseudo-inverse where it is singular."""
+    if H.shape[0] == 0:
+        return H
+    try:
+        factor = la.cho_factor(H, lower=True, check_finite=False)
+        return la.cho_solve(factor, np.eye(H.shape[0]), check_finite=False)
+    except la.LinAlgError:
+        return la.pinvh(H, check_finite=False)
+
+
+def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int | None]]) -> list[Move]:
+    """The largest scores with the moves they belong to."""
+    if scores.size == 0:
+        return []
+    count = min(count, scores.size)
+    chosen = np.argpartition(-scores, count - 1)[:count]
+    return [(float(scores[c]), *name(int(c))) for c in chosen]
+
+
+def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[], bool] = lambda: False) -> SupportFit:
+    """Grow a support in a few rounds, each taking the features with the largest dual gains."""
+    free = region.free(problem.p)
+    free = free[problem.column_norms[free] > 0]
+    budget = problem.sparsity.budget(region.forced_in.size, free.size)
+    fit = fit_support(problem, np.sort(region.forced_in))
+    priced = problem.sparsity.cost(1) > 0
+    step = 16 if priced else max(1, math.ceil(budget / rounds))
+    chosen = 0
+    for _ in range(rounds):
+        candidates = np.setdiff1d(free, fit.support)
+        take = min(step, budget - chosen, candidates.size)
+        if take <= 0 or expired():
+            break
+        score = _forward_scores(problem, fit, candidates)
+        best = np.argpartition(-score, take - 1)[:take]
+        if priced:
+            best = best[score[best] > problem.sparsity.cost(1)]
+            if best.size == 0:
+                break
+        grown = fit_support(problem, np.sort(np.concatenate([fit.support, candidates[best]])), expired=expired)
+        if grown.primal >= fit.primal and priced:
+            break
+        fit, chosen = grown, chosen + best.size
+    return fit
+
+
+def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> Array:
+    """``g²/(2d)`` with the curvature of a column alone: what adding one feature would gain, roughly."""
+    gradient = problem.design.tdot(fit.alpha)[candidates]
+    smooth = problem.loss.smoothed(1.0)
+    curvature = problem.column_norms[candidates] ** 2 * smooth.smoothness + problem.ridge
+    return gradient**2 / (2.0 * curvature)

@@ -1,0 +1,219 @@
+"""The value of a support: the best ridge-regularised model on given features, with its dual point.
+
+    c(s) = min_{w on s, b} Σ ω ℓ(y, Xw + b) + (1/2γ)‖w‖²  =  max_α -Σ ω ℓ*(y, α/ω) - (γ/2)‖X_s'α‖²
+
+Squared loss: one linear system.  Other smooth losses: Newton's method with a line search.  Piecewise linear losses: an
+interior-point method.  All stop at a computed relative primal-dual gap, and work in coordinates in which neither the
+columns' units nor near dependence matter.  More features than observations are rotated into the row space first, so
+no method ever sees more columns than rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.arrays import Array, Indices
+from sparsest.intercepts import best_intercept
+from sparsest.losses import Loss, PiecewiseLinear, Squared
+from sparsest.problem import Problem
+from sparsest.solvers.shared.interior_point import minimise, stack
+from sparsest.solvers.shared.linear_algebra import (
+    Coordinates,
+    Orthogonal,
+    Scaled,
+    coordinates,
+    factor_positive,
+    row_space,
+    solve_positive,
+)
+from sparsest.solvers.shared.threads import single_threaded
+
+GAP = 1e-8
+_NEWTON_STEPS = 200
+
+
+class SupportFit(NamedTuple):
+    """A model on a support; ``primal`` is its objective, ``dual`` a lower bound of every model's on that support."""
+
+    support: Indices
+    w: Array
+    b: float
+    alpha: Array
+    primal: float
+    dual: float
+
+
+class _Model(NamedTuple):
+    """A regularised generalised linear model in coordinates that keep digits; each has a ridge of its own."""
+
+    coordinates: Coordinates
+    y: Array
+    weights: Array
+    loss: Loss
+    fit_intercept: bool
+
+    @property
+    def columns(self) -> Array:
+        return self.coordinates.columns
+
+    @property
+    def ridge(self) -> Array:
+        return self.coordinates.ridge
+
+    def objective(self, t: Array, margin: Array) -> float:
+        # Without a ridge coefficients may be so large that their squares are no numbers.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(self.weights @ self.loss.value(self.y, margin)) + 0.5 * float((self.ridge * t) @ t)
+
+
+def fit_support(
+    problem: Problem,
+    support: Indices,
+    start: tuple[Array, float] | None = None,
+    columns: Array | None = None,
+    expired: Callable[[], bool] = lambda: False,
+) -> SupportFit:
+    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept.
+
+    If ``expired`` says so, it is fitted less precisely.
+    """
+    support = np.asarray(support, dtype=np.intp)
+    block = problem.design.columns(support) if columns is None else columns
+    n, m = block.shape
+    with single_threaded():
+        packed, rotation = (block, None) if m <= n else row_space(block, scale=np.isinf(problem.gamma))
+        if rotation is not None:
+            start = None
+        fits = [
+            _fit_in(problem, support, block, rotation, basis, start, expired)
+            for basis in coordinates(packed, problem.weights, problem.ridge)
+        ]
+    return min(fits, key=lambda fit: fit.primal)
+
+
+def _fit_in(
+    problem: Problem,
+    support: Indices,
+    block: Array,
+    rotation: Array | None,
+    basis: Scaled | Orthogonal,
+    start: tuple[Array, float] | None,
+    expired: Callable[[], bool],
+) -> SupportFit:
+    """Fit the model in given coordinates of the columns, or of their rotation."""
+    begin = None if start is None else (basis.inverse(start[0]), start[1])
+    model = _Model(basis.coordinates, problem.y, problem.weights, problem.loss, problem.fit_intercept)
+    t, b, alpha = _minimise(model, begin, expired)
+    w = basis.coefficients(t)
+    if rotation is not None:
+        w = rotation @ w
+    primal = problem.primal(basis.margin(block, w, b), w, w.size)
+    alpha = problem.feasible(alpha)
+    products = block.T @ alpha
+    quadratic = 0.0 if np.isinf(problem.gamma) else 0.5 * problem.gamma * float(products @ products)
+    dual = -problem.conjugate_sum(alpha) - quadratic + problem.sparsity.cost(w.size)
+    return SupportFit(support, w, b, alpha, primal, min(dual, primal))
+
+
+def _minimise(
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
+    if isinstance(model.loss, Squared):
+        return _ridge(model)
+    if isinstance(model.loss, PiecewiseLinear):
+        rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
+        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+    return _newton(model, start, expired)
+
+
+def _ridge(model: _Model) -> tuple[Array, float, Array]:
+    """Least squares with a ridge; the columns are centred, so the intercept is the mean of y."""
+    A, weights = model.columns, model.weights
+    b = float(weights @ model.y) / float(weights.sum()) if model.fit_intercept else 0.0
+    target = model.y - b
+    t = model.coordinates.solve(A.T @ (weights * target))
+    # One step of refinement: normal equations lose digits when columns are nearly dependent.
+    alpha = weights * (A @ t - target)
+    t -= model.coordinates.solve(A.T @ alpha + model.ridge * t)
+    return t, b, weights * (A @ t - target)
+
+
+def _newton(
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+) -> tuple[Array, float, Array]:
+    """Newton's method with backtracking; the dual point is that of the linearised derivative."""
+    A, y, weights, loss = model.columns, model.y, model.weights, model.loss
+    m = A.shape[1]
+    w, b = (np.zeros(m), 0.0) if start is None else (start[0].copy(), start[1])
+    if model.fit_intercept and (start is None or m == 0):
+        b = best_intercept(loss, y, weights, A @ w, b)
+    margin = A @ w + b
+    value = model.objective(w, margin)
+    alpha = weights * loss.derivative(y, margin)
+    # -slope is the Newton decrement squared, twice the distance to the optimum near it.
+    least = 1e-12 * float(weights @ loss.value(y, 0.0))
+    step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
+    for _ in range(_NEWTON_STEPS):
+        found = _newton_step(model, w, margin, alpha)
+        # The last step has been made: none is left to make where there is no further one.
+        step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
+        if found is None:
+            break
+        step_w, step_b = found
+        # Separated classes without a ridge have no minimum: their steps grow until they are no numbers.
+        with np.errstate(over="ignore", invalid="ignore"):
+            move = A @ step_w + step_b
+            slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
+        if not np.isfinite(slope):
+            step_w, step_b, move = np.zeros(m), 0.0, np.zeros(y.size)
+            break
+        t = _step_length(model, w, margin, step_w, move, value, slope)
+        if t == 0.0 or -slope <= 1e-3 * GAP * max(abs(value), least) or expired():
+            break
+        w, b, margin = w + t * step_w, b + t * step_b, margin + t * move
+        value = model.objective(w, margin)
+        alpha = weights * loss.derivative(y, margin)
+    corrected = alpha + weights * loss.second_derivative(y, margin) * move
+    inside = weights * loss.project(y, corrected / weights)
+    if not np.allclose(inside, corrected, rtol=1e-9, atol=0.0):
+        corrected = alpha
+    return w + t * step_w, b + t * step_b, corrected
+
+
+def _step_length(
+    model: _Model, w: Array, margin: Array, step_w: Array, move: Array, value: float, slope: float
+) -> float:
+    """Backtrack from 1 to a step that decreases the objective enough; 0 when rounding leaves none."""
+    t = 1.0
+    while t > 1e-12:
+        if model.objective(w + t * step_w, margin + t * move) <= value + 1e-4 * t * slope:
+            return t
+        t *= 0.5
+    return 0.0
+
+
+def _newton_step(model: _Model, w: Array, margin: Array, alpha: Array) -> tuple[Array, float] | None:
+    """The minimiser of the quadratic model at w; None where there is no finite one."""
+    A = model.columns
+    curvature = model.weights * model.loss.second_derivative(model.y, margin)
+    weighted = curvature[:, None] * A
+    m = A.shape[1]
+    size = m + int(model.fit_intercept)
+    H, g = np.empty((size, size)), np.empty(size)
+    H[:m, :m] = A.T @ weighted
+    g[:m] = A.T @ alpha + model.ridge * w
+    H.flat[: m * (size + 1) : size + 1] += model.ridge
+    if model.fit_intercept:
+        H[m, :m] = H[:m, m] = weighted.sum(axis=0)
+        H[m, m] = curvature.sum()
+        g[m] = alpha.sum()
+    # Few observations may be curved: a shift that units do not change keeps what they leave open where it is.
+    H.flat[:: size + 1] *= 1.0 + 1e-13
+    factor = factor_positive(H)
+    if factor is None:
+        return None
+    step = -solve_positive(factor, g)
+    return (step[:m], float(step[m])) if model.fit_intercept else (step, 0.0)

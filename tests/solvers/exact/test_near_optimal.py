@@ -1,0 +1,51 @@
+"""All supports near the optimum: exactly those that enumeration finds."""
+
+import numpy as np
+import pytest
+
+from oracles import supports
+from samples import sample
+from sparsest import best_subset, near_optimal
+from sparsest.result import Status
+from sparsest.solvers.shared.support import fit_support
+
+P = 9
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.7}, {"k": 4, "include": (1,), "exclude": (2,)}], ids=str)
+def test_complete(loss, form):
+    X, y = sample(loss, 30, P, 7)
+    result = best_subset(X, y, loss=loss, gamma=0.3, gap_tol=1e-6, time_limit=np.inf, **form)
+    values = admissible_values(result.problem, **form)
+    for within in (0.0, 0.02, 0.15):
+        found = near_optimal(result, within=within, limit=1000, time_limit=np.inf)
+        assert found.complete and found.status is Status.OPTIMAL
+        wanted = {support for support, value in values.items() if value <= found.threshold * (1.0 + 1e-9)}
+        assert {tuple(support.tolist()) for support in found.supports} == wanted
+        assert found.objectives == sorted(found.objectives)
+        assert found.objectives[0] == pytest.approx(result.objective, rel=1e-6)
+
+
+def admissible_values(problem, k=P, include=(), exclude=(), l0_penalty=None):
+    """The objective of every support that the problem allows."""
+    return {
+        support: fit_support(problem, np.array(support, dtype=np.intp)).primal
+        for support in supports(P, k)
+        if set(include) <= set(support) and not set(exclude) & set(support)
+    }
+
+
+def test_limits_say_that_it_is_not_complete():
+    X, y = sample("squared", 30, P, 7)
+    result = best_subset(X, y, 4, gamma=0.3)
+    found = near_optimal(result, within=0.5, limit=2)
+    assert not found.complete and len(found.supports) == 2
+
+
+def test_bad_input():
+    X, y = sample("squared", 30, P, 7)
+    result = best_subset(X, y, 2, gamma=0.3)
+    for settings, message in (({"within": -1.0}, "within"), ({"limit": 0}, "limit")):
+        with pytest.raises(ValueError, match=message):
+            near_optimal(result, **settings)
