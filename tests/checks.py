@@ -20,7 +20,11 @@ from sparsest.result import Status
 N, P, GAMMA = 14, 6, 0.3
 # Entries of the data, and points, of proofs that are checked in rational arithmetic too.
 SMALL_DATA, SMALL_PROOF = 250, 40
-FORMS = [{"k": k} for k in range(P + 1)] + [{"l0_penalty": price} for price in (0.05, 0.3, 1.0)]
+FORMS = [
+    *({"k": k} for k in range(P + 1)),
+    *({"l0_penalty": price} for price in (0.05, 0.3, 1.0)),
+    {"k": 2, "l0_penalty": 0.1},
+]
 FORCED = [((), ()), ((2,), (0, 3))]
 
 

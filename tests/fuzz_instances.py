@@ -224,14 +224,17 @@ def _gamma(rng, X, settings, weights, ordinary, traits):
 
 
 def _sparsity(rng, loss, p, y, settings):
-    """Return k or a price; the price is a part of what a model without features costs, or zero."""
+    """Return k, a price, or both; the price is a part of what a model without features costs, or zero."""
     least, most = len(settings["include"]), p - len(settings["exclude"])
-    if rng.random() < 0.6:
-        return {"k": int(rng.integers(least, most + 1))}
+    limit = {"k": int(rng.integers(least, most + 1))}
+    kind = rng.random()
+    if kind < 0.5:
+        return limit
     null = {"squared": 0.5, "squared_epsilon_insensitive": 0.5}.get(loss, 1.0)
     unit = 1.0 if loss in CLASSIFICATION else _size(y) ** (2 if "squared" in loss else 1)
     price = 0.0 if rng.random() < 0.05 else 10.0 ** rng.uniform(-5, 0)
-    return {"l0_penalty": float(price * null * unit * len(y))}
+    priced = {"l0_penalty": float(price * null * unit * len(y))}
+    return priced | limit if kind < 0.65 else priced
 
 
 def _stored(rng, dense, traits):

@@ -69,7 +69,9 @@ class Question:
     def supports(self):
         """Every support among which the best one is."""
         free = self.candidates
-        sizes = range(len(free) + 1) if self.size is None else [self.size - len(self.include)]
+        most = len(free) if self.size is None else self.size - len(self.include)
+        # Without a price the largest supports are the best.
+        sizes = [most] if self.l0_penalty is None else range(most + 1)
         choices = chain.from_iterable(combinations(free, size) for size in sizes)
         return [tuple(sorted((*self.include, *choice))) for choice in choices]
 

@@ -1,72 +1,20 @@
 """Sparsity, dual points, intercepts, input checks, and weak duality against all supports."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from oracles import best_of, loss_value, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
+from sparsest.data import encode_labels
 from sparsest.designs import Dense, as_design
 from sparsest.intercepts import best_intercept
 from sparsest.losses import make_loss
-from sparsest.problem import Cardinality, Penalty, Region, encode_labels, make_problem
+from sparsest.problem import make_problem
 from sparsest.solvers.shared.dual import bound_from_gains
-
-# Small whole numbers make ties.
-gains = st.lists(st.one_of(st.integers(0, 4).map(float), st.floats(0.0, 5.0)), max_size=6).map(np.array)
-
-
-def brute_gain(sparsity, q_in, q_free):
-    """The largest sum of gains, less prices, over all admissible choices of free features."""
-    budget = sparsity.budget(q_in.size, q_free.size)
-    choices = [list(c) for size in range(budget + 1) for c in combinations(range(q_free.size), size)]
-    best = max(q_free[c].sum() - sparsity.cost(len(c)) for c in choices)
-    return best + q_in.sum() - sparsity.cost(q_in.size)
-
-
-def sparsities(q_in, k, l0):
-    return [Cardinality(q_in.size + k), Penalty(l0)]
-
-
-@given(q_in=gains, q_free=gains, k=st.integers(0, 6), l0=st.floats(0.0, 3.0))
-def test_gain_is_that_of_the_best_choice(q_in, q_free, k, l0):
-    for sparsity in sparsities(q_in, k, l0):
-        chosen = sparsity.choose(q_free, q_in.size)
-        assert np.unique(chosen).size == chosen.size <= sparsity.budget(q_in.size, q_free.size)
-        gain = sparsity.gain(q_in, q_free)
-        assert gain == pytest.approx(brute_gain(sparsity, q_in, q_free), abs=1e-12)
-        taken = q_in.sum() + q_free[chosen].sum() - sparsity.cost(q_in.size + chosen.size)
-        assert gain == pytest.approx(taken, abs=1e-12)
-
-
-@given(q_in=gains, q_free=gains, k=st.integers(0, 6), l0=st.floats(0.0, 3.0))
-def test_forcing_costs_are_the_loss_of_gain(q_in, q_free, k, l0):
-    for sparsity in sparsities(q_in, k, l0):
-        gain = brute_gain(sparsity, q_in, q_free)
-        cost_in, cost_out = sparsity.forcing_costs(q_in, q_free)
-        assert cost_in.shape == cost_out.shape == q_free.shape
-        for j in range(q_free.size):
-            others = np.delete(q_free, j)
-            assert cost_out[j] == pytest.approx(gain - brute_gain(sparsity, q_in, others), abs=1e-12)
-            if sparsity.budget(q_in.size, q_free.size) == 0:
-                assert cost_in[j] == np.inf
-            else:
-                forced = brute_gain(sparsity, np.append(q_in, q_free[j]), others)
-                assert cost_in[j] == pytest.approx(gain - forced, abs=1e-12)
-
-
-def test_budget_cost_and_free_features():
-    assert [Cardinality(3).budget(1, m) for m in (0, 1, 5)] == [0, 1, 2]
-    assert Cardinality(3).budget(4, 5) == 0 and Cardinality(3).cost(2) == 0.0
-    assert Penalty(0.5).budget(3, 4) == 4 and Penalty(0.5).cost(3) == 1.5
-    region = Region(np.array([4, 1]), np.array([0]))
-    assert region.free(6).tolist() == [2, 3, 5]
+from sparsest.sparsity import Sparsity
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -113,12 +61,16 @@ def test_best_intercept_far_away(shift):
 
 def test_intercept_for_without_an_intercept():
     problem = make_problem(*sample("squared", 9, 2), 1, fit_intercept=False)
-    assert problem.intercept_for(np.zeros(9)) == 0.0
+    assert problem.data.intercept_for(np.zeros(9)) == 0.0
 
 
 N, P, GAMMA = 14, 6, 0.3
 FORCED = [((), ()), ((2,), ()), ((), (0, 3)), ((1, 4), (5,))]
-FORMS = [{"k": k} for k in (0, 1, 2, 3, 6)] + [{"l0_penalty": price} for price in (0.0, 0.1, 2.0)]
+FORMS = [
+    *({"k": k} for k in (0, 1, 2, 3, 6)),
+    *({"l0_penalty": price} for price in (0.0, 0.1, 2.0)),
+    {"k": 2, "l0_penalty": 0.1},
+]
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -140,7 +92,7 @@ def test_weak_duality(loss, fit_intercept, weighted):
             for start in (*rng.standard_normal((4, N)), -0.5 * y, -0.1 * y, np.zeros(N)):
                 alpha = problem.feasible(start)
                 q = problem.gains(alpha)
-                bound = bound_from_gains(problem, alpha, q[problem.include], q[problem.root.free(problem.p)])
+                bound = bound_from_gains(problem, alpha, q, problem.root)
                 assert bound <= optimum + 1e-7 * abs(optimum)
 
 
@@ -150,15 +102,15 @@ def test_original_coefficients_give_the_same_predictions(standardize, fit_interc
     X, y = sample("squared", 12, 4)
     problem = make_problem(X, y, 2, fit_intercept=fit_intercept, standardize=standardize)
     w, b = np.array([1.0, 0.0, -2.0, 3.0]), 0.7 if fit_intercept else 0.0
-    coef, intercept = problem.original(w, b)
+    coef, intercept = problem.data.original(w, b)
     np.testing.assert_allclose(X @ coef + intercept, problem.design.dot(w) + b, rtol=1e-12, atol=1e-12)
 
 
 def test_problem_variants_share_the_data():
     problem = make_problem(*sample("squared", 12, 4), 2, gamma=1.0)
-    other = problem.with_gamma(2.0).with_sparsity(Penalty(0.1))
+    other = problem.with_gamma(2.0).with_sparsity(Sparsity(None, 0.1))
     assert other.design is problem.design and other.gamma == 2.0 and other.ridge == 0.5
-    assert problem.gamma == 1.0 and problem.sparsity == Cardinality(2)
+    assert problem.gamma == 1.0 and problem.sparsity == Sparsity(2)
 
 
 def test_zero_weights_drop_their_rows():
@@ -198,13 +150,12 @@ def test_labels_are_encoded_in_sorted_order(y):
 
 
 def test_k_above_p_means_all():
-    assert make_problem(*sample("squared", 9, 3), 50, exclude=[0]).sparsity == Cardinality(2)
+    assert make_problem(*sample("squared", 9, 3), 50, exclude=[0]).sparsity == Sparsity(2)
 
 
 X9, Y9 = sample("squared", 9, 3)
 BAD = [
-    ({}, "exactly one of k .* and l0_penalty"),
-    ({"k": 1, "l0_penalty": 0.1}, "exactly one of k .* and l0_penalty"),
+    ({}, "give k .*, l0_penalty .*, or both"),
     ({"k": 2.0}, "k must be a whole number >= 0, got 2.0"),
     ({"k": True}, "k must be a whole number"),
     ({"k": "two"}, "k must be a whole number"),
@@ -253,7 +204,7 @@ def test_squares_out_of_range(make, factor, standardize, fit_intercept):
 
 
 def test_labels_are_never_out_of_range():
-    assert make_problem(X9, 1e200 * np.sign(Y9), 1, loss="logistic").y_offset == 0.0
+    assert make_problem(X9, 1e200 * np.sign(Y9), 1, loss="logistic").data.y_offset == 0.0
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e100])
@@ -274,10 +225,10 @@ def test_offset_of_the_response(loss, fit_intercept):
     far = 1e12 + np.round(1024.0 * y) / 1024.0 if regression else y
     problem = make_problem(X, far, 2, loss=loss, fit_intercept=fit_intercept)
     taken = regression and fit_intercept
-    assert abs(problem.y_offset - (1e12 if taken else 0.0)) < 10.0
-    assert np.array_equal(problem.y, far - problem.y_offset)
-    assert problem.original(np.zeros(3), 0.5)[1] == 0.5 + problem.y_offset
-    assert make_problem(X, y, 2, loss=loss, fit_intercept=fit_intercept).y_offset == 0.0
+    assert abs(problem.data.y_offset - (1e12 if taken else 0.0)) < 10.0
+    assert np.array_equal(problem.y, far - problem.data.y_offset)
+    assert problem.data.original(np.zeros(3), 0.5)[1] == 0.5 + problem.data.y_offset
+    assert make_problem(X, y, 2, loss=loss, fit_intercept=fit_intercept).data.y_offset == 0.0
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)

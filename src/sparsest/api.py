@@ -14,7 +14,7 @@ from sparsest.checks import flag, function, instance, number, optional, shown, w
 from sparsest.designs import compile_kernels
 from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
-from sparsest.problem import Problem, check_sparsity, make_problem
+from sparsest.problem import Problem, make_problem
 from sparsest.result import Event, Result
 from sparsest.solvers.cuts.method import ENGINES, Cuts
 from sparsest.solvers.cuts.pool import CutPool
@@ -28,6 +28,7 @@ from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.local_search import LocalSearch
 from sparsest.solvers.shared.results import Solver
+from sparsest.sparsity import check_sparsity
 
 _SOLVERS: dict[str, type] = {
     "tree": Tree,
@@ -91,14 +92,15 @@ def best_subset(
 ) -> Result:
     """Find the best model with few features, and prove how far any other could be better.
 
-    Minimises ``Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²`` subject to ``‖w‖_0 ≤ k``, or with ``l0_penalty · ‖w‖_0`` added.
+    Minimises ``Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²`` subject to ``‖w‖_0 ≤ k``, with ``l0_penalty · ‖w‖_0`` added,
+    or both.
 
     Parameters
     ----------
     X : matrix, sparse matrix or data frame of shape (n, p)
     y : n responses; for a classification loss any two labels (the larger one, in sorted order, is the positive class)
     k : the largest number of features
-    l0_penalty : the price of a feature; give exactly one of ``k`` and ``l0_penalty``
+    l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
     gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" (also None) is 10 over the mean sum of squares of a
         centred column, which is 10/n for standardised columns
     loss : "squared", "logistic", "hinge", "squared_hinge", "epsilon_insensitive" or "squared_epsilon_insensitive"

@@ -7,11 +7,11 @@ import pytest
 from oracles import precise
 from sparsest.kernels import node
 from sparsest.kernels import relaxation as kernels
-from sparsest.problem import Cardinality, Penalty
+from sparsest.sparsity import Region, Sparsity
 
 M = 7
-# A negative budget stands for a price per feature.
-FORMS = [(0, 0.0), (1, 0.0), (3, 0.0), (M, 0.0), (-1, 0.15), (-1, 1.5), (-1, 0.0)]
+# A budget, a price, or both.
+FORMS = [(0, 0.0), (1, 0.0), (3, 0.0), (M, 0.0), (M, 0.15), (M, 1.5), (3, 0.15), (1, 0.5)]
 forms = pytest.mark.parametrize(("budget", "price"), FORMS)
 forcings = pytest.mark.parametrize("forced", [(), (1, 4)], ids=str)
 
@@ -32,22 +32,19 @@ def data(seed, forced=()):
     return w, rng.uniform(0.3, 2.0, M), mask
 
 
-def first_sigma(budget, price):
-    if budget >= 0:
-        return 0.0
-    return 1.0 / np.sqrt(2.0 * price) if price > 0 else np.inf
-
-
 def omega(w, roots, forced, budget, price):
-    """Ω(w) by sorting: the largest entries count in full, the others share what is left of the budget."""
+    """Ω(w) by sorting: the largest entries count in full, the others share what is left of the budget.
+
+    Where a price leaves a part of the budget, entries up to its threshold count by themselves.
+    """
     a = np.abs(roots * w)
     total = float((0.5 * a[forced] ** 2 + price).sum())
     a = -np.sort(-a[~forced])
-    if budget < 0:
-        threshold = np.sqrt(2.0 * price)
+    threshold = np.sqrt(2.0 * price)
+    spent = np.minimum(1.0, a / threshold).sum() if price > 0 else float(np.count_nonzero(a))
+    if spent <= budget:
         return total + float(np.where(a >= threshold, 0.5 * a**2 + price * (a > 0), threshold * a).sum())
-    if np.count_nonzero(a) <= budget:
-        return total + 0.5 * float(a @ a)
+    total += price * budget
     if budget == 0:
         return np.inf
     for r in range(budget):
@@ -63,7 +60,7 @@ def conic_omega(w, roots, forced, budget, price):
     terms = [0.5 * roots[j] ** 2 * cp.quad_over_lin(w[j], s[j]) + price * s[j] for j in range(M)]
     limits = [s >= 0, s <= 1, s[forced] == 1] if forced.any() else [s >= 0, s <= 1]
     free = np.flatnonzero(~forced)
-    return cp.sum(terms), [*limits, cp.sum(s[free]) <= budget] if budget >= 0 else limits
+    return cp.sum(terms), [*limits, cp.sum(s[free]) <= budget]
 
 
 # The sums of clipped lines
@@ -98,9 +95,8 @@ def test_best_sigma_at_the_ends(run):
 def test_penalty_value_is_the_closed_form(run, budget, price, forced):
     for seed in range(10):
         w, roots, mask = data(seed, forced)
-        starts = (0.0, 0.3, 50.0) if budget >= 0 else (first_sigma(budget, price),)
-        for start in starts:
-            value, sigma = run(kernels.penalty_value)(w, roots, mask, budget, price, start)
+        for start in (0.0, 0.3, 50.0):
+            value, sigma = run(kernels.penalty_value)(w, kernels.Regulariser(roots, mask, budget, price), start)
             assert value == pytest.approx(omega(w, roots, mask, budget, price), rel=1e-10)
         if budget > 0:
             used = ~mask & (w != 0)
@@ -108,7 +104,7 @@ def test_penalty_value_is_the_closed_form(run, budget, price, forced):
             assert taken <= budget * (1.0 + 1e-10)
 
 
-@pytest.mark.parametrize(("budget", "price"), [(1, 0.0), (3, 0.0), (-1, 0.4)])
+@pytest.mark.parametrize(("budget", "price"), [(1, 0.0), (3, 0.0), (M, 0.4), (2, 0.1)])
 @forcings
 def test_closed_form_is_the_least_value(budget, price, forced):
     """The closed form itself against a conic program."""
@@ -117,10 +113,9 @@ def test_closed_form_is_the_least_value(budget, price, forced):
     assert omega(w, roots, mask, budget, price) == pytest.approx(precise(value, limits), rel=1e-7)
 
 
-def take_step(run, v, L, roots, mask, budget, price, start=None):
+def take_step(run, v, L, roots, mask, budget, price, start=0.0):
     out, a, shift = np.empty(M), np.empty(M), np.empty(M)
-    sigma = first_sigma(budget, price) if start is None else start
-    run(kernels.proximal)(v, L, roots, mask, budget, price, sigma, a, shift, out)
+    run(kernels.proximal)(v, L, kernels.Regulariser(roots, mask, budget, price), start, a, shift, out)
     return out
 
 
@@ -142,7 +137,7 @@ def test_proximal_step_has_no_better_neighbour(run, budget, price, forced, L):
         assert all(value(w + t * d) >= at_w - 1e-12 * (1 + at_w) for d in moves for t in (1e-1, 1e-3, 1e-5))
 
 
-@pytest.mark.parametrize(("budget", "price"), [(1, 0.0), (3, 0.0), (-1, 0.4)])
+@pytest.mark.parametrize(("budget", "price"), [(1, 0.0), (3, 0.0), (M, 0.4), (2, 0.1)])
 @forcings
 def test_proximal_step_is_that_of_a_conic_solver(budget, price, forced):
     v, roots, mask = data(4, forced)
@@ -188,9 +183,10 @@ def test_dual_gain_is_that_of_the_problem(run, budget, price, forced):
     for seed in range(5):
         u, roots, mask = data(seed, forced)
         q = 0.5 * (u / roots) ** 2
-        sparsity = Penalty(price) if budget < 0 else Cardinality(budget + len(forced))
-        expected = sparsity.gain(q[mask], q[~mask])
-        assert run(kernels.dual_gain)(u, roots, mask, budget, price) == pytest.approx(expected, rel=1e-12, abs=1e-14)
+        region = Region(np.flatnonzero(mask), np.empty(0, dtype=np.intp), M)
+        expected = Sparsity(budget + len(forced), price).gain(q, region)
+        gain = run(kernels.dual_gain)(u, kernels.Regulariser(roots, mask, budget, price))
+        assert gain == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
 # The quadratic
@@ -205,10 +201,12 @@ def quadratic(seed, rank=M):
 def relax(run, H, c, roots, mask, budget, price, tolerance=1e-10, cutoff=np.inf, most=20_000, w=None):
     w = np.zeros(M) if w is None else w
     L = 1.02 * float(np.linalg.eigvalsh(H)[-1])
-    return w, run(kernels.relax_quadratic)(H, c, roots, mask, budget, price, w, L, tolerance, cutoff, most)
+    return w, run(kernels.relax_quadratic)(
+        H, c, kernels.Regulariser(roots, mask, budget, price), w, L, tolerance, cutoff, most
+    )
 
 
-@pytest.mark.parametrize(("budget", "price"), [(1, 0.0), (3, 0.0), (M, 0.0), (-1, 0.4), (-1, 3.0)])
+@pytest.mark.parametrize(("budget", "price"), [(1, 0.0), (3, 0.0), (M, 0.0), (M, 0.4), (M, 3.0), (2, 0.2)])
 @forcings
 @pytest.mark.parametrize("rank", [3, 12])
 def test_relaxed_quadratic_is_that_of_a_conic_solver(budget, price, forced, rank):
@@ -243,7 +241,7 @@ def test_relaxed_quadratic_from_an_inadmissible_start(run):
     assert np.flatnonzero(w).tolist() == [1] and primal - dual <= 1e-9
 
 
-@pytest.mark.parametrize(("budget", "price"), [(2, 0.0), (-1, 0.4)])
+@pytest.mark.parametrize(("budget", "price"), [(2, 0.0), (M, 0.4), (2, 0.1)])
 def test_cutoff_stops_early(run, budget, price):
     H, c = quadratic(5)
     _, roots, mask = data(5)
@@ -252,7 +250,7 @@ def test_cutoff_stops_early(run, budget, price):
     assert 1.2 * primal <= dual <= primal and iterations < whole
 
 
-@pytest.mark.parametrize(("budget", "price"), [(2, 0.0), (-1, 0.4)])
+@pytest.mark.parametrize(("budget", "price"), [(2, 0.0), (M, 0.4), (2, 0.1)])
 def test_compiled_is_plain(budget, price):
     H, c = quadratic(6)
     _, roots, mask = data(6, (1,))
@@ -318,23 +316,29 @@ def test_central_price_spends_the_budget(run, mu, budget, start):
 
 
 @pytest.mark.parametrize(
-    "sparsity", [Cardinality(2), Cardinality(3), Cardinality(M), Penalty(0.3), Penalty(0.0)], ids=str
+    "sparsity",
+    [Sparsity(2), Sparsity(3), Sparsity(M), Sparsity(None, 0.3), Sparsity(None, 0.0), Sparsity(3, 0.2)],
+    ids=str,
 )
 @pytest.mark.parametrize("state", [[0] * M, [1, 0, -1, 0, 1, 0, 0], [-1, 0, 0, -1, 0, 1, 0]], ids=str)
 def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state):
-    budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
     for seed, slack in ((0, 0.05), (1, 0.5), (2, 2.0), (3, -0.1)):
         u, roots, _ = data(seed)
         before = np.array(state, dtype=np.int8)
         q = 0.5 * (u / roots) ** 2
-        inside, free = np.flatnonzero(before == 1), np.flatnonzero(before == 0)
-        bound = -0.5 * 1.7 - sparsity.gain(q[inside], q[free])
-        cost_in, cost_out = sparsity.forcing_costs(q[inside], q[free])
+        region = Region(np.flatnonzero(before == 1), np.flatnonzero(before == -1), M)
+        free = region.free
+        bound = -0.5 * 1.7 - sparsity.gain(q, region)
+        cost_in, cost_out = sparsity.forcing_costs(q, region)
         expected = before.copy()
         expected[free[(cost_out > slack) & (slack > 0)]] = 1
         expected[free[(cost_in > slack) & (slack > 0)]] = -1
         found = before.copy()
-        value, fixed_in, fixed_out = run(node.tighten)(u, 1.7, roots, found, budget, sparsity.cost(1), bound + slack)
+        value, fixed_in, fixed_out, closed = run(node.tighten)(
+            u, 1.7, roots, found, sparsity.most(M), sparsity.price, bound + slack
+        )
+        costs = np.concatenate([cost_out[expected[free] == 1], cost_in[expected[free] == -1]])
+        assert closed == pytest.approx(bound + costs.min(initial=np.inf), rel=1e-12)
         assert value == pytest.approx(bound, rel=1e-12)
         assert np.array_equal(found, expected)
         assert np.array_equal(fixed_in, np.flatnonzero((expected == 1) & (before == 0)))
@@ -356,7 +360,9 @@ def test_numbers_out_of_range_end_the_relaxation(run, bad, place, budget, price)
 
     def solve(H, c, w):
         with np.errstate(all="ignore"):
-            return run(kernels.relax_quadratic)(H, c, np.ones(M), forced, budget, price, w, 30.0, 1e-9, np.inf, 400)
+            return run(kernels.relax_quadratic)(
+                H, c, kernels.Regulariser(np.ones(M), forced, budget, price), w, 30.0, 1e-9, np.inf, 400
+            )
 
     primal, dual, iterations, _, _ = solve(H, c, w)
     assert iterations <= 400

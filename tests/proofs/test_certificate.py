@@ -185,10 +185,10 @@ def test_a_tree_of_regressions_is_written_and_holds():
 def adaptive(monkeypatch):
     """Adapt bounds early and everywhere, so that diagonals shift."""
     monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(adapting, "_FIRST", 3)
-    monkeypatch.setattr(adapting, "_PER_SURVIVOR", 0.0)
-    monkeypatch.setattr(adapting, "_LEVELS", 1)
-    monkeypatch.setattr(adapting, "_FEW", 10**9)
+    monkeypatch.setattr(adapting, "_FIRST_AT", 3)
+    monkeypatch.setattr(adapting, "_FIRST_PER_SURVIVOR", 0.0)
+    monkeypatch.setattr(adapting, "_LEVELS_BETWEEN", 1)
+    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 10**9)
 
 
 def wide(n=40, p=120, seed=0):

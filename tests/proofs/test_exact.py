@@ -40,7 +40,7 @@ from sparsest.proofs.steps import (
 )
 
 P = 5
-FORMS = [{"k": 0}, {"k": 2}, {"k": P + 3}, {"l0_penalty": 0.0}, {"l0_penalty": 0.7}]
+FORMS = [{"k": 0}, {"k": 2}, {"k": P + 3}, {"l0_penalty": 0.0}, {"l0_penalty": 0.7}, {"k": 2, "l0_penalty": 0.3}]
 FORCED = [((), ()), ((1,), (3,)), (tuple(range(P)), ()), ((), tuple(range(P)))]
 seeds = st.integers(0, 10**6)
 losses = pytest.mark.parametrize("loss", LOSSES)

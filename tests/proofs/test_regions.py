@@ -12,7 +12,12 @@ from proofs.helpers import indices, sample, statement_of
 from sparsest.proofs.regions import region_bounds
 
 P = 6
-FORMS = [{"k": k} for k in (0, 1, 3, P, P + 5)] + [{"l0_penalty": price} for price in (0.0, 0.4, 3.0)]
+FORMS = [
+    *({"k": k} for k in (0, 1, 3, P, P + 5)),
+    *({"l0_penalty": price} for price in (0.0, 0.4, 3.0)),
+    {"k": 3, "l0_penalty": 0.4},
+    {"k": 1, "l0_penalty": 1e-3},
+]
 seeds = st.integers(0, 10**6)
 
 

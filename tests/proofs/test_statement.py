@@ -17,7 +17,15 @@ def statement():
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"gamma": np.inf}, {"k": None, "l0_penalty": 0.5}, {"gamma": 1}, {"k": 4000}, {"epsilon": 0}],
+    [
+        {},
+        {"gamma": np.inf},
+        {"k": None, "l0_penalty": 0.5},
+        {"l0_penalty": 0.5},
+        {"gamma": 1},
+        {"k": 4000},
+        {"epsilon": 0},
+    ],
     ids=str,
 )
 def test_json_round_trip(statement, changes):
@@ -49,7 +57,6 @@ def test_json_round_trip(statement, changes):
         {"k": 2.0},
         {"k": 0},
         {"k": 10**30},
-        {"l0_penalty": 1.0},
         {"k": None, "l0_penalty": -0.1},
         {"k": None, "l0_penalty": np.inf},
         {"k": None, "l0_penalty": np.nan},

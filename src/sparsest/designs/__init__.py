@@ -20,6 +20,7 @@ from sparsest.designs.standardized import (
     standardized,
     stored_matrix,
     take_apart,
+    unstandardized,
     view_with,
 )
 
@@ -37,5 +38,6 @@ __all__ = [
     "standardized",
     "stored_matrix",
     "take_apart",
+    "unstandardized",
     "view_with",
 ]

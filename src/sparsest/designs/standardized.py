@@ -109,9 +109,14 @@ def take_apart(view: Design) -> tuple[Design, Array, Array]:
     return view, np.zeros(view.shape[1]), np.ones(view.shape[1])
 
 
+def unstandardized(design: Design) -> Design:
+    """The design that a view shows, or the design itself."""
+    return design.base if isinstance(design, Standardized) else design
+
+
 def stored_matrix(design: Design) -> Any:
     """The matrix of a design or of what it is a view of, for whoever reads it without the design's products."""
-    base = design.base if isinstance(design, Standardized) else design
+    base = unstandardized(design)
     if isinstance(base, Sparse):
         return base.matrix
     if isinstance(base, Dense):

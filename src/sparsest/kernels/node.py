@@ -2,7 +2,7 @@
 
 The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root, ``H = G + diag(shift)``.
 Columns of G are stored for the features that have coefficients or are used often: ``slot[j]`` is the row of ``store``
-with feature j's column, or -1.  Other entries of G are computed from the columns of X where they are needed.  Both are
+with feature j's column, or NOT_STORED.  Other entries of G are computed from the columns of X where needed.  Both are
 kept as rows of matrices in C order, the only order that a matrix with a single row or column can have in numba: any
 other would have to be compiled twice.
 ``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.
@@ -10,15 +10,73 @@ other would have to be compiled twice.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
+from sparsest.arrays import Array, Indices, Mask
 from sparsest.kernels.jit import kernel
-from sparsest.kernels.relaxation import largest_sum, relax_quadratic
+from sparsest.kernels.relaxation import Regulariser, largest_sum, relax_quadratic
 
+# What has become of a region.
 RUNNING, SOLVED, CLOSED = 0, 1, 2
+NOT_STORED = -1
+NO_FEATURE = -1
 _ROUNDS = 50
+_INNER_ITERATIONS = 5000
 _ROWS = 512  # of the columns of G, multiplied at a time
 _OFTEN = 20  # working sets in which a feature may be without a column of its own
+
+
+class Quadratic(NamedTuple):
+    """``½w'Gw - b'w`` over the survivors: the columns of X as rows, stored columns of G as rows, and where they are.
+
+    ``uses`` counts how often working sets had features whose columns are not stored.
+    """
+
+    columns: Array
+    store: Array
+    slot: Indices
+    uses: Indices
+    b: Array
+
+
+class Regions(NamedTuple):
+    """Regions that are relaxed together, with a row or an entry for each; all but the first three are overwritten.
+
+    ``U = b - HW`` is right where ``known``.  ``precision`` is the part of a region's distance from the cutoff to which
+    its working set is solved.
+    """
+
+    states: NDArray[np.int8]
+    shifts: Array
+    roots: Array
+    W: Array
+    U: Array
+    known: Mask
+    bounds: Array
+    primal: Array
+    sigma: Array
+    precision: Array
+    rounds: Indices
+    iterations: Indices
+    status: Indices
+
+
+class Criteria(NamedTuple):
+    """What bounds are for: the sparsity, the value that closes a region, and a size that rounding is measured by.
+
+    ``single`` rounds coefficients to single precision, as a proof stores them: every bound then belongs to the point
+    that is stored.  Another thread sets ``stop[0]`` when time has run out: regions are then left as they are.
+    """
+
+    budget: int
+    price: float
+    cutoff: float
+    scale: float
+    single: bool
+    stop: Indices
 
 
 @kernel
@@ -79,55 +137,59 @@ def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q,
         q[j] = 0.5 * ratio * ratio
         if state[j] == 1:
             gain += q[j] - price
-        elif budget < 0:
-            gain += max(q[j] - price, 0.0)
         else:
-            work[free] = q[j]
+            work[free] = max(q[j] - price, 0.0)
             free += 1
-    last, following = price, price
-    if budget >= 0:
-        left = budget - n_in
-        total, last = largest_sum(work[:free], left)
-        gain += total
-        following = 0.0
-        for j in range(max(left, 0), free):
-            following = max(following, work[j])
-        if left <= 0:
-            last, following = np.inf, np.inf
-        elif left >= free:
-            last = 0.0
-    return -0.5 * quadratic - gain, last, following
+    left = budget - n_in
+    total, last = largest_sum(work[:free], left)
+    gain += total
+    following = 0.0
+    for j in range(max(left, 0), free):
+        following = max(following, work[j])
+    if left <= 0:
+        last, following = np.inf, np.inf
+    elif left >= free:
+        last = 0.0
+    return -0.5 * quadratic - gain, last + price, following + price
 
 
 @kernel
 def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
-    """Return a point's bound for a region; narrow ``state`` by what it fixes against ``cutoff``, return that too."""
+    """Return a point's bound for a region, what it fixes against ``cutoff``, and the least bound of what that closes.
+
+    ``state`` is narrowed.
+    """
     m = state.size
     alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
     count, n_in = list_alive(state, alive)
     bound, last, following = region_bound(u, quadratic, root_delta, state, alive[:count], n_in, budget, price, q, work)
     slack = cutoff - bound
     inside, outside = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-    n_inside, n_outside = 0, 0
+    n_inside, n_outside, least = 0, 0, np.inf
     if slack > 0.0:
         for j in alive[:count]:
             if state[j] == 0:
                 if last - q[j] > slack:
+                    least = min(least, last - q[j])
                     state[j] = -1
                     outside[n_outside] = j
                     n_outside += 1
                 elif q[j] - following > slack:
+                    least = min(least, q[j] - following)
                     state[j] = 1
                     inside[n_inside] = j
                     n_inside += 1
     # Copies: what is kept must not hold on to the memory of all features.
-    return bound, inside[:n_inside].copy(), outside[:n_outside].copy()
+    return bound, inside[:n_inside].copy(), outside[:n_outside].copy(), bound + least
 
 
 @kernel
 def nearest(indicator, state, target):
-    """Return the free feature whose indicator is nearest to ``target``, as a share of the way to 0 or 1; -1 if none."""
-    best, score = -1, 1e-7
+    """Return the free feature whose indicator is nearest to ``target``, or NO_FEATURE where all are integral.
+
+    Distances count as shares of the way from the target to 0 and to 1.
+    """
+    best, score = NO_FEATURE, 1e-7
     for j in range(state.size):
         if state[j] == 0:
             closeness = min(indicator[j] / target, (1.0 - indicator[j]) / (1.0 - target))
@@ -179,16 +241,17 @@ def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
 
 
 @kernel
-def missing_columns(slot, uses, W, running, batch):
+def missing_columns(quadratic, W, running, batch):
     """Return the features whose columns should be stored now, none if all with coefficients have one.
 
     Columns computed together cost a fraction of single ones: features used most without one fill up a batch.
     """
+    slot, uses = quadratic.slot, quadratic.uses
     m = slot.size
     chosen, wanted, work = np.empty(m, dtype=np.int64), np.zeros(m, dtype=np.bool_), np.empty(m)
     count, n_others = 0, 0
     for j in range(m):
-        if slot[j] < 0:
+        if slot[j] == NOT_STORED:
             wanted[j] = uses[j] > _OFTEN
             for i in running:
                 wanted[j] = wanted[j] or W[i, j] != 0.0
@@ -202,7 +265,7 @@ def missing_columns(slot, uses, W, running, batch):
         return chosen[:count]
     level = max(largest_sum(work[:n_others], batch - count)[1], 1.0)
     for j in range(m):
-        if slot[j] < 0 and uses[j] >= level and not wanted[j]:
+        if slot[j] == NOT_STORED and uses[j] >= level and not wanted[j]:
             chosen[count] = j
             count += 1
     return chosen[:count]
@@ -218,17 +281,18 @@ def inner(columns, i, j):
 
 
 @kernel
-def part_of_quadratic(columns, store, slot, shift, uses, chosen, H):
+def part_of_quadratic(quadratic, shift, chosen, H):
     """Fill H for the chosen features, and count the use of those whose column is not stored."""
+    columns, store, slot, uses, _ = quadratic
     for a in range(chosen.size):
         j = chosen[a]
-        if slot[j] < 0:
+        if slot[j] == NOT_STORED:
             uses[j] += 1
         for b in range(a + 1):
             i = chosen[b]
-            if slot[j] >= 0:
+            if slot[j] != NOT_STORED:
                 value = store[slot[j], i]
-            elif slot[i] >= 0:
+            elif slot[i] != NOT_STORED:
                 value = store[slot[i], j]
             else:
                 value = inner(columns, i, j)
@@ -238,97 +302,98 @@ def part_of_quadratic(columns, store, slot, shift, uses, chosen, H):
 
 
 @kernel
-def improve(
-    columns, store, slot, shift, uses, b, root_delta, state, alive, n_in, budget, price, w, cutoff, scale, bound, q,
-    progress, single,
-):  # fmt: skip
-    """Solve the relaxation of a region on a working set about ``w``, which is overwritten.
-
-    ``single`` rounds w to single precision, as a proof stores it: every bound then belongs to the point that is stored.
-    """
+def improve(quadratic, regions, i, criteria, alive, n_in, q):
+    """Solve the relaxation of region i on a working set about its w, which is overwritten; ``q`` are its gains."""
+    b, w, state, root_delta = quadratic.b, regions.W[i], regions.states[i], regions.roots[i]
     m = b.size
     work, chosen = np.empty(m), np.empty(m, dtype=np.int64)
-    left = budget - n_in if budget >= 0 else -1
-    extra = max(50, 2 * left) if left != 0 else 0
-    size = pick_working_set(q, w, state, alive, progress[1], extra, work, chosen)
+    left = criteria.budget - n_in
+    extra = 0
+    if left > 0:
+        extra = 50 if criteria.price > 0.0 else max(50, 2 * left)
+    size = pick_working_set(q, w, state, alive, regions.sigma[i], extra, work, chosen)
     H = np.empty((size, size))
-    part_of_quadratic(columns, store, slot, shift, uses, chosen[:size], H)
+    part_of_quadratic(quadratic, regions.shifts[i], chosen[:size], H)
     c, roots, start = np.empty(size), np.empty(size), np.empty(size)
     forced = np.empty(size, dtype=np.bool_)
     largest = 0.0
     for a in range(size):
         j = chosen[a]
         row_sum = 0.0
-        for i in range(size):
-            row_sum += abs(H[a, i])
+        for other in range(size):
+            row_sum += abs(H[a, other])
         largest = max(largest, row_sum)
         c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
-    tolerance = max(progress[2] * (cutoff - bound), 1e-10 * scale)
+    tolerance = max(regions.precision[i] * (criteria.cutoff - regions.bounds[i]), 1e-10 * criteria.scale)
+    omega = Regulariser(roots, forced, left, criteria.price)
     primal, _, steps, _, sigma = relax_quadratic(
-        H, c, roots, forced, left, price, start, 0.35 * largest + 1e-300, tolerance, cutoff, 5000
+        H, c, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, _INNER_ITERATIONS
     )
     for a in range(size):
-        w[chosen[a]] = np.float64(np.float32(start[a])) if single else start[a]
-    progress[0], progress[1] = primal, sigma
-    if progress[3] > 2:
-        progress[2] *= 0.3
-    progress[3] += 1
-    progress[4] += steps
+        w[chosen[a]] = np.float64(np.float32(start[a])) if criteria.single else start[a]
+    regions.primal[i], regions.sigma[i] = primal, sigma
+    if regions.rounds[i] > 2:
+        regions.precision[i] *= 0.3
+    regions.rounds[i] += 1
+    regions.iterations[i] += steps
 
 
 @kernel
-def solve_nodes(
-    columns, store, slot, shifts, uses, batch, b, roots, states, budget, price, W, cutoff, scale, U, known, bounds,
-    progress, status, single, stop,
-):  # fmt: skip
-    """Relax regions from ``W`` (overwritten) until each bound passes ``cutoff`` or is precise enough.
+def drop_forced_out(quadratic, regions, i):
+    """Set coefficients of features that are forced out to zero, and keep ``U`` right if their columns are stored."""
+    store, slot, w, u = quadratic.store, quadratic.slot, regions.W[i], regions.U[i]
+    for j in range(w.size):
+        if regions.states[i, j] == -1 and w[j] != 0.0:
+            regions.known[i] = regions.known[i] and slot[j] != NOT_STORED
+            if regions.known[i]:
+                for row in range(w.size):
+                    u[row] += w[j] * store[slot[j], row]
+            w[j] = 0.0
 
-    Arrays have a row for each region.  On return ``U = b - HW``, and where ``known`` also before; ``progress`` has the
-    primal value, σ, the precision, the round and the inner iterations so far.  Another thread sets ``stop[0]`` when
-    time has run out: regions are then left as they are.  If the features returned are any, their columns of G should be
-    stored and this be called again: it then goes on.
+
+@kernel
+def solve_nodes(quadratic, regions, criteria, batch):
+    """Relax regions from their ``W`` until each bound passes the cutoff or is precise enough.
+
+    If the features returned are any, their columns of G should be stored and this be called again: it then goes on.
     """
+    b = quadratic.b
     m = b.size
     q, work, all_alive = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
-    running = np.flatnonzero(status == RUNNING)
+    running = np.flatnonzero(regions.status == RUNNING)
     for i in running:
-        for j in range(m):
-            if states[i, j] == -1 and W[i, j] != 0.0:
-                known[i] = known[i] and slot[j] >= 0
-                if known[i]:
-                    for row in range(m):
-                        U[i, row] += W[i, j] * store[slot[j], row]
-                W[i, j] = 0.0
+        drop_forced_out(quadratic, regions, i)
     while running.size > 0:
-        missing = missing_columns(slot, uses, W, running, batch)
+        missing = missing_columns(quadratic, regions.W, running, batch)
         if missing.size > 0:
             return missing
-        products(store, slot, shifts, b, W, running[~known[running]], U)
+        products(
+            quadratic.store, quadratic.slot, regions.shifts, b, regions.W, running[~regions.known[running]], regions.U
+        )
         for i in running:
-            known[i] = False
-            w, u, state = W[i], U[i], states[i]
+            regions.known[i] = False
+            w, u, state = regions.W[i], regions.U[i], regions.states[i]
             count, n_in = list_alive(state, all_alive)
             alive = all_alive[:count]
-            quadratic = 0.0
+            square = 0.0
             for j in alive:
-                quadratic += w[j] * (b[j] - u[j])
-            bound, _, _ = region_bound(u, quadratic, roots[i], state, alive, n_in, budget, price, q, work)
-            bounds[i] = bound
+                square += w[j] * (b[j] - u[j])
+            bound, _, _ = region_bound(
+                u, square, regions.roots[i], state, alive, n_in, criteria.budget, criteria.price, q, work
+            )
+            regions.bounds[i] = bound
             if not -np.inf < bound < np.inf:
                 # An overflow proves nothing, and more rounds would not mend it.
-                bounds[i], status[i] = -np.inf, SOLVED
-            elif bound >= cutoff:
-                status[i] = CLOSED
+                regions.bounds[i], regions.status[i] = -np.inf, SOLVED
+            elif bound >= criteria.cutoff:
+                regions.status[i] = CLOSED
             elif (
-                progress[i, 0] - bound <= max(0.1 * (cutoff - bound), 1e-9 * scale)
-                or progress[i, 3] >= _ROUNDS
-                or stop[0] != 0
+                regions.primal[i] - bound <= max(0.1 * (criteria.cutoff - bound), 1e-9 * criteria.scale)
+                or regions.rounds[i] >= _ROUNDS
+                or criteria.stop[0] != 0
             ):
-                status[i] = SOLVED
+                regions.status[i] = SOLVED
             else:
-                improve(
-                    columns, store, slot, shifts[i], uses, b, roots[i], state, alive, n_in, budget, price, w, cutoff,
-                    scale, bound, q, progress[i], single,
-                )  # fmt: skip
-        running = np.flatnonzero(status == RUNNING)
+                improve(quadratic, regions, i, criteria, alive, n_in, q)
+        running = np.flatnonzero(regions.status == RUNNING)
     return running

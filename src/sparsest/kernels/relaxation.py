@@ -2,10 +2,10 @@
 
     min_w ½w'Hw - c'w + Ω(w),     Ω(w) = min_s { ½ Σ_j δ_j w_j²/s_j + price Σ_j s_j :  0 ≤ s ≤ 1, Σ_free s ≤ budget }
 
-where s_j = 1 for features that are forced in.  With ``a_j = √δ_j |w_j|`` the best s is ``min(1, σ a_j)``: σ = 1/√(2
-price) when each feature has a price, and otherwise the root of ``Σ min(1, σ a_j) = budget``.  The proximal step of
-length 1/L from v has ``s_j = clip(σ √δ_j |v_j| - δ_j/L, 0, 1)`` and ``w_j = v_j s_j / (s_j + δ_j/L)``, with σ the
-root of ``Σ s_j = budget``.
+where s_j = 1 for features that are forced in.  With ``a_j = √δ_j |w_j|`` the best s is ``min(1, σ a_j)``: σ is the root
+of ``Σ min(1, σ a_j) = budget``, and at most ``1/√(2 price)``.  The proximal step of length 1/L from v has
+``s_j = clip(σ √δ_j |v_j| - δ_j/L, 0, 1)`` and ``w_j = v_j s_j / (s_j + δ_j/L)``, with σ the root of ``Σ s_j = budget``
+and the same limit.
 
 Every w gives the lower bound ``-½w'Hw - gain(u)``, ``u = c - Hw``, where gain adds ``q_j = u_j²/(2δ_j)`` over the
 forced features and over the best free choice.
@@ -13,12 +13,30 @@ forced features and over the best free choice.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from sparsest.arrays import Array, Mask
 from sparsest.kernels.jit import kernel
 
 # Each makes the step shorter by a sixth or more: 200 of them by all the digits there are.
 _SHORTENINGS = 200
+
+
+class Regulariser(NamedTuple):
+    """Ω over some columns: ridge roots √δ, which features are forced in, and the budget and the price of the others."""
+
+    root_delta: Array
+    forced: Mask
+    budget: int
+    price: float
+
+
+@kernel
+def largest_sigma(price):
+    """Return the σ beyond which no indicator is worth its price."""
+    return 1.0 / np.sqrt(2.0 * price) if price > 0.0 else np.inf
 
 
 @kernel
@@ -66,15 +84,15 @@ def best_sigma(a, shift, budget, sigma):
 
 
 @kernel
-def penalty_value(w, root_delta, forced, budget, price, sigma):
-    """Return Ω(w) and the σ at which it is attained; a negative budget stands for a price per feature."""
+def penalty_value(w, omega, sigma):
+    """Return Ω(w) and the σ at which it is attained; the search for it begins at ``sigma`` if that is positive."""
+    root_delta, forced, budget, price = omega
     m = w.size
     a = np.empty(m)
     shift = np.zeros(m)
     for j in range(m):
         a[j] = 0.0 if forced[j] else root_delta[j] * abs(w[j])
-    if budget >= 0:
-        sigma = best_sigma(a, shift, budget, sigma)
+    sigma = min(best_sigma(a, shift, budget, sigma), largest_sigma(price))
     total = 0.0
     for j in range(m):
         full = root_delta[j] * abs(w[j])
@@ -138,8 +156,9 @@ def largest_sum(values, count):
 
 
 @kernel
-def dual_gain(u, root_delta, forced, budget, price):
+def dual_gain(u, omega):
     """Return ``gain(u)``: what the lower bound loses to the forced and the best free features."""
+    root_delta, forced, budget, price = omega
     m = u.size
     q = np.empty(m)
     total = 0.0
@@ -149,14 +168,10 @@ def dual_gain(u, root_delta, forced, budget, price):
         gain = 0.5 * ratio * ratio
         if forced[j]:
             total += gain - price
-        elif budget < 0:
-            total += max(gain - price, 0.0)
         else:
-            q[free] = gain
+            q[free] = max(gain - price, 0.0)
             free += 1
-    if budget >= 0:
-        total += largest_sum(q[:free], budget)[0]
-    return total
+    return total + largest_sum(q[:free], budget)[0]
 
 
 @kernel
@@ -199,16 +214,16 @@ def largest_eigenvalue(H, iterations):
 
 
 @kernel
-def proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, out):
-    """Write the proximal step from v into ``out``; return the σ found."""
+def proximal(v, L, omega, sigma, a, shift, out):
+    """Write the proximal step from v into ``out``; return the σ found.  ``a`` and ``shift`` are work space."""
+    root_delta, forced, budget, price = omega
     m = v.size
-    if budget >= 0:
-        for j in range(m):
-            a[j] = 0.0 if forced[j] else root_delta[j] * abs(v[j])
-            shift[j] = root_delta[j] * root_delta[j] / L
-        sigma = best_sigma(a, shift, budget, sigma)
     for j in range(m):
-        tau = root_delta[j] * root_delta[j] / L
+        a[j] = 0.0 if forced[j] else root_delta[j] * abs(v[j])
+        shift[j] = root_delta[j] * root_delta[j] / L
+    sigma = min(best_sigma(a, shift, budget, sigma), largest_sigma(price))
+    for j in range(m):
+        tau = shift[j]
         if forced[j]:
             s = 1.0
         elif v[j] == 0.0:
@@ -220,7 +235,7 @@ def proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, out):
 
 
 @kernel
-def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cutoff, max_iterations):
+def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
     """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten.
 
     It ends when primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``, and where values are no numbers.
@@ -237,9 +252,7 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
         H_point[j] = Hw[j]
         H_previous[j] = Hw[j]
     momentum = 1.0
-    sigma, omega_sigma = 0.0 if budget >= 0 else (1.0 / np.sqrt(2.0 * price) if price > 0.0 else np.inf), 0.0
-    if budget < 0:
-        omega_sigma = sigma
+    sigma, value_sigma = 0.0, 0.0
     primal, dual = np.inf, -np.inf
     for iteration in range(max_iterations + 1):
         if iteration % 5 == 0 or iteration == max_iterations:
@@ -248,9 +261,9 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
                 quadratic += w[j] * Hw[j]
                 linear += c[j] * w[j]
                 u[j] = c[j] - Hw[j]
-            omega, omega_sigma = penalty_value(w, root_delta, forced, budget, price, omega_sigma)
-            primal = 0.5 * quadratic - linear + omega
-            dual = max(dual, -0.5 * quadratic - dual_gain(u, root_delta, forced, budget, price))
+            value, value_sigma = penalty_value(w, omega, value_sigma)
+            primal = 0.5 * quadratic - linear + value
+            dual = max(dual, -0.5 * quadratic - dual_gain(u, omega))
             if not primal - dual > tolerance or dual >= cutoff or iteration == max_iterations:
                 break
         for j in range(m):
@@ -259,7 +272,7 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
         for _ in range(_SHORTENINGS):
             for j in range(m):
                 v[j] = point[j] - (H_point[j] - c[j]) / L
-            sigma = proximal(v, L, root_delta, forced, budget, price, sigma, a, shift, w)
+            sigma = proximal(v, L, omega, sigma, a, shift, w)
             gradient_product(H, w, Hw)
             curvature, length = 0.0, 0.0
             for j in range(m):
@@ -278,7 +291,7 @@ def relax_quadratic(H, c, root_delta, forced, budget, price, w, L, tolerance, cu
         for j in range(m):
             point[j] = w[j] + beta * (w[j] - previous[j])
             H_point[j] = Hw[j] + beta * (Hw[j] - H_previous[j])
-    return primal, dual, iteration, L, omega_sigma
+    return primal, dual, iteration, L, value_sigma
 
 
 @kernel

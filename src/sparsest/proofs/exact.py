@@ -221,11 +221,9 @@ class _ExactChecker(Checker):
         if any(gains[j] is None for j in alive):
             return _down(floor)
         bound = constant + floor - self._sum(gains[j] for j in forced)
-        free: Vector = sorted((gains[j] for j in np.flatnonzero(state == 0)), reverse=True)
-        if self.statement.k is not None:
-            bound -= self._sum(free[: max(self.statement.k - forced.size, 0)])
-        else:
-            bound -= self._sum(max(q - self.price, flint.fmpq(0)) for q in free)
+        worth: Vector = [max(gains[j] - self.price, flint.fmpq(0)) for j in np.flatnonzero(state == 0)]
+        left = len(worth) if self.statement.k is None else max(self.statement.k - forced.size, 0)
+        bound -= self._sum(sorted(worth, reverse=True)[:left])
         return _down(max(bound, floor))
 
     # Least squares

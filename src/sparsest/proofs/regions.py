@@ -23,10 +23,11 @@ State = NDArray[np.int8]
 class RegionBounds(NamedTuple):
     """Bounds of regions, and what a feature adds to one when it is forced against the best choice.
 
-    Forcing in a free feature of gain q costs ``max(last - q, 0)``, forcing it out ``max(q - following, 0)``, where
-    ``last`` is the smallest gain of the best choice and ``following`` the largest outside of it: both are the price
-    where each feature has one.  ``sizes`` are what rounding errors are relative to.  ``values`` are what the points
-    alone prove, below the ``floors`` too: costs are added to them, and only the sum is raised to a floor.
+    A feature of gain q is worth ``t = q - price``.  Forcing it in costs ``max(last - t, 0)``, forcing it out
+    ``max(t - following, 0)``, where ``last`` is the least that a feature of the best choice is worth and ``following``
+    the most that one outside of it is, both at least zero.  ``sizes`` are what rounding errors are relative to.
+    ``values`` are what the points alone prove, below the ``floors`` too: costs are added to them, and only the sum is
+    raised to a floor.
     """
 
     bounds: Array
@@ -35,12 +36,14 @@ class RegionBounds(NamedTuple):
     following: Array
     sizes: Array
     floors: Array
+    price: float
 
     def closed_by(self, i: int, q: Array, inside: Indices, outside: Indices) -> float:
         """The smallest bound of the other sides of features that are fixed in and out."""
         if not np.isfinite(self.sizes[i]):
             return float(self.floors[i])
-        costs = [np.maximum(self.last[i] - q[outside], 0.0), np.maximum(q[inside] - self.following[i], 0.0)]
+        worth_out, worth_in = q[outside] - self.price, q[inside] - self.price
+        costs = [np.maximum(self.last[i] - worth_out, 0.0), np.maximum(worth_in - self.following[i], 0.0)]
         least = float(np.concatenate(costs).min())
         # A full region has no supports with one more feature.
         if not inside.size and np.isinf(self.last[i]):
@@ -54,34 +57,28 @@ def region_bounds(statement: Statement, gains: Array, states: State, constants: 
     forced = states == 1
     q_forced = np.where(forced, gains, 0.0).sum(axis=1)
     n_forced = forced.sum(axis=1)
-    if statement.k is None:
-        price = statement.price
-        free = np.where(states == 0, np.maximum(gains - price, 0.0), 0.0).sum(axis=1)
-        gain, sizes = q_forced - price * n_forced + free, q_forced + price * n_forced + free
-        last = following = np.full(constants.size, price)
-    else:
-        free, last, following = _best_choice(statement.k, gains, states, n_forced)
-        gain = q_forced + free
-        sizes = gain
-    floors = statement.price * n_forced * (1.0 - growth(2))
+    price, k = statement.price, gains.shape[1] if statement.k is None else statement.k
+    free, last, following = _best_choice(k, np.maximum(gains - price, 0.0), states, n_forced)
+    gain, sizes = q_forced - price * n_forced + free, q_forced + price * n_forced + free
+    floors = price * n_forced * (1.0 - growth(2))
     with np.errstate(invalid="ignore"):
         sizes = np.abs(constants) + sizes
         values = constants - gain - growth(gains.shape[1] + 16) * sizes
     # Losses are not negative, so a region is bounded by the price of its forced features at least.
     bounds = np.where(np.isfinite(sizes), np.fmax(values, floors), floors)
-    return RegionBounds(bounds, values, last, following, sizes, floors)
+    return RegionBounds(bounds, values, last, following, sizes, floors, price)
 
 
-def _best_choice(k: int, gains: Array, states: State, n_forced: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-    """The sum of the largest free gains up to k features, the smallest of them and the largest of the others.
+def _best_choice(k: int, worth: Array, states: State, n_forced: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    """The sum of what the best free features up to k are worth, the least of them and the most of the others.
 
     A region whose gains are not all finite gets an infinite sum.
     """
-    count, m = gains.shape
+    count, m = worth.shape
     left = np.maximum(k - n_forced, 0)
-    unusable = ~np.where(states >= 0, np.isfinite(gains), True).all(axis=1)
+    unusable = ~np.where(states >= 0, np.isfinite(worth), True).all(axis=1)
     # Features forced in come first and those forced out last, so that the k first of a row hold the best choice.
-    keys = np.where(states == 1, np.inf, np.where(states == 0, gains, -1.0))
+    keys = np.where(states == 1, np.inf, np.where(states == 0, worth, -1.0))
     most = min(k, m)
     places = [place for place in (most - 1, most) if 0 <= place < m]
     sorted_keys = -np.partition(-keys, places, axis=1) if places else keys

@@ -16,6 +16,7 @@ _LARGEST_WHOLE = 2**53
 class Statement:
     """The problem ``min_w Σ ωℓ(y, x'w + b) + Σ d_j w_j²/(2γ) [+ λ0‖w‖_0]`` s.t. ``[‖w‖_0 ≤ k]``.
 
+    It has a price of each feature, a limit of their number, or both.
     ``d_j`` is 1, or with ``standardize`` the weighted variance of column j (its mean square without an intercept), and
     1 for a column whose entries are all the same (all zero).  Observations of weight zero are no part of it.
     """
@@ -40,7 +41,7 @@ class Statement:
         _insist(isinstance(self.loss, str) and self.loss in RULES, "loss", self.loss)
         _insist(_is_number(self.epsilon) and 0.0 <= self.epsilon < math.inf, "epsilon", self.epsilon)
         _insist(_is_number(self.gamma) and self.gamma > 0.0, "gamma", self.gamma)
-        _insist((self.k is None) != (self.l0_penalty is None), "k and l0_penalty", (self.k, self.l0_penalty))
+        _insist(self.k is not None or self.l0_penalty is not None, "k and l0_penalty", (self.k, self.l0_penalty))
         _insist(self.k is None or _is_count(self.k), "k", self.k)
         price = self.l0_penalty
         _insist(price is None or (_is_number(price) and 0.0 <= price < math.inf), "l0_penalty", price)
@@ -61,7 +62,7 @@ class Statement:
 
     @property
     def price(self) -> float:
-        """λ0, or 0 where the number of features is limited."""
+        """λ0, or 0 where features have no price."""
         return self.l0_penalty or 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -98,7 +99,10 @@ class Statement:
 
     def sentence(self) -> str:
         """The problem in words."""
-        size = f"at most {self.k} features" if self.k is not None else f"a price of {self.l0_penalty:g} a feature"
+        size = " and ".join(
+            ([f"at most {self.k} features"] if self.k is not None else [])
+            + ([f"a price of {self.l0_penalty:g} a feature"] if self.l0_penalty is not None else [])
+        )
         ridge = "no ridge" if math.isinf(self.gamma) else f"gamma = {self.gamma:.6g}"
         zone = f" (epsilon = {self.epsilon:g})" if self.rule.has_epsilon else ""
         forced = "".join(

@@ -21,7 +21,7 @@ def test_enumeration(loss):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.8}], ids=str)
+@pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.8}, {"k": 3, "l0_penalty": 0.1}], ids=str)
 @pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
 def test_engines_agree_with_the_tree(engine, form, loss):
     X, y = sample(loss, 40, 12, 1)

@@ -49,7 +49,7 @@ WIDE = {"k": 6, "gamma": 0.04}
 def relaxed(X, y, k=6, gamma=0.04):
     """Nodes over all features and a relaxed first region."""
     problem = make_problem(X, y, k, gamma=gamma)
-    nodes = gram.GramNodes(problem, np.arange(problem.p), single=False)
+    nodes = gram.GramBounder(problem, np.arange(problem.p), single=False)
     request = Request(nodes.start(np.arange(0), np.empty(0), 0.0), np.zeros(problem.p, dtype=np.int8))
     cutoff = solve(X, y, k, gamma=gamma).objective
     [outcome] = nodes.solve([request], cutoff)
@@ -113,15 +113,15 @@ def test_equal_columns_get_no_more_together_than_one():
 def adaptive(monkeypatch):
     """Adapt bounds early and everywhere, and keep few columns of the Gram matrix."""
     monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(adapting, "_FIRST", 3)
-    monkeypatch.setattr(adapting, "_PER_SURVIVOR", 0.0)
-    monkeypatch.setattr(adapting, "_LEVELS", 1)
-    monkeypatch.setattr(adapting, "_FEW", 10**9)
+    monkeypatch.setattr(adapting, "_FIRST_AT", 3)
+    monkeypatch.setattr(adapting, "_FIRST_PER_SURVIVOR", 0.0)
+    monkeypatch.setattr(adapting, "_LEVELS_BETWEEN", 1)
+    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 10**9)
 
 
 @pytest.mark.parametrize("stored", [5, 1500])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 1.2}], ids=str)
+@pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 1.2}, {"k": 4, "l0_penalty": 0.4}], ids=str)
 def test_adapted_searches_agree_with_all_supports(monkeypatch, adaptive, form, weighted, stored):
     monkeypatch.setattr(gram, "_FULL_GRAM", stored)
     adapted = 0
@@ -143,7 +143,7 @@ def test_adapted_bounds_need_fewer_regions(monkeypatch, adaptive):
     X, y = wide(100, 300)
     settings = {"k": 8, "gamma": 0.01, "method": "tree", "n_jobs": 1}
     adapted = solve(X, y, **settings)
-    monkeypatch.setattr(adapting, "_FIRST", 10**9)
+    monkeypatch.setattr(adapting, "_FIRST_AT", 10**9)
     plain = solve(X, y, **settings)
     assert adapted.status is plain.status is Status.OPTIMAL and np.array_equal(adapted.support, plain.support)
     assert adapted.n_nodes < 0.8 * plain.n_nodes
@@ -152,7 +152,7 @@ def test_adapted_bounds_need_fewer_regions(monkeypatch, adaptive):
 def test_useless_adapting_ends(monkeypatch, adaptive):
     X, y = wide()
     weigh = adapting.Adapting.weigh
-    monkeypatch.setattr(adapting, "_FEW", 4)
+    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 4)
     monkeypatch.setattr(adapting.Adapting, "weigh", lambda self, node, lift: weigh(self, node, -1.0))
     result = solve(X, y, **WIDE, method="tree", n_jobs=1)
     tried = sum(split.base is not None for split in result.certificate.proof.splits)

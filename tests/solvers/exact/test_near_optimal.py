@@ -13,7 +13,11 @@ P = 9
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
-@pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.7}, {"k": 4, "include": (1,), "exclude": (2,)}], ids=str)
+@pytest.mark.parametrize(
+    "form",
+    [{"k": 3}, {"l0_penalty": 0.7}, {"k": 3, "l0_penalty": 0.2}, {"k": 4, "include": (1,), "exclude": (2,)}],
+    ids=str,
+)
 def test_complete(loss, form):
     X, y = sample(loss, 30, P, 7)
     result = best_subset(X, y, loss=loss, gamma=0.3, gap_tol=1e-6, time_limit=np.inf, **form)

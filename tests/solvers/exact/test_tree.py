@@ -17,14 +17,16 @@ from sparsest.problem import make_problem
 from sparsest.proofs.steps import Branch, Fix, Leaf, SplitPoint
 from sparsest.result import Bound, Incumbent, Root, Status
 from sparsest.solvers.exact import gram_bounder as gram
-from sparsest.solvers.exact import leaps, tree
+from sparsest.solvers.exact import leaps, search, tree
 from sparsest.solvers.exact.bounder import Request, Warm
-from sparsest.solvers.exact.frontier import Node, OpenRegions, branching_feature
+from sparsest.solvers.exact.frontier import Frontier, Node, branching_feature
+from sparsest.solvers.exact.goal import BestSupport
 from sparsest.solvers.shared.claims import allowance
+from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.dual import null_value
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
-FORMS = [{"k": 3}, {"l0_penalty": 0.4}]
+FORMS = [{"k": 3}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
 forms = pytest.mark.parametrize("form", FORMS, ids=str)
 
 
@@ -181,11 +183,11 @@ def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions)
     monkeypatch.setattr(gram, "_FULL_GRAM", 5)
     settings = {"k": 5, "gamma": 0.05, "max_memory": 1e7}
     assert grow(X, y, **settings).status is Status.OPTIMAL
-    monkeypatch.setattr(gram.GramNodes, "stored", lambda self: 2e7)
+    monkeypatch.setattr(gram.GramBounder, "stored", lambda self: 2e7)
     assert grow(X, y, **settings).status is Status.NODE_LIMIT
     monkeypatch.undo()
     monkeypatch.setattr(gram, "_FULL_GRAM", 5)
-    nodes = gram.GramNodes(make_problem(X, y, 5, gamma=0.05), np.arange(25), single=False)
+    nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), single=False)
     nodes.start(np.arange(4), np.ones(4), 0.0)
     assert nodes.stored() == 8 * 25 * np.count_nonzero(nodes.gram.stored[1] >= 0) > 0
 
@@ -287,20 +289,20 @@ def test_proof_can_be_switched_off(solved):
 def test_without_a_proof_no_closed_region_stays(monkeypatch, regions):
     """Only the open regions and those in hand are alive at any time."""
     X, y = hard()
-    original, most = tree._Search._report, []
+    original, most = search.Search._report, []
 
     def count(self, *args):
         gc.collect()
         alive = sum(isinstance(one, Node) for one in gc.get_objects())
-        most.append(alive - len(self.open._heap))
+        most.append(alive - len(self.frontier._heap))
         original(self, *args)
 
     before = sum(isinstance(one, Node) for one in gc.get_objects())
-    monkeypatch.setattr(tree._Search, "_report", count)
+    monkeypatch.setattr(search.Search, "_report", count)
     result = best_subset(X, y, **HARD, method="tree", n_jobs=1, proof=False)
     assert result.n_nodes > 20 and len(most) > 1
     # The root, and what the loop's variables still hold.
-    assert max(most) - before <= 1 + tree._BATCH
+    assert max(most) - before <= 1 + search._BATCH_SIZE
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -308,7 +310,7 @@ def test_without_a_proof_no_closed_region_stays(monkeypatch, regions):
 def test_keyboard_interrupt_without_a_proof(monkeypatch, regions, solved, at, count):
     """Regions in hand count with their bounds, which are not the root's any more."""
     X, y, known = solved
-    original, calls = getattr(tree._Search, at), []
+    original, calls = getattr(search.Search, at), []
 
     def interrupted(self, *args):
         calls.append(self.root.bound)
@@ -316,7 +318,7 @@ def test_keyboard_interrupt_without_a_proof(monkeypatch, regions, solved, at, co
             raise KeyboardInterrupt
         return original(self, *args)
 
-    monkeypatch.setattr(tree._Search, at, interrupted)
+    monkeypatch.setattr(search.Search, at, interrupted)
     result = best_subset(X, y, **HARD, method="tree", n_jobs=1, proof=False)
     assert result.status is Status.INTERRUPTED
     spared = allowance(null_value(make_problem(X, y, **HARD)), calls[0])
@@ -375,7 +377,7 @@ def test_keyboard_interrupt_gives_a_result(regions, solved, kind):
 def test_keyboard_interrupt_between_regions(monkeypatch, regions, solved, at, count):
     """Regions in hand when the interrupt comes count with the bounds they have."""
     X, y, known = solved
-    original, calls = getattr(tree._Search, at), []
+    original, calls = getattr(search.Search, at), []
 
     def interrupted(self, *args):
         calls.append(at)
@@ -383,7 +385,7 @@ def test_keyboard_interrupt_between_regions(monkeypatch, regions, solved, at, co
             raise KeyboardInterrupt
         return original(self, *args)
 
-    monkeypatch.setattr(tree._Search, at, interrupted)
+    monkeypatch.setattr(search.Search, at, interrupted)
     result = best_subset(X, y, **HARD, method="tree", n_jobs=1)
     check_certificate(result, X, y)
     assert result.status is Status.INTERRUPTED or len(calls) < count
@@ -412,7 +414,7 @@ def test_keyboard_interrupt_while_nodes_are_set_up(monkeypatch, solved):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tree, "make_nodes", interrupted)
+    monkeypatch.setattr(search, "make_bounder", interrupted)
     result = best_subset(X, y, **HARD, method="tree", n_jobs=1)
     check_certificate(result, X, y)
     assert result.status is Status.INTERRUPTED
@@ -449,7 +451,7 @@ def node_of(bound, depth):
 
 
 def test_open_regions_come_lowest_first_or_deepest_first():
-    regions = OpenRegions()
+    regions = Frontier()
     assert not regions and regions.lowest() == np.inf
     given = [(3.0, 1), (1.0, 0), (2.0, 5), (2.0, 2), (4.0, 5)]
     for bound, depth in given:
@@ -470,8 +472,8 @@ def test_open_regions_come_lowest_first_or_deepest_first():
 def test_memory_decides_the_order(monkeypatch, regions, solved):
     X, y, known = solved
     orders = []
-    original = OpenRegions.depth_first
-    monkeypatch.setattr(OpenRegions, "depth_first", lambda self, deep: (orders.append(deep), original(self, deep))[1])
+    original = Frontier.depth_first
+    monkeypatch.setattr(Frontier, "depth_first", lambda self, deep: (orders.append(deep), original(self, deep))[1])
     # Without a proof only the open regions count.
     short = best_subset(X, y, **HARD, method="tree", n_jobs=1, max_memory=2e4, proof=False)
     assert any(orders) and not all(orders)
@@ -484,8 +486,8 @@ def test_memory_decides_the_order(monkeypatch, regions, solved):
 def test_branching_feature_is_fractional_and_free():
     state = np.array([0, 0, 1, -1, 0], dtype=np.int8)
     assert branching_feature(np.array([0.0, 1.0, 0.5, 0.5, 0.6]), state) == 4
-    assert branching_feature(np.array([0.0, 1.0, 0.5, 0.5, 1.0]), state) == -1
-    assert branching_feature(np.empty(0), np.empty(0, dtype=np.int8)) == -1
+    assert branching_feature(np.array([0.0, 1.0, 0.5, 0.5, 1.0]), state) is None
+    assert branching_feature(np.empty(0), np.empty(0, dtype=np.int8)) is None
 
 
 @losses
@@ -497,7 +499,7 @@ def test_nodes_bound_their_regions(loss, form):
     problem = make_problem(X, y, **form, loss=loss, gamma=0.3)
     values = sample_values(loss, n, p, 10, 0.3, True, False)
     for strengthen in (False, True):
-        nodes = tree.make_nodes(problem, np.arange(p))
+        nodes = search.make_bounder(problem, np.arange(p))
         if strengthen:
             nodes.strengthen()
         for state in ([0] * p, [1, 0, 0, -1, 0, 0, 0], [0, -1, -1, 0, 1, 0, 1]):
@@ -511,7 +513,8 @@ def test_nodes_bound_their_regions(loss, form):
             assert outcome.primal <= optimum + 0.11 * optimum or outcome.primal == np.inf
             assert (outcome.indicator[inside] == 1).all() and (outcome.indicator[outside] == 0).all()
             narrowed = state.copy()
-            bound, fixed_in, fixed_out = nodes.tighten(outcome.point, narrowed, -np.inf)
+            bound, fixed_in, fixed_out, closed = nodes.tighten(outcome.point, narrowed, -np.inf)
+            assert closed == np.inf
             assert bound == pytest.approx(outcome.bound, rel=1e-9) and not fixed_in.size + fixed_out.size
             assert np.array_equal(narrowed, state)
 
@@ -520,7 +523,9 @@ def test_nodes_of_leaps_and_bounds_take_no_memory_of_regions():
     """What leaps and bounds tried before giving up does not count when regions go on."""
     X, y = hard(80, 25)
     problem = make_problem(X, y, 5, gamma=0.1)
-    search = tree._Search(tree.Tree(n_jobs=1), problem, tree.Clock(60.0, None))
-    search.nodes = tree.make_nodes(problem, np.arange(25))
-    search.n_nodes = 10**9
-    assert search._memory() < 1e6
+    clock, settings = Clock(60.0, None), tree.Tree(n_jobs=1)
+    goal = BestSupport(problem, clock, settings.gap_tol, settings.moves)
+    run = search.Search(problem, goal, clock, settings.limits())
+    run.bounder = search.make_bounder(problem, np.arange(25))
+    run.n_nodes = 10**9
+    assert run._memory() < 1e6

@@ -12,7 +12,7 @@ from sparsest.losses import LOSSES
 from sparsest.result import Incumbent, Root, Status
 
 N, P = 20, 7
-FORMS = [{"k": 2}, {"l0_penalty": 0.4}]
+FORMS = [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
 GAMMAS = [0.01, 0.3, 10.0]
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 forms = pytest.mark.parametrize("form", FORMS, ids=str)
@@ -47,7 +47,11 @@ def test_value_is_that_of_a_conic_solver(loss, form, fit_intercept, weighted, fo
 
 @losses
 @gammas
-@pytest.mark.parametrize("form", [{"k": 1}, {"k": 3}, {"k": P}, {"l0_penalty": 0.05}, {"l0_penalty": 0.0}], ids=str)
+@pytest.mark.parametrize(
+    "form",
+    [{"k": 1}, {"k": 3}, {"k": P}, {"l0_penalty": 0.05}, {"l0_penalty": 0.0}, {"k": 2, "l0_penalty": 0.02}],
+    ids=str,
+)
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
 def test_gap_reaches_the_tolerance(loss, gamma, form, tolerance):
     X, y = sample(loss, N, P, 2)

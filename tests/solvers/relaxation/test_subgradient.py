@@ -14,7 +14,7 @@ from sparsest.result import Bound, Status
 from sparsest.solvers.relaxation.subgradient import STEP_RULES, project, starting_point
 
 N, P, GAMMA = 20, 7, 0.3
-FORMS = [{"k": 2}, {"l0_penalty": 0.4}]
+FORMS = [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 forms = pytest.mark.parametrize("form", FORMS, ids=str)
 intercepts = pytest.mark.parametrize("fit_intercept", [True, False])

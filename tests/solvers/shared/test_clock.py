@@ -212,7 +212,7 @@ def test_an_error_in_a_thread_leaves_the_incumbent(monkeypatch):
     monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
     X, y = hard(p=30)
     known = best_subset(X, y, **HARD)
-    original, calls = gram.GramNodes.solve, []
+    original, calls = gram.GramBounder.solve, []
 
     def failing(self, *args):
         calls.append(args)
@@ -220,7 +220,7 @@ def test_an_error_in_a_thread_leaves_the_incumbent(monkeypatch):
             raise MemoryError("no room")
         return original(self, *args)
 
-    monkeypatch.setattr(gram.GramNodes, "solve", failing)
+    monkeypatch.setattr(gram.GramBounder, "solve", failing)
     with pytest.warns(RuntimeWarning, match=r"ended early by MemoryError\('no room'\)"):
         result = best_subset(X, y, **HARD, n_jobs=2, gap_tol=0.0)
     check_certificate(result, X, y)
@@ -259,11 +259,11 @@ def test_a_relaxation_without_time_is_honest(loss, monkeypatch):
     monkeypatch.setattr(working_set, "_STRETCH", 0.0)
     X, y = sample(loss, 40, 12)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.5)
-    shape = working_set.make_shape(problem, np.zeros(12, dtype=bool))
+    omega = working_set.make_regulariser(problem, np.zeros(12, dtype=bool))
 
     def solve(**settings):
         return working_set.solve_working_set(
-            problem, np.asfortranarray(X - X.mean(axis=0)), shape, np.zeros(12), 0.0, 1e-9, np.inf, **settings
+            problem, np.asfortranarray(X - X.mean(axis=0)), omega, np.zeros(12), 0.0, 1e-9, np.inf, **settings
         )
 
     whole, early = solve(), solve(expired=lambda: True)

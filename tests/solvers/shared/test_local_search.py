@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from samples import LOSS_NAMES, sample, sample_weights
-from sparsest.problem import Cardinality, make_problem
+from sparsest.problem import make_problem
 from sparsest.solvers.shared.local_search import LocalSearch, _Pool, forward
 from sparsest.solvers.shared.support import fit_support
 
@@ -24,7 +24,7 @@ def neighbours(problem, support):
     """All admissible supports one addition, removal or swap away."""
     inside = [j for j in support if j not in problem.include]
     outside = [j for j in range(problem.p) if j not in support and j not in problem.exclude]
-    room = not isinstance(problem.sparsity, Cardinality) or len(support) < problem.sparsity.k
+    room = len(support) < problem.sparsity.most(problem.p)
     for j in outside:
         if room:
             yield sorted([*support, j])

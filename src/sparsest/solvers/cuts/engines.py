@@ -28,8 +28,7 @@ def run_scip(search: _CutSearch, until: float) -> None:
     model.hideOutput()
     s = [model.addVar(vtype="B", lb=1.0 if forced[j] else 0.0) for j in range(n_features)]
     eta = model.addVar(lb=0.0)
-    if k is not None:
-        model.addCons(quicksum(s) <= k)
+    model.addCons(quicksum(s) <= k)
 
     def cut(constant: float, q: np.ndarray) -> Any:
         used = np.flatnonzero(q)
@@ -42,7 +41,7 @@ def run_scip(search: _CutSearch, until: float) -> None:
             if search.clock.expired():
                 model.interruptSolve()
             chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s])
-            if k is not None and chosen.sum() > k:
+            if chosen.sum() > k:
                 return True  # a heuristic's candidate that violates the other constraint
             constant, q = search.separate(chosen)
             if model.getSolVal(solution, eta) >= (constant - q[chosen].sum()) / scale - _VIOLATED:
@@ -94,8 +93,7 @@ def run_gurobi(search: _CutSearch, until: float) -> None:
     s = model.addVars(n_features, vtype=GRB.BINARY, lb=forced.astype(float).tolist())
     eta = model.addVar(lb=0.0)
     model.setObjective(eta + (price / scale) * s.sum(), GRB.MINIMIZE)
-    if k is not None:
-        model.addConstr(s.sum() <= k)
+    model.addConstr(s.sum() <= k)
 
     def cut(constant: float, q: np.ndarray) -> Any:
         used = np.flatnonzero(q)

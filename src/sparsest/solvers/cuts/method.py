@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from sparsest.arrays import Array, Mask
-from sparsest.problem import Cardinality, Problem
+from sparsest.problem import Problem
 from sparsest.proofs.steps import DualPoint, Leaf, Proof, Step
-from sparsest.result import Bound as BoundEvent
-from sparsest.result import Result, Root, Status
+from sparsest.result import Bound, Result, Root, Status
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.cuts.tree import CutTree
 from sparsest.solvers.relaxation.living import Living
@@ -148,11 +147,10 @@ class _CutSearch:
         """All cuts of the tree."""
         return [self.cut(number) for number in self._numbers]
 
-    def master_arguments(self) -> tuple[int, Mask, int | None, float, float]:
+    def master_arguments(self) -> tuple[int, Mask, int, float, float]:
         """Size, forced features, budget, price and scale of the master problem."""
-        sparsity = self.problem.sparsity
-        k = sparsity.k if isinstance(sparsity, Cardinality) else None
-        return self.survivors.size, self.forced, k, sparsity.cost(1), abs(self.fit.primal)
+        sparsity, size = self.problem.sparsity, self.survivors.size
+        return size, self.forced, sparsity.most(size), sparsity.price, abs(self.fit.primal)
 
     def run(self) -> Status:
         """Let the engine search, and prove what its cuts prove."""
@@ -182,14 +180,13 @@ class _CutSearch:
                 return self.clock.early()
             self.n_nodes += 1
             self.bound = max(self.bound, self._proved())
-            self.clock.tell(BoundEvent(self.clock.seconds(), self.bound, self.fit.primal, self.n_nodes))
+            self.clock.tell(Bound(self.clock.seconds(), self.bound, self.fit.primal, self.n_nodes))
         return Status.OPTIMAL
 
     def _proved(self) -> float:
-        """What fixing and the tree have proved: what fixing closed is at least the cutoff of then."""
+        """What fixing and the tree have proved."""
         assert self.tree is not None
-        bound = self.tree.lower_bound()
-        return min(bound, self.cutoff) if self.fixings.fixes else bound
+        return min(self.tree.lower_bound(), self.fixings.closed)
 
     def result(self, status: Status) -> Result:
         """Certify what was found."""
@@ -199,7 +196,7 @@ class _CutSearch:
         if self.tree is None:
             steps = [*self.fixings.fixes, Leaf(len(points))]
             points.append(DualPoint(self.relaxed_alpha))
-            bound = min(self.bound, self.cutoff) if self.fixings.fixes else self.bound
+            bound = min(self.bound, self.fixings.closed)
         else:
             steps = [*self.fixings.fixes, *self.tree.steps(len(points))]
             points += [DualPoint(self.pool.alphas[number]) for number in self._numbers]

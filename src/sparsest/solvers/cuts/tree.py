@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sparsest.arrays import Array, Indices, Mask
 from sparsest.problem import Problem
 from sparsest.proofs.steps import Branch, Combination, Leaf, Step
+from sparsest.sparsity import Region
 
 State = NDArray[np.int8]
 
@@ -32,12 +33,11 @@ _SMALL_MULTIPLIER = 1e-9
 class LinearProgram:
     """``min η + price·Σs`` over the cuts and the box of a region, divided by ``scale``."""
 
-    def __init__(self, n_features: int, k: int | None, price: float, scale: float) -> None:
+    def __init__(self, n_features: int, k: int, price: float, scale: float) -> None:
         import highspy
 
         self.scale = max(scale, 1e-300)
         self.n_features = n_features
-        self.first_cut = 0 if k is None else 1
         self.model = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
             self.model.setOptionValue(name, value)
@@ -49,8 +49,7 @@ class LinearProgram:
         self.model.changeColsCost(n_features, self._index, np.full(n_features, price / self.scale))
         self.model.addVar(-self._infinity, self._infinity)
         self.model.changeColCost(n_features, 1.0)
-        if k is not None:
-            self.model.addRow(-self._infinity, float(k), n_features, self._index, np.ones(n_features))
+        self.model.addRow(-self._infinity, float(k), n_features, self._index, np.ones(n_features))
 
     def add(self, constant: float, q: Array) -> None:
         """Add the cut ``η + q's ≥ constant``."""
@@ -69,7 +68,7 @@ class LinearProgram:
         if self.model.getModelStatus() != self._optimal:
             return None
         solution = self.model.getSolution()
-        multipliers = np.maximum(np.asarray(solution.row_dual)[self.first_cut :], 0.0)
+        multipliers = np.maximum(np.asarray(solution.row_dual)[1:], 0.0)
         return np.asarray(solution.col_value)[: self.n_features], multipliers
 
 
@@ -103,10 +102,10 @@ class CutTree:
         separate: Callable[[Mask], tuple[float, Array]],
     ) -> None:
         self.problem, self.survivors, self.separate = problem, survivors, separate
-        sparsity = problem.sparsity
-        self.price = sparsity.cost(1)
-        self.k = None if self.price > 0 else sparsity.budget(0, survivors.size)
-        self.program = LinearProgram(survivors.size, self.k, self.price, scale)
+        # The rule among the survivors: k is at most their number.
+        self.rule = problem.sparsity
+        self.k = self.rule.most(survivors.size)
+        self.program = LinearProgram(survivors.size, self.k, self.rule.price, scale)
         self.constants, self.gains = np.empty(0), np.empty((0, survivors.size))
         self._separated: set[bytes] = set()
         self._count = 0
@@ -178,7 +177,7 @@ class CutTree:
             return
         weights = multipliers[used] / multipliers[used].sum()
         q = weights @ self.gains[used]
-        gain = self.problem.sparsity.gain(q[node.state == 1], q[node.state == 0])
+        gain = self.rule.gain(q, _region(node.state))
         bound = float(weights @ self.constants[used]) - gain
         if bound > node.bound:
             node.bound, node.proof = bound, _Closed(used, weights)
@@ -189,8 +188,7 @@ class CutTree:
         node.feature = feature
         node.children = _Node(states[0], node.bound, node.proof), _Node(states[1], node.bound, node.proof)
         for child in node.children:
-            if self.k is not None and (child.state == 1).sum() >= self.k:
-                child.state[child.state == 0] = -1
+            child.state[self.rule.propagate(_region(child.state)).forced_out] = -1
             self._push(child)
 
     def _close(self, node: _Node) -> None:
@@ -210,3 +208,8 @@ class CutTree:
             else:
                 steps.append(Combination(first_point + node.proof.cuts, node.proof.multipliers))
         return steps
+
+
+def _region(state: NDArray[np.int8]) -> Region:
+    """The region of a node among the survivors."""
+    return Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)

@@ -6,14 +6,18 @@ from collections import deque
 
 import numpy as np
 
-from sparsest.solvers.exact.bounder import NodeOutcome, Nodes, State
+from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, State
 from sparsest.solvers.exact.frontier import Node
 
-# Bounds are adapted to this many regions, after so many nodes, at least so many for each survivor, and again after so
-# many times as many.
-_SAMPLE, _FIRST, _PER_SURVIVOR, _AGAIN = 64, 512, 0.8, 8
-# They are adapted to a region so many levels after they were last; so many regions show whether that helps.
-_LEVELS, _FEW = 5, 32
+# Bounds are adapted to the last regions that were split, as many as this.
+_SAMPLE_SIZE = 64
+# They are adapted first after so many nodes, and so many for each survivor (preparing costs n² a survivor), and again
+# after so many times as many.
+_FIRST_AT, _FIRST_PER_SURVIVOR, _AGAIN_FACTOR = 512, 0.8, 8
+# A region's bound is adapted anew so many levels below the last time; less often lost bounds, more often time.
+_LEVELS_BETWEEN = 5
+# Adapting goes on without proof of its worth for so many regions.
+_TRIAL_SIZE = 32
 
 
 class Adapting:
@@ -23,27 +27,29 @@ class Adapting:
     """
 
     def __init__(self) -> None:
-        self.lately_split: deque[tuple[NodeOutcome, State]] = deque(maxlen=_SAMPLE)
+        self.lately_split: deque[tuple[NodeOutcome, State]] = deque(maxlen=_SAMPLE_SIZE)
         self._at, self._root_bound = np.inf, 0.0
         self._on, self._tries, self._successes = False, 0, 0
 
-    def begin(self, nodes: Nodes, root: Node) -> None:
+    def begin(self, bounder: Bounder, root: Node) -> None:
         """Begin with the first region."""
-        self._at, self._root_bound = max(_FIRST, _PER_SURVIVOR * nodes.survivors.size), root.bound
+        self._at, self._root_bound = max(_FIRST_AT, _FIRST_PER_SURVIVOR * bounder.survivors.size), root.bound
 
     def is_due(self, n_nodes: int) -> bool:
         """Whether to prepare now."""
         return n_nodes >= self._at
 
-    def prepare(self, nodes: Nodes, room: float) -> None:
+    def prepare(self, bounder: Bounder, room: float) -> None:
         """Prepare better bounds for regions like the last ones split, in so many bytes."""
-        nodes.adapt(self.lately_split, room)
-        self._at *= _AGAIN
+        bounder.adapt(self.lately_split, room)
+        self._at *= _AGAIN_FACTOR
         self._on, self._tries, self._successes = True, 0, 0
 
     def suits(self, node: Node, cutoff: float) -> bool:
         """Whether to adapt the bound of this region; it is then noted there."""
-        suits = self._on and node.depth - node.divided >= _LEVELS and cutoff - node.bound > self._per_level(node)
+        suits = (
+            self._on and node.depth - node.divided >= _LEVELS_BETWEEN and cutoff - node.bound > self._per_level(node)
+        )
         if suits:
             node.divided = node.depth
         return suits
@@ -52,7 +58,7 @@ class Adapting:
         """Take note of how much it helped; stop where that is less than branching once more would."""
         self._tries += 1
         self._successes += lift > self._per_level(node)
-        self._on = self._tries < _FEW or 2 * self._successes >= self._tries
+        self._on = self._tries < _TRIAL_SIZE or 2 * self._successes >= self._tries
 
     def _per_level(self, node: Node) -> float:
         """By how much branching has lifted a region's bound, for each level."""

@@ -1,4 +1,4 @@
-"""What the tree asks of whatever bounds its regions."""
+"""What the tree asks of whatever bounds its nodes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,16 @@ class NodeOutcome(NamedTuple):
     lift: float | None = None
 
 
-class Nodes(Protocol):
+class Tightened(NamedTuple):
+    """The bound of a point for a region, the features it fixes, and the least bound of the sides that this closes."""
+
+    bound: float
+    inside: Indices
+    outside: Indices
+    closed: float
+
+
+class Bounder(Protocol):
     """Bounds of regions over the surviving features; used by several threads at once."""
 
     survivors: Indices
@@ -98,11 +107,11 @@ class Nodes(Protocol):
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
 
-    def compress(self, point: Any, lavish: bool = False) -> Warm:
-        """What an open node keeps of a point: also what can be computed anew, if ``lavish``."""
+    def compress(self, point: Any, keep_products: bool = False) -> Warm:
+        """What an open node keeps of a point; its products too, which can be computed anew, if asked for."""
 
-    def tighten(self, point: Any, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
-        """Return the bound of a point for a region, and the features that it fixes in and out against ``cutoff``.
+    def tighten(self, point: Any, state: State, cutoff: float) -> Tightened:
+        """Return the bound of a point for a region, and the features that it fixes against ``cutoff``.
 
         They are fixed in ``state``.
         """

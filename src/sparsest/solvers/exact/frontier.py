@@ -1,4 +1,4 @@
-"""Regions of the search, the order in which they are taken, and the feature they are split on."""
+"""Nodes of the search, the frontier of open ones, and the feature they are split on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.node import nearest
+from sparsest.kernels.node import NO_FEATURE, nearest
 from sparsest.solvers.exact.bounder import State, Warm
 
 NODE_BYTES = 400
@@ -29,7 +29,8 @@ class Node:
     divided: int = 0
     fixes: list[tuple[int, Indices, Indices]] = field(default_factory=list)
     repeats: int = 0
-    feature: int = -1
+    # The feature it was split on, and the sides with it and without it.
+    feature: int | None = None
     children: tuple[Node, Node] | None = None
 
     def size(self) -> int:
@@ -41,8 +42,8 @@ class Node:
         self.state, self.warm = _NO_STATE, _NO_WARM
 
 
-class OpenRegions:
-    """The open regions: lowest bound first, or deepest first when memory is short."""
+class Frontier:
+    """The open nodes: lowest bound first, or deepest first when memory is short."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[float, float], int, Node]] = []
@@ -86,11 +87,12 @@ class OpenRegions:
             heapq.heapify(self._heap)
 
 
-def branching_feature(indicator: Array, state: State) -> int:
-    """The free feature whose indicator is nearest to 0.7; -1 when all are integral.
+def branching_feature(indicator: Array, state: State) -> int | None:
+    """The free feature whose indicator is nearest to 0.7; None when all are integral.
 
     Forcing a feature in lifts the bound by about ``μ(1 - s)²``, forcing it out by about ``hs²``, where h is several
     times μ, the price of the budget: trees grow slowest around 0.7, and they did over the instances of
     ``benchmarks/exact.py``, where pseudo-costs did no better.
     """
-    return int(nearest(indicator, state, 0.7))
+    feature = int(nearest(indicator, state, 0.7))
+    return None if feature == NO_FEATURE else feature

@@ -1,4 +1,4 @@
-"""Nodes of the tree for the squared loss, in Gram space.
+"""Bounds of nodes for the squared loss, in Gram space.
 
 Over the features that survived the root the objective is ``constant + ½w'Hw - c'w + ½ Σ_j δ_j w_j²/s_j``.  With the
 ridge alone H is the Gram matrix and ``δ = λ``.  Where the Gram matrix is well conditioned, part of it strengthens the
@@ -17,17 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.node import CLOSED, RUNNING, solve_nodes, tighten, unpack
-from sparsest.problem import Cardinality, Problem
+from sparsest.kernels.node import (
+    CLOSED,
+    NOT_STORED,
+    RUNNING,
+    Criteria,
+    Quadratic,
+    Regions,
+    solve_nodes,
+    tighten,
+    unpack,
+)
+from sparsest.problem import Problem
 from sparsest.proofs.splits import acceptable_diagonal
 from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
-from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Warm, pack
+from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
 from sparsest.solvers.exact.diagonals import Division, LoweredRidge, spare_diagonal
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.dual import ROUNDING
 from sparsest.solvers.shared.threads import all_threads
 
 _FULL_GRAM = 1500
+# Working sets are first solved to this part of a region's distance from the cutoff.
+_FIRST_PRECISION = 0.1
 # Columns computed before the first region: so many times the coefficients there are, and so many bytes.
 _AHEAD, _AHEAD_BYTES = 6, 2e8
 _AT_ONCE = 1e10  # operations between looks at the clock, some tenths of a second
@@ -55,11 +67,11 @@ class GramColumns:
         self.columns = columns
         m = columns.shape[1]
         self.complete = m <= _FULL_GRAM
-        # What is stored, and where each feature's column is: -1 if nowhere.
+        # What is stored, and where each feature's column is, if anywhere.
         if self.complete:
             self.stored = np.asfortranarray(columns.T @ columns), np.arange(m)
         else:
-            self.stored = np.empty((m, 512), order="F"), np.full(m, -1)
+            self.stored = np.empty((m, 512), order="F"), np.full(m, NOT_STORED)
         self.count = m if self.complete else 0
         # How often working sets had features whose columns are not stored.
         self.uses = np.zeros(m, dtype=np.intp)
@@ -69,7 +81,7 @@ class GramColumns:
         """Compute further columns; other threads go on with the old slots meanwhile."""
         with self._lock, all_threads():
             store, slot = self.stored
-            features = features[slot[features] < 0]
+            features = features[slot[features] == NOT_STORED]
             end = self.count + features.size
             m = slot.size
             if end > store.shape[1]:
@@ -82,7 +94,7 @@ class GramColumns:
             self.stored, self.count = (store, slot), end
 
 
-class GramNodes:
+class GramBounder:
     """Bounds of regions over the surviving features; read by several threads at once."""
 
     together = 8
@@ -91,7 +103,7 @@ class GramNodes:
         self, problem: Problem, survivors: Indices, single: bool, expired: Callable[[], bool] = lambda: False
     ) -> None:
         self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
-        self.mean = problem.intercept_for(np.zeros(problem.n))
+        self.mean = problem.data.intercept_for(np.zeros(problem.n))
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
         self.columns = pack(problem, survivors, expired)
@@ -110,9 +122,7 @@ class GramNodes:
         self.division = Division(np.arange(m), np.full(m, problem.ridge))
         self._lowered: LoweredRidge | None = None
         self._local = local()
-        sparsity = problem.sparsity
-        self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
-        self.price = sparsity.cost(1)
+        self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
 
     def strengthen(self) -> None:
         """Move what the Gram matrix can spare into the ridge, where that makes it larger."""
@@ -171,16 +181,16 @@ class GramNodes:
                     self.gram.add(ahead[begin : begin + width])
         return Warm(positions, w, b, division=self.division)
 
-    def compress(self, point: GramPoint, lavish: bool = False) -> Warm:
+    def compress(self, point: GramPoint, keep_products: bool = False) -> Warm:
         """What an open node keeps of a point."""
-        return Warm(point.used, point.w, 0.0, division=point.division, u=point.u if lavish else None)
+        return Warm(point.used, point.w, 0.0, division=point.division, u=point.u if keep_products else None)
 
-    def tighten(self, point: GramPoint, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
+    def tighten(self, point: GramPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
-        bound, inside, outside = tighten(
+        bound, inside, outside, closed = tighten(
             point.u, point.quadratic, point.roots, state, self.budget, self.price, cutoff - self.constant
         )
-        return self.constant + bound, inside, outside
+        return Tightened(self.constant + bound, inside, outside, self.constant + closed)
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions together."""
@@ -212,29 +222,35 @@ class GramNodes:
             np.sqrt(delta, out=roots[i])
             if warm.u is not None and warm.division is division:
                 U[i], known[i] = warm.u, True
-        bounds = np.empty(count)
-        progress = np.tile([np.inf, 0.0, 0.1, 0.0, 0.0], (count, 1))
-        status = np.full(count, RUNNING)
+        rows = Regions(
+            states, shifts, roots, W, U, known,
+            bounds=np.empty(count),
+            primal=np.full(count, np.inf),
+            sigma=np.zeros(count),
+            precision=np.full(count, _FIRST_PRECISION),
+            rounds=np.zeros(count, dtype=np.int64),
+            iterations=np.zeros(count, dtype=np.int64),
+            status=np.full(count, RUNNING),
+        )  # fmt: skip
+        criteria = Criteria(self.budget, self.price, cutoff - self.constant, self.constant, self.single, self._stop)
         # Every call but the last stores a column more.
         for _ in range(self.survivors.size + 1):
             store, slot = self.gram.stored
-            missing = solve_nodes(
-                self.columns.T, store.T, slot, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
-                self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status, self.single,
-                self._stop,
-            )  # fmt: skip
+            quadratic = Quadratic(self.columns.T, store.T, slot, self.gram.uses, self.c)
+            missing = solve_nodes(quadratic, rows, criteria, _BATCH)
             if not missing.size:
                 break
             self.gram.add(missing)
-        outcomes = []
-        for i, (_, division, state) in enumerate(regions):
-            primal, sigma, _, _, iterations = progress[i]
-            used, w, indicator = unpack(W[i], state, roots[i], min(sigma, 1e300))
-            quadratic = float(w @ (self.c[used] - U[i, used]))
-            point = GramPoint(used, w, U[i].copy(), quadratic, division, roots[i].copy())
-            exact = np.inf if status[i] == CLOSED else primal + self.constant
-            outcomes.append(NodeOutcome(point, bounds[i] + self.constant, exact, indicator, int(iterations)))
-        return outcomes
+        return [self._outcome(rows, i, division) for i, (_, division, _) in enumerate(regions)]
+
+    def _outcome(self, rows: Regions, i: int, division: Division) -> NodeOutcome:
+        """What relaxing a region of several gave, in memory of its own."""
+        roots, U = rows.roots[i], rows.U[i]
+        used, w, indicator = unpack(rows.W[i], rows.states[i], roots, min(rows.sigma[i], 1e300))
+        square = float(w @ (self.c[used] - U[used]))
+        point = GramPoint(used, w, U.copy(), square, division, roots.copy())
+        primal = np.inf if rows.status[i] == CLOSED else rows.primal[i] + self.constant
+        return NodeOutcome(point, rows.bounds[i] + self.constant, primal, indicator, int(rows.iterations[i]))
 
     def _workspace(self, count: int) -> Array:
         """Four matrices of a row for each region, which each thread uses again and again."""

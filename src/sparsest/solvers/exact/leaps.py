@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sparsest.arrays import Indices
 from sparsest.kernels.leaps import leap, sweep_in
 from sparsest.losses import Squared
-from sparsest.problem import Cardinality, Problem
+from sparsest.problem import Problem
 from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import LEAF, RegressionTree
 from sparsest.solvers.shared.claims import evidence, statement_of
@@ -74,7 +74,12 @@ class Leaps:
         ``keep`` the tree for a proof.
         """
         few = 2 < survivors.size <= MOST_FEATURES and survivors.size + problem.fit_intercept < problem.n
-        if not few or not isinstance(problem.sparsity, Cardinality) or not isinstance(problem.loss, Squared):
+        if (
+            not few
+            or problem.sparsity.k is None
+            or problem.sparsity.price > 0.0
+            or not isinstance(problem.loss, Squared)
+        ):
             return None
         kept = np.isin(fit.support, survivors)
         about = RegressionTree(fit.support[kept], fit.w[kept], np.empty(0, dtype=np.int32))

@@ -1,6 +1,6 @@
-"""Nodes of the tree for losses other than the squared one, on the packed columns of the survivors.
+"""Bounds of nodes for losses other than the squared one, on the packed columns of the survivors.
 
-A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, ``q = (γ/2)(X'α)²``, so the kernels of the Gram nodes
+A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, ``q = (γ/2)(X'α)²``, so the kernels of the Gram space
 serve with ``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of ``w'Hw``.
 """
 
@@ -14,17 +14,18 @@ import numpy as np
 from sparsest.arrays import Array, Indices
 from sparsest.kernels.descent import column_products
 from sparsest.kernels.node import pick_working_set, tighten
+from sparsest.kernels.relaxation import Regulariser, penalty_value
 from sparsest.losses import dual_from_margin
-from sparsest.problem import Cardinality, Problem
+from sparsest.problem import Problem
 from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
-from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Warm, pack
-from sparsest.solvers.relaxation.working_set import Shape, solve_working_set
+from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
+from sparsest.solvers.relaxation.working_set import solve_working_set
 from sparsest.solvers.shared.dual import ROUNDING
 
 _MAX_ROUNDS = 50
 
 
-class MarginPoint(NamedTuple):
+class LossPoint(NamedTuple):
     """A dual point with its products and conjugate sum, and the relaxed coefficients it was found with."""
 
     alpha: Array
@@ -36,7 +37,7 @@ class MarginPoint(NamedTuple):
     source: tuple[Array, float] | None
 
 
-class MarginNodes:
+class LossBounder:
     """Bounds of regions over the surviving features; read by several threads at once."""
 
     strong, together = False, 1
@@ -47,9 +48,7 @@ class MarginNodes:
         self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
         self.columns = pack(problem, survivors, expired)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
-        sparsity = problem.sparsity
-        self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
-        self.price = sparsity.cost(1)
+        self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
 
     def strengthen(self) -> None:
         """Nothing is known that would strengthen these bounds."""
@@ -69,14 +68,14 @@ class MarginNodes:
         kept = np.isin(features, self.survivors) & (w != 0)
         return Warm(np.searchsorted(self.survivors, features[kept]), w[kept], b)
 
-    def compress(self, point: MarginPoint, lavish: bool = False) -> Warm:
+    def compress(self, point: LossPoint, keep_products: bool = False) -> Warm:
         """What an open node keeps of a point."""
         used = point.w != 0
         return Warm(point.features[used], point.w[used], point.b, point.alpha if point.source is None else None)
 
-    def tighten(self, point: MarginPoint, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
+    def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
-        return tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff)
+        return Tightened(*tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff))
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions, one after the other."""
@@ -91,21 +90,21 @@ class MarginNodes:
         w[state < 0] = 0.0
         b, sigma, precision, iterations, primal = warm.b, 0.0, 0.1, 0, np.inf
         point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
-        bound, _, _ = self.tighten(point, state.copy(), -np.inf)
+        bound = self.tighten(point, state.copy(), -np.inf).bound
         for round_number in range(_MAX_ROUNDS):
             if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound) or self.expired():
                 break
             features = self._working_set(point, w, state, alive, sigma)
-            shape = self._shape(features, state)
+            omega = self._regulariser(features, state)
             tolerance = max(precision * (cutoff - bound), 1e-10 * abs(cutoff))
             columns = self.columns[:, features]
-            solved = solve_working_set(problem, columns, shape, w[features], b, tolerance, cutoff, self.expired)
+            solved = solve_working_set(problem, columns, omega, w[features], b, tolerance, cutoff, self.expired)
             iterations += solved.iterations
             w[:] = 0.0
             w[features], b, primal = solved.w, solved.b, solved.primal
-            sigma = shape.value(solved.w)[1]
+            sigma = penalty_value(solved.w, omega, 0.0)[1]
             point = self._point(solved.alpha, alive, features, solved.w, b, solved.source)
-            bound, _, _ = self.tighten(point, state.copy(), -np.inf)
+            bound = self.tighten(point, state.copy(), -np.inf).bound
             if round_number > 2:
                 precision *= 0.3
         indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e200) * (self.roots * np.abs(w))), 0.0)
@@ -118,12 +117,12 @@ class MarginNodes:
         if warm.alpha is not None:
             return warm.alpha
         margin = self.columns[:, np.flatnonzero(w)] @ w[w != 0]
-        b = problem.intercept_for(margin, warm.b)
+        b = problem.data.intercept_for(margin, warm.b)
         return problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
 
     def _point(
         self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
-    ) -> MarginPoint:
+    ) -> LossPoint:
         problem = self.problem
         if self.single and source is not None:
             alpha, source = self._rounded(features, *source)
@@ -135,7 +134,7 @@ class MarginNodes:
         terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
         # With the margin by which a proof lowers its bounds.
         conjugate = float(terms.sum() + 2.0 * ROUNDING * np.abs(terms).sum())
-        return MarginPoint(alpha, u, conjugate, features, w, b, source)
+        return LossPoint(alpha, u, conjugate, features, w, b, source)
 
     def _rounded(self, features: Indices, w: Array, b: float) -> tuple[Array, tuple[Array, float]]:
         """The dual point of coefficients in single precision, as a proof stores them: bounds belong to that point."""
@@ -143,23 +142,24 @@ class MarginNodes:
         w = w.astype(np.float32).astype(np.float64)
         used = w != 0
         margin = self.columns[:, features[used]] @ w[used]
-        b = problem.intercept_for(margin, b)
+        b = problem.data.intercept_for(margin, b)
         alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights)
         return problem.feasible(alpha), (w, b)
 
-    def _working_set(self, point: MarginPoint, w: Array, state: State, alive: Indices, sigma: float) -> Indices:
+    def _working_set(self, point: LossPoint, w: Array, state: State, alive: Indices, sigma: float) -> Indices:
         q = 0.5 * self.problem.gamma * point.u**2
-        left = self.budget - int((state == 1).sum()) if self.budget >= 0 else -1
-        extra = 0 if left == 0 else max(30, 2 * left)
+        left = self.budget - int((state == 1).sum())
+        extra = 0
+        if left > 0:
+            extra = 30 if self.price > 0.0 else max(30, 2 * left)
         chosen, work = np.empty(alive.size, dtype=np.int64), np.empty(alive.size)
         return chosen[: pick_working_set(q, w, state, alive, sigma, extra, work, chosen)]
 
-    def _shape(self, features: Indices, state: State) -> Shape:
+    def _regulariser(self, features: Indices, state: State) -> Regulariser:
         forced = state[features] == 1
-        budget = self.budget - int(forced.sum()) if self.budget >= 0 else -1
-        return Shape(self.roots[features], forced, budget, self.price)
+        return Regulariser(self.roots[features], forced, self.budget - int(forced.sum()), self.price)
 
-    def proof_point(self, point: MarginPoint, splits: list[Split]) -> Point:
+    def proof_point(self, point: LossPoint, splits: list[Split]) -> Point:
         """The point in the form a certificate keeps."""
         precision = np.float32 if self.single else np.float64
         if point.source is None:

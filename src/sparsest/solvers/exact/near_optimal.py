@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 from sparsest.arrays import Indices
 from sparsest.problem import Problem
 from sparsest.result import Result, Status
-from sparsest.solvers.exact.bounder import NodeOutcome
-from sparsest.solvers.exact.frontier import Node, branching_feature
-from sparsest.solvers.exact.tree import Tree, _Search
-from sparsest.solvers.relaxation.solution import Relaxed
+from sparsest.solvers.exact.goal import Goal
+from sparsest.solvers.exact.search import Search
+from sparsest.solvers.exact.tree import Tree
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.support import SupportFit, fit_support
 
@@ -45,38 +42,35 @@ class NearOptimalSearch:
             return self._solve(problem, result, clock)
 
     def _solve(self, problem: Problem, result: Result, clock: Clock) -> NearOptimal:
-        fit = fit_support(problem, result.support)
-        threshold = fit.primal + self.within * abs(fit.primal)
-        search = _Enumeration(self.tree, problem, clock, fit, threshold, self.limit)
+        goal = AllWithin(problem, clock, fit_support(problem, result.support), self.within, self.limit)
+        search = Search(problem, goal, clock, self.tree.limits())
         try:
-            with search._watched():
-                search._root(None)
-                status = search._explore()
+            status = search.run()
         except KeyboardInterrupt as error:
             clock.interrupt(error)
             status = Status.INTERRUPTED
-        found = sorted(search.found.values(), key=lambda found: found.primal)
+        found = sorted(goal.found.values(), key=lambda found: found.primal)
         complete = status is Status.OPTIMAL and len(found) <= self.limit
         kept = found[: self.limit]
         return NearOptimal(
             [one.support for one in kept],
             [one.primal for one in kept],
-            threshold,
+            goal.threshold,
             complete,
             status,
             search.n_nodes,
-            search.clock.seconds(),
+            clock.seconds(),
         )
 
 
-class _Enumeration(_Search):
-    """A search that keeps every support up to a threshold instead of the best one."""
+class AllWithin(Goal):
+    """Keep every support up to a threshold instead of the best one."""
 
-    def __init__(
-        self, settings: Tree, problem: Problem, clock: Clock, fit: SupportFit, threshold: float, limit: int
-    ) -> None:
-        super().__init__(settings, problem, clock)
-        self.fit, self.threshold, self.limit = fit, threshold, limit
+    exhaustive = True
+
+    def __init__(self, problem: Problem, clock: Clock, fit: SupportFit, within: float, limit: int) -> None:
+        self.problem, self.clock, self.fit, self.limit = problem, clock, fit, limit
+        self.threshold = fit.primal + within * abs(fit.primal)
         self.found: dict[bytes, SupportFit] = {}
 
     @property
@@ -84,32 +78,11 @@ class _Enumeration(_Search):
         """Nothing above the threshold is wanted; the margin keeps what lies exactly on it."""
         return self.threshold + 1e-9 * abs(self.threshold)
 
-    def _after_round(self, relaxed: Relaxed) -> float:
-        return self.cutoff
-
-    def _leaps(self, began: float) -> None:
-        """Leaps and bounds keeps the best support only."""
-
-    def _try_rounding(self, outcome: NodeOutcome) -> None:
+    def rounded(self, support: Indices) -> None:
         """Rounded supports are found when the tree reaches them."""
 
-    def _deal(self, node: Node, outcome: NodeOutcome) -> None:
-        self.n_nodes += 1
-        point = self._absorb(node, outcome)
-        if node.bound >= self.cutoff:
-            self._close(node)
-            return
-        free = np.flatnonzero(node.state == 0)
-        if free.size == 0:
-            self._keep(np.sort(self.survivors[node.state == 1]))
-            self._close(node)
-            return
-        feature = branching_feature(outcome.indicator, node.state)
-        if feature < 0:
-            feature = int(free[np.argmax(outcome.indicator[free])])
-        self._split(node, outcome, point, feature)
-
-    def _keep(self, support: Indices) -> None:
+    def reached(self, support: Indices) -> None:
+        """Keep a support below the threshold, and stop when there are too many."""
         fit = fit_support(self.problem, support)
         if fit.primal <= self.cutoff:
             self.found[support.tobytes()] = fit

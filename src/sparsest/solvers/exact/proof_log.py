@@ -22,7 +22,7 @@ from sparsest.proofs.steps import (
     SplitPoint,
     Step,
 )
-from sparsest.solvers.exact.bounder import Nodes
+from sparsest.solvers.exact.bounder import Bounder
 from sparsest.solvers.exact.frontier import NODE_BYTES, Node
 from sparsest.solvers.shared.claims import single_leaf
 
@@ -47,10 +47,10 @@ class ProofLog:
             self.points += points
         return len(self.points) - 1
 
-    def note_outcome(self, nodes: Nodes, point: object) -> int:
+    def note_outcome(self, bounder: Bounder, point: object) -> int:
         """Keep the point of a relaxed region and the splits that it depends on; return its number."""
         known = len(self.splits)
-        number = self.note(nodes.proof_point(point, self.splits))
+        number = self.note(bounder.proof_point(point, self.splits))
         for split in self.splits[known:]:
             self._bytes += split.delta.nbytes + split.features.nbytes
         return number
@@ -100,6 +100,7 @@ class ProofLog:
             if node.children is None:
                 steps.append(Leaf(node.point))
             else:
+                assert node.feature is not None
                 steps.append(Branch(int(survivors[node.feature])))
                 stack += [node.children[1], node.children[0]]
         return self._needed(steps)

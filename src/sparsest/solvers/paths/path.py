@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
 from sparsest.checks import as_array, as_numbers, number, optional, whole_number
+from sparsest.data import make_data
 from sparsest.designs import Design, in_units_of_data
 from sparsest.losses import Loss
 from sparsest.penalties import ConvexPenalty, Penalty, make_penalty
-from sparsest.problem import make_problem
 from sparsest.solvers.paths.descent import Effort, WorkingSet
 from sparsest.solvers.paths.gradients import Gradients
 from sparsest.solvers.shared.clock import Clock
@@ -369,9 +369,7 @@ def _make_task(
     max_iter: int,
 ) -> _Task:
     """Check the data and wrap the design; one pass over X finds means, scales and constant columns."""
-    data = make_problem(
-        X, y, 0, loss=loss, fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight
-    )
+    data = make_data(X, y, loss=loss, fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight)
     if not np.isfinite(data.loss.smoothness):
         raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form")
     total = data.weights.sum()

@@ -51,7 +51,7 @@ class Relaxation:
             fixings,
             clock.expired,
         )
-        clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free(problem.p).size))
+        clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free.size))
         incumbent.after(relaxed)
         if self.polish and incumbent.fit is not None and not clock.expired():
             incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
@@ -59,11 +59,9 @@ class Relaxation:
         otherwise = clock.early() if clock.expired() else Status.HEURISTIC
         points = (*fixings.points, DualPoint(relaxed.alpha))
         proof = Proof((*fixings.fixes, Leaf(len(points) - 1)), points)
-        # What fixing closed has passed the objective at that time, which is not below the last one.
-        bound = min(relaxed.dual, incumbent.fit.primal) if fixings.fixes else relaxed.dual
         result = make_result(
-            problem, incumbent.fit, proof, bound, clock=clock, gap_tol=self.gap_tol, otherwise=otherwise,
-            trace={"relaxation": summary(problem, relaxed, living)},
+            problem, incumbent.fit, proof, min(relaxed.dual, fixings.closed), clock=clock, gap_tol=self.gap_tol,
+            otherwise=otherwise, trace={"relaxation": summary(problem, relaxed, living)},
         )  # fmt: skip
         result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL
         return result

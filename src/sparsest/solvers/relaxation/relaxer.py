@@ -15,13 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparsest.arrays import Array, Indices
+from sparsest.kernels.relaxation import penalty_value
 from sparsest.losses import dual_from_margin
-from sparsest.problem import Cardinality, Problem, Region
+from sparsest.problem import Problem
 from sparsest.solvers.relaxation.living import Living
 from sparsest.solvers.relaxation.solution import Fixings, Relaxed, Start
-from sparsest.solvers.relaxation.working_set import Point, make_shape, solve_working_set
-from sparsest.solvers.shared.dual import Bound, null_value, scaled_bound
+from sparsest.solvers.relaxation.working_set import WorkingSolution, make_regulariser, solve_working_set
+from sparsest.solvers.shared.dual import DualBound, null_value, scaled_bound
 from sparsest.solvers.shared.threads import single_threaded
+from sparsest.sparsity import Region
 
 _MAX_ROUNDS = 100
 
@@ -50,15 +52,15 @@ class Relaxer:
         for rounds in range(1, _MAX_ROUNDS + 1):
             features, w = _working_set(problem, best, w)
             forced = np.isin(features, best.region.forced_in)
-            shape = make_shape(problem, forced)
+            omega = make_regulariser(problem, forced)
             wanted = max(precision * min(best.gap, 1.0), 0.3 * self.tolerance * min(1.0, 10 * precision))
             scale = abs(best.primal) if np.isfinite(best.primal) else null_value(problem)
             columns = living.columns(features)
             with single_threaded():
-                point = solve_working_set(problem, columns, shape, w, b, wanted * scale, np.inf, expired)
+                point = solve_working_set(problem, columns, omega, w, b, wanted * scale, np.inf, expired)
             w, b = point.w, point.b
             iterations += point.iterations
-            sigma = shape.value(w)[1]
+            sigma = penalty_value(w, omega, 0.0)[1]
             alpha, q = self._pass(problem, living, point.alpha)
             bound = scaled_bound(problem, alpha, q, best.region)
             best = _combine(best, features, point, sigma, q, bound)._replace(rounds=rounds, iterations=iterations)
@@ -83,7 +85,7 @@ class Relaxer:
     ) -> Relaxed:
         """The start with its dual point; no primal value yet."""
         margin = living.columns(features) @ w
-        b = problem.intercept_for(margin, b)
+        b = problem.data.intercept_for(margin, b)
         alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0)
         alpha, q = self._pass(problem, living, alpha)
         bound = scaled_bound(problem, alpha, q, region)
@@ -93,15 +95,15 @@ class Relaxer:
 def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Array]:
     """Forced and nonzero features, those near the threshold, and the largest of those above it."""
     region = best.region
-    free = region.free(problem.p)
+    free = region.free
     old = dict(zip(best.features.tolist(), w.tolist(), strict=True))
     threshold = 0.5 / best.sigma**2 if best.sigma > 0 else np.inf
     q = best.q[free]
     gone = np.isin(best.features, region.forced_out)
     keep = best.features[~gone & ((w != 0) | (best.q[best.features] > 0.6 * threshold))]
     most = max(100, keep.size)
-    if best.sigma == 0 and isinstance(problem.sparsity, Cardinality):
-        most = max(most, 2 * problem.sparsity.budget(region.forced_in.size, min(free.size, problem.n)))
+    if best.sigma == 0 and problem.sparsity.price == 0.0:
+        most = max(most, 2 * min(problem.sparsity.budget(region), problem.n))
     above = np.flatnonzero(q > (0.999 * threshold if best.sigma > 0 else 0.0))
     if above.size > most:
         above = above[np.argpartition(-q[above], most)[:most]]
@@ -109,7 +111,9 @@ def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Ar
     return features, np.array([old.get(j, 0.0) for j in features.tolist()])
 
 
-def _combine(best: Relaxed, features: Indices, point: Point, sigma: float, q: Array, bound: Bound) -> Relaxed:
+def _combine(
+    best: Relaxed, features: Indices, point: WorkingSolution, sigma: float, q: Array, bound: DualBound
+) -> Relaxed:
     """Take the new primal point with its gains, which guide the working set, and the better dual point."""
     dual_alpha, dual = (bound.alpha, bound.value) if bound.value >= best.dual else (best.alpha, best.dual)
     return best._replace(
@@ -118,16 +122,16 @@ def _combine(best: Relaxed, features: Indices, point: Point, sigma: float, q: Ar
     )  # fmt: skip
 
 
-def _fix(problem: Problem, best: Relaxed, bound: Bound, living: Living, upper: float, fixings: Fixings) -> Relaxed:
+def _fix(problem: Problem, best: Relaxed, bound: DualBound, living: Living, upper: float, fixings: Fixings) -> Relaxed:
     """Fix what the newest dual point and an upper bound decide; the primal value then belongs to another region."""
     region = best.region
-    free = region.free(problem.p)
-    cost_in, cost_out = problem.sparsity.forcing_costs(bound.q[region.forced_in], bound.q[free])
-    slack = upper - bound.value
-    inside, outside = free[cost_out > slack], free[cost_in > slack]
+    costs, slack = problem.sparsity.forcing_costs(bound.q, region), upper - bound.value
+    goes_in, goes_out = costs.outside > slack, costs.inside > slack
+    inside, outside = region.free[goes_in], region.free[goes_out]
     if inside.size + outside.size == 0:
         return best
-    fixings.fix(bound.alpha, inside, outside)
-    narrowed = Region(np.concatenate([region.forced_in, inside]), np.concatenate([region.forced_out, outside]))
+    least = min(costs.outside[goes_in].min(initial=np.inf), costs.inside[goes_out].min(initial=np.inf))
+    fixings.fix(bound.alpha, inside, outside, bound.value + float(least))
+    narrowed = region.narrowed(inside, outside)
     living.bury(narrowed.forced_out)
     return best._replace(region=narrowed, primal=np.inf)

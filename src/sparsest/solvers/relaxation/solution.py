@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.problem import Problem, Region
+from sparsest.problem import Problem
 from sparsest.proofs.steps import DualPoint, Fix
 from sparsest.result import Result
 from sparsest.solvers.relaxation.living import Living
-from sparsest.solvers.shared.dual import separation
+from sparsest.sparsity import Region
 
 
 class Start(NamedTuple):
@@ -42,25 +42,17 @@ class Relaxed(NamedTuple):
         """Relative primal-dual gap of the relaxation."""
         return (self.primal - self.dual) / max(abs(self.primal), 1e-300) if np.isfinite(self.primal) else 1.0
 
-    def fractional(self, problem: Problem) -> Array:
-        """The relaxed indicator ``s`` of every feature."""
+    def indicator(self, problem: Problem) -> Array:
+        """The relaxed indicator ``s`` of every feature, before it is cut off at 1."""
         s = np.zeros(problem.p)
         used = self.w != 0
-        s[self.features[used]] = np.minimum(1.0, self.sigma * np.sqrt(problem.ridge) * np.abs(self.w[used]))
+        s[self.features[used]] = min(self.sigma, 1e200) * (np.sqrt(problem.ridge) * np.abs(self.w[used]))
         s[self.region.forced_in] = 1.0
         return s
 
     def rounded(self, problem: Problem) -> Indices:
         """An admissible support: the forced features and the largest relaxed ones."""
-        free = np.flatnonzero(~np.isin(self.features, self.region.forced_in) & (self.w != 0))
-        size = np.abs(self.w[free])
-        n_forced = self.region.forced_in.size
-        if problem.sparsity.cost(1) > 0:
-            free = free[self.sigma * np.sqrt(problem.ridge) * size >= 0.5]
-        else:
-            budget = problem.sparsity.budget(n_forced, free.size)
-            free = free[np.argsort(-size, kind="stable")[:budget]]
-        return np.sort(np.concatenate([self.region.forced_in, self.features[free]]))
+        return problem.sparsity.rounded(self.indicator(problem), self.region)
 
 
 class Fixings:
@@ -69,9 +61,12 @@ class Fixings:
     def __init__(self) -> None:
         self.points: list[DualPoint] = []
         self.fixes: list[Fix] = []
+        # The smallest bound of all that was closed.
+        self.closed = np.inf
 
-    def fix(self, alpha: Array, inside: Indices, outside: Indices) -> None:
-        """Note that a dual point closes the other side of these features."""
+    def fix(self, alpha: Array, inside: Indices, outside: Indices, bound: float) -> None:
+        """Note that a dual point closes the other sides of these features with at least this bound."""
+        self.closed = min(self.closed, bound)
         self.points.append(DualPoint(alpha))
         self.fixes.append(Fix(len(self.points) - 1, inside, outside))
 
@@ -86,11 +81,11 @@ def summary(problem: Problem, relaxed: Relaxed, living: Living) -> dict[str, Any
         "features": relaxed.features,
         "w": relaxed.w,
         "b": relaxed.b,
-        "s": relaxed.fractional(problem),
+        "s": np.minimum(relaxed.indicator(problem), 1.0),
         "alpha": relaxed.alpha,
         "fixed_in": relaxed.region.forced_in[n_root[0] :],
         "fixed_out": relaxed.region.forced_out[n_root[1] :],
-        "separation": separation(problem, relaxed.q, relaxed.region),
+        "separation": problem.sparsity.separation(relaxed.q, relaxed.region),
         "passes": living.passes,
         "rounds": relaxed.rounds,
         "iterations": relaxed.iterations,

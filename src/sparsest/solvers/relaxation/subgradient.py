@@ -17,11 +17,10 @@ import numpy as np
 from sparsest.arrays import Array, Indices
 from sparsest.problem import Problem
 from sparsest.proofs.certificate import relative_gap
-from sparsest.result import Bound as BoundEvent
-from sparsest.result import Result, Status
+from sparsest.result import Bound, Result, Status
 from sparsest.solvers.shared.claims import single_leaf
 from sparsest.solvers.shared.clock import Callback, Clock
-from sparsest.solvers.shared.dual import Bound, bound_of_zero, scaled_bound, separation
+from sparsest.solvers.shared.dual import DualBound, bound_of_zero, scaled_bound
 from sparsest.solvers.shared.results import make_result, start_support
 from sparsest.solvers.shared.support import SupportFit, fit_support
 
@@ -91,7 +90,7 @@ class Subgradient:
             trace={"subgradient": {"iterations": run.count, "lower": run.lower, "upper": run.upper}},
         )
         result.trace["subgradient"]["tight"] = result.status is Status.OPTIMAL
-        result.trace["subgradient"]["separation"] = separation(problem, run.best.q, problem.root)
+        result.trace["subgradient"]["separation"] = problem.sparsity.separation(run.best.q, problem.root)
         return result
 
     def _stop(self, run: _Run, clock: Clock) -> bool:
@@ -128,9 +127,8 @@ class _Run:
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
-        self.free = problem.root.free(problem.p)
         zero = np.zeros(problem.n)
-        self.best = Bound(zero, bound_of_zero(problem, problem.root), np.zeros(problem.p))
+        self.best = DualBound(zero, bound_of_zero(problem, problem.root), np.zeros(problem.p))
         self.fit: SupportFit | None = None
         self.total, self.count = np.zeros(problem.n), 0
         self.since_support = 0
@@ -159,17 +157,17 @@ class _Run:
         improved = bound.value > self.best.value
         if improved:
             self.best = bound
-        chosen = problem.sparsity.choose(q[self.free], problem.include.size)
-        support = np.sort(np.concatenate([problem.include, self.free[chosen]]))
+        chosen = problem.sparsity.choose(q, problem.root)
+        support = np.sort(np.concatenate([problem.include, chosen]))
         # Models with more features than observations take long to fit and are never good.
-        largest = chosen[np.argsort(-q[self.free][chosen], kind="stable")[: problem.n]]
-        self.offer(np.sort(np.concatenate([problem.include, self.free[largest]])))
+        largest = chosen[np.argsort(-q[chosen], kind="stable")[: problem.n]]
+        self.offer(np.sort(np.concatenate([problem.include, largest])))
         assert self.fit is not None
         self.total += alpha
         self.count += 1
         self.lower.append(self.best.value)
         self.upper.append(self.fit.primal)
-        self.clock.tell(BoundEvent(self.clock.seconds(), self.best.value, self.fit.primal, self.count))
+        self.clock.tell(Bound(self.clock.seconds(), self.best.value, self.fit.primal, self.count))
         return _Evaluation(products, support, improved)
 
     def gradient(self, alpha: Array, point: _Evaluation) -> Array:

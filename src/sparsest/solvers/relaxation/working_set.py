@@ -16,9 +16,9 @@ import numpy as np
 
 from sparsest.arrays import Array, Mask
 from sparsest.intercepts import best_intercept
-from sparsest.kernels.relaxation import dual_gain, largest_eigenvalue, penalty_value, relax_quadratic
+from sparsest.kernels.relaxation import Regulariser, dual_gain, largest_eigenvalue, penalty_value, relax_quadratic
 from sparsest.losses import PiecewiseLinear, Squared
-from sparsest.problem import Cardinality, Problem
+from sparsest.problem import Problem
 from sparsest.solvers.shared.interior_point import InteriorPoint, stack
 
 _MAX_INNER = 20_000
@@ -27,33 +27,14 @@ _MAX_STEPS = 150
 _STRETCH = 1e8
 
 
-class Shape(NamedTuple):
-    """The regulariser Ω on a working set: ridge roots √δ, forced features, and a budget or a price."""
-
-    root_delta: Array
-    forced: Mask
-    budget: int
-    price: float
-
-    def value(self, w: Array) -> tuple[float, float]:
-        """Ω(w) and the σ at which it is attained."""
-        sigma = 0.0 if self.budget >= 0 else (1.0 / np.sqrt(2.0 * self.price) if self.price > 0 else np.inf)
-        return penalty_value(w, self.root_delta, self.forced, self.budget, self.price, sigma)
-
-    def gain(self, u: Array) -> float:
-        """What the dual bound loses for the products u."""
-        return dual_gain(u, self.root_delta, self.forced, self.budget, self.price)
-
-
-def make_shape(problem: Problem, forced: Mask) -> Shape:
+def make_regulariser(problem: Problem, forced: Mask) -> Regulariser:
     """Return Ω for a working set of which some features are forced in."""
     root = np.full(forced.size, np.sqrt(problem.ridge))
-    if isinstance(problem.sparsity, Cardinality):
-        return Shape(root, forced, problem.sparsity.k - int(forced.sum()), 0.0)
-    return Shape(root, forced, -1, problem.sparsity.l0)
+    budget = problem.sparsity.most(problem.p) - int(forced.sum())
+    return Regulariser(root, forced, budget, problem.sparsity.price)
 
 
-class Point(NamedTuple):
+class WorkingSolution(NamedTuple):
     """A relaxed solution on a working set, its dual point, and the values of both.
 
     ``source`` is the w and b whose derivative α is, where it comes from such.
@@ -71,39 +52,39 @@ class Point(NamedTuple):
 def solve_working_set(
     problem: Problem,
     columns: Array,
-    shape: Shape,
+    omega: Regulariser,
     w: Array,
     b: float,
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool] = lambda: False,
-) -> Point:
+) -> WorkingSolution:
     """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``.
 
     If ``expired`` says so, it ends before; the values are those of the point that it returns in any case.
     """
-    if shape.budget == 0 and not shape.forced.all():
-        return _solve_forced(problem, columns, shape, w, b, tolerance, cutoff, expired)
+    if omega.budget == 0 and not omega.forced.all():
+        return _solve_forced(problem, columns, omega, w, b, tolerance, cutoff, expired)
     if isinstance(problem.loss, Squared):
-        return _solve_squared(problem, columns, shape, w, tolerance, cutoff, expired)
+        return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired)
     if isinstance(problem.loss, PiecewiseLinear):
-        return _solve_piecewise(problem, problem.loss, columns, shape, tolerance, cutoff, expired)
-    return _ProximalNewton(problem, columns, shape, expired).solve(w, b, tolerance, cutoff)
+        return _solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired)
+    return _ProximalNewton(problem, columns, omega, expired).solve(w, b, tolerance, cutoff)
 
 
 def _solve_forced(
     problem: Problem,
     columns: Array,
-    shape: Shape,
+    omega: Regulariser,
     w: Array,
     b: float,
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool],
-) -> Point:
+) -> WorkingSolution:
     """Solve for the forced features alone where no other may enter: neither path nor step leads to exactly zero."""
-    inside = shape.forced
-    alone = shape._replace(root_delta=shape.root_delta[inside], forced=inside[inside])
+    inside = omega.forced
+    alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
     point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired)
 
     def widened(packed: Array) -> Array:
@@ -118,26 +99,26 @@ def _solve_forced(
 def _solve_squared(
     problem: Problem,
     columns: Array,
-    shape: Shape,
+    omega: Regulariser,
     w: Array,
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool],
-) -> Point:
+) -> WorkingSolution:
     """Columns are centred under an intercept, so b is the mean of y and the Gram matrix needs no correction."""
-    b = problem.intercept_for(np.zeros(problem.n))
+    b = problem.data.intercept_for(np.zeros(problem.n))
     weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
     target = problem.weights * (problem.y - b)
     H, c = weighted.T @ columns, columns.T @ target
     constant = 0.5 * float(target @ (problem.y - b))
     w = w.copy()
-    primal, dual, iterations = _relax_quadratic(H, c, shape, w, tolerance, cutoff - constant, expired)
+    primal, dual, iterations = _relax_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired)
     alpha = problem.weights * (columns @ w + b - problem.y)
-    return Point(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
+    return WorkingSolution(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
 
 
 def _relax_quadratic(
-    H: Array, c: Array, shape: Shape, w: Array, tolerance: float, cutoff: float, expired: Callable[[], bool]
+    H: Array, c: Array, omega: Regulariser, w: Array, tolerance: float, cutoff: float, expired: Callable[[], bool]
 ) -> tuple[float, float, int]:
     """Call the kernel in stretches; return the primal and the dual value and the number of iterations."""
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
@@ -145,7 +126,7 @@ def _relax_quadratic(
     best, iterations = -np.inf, 0
     while True:
         most = min(stretch, _MAX_INNER - iterations)
-        primal, dual, count, L, _ = relax_quadratic(H, c, *shape, w, L, tolerance, cutoff, most)
+        primal, dual, count, L, _ = relax_quadratic(H, c, omega, w, L, tolerance, cutoff, most)
         best, iterations = max(best, dual), iterations + count
         if count < most or iterations >= _MAX_INNER or primal - best <= tolerance or expired():
             return primal, best, iterations
@@ -155,26 +136,28 @@ def _solve_piecewise(
     problem: Problem,
     loss: PiecewiseLinear,
     columns: Array,
-    shape: Shape,
+    omega: Regulariser,
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool],
-) -> Point:
+) -> WorkingSolution:
     """Interior-point steps until the true values, with the exact Ω and gain, are close enough."""
     rows = stack(columns, problem.weights, loss.pieces(problem.y), problem.fit_intercept)
     m = columns.shape[1]
     delta, free = np.zeros(rows.Z.shape[1]), np.zeros(rows.Z.shape[1], dtype=bool)
-    delta[:m], free[:m] = shape.root_delta**2, ~shape.forced
-    if shape.budget >= 0 and free.sum() <= shape.budget:
+    delta[:m], free[:m] = omega.root_delta**2, ~omega.forced
+    if omega.price == 0.0 and free.sum() <= omega.budget:
         free[:] = False
-    method = InteriorPoint(rows, delta, free, shape.budget, shape.price)
+    method = InteriorPoint(rows, delta, free, omega.budget, omega.price)
     x = method.start()
-    best: Point | None = None
+    best: WorkingSolution | None = None
     for iteration in range(_MAX_STEPS):
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
         alpha = problem.feasible(rows.alpha(x.beta, problem.n))
-        dual = -problem.conjugate_sum(alpha) - shape.gain(columns.T @ alpha)
-        best = _better(best, Point(w, b, alpha, _primal(problem, columns, shape, w, b), dual, iteration, None))
+        dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
+        best = _better(
+            best, WorkingSolution(w, b, alpha, _primal(problem, columns, omega, w, b), dual, iteration, None)
+        )
         small = x.complementarity() * 2 * x.t.size <= 1e-13 * abs(best.primal)
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or small or expired():
             break
@@ -183,21 +166,21 @@ def _solve_piecewise(
             break
         x = following
     assert best is not None
-    return _cleaned(problem, columns, shape, best)._replace(iterations=iteration)
+    return _cleaned(problem, columns, omega, best)._replace(iterations=iteration)
 
 
-def _primal(problem: Problem, columns: Array, shape: Shape, w: Array, b: float) -> float:
-    return float(problem.weights @ problem.loss.value(problem.y, columns @ w + b)) + shape.value(w)[0]
+def _primal(problem: Problem, columns: Array, omega: Regulariser, w: Array, b: float) -> float:
+    return float(problem.weights @ problem.loss.value(problem.y, columns @ w + b)) + penalty_value(w, omega, 0.0)[0]
 
 
-def _cleaned(problem: Problem, columns: Array, shape: Shape, point: Point) -> Point:
+def _cleaned(problem: Problem, columns: Array, omega: Regulariser, point: WorkingSolution) -> WorkingSolution:
     """Set to zero what an interior point can only bring near it: as much as hardly changes the gap."""
     # σ is infinite where all have room; roots times coefficients do not depend on the columns' units.
-    sigma = min(shape.value(point.w)[1], 1e200)
-    size = np.where(shape.forced, np.inf, sigma * (shape.root_delta * np.abs(point.w)))
+    sigma = min(penalty_value(point.w, omega, 0.0)[1], 1e200)
+    size = np.where(omega.forced, np.inf, sigma * (omega.root_delta * np.abs(point.w)))
     for least in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6):
         w = np.where(size < least, 0.0, point.w)
-        primal = _primal(problem, columns, shape, w, point.b)
+        primal = _primal(problem, columns, omega, w, point.b)
         if primal <= point.primal + 0.1 * (point.primal - point.dual):
             return point._replace(w=w, primal=primal)
     return point
@@ -210,27 +193,27 @@ class _State(NamedTuple):
     b: float
     margin: Array
     alpha: Array
-    omega: float
+    penalty: float
     value: float
 
 
 class _ProximalNewton:
     """Proximal Newton steps for a smooth loss, with the dual value computed on the way."""
 
-    def __init__(self, problem: Problem, columns: Array, shape: Shape, expired: Callable[[], bool]) -> None:
-        self.problem, self.columns, self.shape, self.expired = problem, columns, shape, expired
+    def __init__(self, problem: Problem, columns: Array, omega: Regulariser, expired: Callable[[], bool]) -> None:
+        self.problem, self.columns, self.omega, self.expired = problem, columns, omega, expired
         self.iterations = 0
 
-    def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> Point:
+    def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> WorkingSolution:
         """Step until primal - dual ≤ ``tolerance``, the dual passes ``cutoff``, or rounding leaves no decrease."""
         state: _State | None = self._state(w, b)
-        best: Point | None = None
+        best: WorkingSolution | None = None
         for _ in range(_MAX_STEPS):
             if state is None:
                 break
             alpha = self.problem.feasible(state.alpha)
-            dual = -self.problem.conjugate_sum(alpha) - self.shape.gain(self.columns.T @ alpha)
-            best = _better(best, Point(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
+            dual = -self.problem.conjugate_sum(alpha) - dual_gain(self.columns.T @ alpha, self.omega)
+            best = _better(best, WorkingSolution(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
             if best.primal - best.dual <= tolerance or best.dual >= cutoff or self.expired():
                 break
             state = self._step(state, 0.02 * max(state.value - dual, tolerance))
@@ -244,9 +227,9 @@ class _ProximalNewton:
             b = best_intercept(loss, problem.y, problem.weights, margin, b)
         margin = margin + b
         alpha = problem.weights * loss.derivative(problem.y, margin)
-        omega = self.shape.value(w)[0]
-        value = float(problem.weights @ loss.value(problem.y, margin)) + omega
-        return _State(w, b, margin, alpha, omega, value)
+        penalty = penalty_value(w, self.omega, 0.0)[0]
+        value = float(problem.weights @ loss.value(problem.y, margin)) + penalty
+        return _State(w, b, margin, alpha, penalty, value)
 
     def _step(self, state: _State, tolerance: float) -> _State | None:
         """One proximal Newton step with a line search; None when rounding leaves no decrease."""
@@ -264,9 +247,9 @@ class _ProximalNewton:
             gradient -= sums * (state.alpha.sum() / total)
         c = H @ state.w - gradient
         target = state.w.copy()
-        self.iterations += _relax_quadratic(H, c, self.shape, target, tolerance, np.inf, self.expired)[2]
+        self.iterations += _relax_quadratic(H, c, self.omega, target, tolerance, np.inf, self.expired)[2]
         direction = target - state.w
-        expected = float(gradient @ direction) + self.shape.value(target)[0] - state.omega
+        expected = float(gradient @ direction) + penalty_value(target, self.omega, 0.0)[0] - state.penalty
         t = 1.0
         while expected < 0.0 and t > 1e-8:
             trial = self._state(state.w + t * direction, state.b)
@@ -276,7 +259,7 @@ class _ProximalNewton:
         return None
 
 
-def _better(best: Point | None, point: Point) -> Point:
+def _better(best: WorkingSolution | None, point: WorkingSolution) -> WorkingSolution:
     """Combine the smaller primal with the larger dual."""
     if best is None:
         return point

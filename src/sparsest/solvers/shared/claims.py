@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparsest.designs import Design, shift_and_scale, stored_matrix
 from sparsest.intercepts import best_intercept
-from sparsest.problem import Cardinality, Penalty, Problem
+from sparsest.problem import Problem
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Data, fingerprint
@@ -64,8 +64,8 @@ def evidence(problem: Problem) -> Evidence:
     """Read the data as the checker does; asked for early, the fingerprint costs no time later."""
     found = _known.get(problem.design)
     if found is None:
-        settings = problem.loss.classification, problem.fit_intercept, problem.standardize
-        data = Data(stored_matrix(problem.design), problem.response, problem.weights, *settings)
+        settings = problem.loss.classification, problem.fit_intercept, problem.data.standardize
+        data = Data(stored_matrix(problem.design), problem.data.response, problem.weights, *settings)
         found = _known[problem.design] = Evidence(data)
     return found
 
@@ -79,12 +79,12 @@ def statement_of(problem: Problem) -> Statement:
         loss=problem.loss.name,
         epsilon=float(getattr(problem.loss, "epsilon", 0.0)),
         gamma=float(problem.gamma),
-        k=int(sparsity.k) if isinstance(sparsity, Cardinality) else None,
-        l0_penalty=float(sparsity.l0) if isinstance(sparsity, Penalty) else None,
+        k=sparsity.k,
+        l0_penalty=sparsity.l0_penalty,
         include=tuple(problem.include.tolist()),
         exclude=tuple(problem.exclude.tolist()),
         fit_intercept=problem.fit_intercept,
-        standardize=problem.standardize,
+        standardize=problem.data.standardize,
         fingerprint=evidence(problem).fingerprint(),
     )
 
@@ -97,7 +97,9 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
         return Incumbent(fit.support, coef, np.zeros(coef.size), 0.0, 0.0)
     data = evidence(problem).data
     margin = (data.raw(fit.support) - shift) @ coef
-    rest = best_intercept(problem.loss, data.y, data.weights, margin, float(fit.b) + problem.y_offset - data.y_shift)
+    rest = best_intercept(
+        problem.loss, data.y, data.weights, margin, float(fit.b) + problem.data.y_offset - data.y_shift
+    )
     return Incumbent(fit.support, coef, shift, float(data.y_shift), float(rest))
 
 

@@ -8,14 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array
-from sparsest.problem import Cardinality, Penalty, Problem, Region
+from sparsest.problem import Problem
+from sparsest.sparsity import Region
 
 # Bounds are lowered by this part of the sizes of their terms, which is more than rounding takes from them.
 ROUNDING = 1e-12
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
-class Bound(NamedTuple):
+class DualBound(NamedTuple):
     """A feasible dual point, the bound it proves for a region, and the gains q of all features."""
 
     alpha: Array
@@ -23,31 +24,30 @@ class Bound(NamedTuple):
     q: Array
 
 
-def best_bound(problem: Problem, alpha: Array, region: Region) -> Bound:
+def best_bound(problem: Problem, alpha: Array, region: Region) -> DualBound:
     """Make ``alpha`` feasible, scale it by the best factor, and return the bound; that of α = 0 when it is better."""
     if np.isinf(problem.gamma):
-        return Bound(np.zeros(problem.n), bound_of_zero(problem, region), np.zeros(problem.p))
+        return DualBound(np.zeros(problem.n), bound_of_zero(problem, region), np.zeros(problem.p))
     alpha = problem.feasible(alpha)
     return scaled_bound(problem, alpha, problem.gains(alpha), region)
 
 
-def bound_from_gains(problem: Problem, alpha: Array, q_in: Array, q_free: Array) -> float:
+def bound_from_gains(problem: Problem, alpha: Array, q: Array, region: Region) -> float:
     """``-Σωℓ*(α/ω) - gain(q)``, less a rounding margin; -inf where an overflow leaves no number."""
     terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
-    gain = problem.sparsity.gain(q_in, q_free)
+    gain = problem.sparsity.gain(q, region)
     bound = float(-terms.sum() - gain - ROUNDING * (np.abs(terms).sum() + abs(gain)))
     return -np.inf if np.isnan(bound) else bound
 
 
-def scaled_bound(problem: Problem, alpha: Array, q: Array, region: Region) -> Bound:
+def scaled_bound(problem: Problem, alpha: Array, q: Array, region: Region) -> DualBound:
     """Scale a feasible dual point with gains ``q`` by the best factor and return the bound."""
-    q_in, q_free = q[region.forced_in], q[region.free(problem.p)]
-    t = _best_scale(problem, alpha, q_in, q_free)
-    value = bound_from_gains(problem, t * alpha, t * t * q_in, t * t * q_free)
+    t = _best_scale(problem, alpha, q, region)
+    value = bound_from_gains(problem, t * alpha, t * t * q, region)
     zero = bound_of_zero(problem, region)
     if np.isfinite(value) and value > zero:
-        return Bound(t * alpha, value, t * t * q)
-    return Bound(np.zeros(problem.n), zero, np.zeros(problem.p))
+        return DualBound(t * alpha, value, t * t * q)
+    return DualBound(np.zeros(problem.n), zero, np.zeros(problem.p))
 
 
 def bound_of_zero(problem: Problem, region: Region) -> float:
@@ -57,35 +57,23 @@ def bound_of_zero(problem: Problem, region: Region) -> float:
 
 def null_value(problem: Problem) -> float:
     """The objective without features."""
-    margin = np.full(problem.n, problem.intercept_for(np.zeros(problem.n)))
+    margin = np.full(problem.n, problem.data.intercept_for(np.zeros(problem.n)))
     return problem.primal(margin, np.empty(0), 0)
 
 
-def separation(problem: Problem, q: Array, region: Region) -> float:
-    """Return how clearly the gains choose a support; at the optimum, positive means a tight relaxation.
-
-    That is the k-th less the (k+1)-th largest gain, or the least distance of a gain from its price.
-    """
-    free = np.sort(q[region.free(problem.p)])[::-1]
-    if isinstance(problem.sparsity, Penalty):
-        return float(np.abs(free - problem.sparsity.l0).min(initial=np.inf))
-    budget = problem.sparsity.budget(region.forced_in.size, free.size)
-    return float(free[budget - 1] - free[budget]) if 0 < budget < free.size else float("inf")
-
-
-def _best_scale(problem: Problem, alpha: Array, q_in: Array, q_free: Array) -> float:
+def _best_scale(problem: Problem, alpha: Array, q: Array, region: Region) -> float:
     """Maximise ``t → D(tα)``, in closed form where both terms are quadratic in t."""
     total = problem.conjugate_sum(alpha)
     most = np.inf if problem.loss.domain_is_cone else 1.0
-    if problem.loss.conjugate_is_quadratic and isinstance(problem.sparsity, Cardinality):
+    if problem.loss.conjugate_is_quadratic and problem.sparsity.price == 0.0:
         half = problem.conjugate_sum(0.5 * alpha)
         linear, quadratic = 4.0 * half - total, 2.0 * total - 4.0 * half
-        curvature = quadratic + problem.sparsity.gain(q_in, q_free)
+        curvature = quadratic + problem.sparsity.gain(q, region)
         best = -linear / (2.0 * curvature) if curvature > 0 else most
         return float(np.clip(best, 0.0, min(most, 1e6)))
 
     def value(t: float) -> float:
-        return -problem.conjugate_sum(t * alpha) - problem.sparsity.gain(t * t * q_in, t * t * q_free)
+        return -problem.conjugate_sum(t * alpha) - problem.sparsity.gain(t * t * q, region)
 
     return _maximise(value, min(most, 2.0))
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from sparsest.arrays import Indices
 from sparsest.losses import Squared
-from sparsest.problem import Cardinality, Problem, Region
+from sparsest.problem import Problem
 from sparsest.proofs.regression import regression_bound
 from sparsest.proofs.steps import Branch, DualPoint, Leaf, Point, Proof, Regression, Step
 from sparsest.solvers.shared.claims import evidence, statement_of
 from sparsest.solvers.shared.dual import best_bound
 from sparsest.solvers.shared.support import SupportFit, fit_support
+from sparsest.sparsity import Region
 
 # At most so many supports are tried, of at most so many features: fits take from 0.1 to 5 milliseconds each.
 _MOST_SUPPORTS, _MOST_FEATURES = 2000, 12
@@ -34,9 +35,10 @@ def is_tiny(problem: Problem) -> bool:
     n_free = problem.p - problem.include.size - problem.exclude.size
     if n_free > _MOST_FEATURES:
         return False
-    if not isinstance(problem.sparsity, Cardinality):
-        return 2**n_free <= _MOST_SUPPORTS
-    return comb(n_free, min(problem.sparsity.k - problem.include.size, n_free)) <= _MOST_SUPPORTS
+    budget = problem.sparsity.budget(problem.root)
+    # Without a price only the largest supports have to be tried.
+    sizes = range(budget + 1) if problem.sparsity.price > 0.0 else (budget,)
+    return sum(comb(n_free, size) for size in sizes) <= _MOST_SUPPORTS
 
 
 def enumerate_supports(problem: Problem, expired: Callable[[], bool]) -> Enumeration | None:
@@ -44,13 +46,13 @@ def enumerate_supports(problem: Problem, expired: Callable[[], bool]) -> Enumera
     steps: list[Step] = []
     points: list[Point] = []
     best, lowest = fit_support(problem, problem.include), np.inf
-    limited = isinstance(problem.sparsity, Cardinality)
-    stack = [(problem.include.tolist(), problem.root.free(problem.p).tolist())]
+    most, priced = problem.sparsity.most(problem.p), problem.sparsity.price > 0.0
+    stack = [(problem.include.tolist(), problem.root.free.tolist())]
     while stack:
         inside, free = stack.pop()
-        left = problem.sparsity.budget(len(inside), len(free))
+        left = max(0, min(most - len(inside), len(free)))
         # Where any number may be chosen at no price, the largest support bounds all; a price is paid by each feature.
-        if free and left > 0 and not (limited and left == len(free)):
+        if free and left > 0 and (priced or left < len(free)):
             steps.append(Branch(free[0]))
             stack += [(inside, free[1:]), ([*inside, free[0]], free[1:])]
             continue
@@ -60,7 +62,7 @@ def enumerate_supports(problem: Problem, expired: Callable[[], bool]) -> Enumera
         fit = fit_support(problem, support)
         best = fit if fit.primal < best.primal else best
         outside = np.setdiff1d(np.arange(problem.p), support)
-        bound = best_bound(problem, fit.alpha, Region(np.array(inside, dtype=np.intp), outside))
+        bound = best_bound(problem, fit.alpha, Region(np.array(inside, dtype=np.intp), outside, problem.p))
         value = bound.value
         least = _least_squares(problem, support, len(inside))
         if least > value:

@@ -1,7 +1,7 @@
 """Piecewise linear losses on few columns, by a primal-dual interior-point method.
 
     min_{w,b,s} Σ_pieces Σ_i ω_i [a_i - σ_i (x_i'w + b)]_+ + ½ Σ_j δ_j w_j²/s_j + price Σ_j s_j,
-    0 ≤ s_j ≤ 1,  Σ_free s_j = budget  (or no budget but a price),  s_j = 1 for forced features
+    0 ≤ s_j ≤ 1,  Σ_free s_j ≤ budget,  s_j = 1 for forced features
 
 With every feature forced in this is a support vector machine; otherwise its Boolean relaxation.  The slacks ``ξ ≥ 0``
 and ``t = ξ - a + σ(Xw + b) ≥ 0`` have multipliers ``ν`` and ``β``, ``β + ν = ω``.  The indicators s, with a
@@ -85,14 +85,16 @@ class _Regulariser(NamedTuple):
 
 
 class InteriorPoint:
-    """The method for given rows, ridges δ (0 for the intercept), free features, and a budget or a price."""
+    """The method for given rows, ridges δ (0 for the intercept), free features, and their budget and price."""
 
     def __init__(self, rows: Rows, delta: Array, free: Mask, budget: float, price: float) -> None:
         self.rows, self.delta, self.free = rows, delta, np.flatnonzero(free)
         self.budget, self.price = budget, price
+        # The price and what the budget adds to it.
+        self._full_price = price
         self.mu = np.inf
         m = self.free.size
-        self._s = np.full(m, min(0.5, budget / m) if budget > 0 and m else 0.5)
+        self._s = np.full(m, min(0.5, budget / m) if m else 0.5)
 
     def start(self) -> Iterate:
         """Begin in the middle of all bounds."""
@@ -138,15 +140,14 @@ class InteriorPoint:
             return _Regulariser(gradient, diagonal, h, c)
         w, delta, s = z[free], self.delta[free], self._s
         energy = 0.5 * delta * w**2
-        if self.budget >= 0:
-            self.price = central_price(energy, mu, self.budget, self.price, s)
-        else:
-            central_indicator(energy, mu, self.price, s)
+        binding = self.price == 0.0 or central_indicator(energy, mu, self.price, s)[0] > self.budget
+        if binding:
+            self._full_price = central_price(energy, mu, self.budget, self._full_price, s)
         bounds = mu / s**2 + mu / (1.0 - s) ** 2
         A = 2.0 * energy / s**3 + bounds
         gradient[free] /= s
         diagonal[free] = (delta / s) * (bounds / A)
-        if self.budget >= 0:
+        if binding:
             h[free] = delta * w / s**2 / A
             c = float((1.0 / A).sum())
         return _Regulariser(gradient, diagonal, h, c)
@@ -204,7 +205,7 @@ def minimise(
     rows = rows._replace(a=rows.a / unit)
     delta = np.zeros(rows.Z.shape[1])
     delta[:m] = np.where(ridge > 0.0, ridge * unit, _LEAST_RIDGE)
-    method = InteriorPoint(rows, delta, np.zeros(delta.size, dtype=bool), -1, 0.0)
+    method = InteriorPoint(rows, delta, np.zeros(delta.size, dtype=bool), 0, 0.0)
     x = method.start()
     best_z, best_beta, primal, dual = x.z, x.beta, np.inf, -np.inf
     for _ in range(_MAX_ITERATIONS):

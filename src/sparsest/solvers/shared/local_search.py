@@ -20,9 +20,10 @@ import scipy.linalg as la
 
 from sparsest.arrays import Array, Indices
 from sparsest.losses import Squared
-from sparsest.problem import Problem, Region
+from sparsest.problem import Problem
 from sparsest.solvers.shared.support import SupportFit, fit_support
 from sparsest.solvers.shared.threads import single_threaded
+from sparsest.sparsity import Region
 
 # Predicted decrease, position in the pool of what goes out, and of what comes in.
 Move = tuple[float, int | None, int | None]
@@ -82,7 +83,7 @@ class LocalSearch:
         improved: Callable[[SupportFit], None],
     ) -> tuple[SupportFit | None, int]:
         """Make moves among the support and the most promising outside features until none improves."""
-        free = region.free(problem.p)
+        free = region.free
         outside = np.setdiff1d(free, fit.support)
         promise = np.abs(problem.design.tdot(fit.alpha)[outside])
         promise /= np.maximum(problem.column_norms[outside], 1e-300)
@@ -181,11 +182,11 @@ class _Pool:
         if np.isinf(problem.gamma) and isinstance(problem.loss, Squared):
             d[dependent], gradient[dependent] = self._remainders(fit, inside, outside[dependent])
         n_diagonal = np.maximum(np.diagonal(N), 1e-300)
-        price = problem.sparsity.cost(1)
+        price = problem.sparsity.price
         drop = w**2 / (2.0 * n_diagonal)
         movable = np.flatnonzero(self.movable[inside])
         found: list[Move] = []
-        if problem.sparsity.budget(inside.size, outside.size) > 0:
+        if outside.size and inside.size < problem.sparsity.most(problem.p):
             found += _top(gradient**2 / (2.0 * d) - price, count, lambda i: (None, int(outside[i])))
         if price > 0:
             found += _top(price - drop[movable], count, lambda j: (int(inside[movable[j]]), None))
@@ -235,11 +236,10 @@ def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int 
 
 def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[], bool] = lambda: False) -> SupportFit:
     """Grow a support in a few rounds, each taking the features with the largest dual gains."""
-    free = region.free(problem.p)
-    free = free[problem.column_norms[free] > 0]
-    budget = problem.sparsity.budget(region.forced_in.size, free.size)
+    free = region.free[problem.column_norms[region.free] > 0]
+    budget = min(problem.sparsity.budget(region), free.size)
     fit = fit_support(problem, np.sort(region.forced_in))
-    priced = problem.sparsity.cost(1) > 0
+    priced = problem.sparsity.price > 0.0
     step = 16 if priced else max(1, math.ceil(budget / rounds))
     chosen = 0
     for _ in range(rounds):
@@ -250,7 +250,7 @@ def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[],
         score = _forward_scores(problem, fit, candidates)
         best = np.argpartition(-score, take - 1)[:take]
         if priced:
-            best = best[score[best] > problem.sparsity.cost(1)]
+            best = best[score[best] > problem.sparsity.price]
             if best.size == 0:
                 break
         grown = fit_support(problem, np.sort(np.concatenate([fit.support, candidates[best]])), expired=expired)

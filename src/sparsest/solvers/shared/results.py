@@ -57,7 +57,7 @@ def make_result(
     status = Status.OPTIMAL if relative_gap(objective, bound) <= gap_tol else otherwise
     w = np.zeros(problem.p)
     w[fit.support] = fit.w
-    coef, intercept = problem.original(w, fit.b)
+    coef, intercept = problem.data.original(w, fit.b)
     clock.tell(Done(clock.seconds(), bound, objective, status))
     seconds = clock.seconds()
     kept = None if proof is None else certificate
@@ -71,5 +71,4 @@ def start_support(start: Any, problem: Problem) -> np.ndarray | None:
     columns = start.support if isinstance(start, Result) else start
     support = column_numbers(columns, "start", problem.p, or_else="an earlier Result")
     free = np.setdiff1d(support, np.concatenate([problem.include, problem.exclude]))
-    budget = problem.sparsity.budget(problem.include.size, problem.p)
-    return np.sort(np.concatenate([problem.include, free[:budget]]))
+    return np.sort(np.concatenate([problem.include, free[: problem.sparsity.budget(problem.root)]]))

@@ -1,0 +1,453 @@
+"""Branch and bound over features: relax the first node, then take, relax, and close or split nodes.
+
+    while there are open nodes and there is time:
+        take the nodes with the lowest bounds
+        relax each; hand the rounded support to the goal
+        fix what the bound decides; close the node, or split it on a feature
+
+Nodes are taken in batches of a fixed size, solved by any number of threads, and dealt with in order, so the search
+and its certificate do not depend on the number of threads.  The bound is the smallest over open and closed nodes.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.arrays import Array, Indices
+from sparsest.kernels.node import undecided
+from sparsest.losses import Squared
+from sparsest.problem import Problem
+from sparsest.proofs.steps import DualPoint, Proof
+from sparsest.result import Bound, Root, Status
+from sparsest.solvers.exact.adapting import Adapting
+from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Warm
+from sparsest.solvers.exact.frontier import Frontier, Node, branching_feature
+from sparsest.solvers.exact.goal import Goal
+from sparsest.solvers.exact.gram_bounder import GramBounder
+from sparsest.solvers.exact.leaps import Leaps
+from sparsest.solvers.exact.loss_bounder import LossBounder
+from sparsest.solvers.exact.proof_log import ProofLog
+from sparsest.solvers.relaxation.living import Living
+from sparsest.solvers.relaxation.relaxer import Relaxer
+from sparsest.solvers.relaxation.solution import Fixings, Relaxed, Start, summary
+from sparsest.solvers.shared.claims import evidence
+from sparsest.solvers.shared.clock import Clock
+from sparsest.solvers.shared.dual import best_bound, bound_of_zero
+from sparsest.solvers.shared.threads import single_threaded
+from sparsest.sparsity import Region
+
+# Nodes taken at a time: enough work for some threads, few enough to be chosen by their bounds.
+_BATCH_SIZE = 16
+# Seconds between looks at the clock while kernels run.
+_LOOK_AT_CLOCK = 0.05
+# Nodes with an integral relaxation are relaxed again, more precisely, at most so often.
+_MOST_REPEATS = 20
+# Points of proofs are stored in single precision where the tolerance is at least this and so many features survive.
+_SINGLE_TOLERANCE, _SINGLE_SURVIVORS = 1e-6, 100
+# Open nodes keep products that could be computed anew while they take less than this part of the memory.
+_KEPT_PRODUCTS_SHARE = 0.1
+# Setting up is repeated over the features that are left as long as at most this part is.
+_WORTH_REPEATING = 0.9
+
+
+class Limits(NamedTuple):
+    """Where a search stops: see :class:`sparsest.solvers.exact.tree.Tree`."""
+
+    gap_tol: float
+    node_limit: int
+    max_memory: float
+    n_jobs: int | None
+    proof: bool
+
+
+class Search:
+    """One search: its frontier, its bounds and its proof; ``goal`` says what it is after."""
+
+    def __init__(self, problem: Problem, goal: Goal, clock: Clock, limits: Limits) -> None:
+        self.problem, self.goal, self.clock, self.limits = problem, goal, clock, limits
+        # The features that are not excluded yet, and what bounds nodes over them unless the first is closed at once.
+        self.survivors: Indices = np.arange(problem.p)
+        self.bounder: Bounder | None = None
+        self.log = ProofLog(problem, limits.proof)
+        self.root: Node | None = None
+        self.frontier = Frontier()
+        # Nodes being dealt with: neither open nor closed if an interrupt comes.
+        self.in_hand: deque[Node] = deque()
+        # The smallest bound of all that is closed.
+        self.closed = np.inf
+        self.n_nodes = 0
+        self.trace: dict[str, Any] = {"seconds": {}}
+        self.leaps_bound = -np.inf
+        self.adapting = Adapting()
+        self._told = 0.0
+        evidence(problem)
+
+    def run(self, start: Start | None = None) -> Status:
+        """Search until no node is open or a limit is reached; ``start`` is where the first relaxation begins."""
+        with self._watched():
+            self._relax_root(start)
+            return self._explore()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Let another thread end what kernels do when time has run out."""
+        done = Event()
+
+        def watch() -> None:
+            while not done.wait(_LOOK_AT_CLOCK):
+                if self.bounder is not None and self.clock.expired():
+                    self.bounder.halt()
+
+        Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+    def _relax_root(self, start: Start | None) -> None:
+        """Relax the first node, fix features, and set up the bounds over the survivors."""
+        began = self.clock.seconds()
+        problem = self.problem
+        region, features, w, b = problem.root, np.empty(0, dtype=np.intp), np.empty(0), 0.0
+        bound = best_bound(problem, self.goal.fit.alpha, problem.root)
+        root_point = self.log.note(DualPoint(bound.alpha))
+        value = bound.value
+        if np.isfinite(problem.gamma):
+            living, fixings = Living(problem), Fixings()
+            start = start or Start(self.goal.fit.support, self.goal.fit.w, self.goal.fit.b)
+            relaxed = Relaxer(0.1 * self.limits.gap_tol + 1e-9).relax(
+                problem, region, living, start, self._after_round, fixings, self.clock.expired
+            )
+            offset = len(self.log.points)
+            self.log.note(*fixings.points)
+            self.log.fixes = [fix._replace(point=fix.point + offset) for fix in fixings.fixes]
+            self.closed = fixings.closed
+            region, features, w, b = relaxed.region, relaxed.features, relaxed.w, relaxed.b
+            if relaxed.dual > value:
+                value, root_point = relaxed.dual, self.log.note(DualPoint(relaxed.alpha))
+            self.trace["relaxation"] = summary(problem, relaxed, living)
+        self._set_up(region, features, w, b, value, root_point)
+        self.trace["seconds"]["root"] = self.clock.seconds() - began
+        assert self.root is not None
+        self.clock.tell(Root(self.clock.seconds(), self.root.bound, int((self.root.state == 0).sum())))
+
+    def _after_round(self, relaxed: Relaxed) -> float:
+        """Offer the rounded relaxation; features are fixed against the cutoff, so that all that is closed passes it."""
+        self.goal.rounded(relaxed.rounded(self.problem))
+        return self.goal.cutoff
+
+    def _set_up(self, region: Region, features: Indices, w: Array, b: float, bound: float, point: int) -> None:
+        """Set up bounds over the survivors; strengthen the ridge as long as that fixes many more."""
+        self.survivors = np.setdiff1d(np.arange(self.problem.p), region.forced_out)
+        state = np.zeros(self.survivors.size, dtype=np.int8)
+        state[np.searchsorted(self.survivors, region.forced_in)] = 1
+        self.root = Node(state, bound, point, Warm(features[:0], w[:0], b))
+        self.in_hand = deque([self.root])
+        if bound >= self.goal.cutoff or self.clock.expired():
+            return
+        self._use(features, w, b)
+        while not self.clock.expired() and self.root.bound < self.goal.cutoff and self._bounder.strong:
+            root = self.root
+            before = int((root.state >= 0).sum())
+            [outcome] = self._bounder.solve([Request(root.warm, root.state)], self.goal.cutoff)
+            self._absorb(root, outcome)
+            self._try_rounding(outcome, root.state)
+            left = np.flatnonzero(root.state >= 0)
+            if left.size > _WORTH_REPEATING * before:
+                break
+            self.log.note_fixes(root.fixes, self.survivors)
+            warm = self.survivors[root.warm.positions], root.warm.w, root.warm.b
+            self.root = Node(root.state[left], root.bound, root.point, root.warm)
+            self.in_hand = deque([self.root])
+            self.survivors = self.survivors[left]
+            self._use(*warm)
+
+    def _use(self, features: Indices, w: Array, b: float) -> None:
+        """Bound nodes over the survivors from now on, beginning with these coefficients."""
+        assert self.root is not None
+        single = self.limits.gap_tol >= _SINGLE_TOLERANCE and self.survivors.size >= _SINGLE_SURVIVORS
+        try:
+            self.bounder = make_bounder(self.problem, self.survivors, single, self.clock.expired)
+        except OutOfTime:
+            return
+        if not self.clock.expired():
+            self.bounder.strengthen()
+        self.root.warm = self.bounder.start(features, w, b)
+
+    @property
+    def _bounder(self) -> Bounder:
+        """What bounds nodes, once that has been set up."""
+        assert self.bounder is not None
+        return self.bounder
+
+    def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
+        """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
+        point = self.log.note_outcome(self._bounder, outcome.point)
+        bound = self._narrow(node.state, outcome.point, point, node.fixes)
+        if bound > node.bound:
+            node.bound, node.point = bound, point
+        node.warm = self._bounder.compress(
+            outcome.point, self.frontier.bytes < _KEPT_PRODUCTS_SHARE * self.limits.max_memory
+        )
+        return point
+
+    def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Indices, Indices]]) -> float:
+        """Return a point's bound for a region, and note what it fixes."""
+        bound, inside, outside, closed = self._bounder.tighten(dense, state, self.goal.cutoff)
+        if inside.size or outside.size:
+            fixes.append((point, inside, outside))
+            self.closed = min(self.closed, closed)
+        return bound
+
+    def _explore(self) -> Status:
+        """Close the first node by what is known or by leaps and bounds; otherwise take, relax, and close or split."""
+        root = self.root
+        assert root is not None
+        began = self.clock.seconds()
+        self.trace["seconds"]["tree"] = 0.0
+        if root.bound >= self.goal.cutoff:
+            self._close(root)
+            return Status.OPTIMAL
+        if self.clock.expired() or self.bounder is None:
+            self._close(root)
+            return self.clock.early()
+        by_leaps = None if self.goal.exhaustive else self._leaps(began)
+        if by_leaps is not None or self._only_leaps:
+            self._close(root)
+            return by_leaps or Status.HEURISTIC
+        self._push(root)
+        self.in_hand.clear()
+        self.adapting.begin(self.bounder, root)
+        with single_threaded(), ThreadPoolExecutor(self.limits.n_jobs or os.cpu_count() or 1) as pool:
+            status = self._take_batches(pool)
+        self.trace["seconds"]["tree"] = self.clock.seconds() - began
+        return status
+
+    def _take_batches(self, pool: ThreadPoolExecutor) -> Status:
+        """Take, relax, and split or close nodes until none is open."""
+        status = Status.OPTIMAL
+        jobs: list[Future[list[NodeOutcome]]] = []
+        while self.frontier or jobs:
+            if self.clock.expired():
+                status = self.clock.early()
+                break
+            if self.n_nodes >= self.limits.node_limit or self._memory() > self.limits.max_memory:
+                status = Status.NODE_LIMIT
+                break
+            self.frontier.depth_first(self.frontier.bytes > 0.5 * self.limits.max_memory)
+            # The next nodes are taken before the last ones are dealt with: threads never wait for that.
+            adapt = self.adapting.is_due(self.n_nodes)
+            following = [] if adapt else self._submit(pool)
+            done, jobs = self._collect(jobs), following
+            if not done:
+                status = Status.INTERRUPTED
+                break
+            if adapt:
+                self._adapt()
+            self._report(self.lower_bound(), self.n_nodes)
+        for job in jobs:
+            job.cancel()
+        while self.in_hand:
+            self.frontier.push(self.in_hand.popleft())
+        return status
+
+    def _submit(self, pool: ThreadPoolExecutor) -> list[Future[list[NodeOutcome]]]:
+        """Let threads relax the next nodes."""
+        requests = [self._request(node) for node in self._batch()]
+        size = min(self._bounder.together, (len(requests) + 1) // 2) or 1
+        return [
+            pool.submit(self._bounder.solve, requests[begin : begin + size], self.goal.cutoff)
+            for begin in range(0, len(requests), size)
+        ]
+
+    def _collect(self, jobs: list[Future[list[NodeOutcome]]]) -> bool:
+        """Deal with relaxed regions; False when relaxing some has failed, and these stay open."""
+        for job in jobs:
+            error = job.exception()
+            if error is not None:
+                warnings.warn(
+                    f"the search ended early by {error!r}; the result is the best model so far with the bound proved",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                return False
+            for outcome in job.result():
+                self._deal(self.in_hand[0], outcome)
+                self.in_hand.popleft()
+        return True
+
+    @property
+    def _only_leaps(self) -> bool:
+        """Without a ridge only a well conditioned Gram matrix gives bounds to branch with."""
+        return bool(np.isinf(self.problem.gamma)) and not self._bounder.strong
+
+    def _leaps(self, began: float) -> Status | None:
+        """Try leaps and bounds where it may be faster, for a part of all limits; None when regions have to go on."""
+        root, settings, clock = self.root, self.limits, self.clock
+        assert root is not None
+        left = root.state >= 0
+        survivors, forced = self.survivors[left], root.state[left] == 1
+        search = Leaps.start(self.problem, survivors, forced, self.goal.fit, settings.gap_tol, settings.proof)
+        if search is None:
+            return None
+        time, nodes, memory = (1.0, 1.0, 1.0) if self._only_leaps else (0.3, 0.9, 0.5)
+        until = clock.seconds() + time * (clock.limit - clock.seconds())
+
+        def proceed() -> bool:
+            self._report(root.bound, search.n_nodes)
+            room = search.nbytes() < memory * settings.max_memory
+            return room and not clock.expired() and clock.seconds() < until
+
+        search.run(proceed, nodes * settings.node_limit)
+        self.n_nodes += search.n_nodes
+        if search.best.any():
+            self.goal.rounded(np.sort(search.support()))
+        bound = min(self.closed, search.bound(self.goal.cutoff, self.goal.fit.primal))
+        if bound > root.bound:
+            self.leaps_bound = bound
+            self.log.note_leaps(root, self.survivors, search.step())
+        self.trace["seconds"]["tree"] = clock.seconds() - began
+        if search.finished:
+            return Status.OPTIMAL if bound >= self.goal.cutoff else None
+        if not self._only_leaps:
+            return None
+        return clock.early() if clock.expired() else Status.NODE_LIMIT
+
+    def _adapt(self) -> None:
+        began = self.clock.seconds()
+        self.adapting.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()))
+        seconds = self.trace["seconds"]
+        seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
+
+    def _request(self, node: Node) -> Request:
+        return Request(node.warm, node.state, self.adapting.suits(node, self.goal.cutoff))
+
+    def _batch(self) -> Iterator[Node]:
+        """The next regions that still may hold something better; the others are closed."""
+        taken = 0
+        while self.frontier and taken < _BATCH_SIZE:
+            self.in_hand.append(self.frontier.next())
+            node = self.frontier.pop()
+            if node.bound >= self.goal.cutoff:
+                self._close(node)
+                self.in_hand.pop()
+            else:
+                taken += 1
+                yield node
+
+    def _deal(self, node: Node, outcome: NodeOutcome) -> None:
+        """Close or split a region that has been relaxed."""
+        self.n_nodes += 1
+        if outcome.lift is not None:
+            self.adapting.weigh(node, outcome.lift)
+        point = self._absorb(node, outcome)
+        self._try_rounding(outcome, node.state)
+        if node.bound >= self.goal.cutoff:
+            self._close(node)
+            return
+        feature = branching_feature(outcome.indicator, node.state)
+        if feature is None:
+            self._integral(node, outcome, point)
+        else:
+            self._split(node, outcome, point, feature)
+
+    def _integral(self, node: Node, outcome: NodeOutcome, point: int) -> None:
+        """Go on with a node whose relaxation is integral though its bound is below the cutoff.
+
+        An exhaustive search splits it until one support is left.  Otherwise relaxing it more precisely closes it,
+        except for rounding errors.
+        """
+        free = np.flatnonzero(node.state == 0)
+        if self.goal.exhaustive and free.size:
+            self._split(node, outcome, point, int(free[np.argmax(outcome.indicator[free])]))
+            return
+        node.repeats += 1
+        if self.goal.exhaustive:
+            self.goal.reached(self.survivors[node.state == 1])
+        if self.goal.exhaustive or node.repeats > _MOST_REPEATS:
+            self._close(node)
+        else:
+            self._push(node)
+
+    def _split(self, node: Node, outcome: NodeOutcome, point: int, feature: int) -> None:
+        children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
+        self.log.note_branch(node, feature, children)
+        for child in children:
+            self._push(child)
+        self.adapting.lately_split.append((outcome, node.state))
+        node.release()
+
+    def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
+        state = node.state.copy()
+        state[feature] = side
+        fixes: list[tuple[int, Indices, Indices]] = []
+        bound = self._narrow(state, outcome.point, point, fixes)
+        best, proof = (bound, point) if bound > node.bound else (node.bound, node.point)
+        return Node(state, best, proof, node.warm, node.depth + 1, node.divided, fixes)
+
+    def _push(self, node: Node) -> None:
+        if node.bound >= self.goal.cutoff:
+            self._close(node)
+        else:
+            self.frontier.push(node)
+
+    def _close(self, node: Node) -> None:
+        self.closed = min(self.closed, node.bound)
+        node.release()
+
+    def _try_rounding(self, outcome: NodeOutcome, state: State) -> None:
+        """Offer the rounded indicator: early, where it is nearly integral, and now and then."""
+        if self.goal.exhaustive or (self.n_nodes > 32 and self.n_nodes % 64 and undecided(outcome.indicator) > 0.5):
+            return
+        indicator = np.zeros(self.problem.p)
+        indicator[self.survivors] = outcome.indicator
+        inside, outside = self.survivors[state == 1], np.setdiff1d(np.arange(self.problem.p), self.survivors)
+        region = Region(inside, outside, self.problem.p)
+        self.goal.rounded(self.problem.sparsity.rounded(indicator, region))
+
+    def _memory(self) -> float:
+        return self.frontier.bytes + self.log.nbytes() + self._bounder.stored()
+
+    def _bound_of_nodes(self) -> float:
+        """The smallest bound over all nodes."""
+        return min(self.closed, self.frontier.lowest(), *(node.bound for node in self.in_hand))
+
+    def lower_bound(self) -> float:
+        """The better of what nodes and what leaps and bounds have proved."""
+        if self.root is None:
+            return bound_of_zero(self.problem, self.problem.root)
+        return max(self.leaps_bound, self._bound_of_nodes())
+
+    def assemble(self) -> Proof | None:
+        """The proof of the lower bound; None if none is kept."""
+        if not self.limits.proof:
+            return None
+        by_leaps = self.leaps_bound > self._bound_of_nodes()
+        return self.log.assemble(self.root, self.survivors, by_leaps)
+
+    def _report(self, bound: float, n_nodes: int) -> None:
+        now = self.clock.seconds()
+        if now - self._told > 0.05:
+            self._told = now
+            self.clock.tell(Bound(now, bound, self.goal.fit.primal, n_nodes))
+
+
+def make_bounder(
+    problem: Problem, survivors: Indices, single: bool = False, expired: Callable[[], bool] = lambda: False
+) -> Bounder:
+    """Return what bounds the nodes of this problem, less precisely once ``expired`` says so.
+
+    ``single`` keeps points in single precision.
+    """
+    if isinstance(problem.loss, Squared):
+        return GramBounder(problem, survivors, single, expired)
+    return LossBounder(problem, survivors, single, expired)
