@@ -59,14 +59,14 @@ class Completions:
             leaves = np.flatnonzero(place[group] >= 0)
             at = place[group[leaves]]
             S, F = _positions(inside[chosen]), _positions(shared[chosen])
-            R = self._correlations(S, F)
+            R, positive = self._correlations(S, F)
             kept = np.take_along_axis(free[leaves], F[at], axis=1)
             j = (F[at] == last[leaves, None]).argmax(axis=1)
-            held[leaves] = _triples_hold(R, at, j, kept)
+            held[leaves] = _triples_hold(R, at, j, kept) & (positive[at] | ~kept).all(axis=1)
         return held
 
-    def _correlations(self, S: Indices, F: Indices) -> Array:
-        """``C - rr'/t`` less all errors, scaled to a diagonal of 1, for rows S and F of features; NaN where it is none.
+    def _correlations(self, S: Indices, F: Indices) -> tuple[Array, Mask]:
+        """``C - rr'/t`` less all errors, scaled to a diagonal of 1, and where that was positive.
 
         Of any K, ``C = M_FF - M_FS K - (K + M_SS^{-1}Γ)'Γ``, ``Γ = M_SF - M_SS K``, and of any w likewise
         ``r = b_F - M_FS w - (K + M_SS^{-1}Γ)'g``, ``g = b_S - M_SS w``.  All errors are at most a factor times the
@@ -93,10 +93,11 @@ class Completions:
         D -= np.swapaxes(M_SF, 1, 2) @ K
         D -= r[:, :, None] * r[:, None, :]
         diagonal = np.einsum("gaa->ga", D) - 3.1 * error[:, None] * sizes * sizes
-        scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, np.nan))
+        positive = diagonal > 0.0
+        scale = positive / np.sqrt(np.where(positive, diagonal, 1.0))
         D *= scale[:, :, None]
         D *= scale[:, None, :]
-        return D
+        return D, positive
 
     def _values(self, b: Array, w: Array, g: Array) -> Array:
         """Lower bounds of the regressions on the features inside."""
@@ -112,14 +113,14 @@ def _triples_hold(R: Array, at: Indices, j: Indices, kept: Mask) -> Mask:
     most = max(1, _BYTES // (4 * R.shape[1] ** 2))
     for begin in range(0, at.size, most):
         rows = np.arange(begin, min(begin + most, at.size))
-        held[rows] = _minors_hold(single, at[rows], j[rows], kept[rows], _UNIT_SINGLE)
+        held[rows] = minors_hold(single, at[rows], j[rows], kept[rows], _UNIT_SINGLE)
         rows = rows[~held[rows]]
         if rows.size:
-            held[rows] = _minors_hold(R, at[rows], j[rows], kept[rows], UNIT)
+            held[rows] = minors_hold(R, at[rows], j[rows], kept[rows], UNIT)
     return held
 
 
-def _minors_hold(R: NDArray[Any], at: Indices, j: Indices, kept: Mask, unit: float) -> Mask:
+def minors_hold(R: NDArray[Any], at: Indices, j: Indices, kept: Mask, unit: float) -> Mask:
     """The same in an arithmetic with this unit roundoff: ``|R_ab - e_a e_b| ≤ h_a h_b``, ``e = R_j``, ``h² = 1 - e²``.
 
     All roundings together are less than 128 units of the diagonal.
@@ -164,30 +165,34 @@ class Exclusions:
         """The test of regions with as many features out, and as many to choose."""
         O = _positions(out)
         N_O, w_O = self.N[O], self.w[O]
-        inverse = np.linalg.inv(np.take_along_axis(N_O, O[:, None, :], axis=2))
-        T = inverse @ N_O
+        N_OO = np.take_along_axis(N_O, O[:, None, :], axis=2)
         X = np.zeros(out.shape)
-        X[out] = (inverse @ w_O[:, :, None]).ravel()
+        X[out] = np.linalg.solve(N_OO, w_O[:, :, None]).ravel()
         held = self._bounds(X, out) >= self.target
         missed = np.flatnonzero(~held)
-        if not missed.size or free[0].sum() <= left:
-            return held
-        # More features are free than may be chosen: one of the left + 1 that cost most has to go too.
-        pivots = np.maximum(self.N.diagonal() - (T * N_O).sum(axis=1), 1e-300)
-        w = self.w - (w_O[:, None, :] @ T)[:, 0]
-        costs = np.where(free, w * w / pivots, -np.inf)[missed]
-        J = np.argpartition(-costs, left, axis=1)[:, : left + 1]
-        rows, columns = np.arange(missed.size)[:, None], np.arange(left + 1)
-        without = np.repeat(out[missed, None, :], left + 1, axis=1)
-        x_J = (w / pivots)[missed[:, None], J]
-        X = np.repeat(X[missed, None, :], left + 1, axis=1)
-        X[without] -= (x_J[:, :, None] * T[missed[:, None], :, J]).ravel()
-        X[rows, columns, J] = x_J
-        without[rows, columns, J] = True
-        size = without.shape[-1]
-        bounds = self._bounds(X.reshape(-1, size), without.reshape(-1, size)).reshape(J.shape)
-        held[missed] = (bounds >= self.target).all(axis=1) & free[missed[:, None], J].all(axis=1)
+        if missed.size and free[0].sum() > left:
+            T: Array = np.linalg.solve(N_OO[missed], N_O[missed]).astype(np.float64, copy=False)
+            pivots = self.N.diagonal() - (T * N_O[missed]).sum(axis=1)
+            held[missed] = self._without_one(X[missed], T, pivots, out[missed], free[missed], left)
         return held
+
+    def _without_one(self, X: Array, T: Array, pivots: Array, out: Mask, free: Mask, left: int) -> Mask:
+        """The same with one more feature out: if more are free than may be chosen, one of any ``left + 1`` has to go.
+
+        Those are taken that cost most.
+        """
+        w = self.w - X @ self.N
+        costs = np.where(free, w * w / np.maximum(pivots, 1e-300), -np.inf)
+        J = np.argpartition(-costs, left, axis=1)[:, : left + 1]
+        rows, columns = np.arange(J.shape[0])[:, None], np.arange(left + 1)
+        x_J = w[rows, J] / pivots[rows, J]
+        fixed, X = np.repeat(out[:, None, :], left + 1, axis=1), np.repeat(X[:, None, :], left + 1, axis=1)
+        X[fixed] -= (x_J[:, :, None] * T[rows, :, J]).ravel()
+        X[rows, columns, J] = x_J
+        fixed[rows, columns, J] = True
+        m = out.shape[1]
+        bounds = self._bounds(X.reshape(-1, m), fixed.reshape(-1, m)).reshape(J.shape)
+        return np.asarray((bounds >= self.target).all(axis=1) & free[rows, J].all(axis=1))
 
     def _bounds(self, X: Array, fixed: Mask) -> Array:
         """Lower bounds of regressions without the features fixed, at coefficients near ``u - Nx``, a row for each."""

@@ -46,15 +46,15 @@ class RegressionBounds(RegressionSums):
     def prove(self, entries: NDArray[np.int32], forced: Indices, enough: float) -> float:
         """Return the smallest bound of the regions that a tree closes; above ``enough`` it need not be the best."""
         lowest = np.inf
-        for states, last in self._leaves(entries, forced):
-            held = self._held(states, last, enough)
+        for states, last in self.leaves(entries, forced):
+            held = self.held(states, last, enough)
             if held.any():
                 lowest = min(lowest, enough)
             for state in states[~held]:
                 lowest = min(lowest, self.bound(np.flatnonzero(state == IN).tolist(), state != OUT, enough))
         return float(lowest)
 
-    def _leaves(self, entries: NDArray[np.int32], forced: Indices) -> Iterator[tuple[States, Indices]]:
+    def leaves(self, entries: NDArray[np.int32], forced: Indices) -> Iterator[tuple[States, Indices]]:
         """The states of the features in the leaves of a tree, many at a time, and what was branched on last, or -1."""
         m = self.features.size
         position = {int(feature): j for j, feature in enumerate(self.features)}
@@ -93,7 +93,7 @@ class RegressionBounds(RegressionSums):
         if leaves:
             yield _stacked(leaves, m), np.array(last)
 
-    def _held(self, states: States, last: Indices, enough: float) -> Mask:
+    def held(self, states: States, last: Indices, enough: float) -> Mask:
         """Which leaves are shown to have a bound of ``enough`` by tests of many at a time."""
         held = np.zeros(last.size, dtype=bool)
         if not LEAST_TARGET < enough < np.inf:
