@@ -89,7 +89,7 @@ class Completions:
         r_error = step + (1.0 + slack / least) * g_size * 1.01
         error = rounding + slack + slack * slack / least + (1.0 + 1.0 / _SPARED) * r_error * r_error / t
         r = (b[F] - (w[:, None, :] @ M_SF)[:, 0]) * np.sqrt((1.0 + _SPARED) / t)[:, None]
-        D = M[F[:, :, None], F[:, None, :]]
+        D = M.take(F[:, :, None] * M.shape[0] + F[:, None, :])
         D -= np.swapaxes(M_SF, 1, 2) @ K
         D -= r[:, :, None] * r[:, None, :]
         diagonal = np.einsum("gaa->ga", D) - 3.1 * error[:, None] * sizes * sizes
@@ -196,9 +196,8 @@ class Exclusions:
 
     def _bounds(self, X: Array, fixed: Mask) -> Array:
         """Lower bounds of regressions without the features fixed, at coefficients near ``u - Nx``, a row for each."""
-        W = np.where(fixed, -self.w0, self.u - X @ self.N).T
-        G = self.b[:, None] - self.sums.M @ W
-        return self.sums.below(self.sums.about_w0, self.b, W, G, fixed.T)
+        W = np.where(fixed, -self.w0, self.u - X @ self.N)
+        return self.sums.below(self.sums.about_w0, self.b, W.T, (self.b - W @ self.sums.M).T, fixed.T)
 
 
 def _alike(keys: Indices, size: int) -> Iterator[Indices]:
