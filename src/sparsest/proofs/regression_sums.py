@@ -1,0 +1,160 @@
+"""The sums of squares and products that least squares bounds are made of, with bounds of their rounding errors.
+
+Columns have unit length, ``M = X'ΩX + ridge``, ``b = X'Ωz``.  For any w, and any ``ℓ ≤ λ_min(M)``,
+
+    f(A) = min_w c - b'w + ½w'Mw ≥ c - ½w'(b + g) - ‖g‖²/(2ℓ),     g = b - M_A w.
+
+Where nearly all is explained, this is a small difference of large numbers.  So sums are taken about given coefficients
+w⁰: of ``z - Xw⁰`` in place of z, with what the features of w⁰ that are out had explained added again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.data import Data
+from sparsest.proofs.rounding import UNIT, growth, is_semidefinite, norms_above
+from sparsest.proofs.splits import centred_columns, insist_on_room
+from sparsest.proofs.steps import RegressionTree, is_column_set
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+class Sums(NamedTuple):
+    """``c`` and ``b`` of a region, and bounds of their errors, of b entry by entry."""
+
+    c: float
+    b: Array
+    c_error: float
+    b_error: float
+
+
+class RegressionSums:
+    """``M``, ``c`` and ``b`` of some features, by their positions among these."""
+
+    def __init__(self, data: Data, gamma: float, features: Indices, step: RegressionTree) -> None:
+        self.features: Indices = np.sort(features)
+        self.n = data.n
+        self._gram(data, gamma)
+        self._expand(data, step)
+
+    def _gram(self, data: Data, gamma: float) -> None:
+        columns = centred_columns(data, self.features, gamma)
+        m = self.features.size
+        insist_on_room(m)
+        if not columns.norms.all():
+            raise ValueError("a column is constant")
+        self._units = columns.units * columns.norms
+        self._X = columns.values / columns.norms
+        self._column_error = columns.error + 8.0 * UNIT
+        ridge = columns.ridge / np.square(columns.norms) * (1.0 - 8.0 * UNIT)
+        self._ridge = ridge
+        self.M: Array = self._X.T @ self._X
+        self.M.flat[:: m + 1] += ridge
+        if not np.isfinite(self.M).all():
+            raise ValueError("the columns' scales are out of range")
+        self.largest = float(self.M.diagonal().max(initial=1.0))
+        error = self._column_error
+        self.M_error = 1.02 * (growth(data.n + 8) + 2.0 * error + error * error) + 4.0 * UNIT * self.largest
+        self.least = self._smallest_eigenvalue()
+
+    def _smallest_eigenvalue(self) -> float:
+        """A lower bound of the smallest eigenvalue of M, and so of all its principal submatrices."""
+        m = self.M.shape[0]
+        if not m:
+            return 1.0
+        estimate = float(np.linalg.eigvalsh(self.M)[0])
+        for part in (0.9, 0.5):
+            lowered = self.M.copy()
+            lowered.flat[:: m + 1] -= part * estimate
+            if estimate > 0.0 and is_semidefinite(lowered, m * self.M_error + 4.0 * UNIT * self.largest):
+                return part * estimate
+        raise ValueError("the features of a region are linearly dependent, or nearly so")
+
+    def _expand(self, data: Data, step: RegressionTree) -> None:
+        """Take the sums about the coefficients of a step."""
+        if not is_column_set(step.features, data.p) or np.setdiff1d(step.features, self.features).size:
+            raise ValueError("the coefficients to expand about do not fit the region")
+        if step.values.shape != step.features.shape or not np.isfinite(step.values).all():
+            raise ValueError("the coefficients to expand about are not finite")
+        self.center: Indices = np.searchsorted(self.features, step.features)
+        w0 = step.values.astype(np.float64) * self._units[self.center]
+        y = data.y - (data.weights @ data.y / data.total if data.fit_intercept else 0.0)
+        z = np.sqrt(data.weights) * y
+        residual = z - self._X[:, self.center] @ w0
+        if not float(norms_above(residual)) <= data.y_norm:
+            # Coefficients that explain nothing only cost digits.
+            self.center, w0, residual = self.center[:0], w0[:0], z
+        size = float(norms_above(residual))
+        explained = float(np.abs(w0).sum())
+        error = growth(data.n + w0.size + 24) * 1.6 * (data.y_norm + explained) + self._column_error * explained
+        ridge = self._ridge[self.center]
+        b = self._X.T @ residual
+        b[self.center] -= ridge * w0
+        c = 0.5 * float(residual @ residual) + 0.5 * float(ridge @ (w0 * w0))
+        c_error = 1.01 * (size * error + 0.5 * error * error) + growth(data.n + w0.size + 8) * c
+        b_error = 1.01 * (growth(data.n + 8) * size + self._column_error * size + error)
+        b_error += 8.0 * UNIT * float((ridge * np.abs(w0)).max(initial=0.0))
+        if not np.isfinite(c + c_error + b_error):
+            raise ValueError("the coefficients to expand about are too large")
+        self.w0, self.about_w0 = w0, Sums(c, b, c_error, b_error)
+
+    def model(self) -> tuple[Array, Array, float]:
+        """``M^{-1}``, the coefficients and the value of the regression on all features, for a search."""
+        N = np.linalg.inv(self.M).astype(np.float64, copy=False)
+        w = N @ self.about_w0.b
+        value = self.about_w0.c - 0.5 * float(self.about_w0.b @ w)
+        w[self.center] += self.w0
+        return N, w, value
+
+    def about_zero(self) -> tuple[float, Array]:
+        """``½z'z`` and ``X'z``, for a search."""
+        move = self.M[:, self.center] @ self.w0
+        c, b = self.about_w0.c, self.about_w0.b
+        return c + float(self.w0 @ (b[self.center] + 0.5 * move[self.center])), b + move
+
+    def relative_error(self) -> float:
+        """About how large rounding errors of a regression are, as a part of the sum of squares."""
+        return 8.0 * (self.n + self.features.size) * UNIT / self.least
+
+    def sums_of(self, alive: Mask) -> Sums:
+        """The sums about w⁰ without the features that are out."""
+        sums = self.about_w0
+        gone = ~alive[self.center]
+        out, u = self.center[gone], self.w0[gone]
+        if not out.size:
+            return sums
+        size = float(np.abs(u).sum())
+        move = self.M[:, out] @ u
+        c = sums.c + float(u @ (sums.b[out] + 0.5 * move[out]))
+        terms = float(np.abs(u) @ np.abs(sums.b[out])) + self.largest * size * size
+        rounding = growth(2 * out.size + 16)
+        c_error = sums.c_error + sums.b_error * size + 0.5 * self.M_error * size * size + rounding * (sums.c + terms)
+        b_error = sums.b_error + self.M_error * size + rounding * self.largest * size
+        b_error += rounding * float(np.abs(sums.b).max())
+        return Sums(c, sums.b + move, 1.01 * c_error, 1.01 * b_error)
+
+    def below(self, sums: Sums, b: Array, W: Array, g: Array, fixed: Mask | None = None) -> Array:
+        """``c - ½w'(b + g) - ‖g‖²/(2ℓ)`` from below for the columns of W, given g as computed.
+
+        b is a vector, or has a column for each of W.  Entries of W that are fixed, and not to be minimised over, do not
+        count in the last term.
+        """
+        b = b.reshape(b.shape[0], -1)
+        size = np.abs(W).sum(axis=0)
+        linear = (np.abs(b) * np.abs(W)).sum(axis=0)
+        rounding = growth(3 * b.shape[0] + 24)
+        value = sums.c - 0.5 * (W * (b + g)).sum(axis=0)
+        error = sums.c_error + sums.b_error * size + 0.5 * self.M_error * size * size
+        error += rounding * (abs(sums.c) + linear + self.largest * size * size)
+        slope = sums.b_error + self.M_error * size + rounding * (np.abs(b).max(initial=0.0) + self.largest * size)
+        squares = np.square(g)
+        if fixed is not None:
+            squares[fixed] = 0.0
+        norm = np.sqrt(squares.sum(axis=0)) * (1.0 + rounding) + np.sqrt(b.shape[0]) * slope
+        return value - 1.01 * error - 0.51 * norm * norm / self.least
