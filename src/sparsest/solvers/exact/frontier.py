@@ -23,7 +23,7 @@ class Node:
     state: State
     bound: float
     point: int
-    warm: Warm
+    warm: Warm = _NO_WARM
     depth: int = 0
     # The depth at which its bound was last adapted.
     divided: int = 0

@@ -14,41 +14,34 @@ from __future__ import annotations
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Event, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.arrays import Array, Indices
+from sparsest.arrays import Indices
 from sparsest.kernels.node import undecided
-from sparsest.losses import Squared
 from sparsest.problem import Problem
-from sparsest.proofs.steps import DualPoint, Proof
+from sparsest.proofs.steps import Proof
 from sparsest.result import Bound, Root, Status
 from sparsest.solvers.exact.adapting import Adapting
-from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Warm
+from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, OutOfTime, Request, State
+from sparsest.solvers.exact.bounders import make_bounder
 from sparsest.solvers.exact.frontier import Frontier, Node, branching_feature
 from sparsest.solvers.exact.goal import Goal
-from sparsest.solvers.exact.gram_bounder import GramBounder
 from sparsest.solvers.exact.leaps import Leaps
-from sparsest.solvers.exact.loss_bounder import LossBounder
 from sparsest.solvers.exact.proof_log import ProofLog
-from sparsest.solvers.relaxation.living import Living
-from sparsest.solvers.relaxation.relaxer import Relaxer
-from sparsest.solvers.relaxation.solution import Fixings, Relaxed, Start, summary
+from sparsest.solvers.exact.root import relax_root
+from sparsest.solvers.relaxation.solution import Start
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
-from sparsest.solvers.shared.dual import best_bound, bound_of_zero
+from sparsest.solvers.shared.dual import bound_of_zero
 from sparsest.solvers.shared.threads import single_threaded
 from sparsest.sparsity import Region
 
 # Nodes taken at a time: enough work for some threads, few enough to be chosen by their bounds.
 _BATCH_SIZE = 16
-# Seconds between looks at the clock while kernels run.
-_LOOK_AT_CLOCK = 0.05
 # Nodes with an integral relaxation are relaxed again, more precisely, at most so often.
 _MOST_REPEATS = 20
 # Points of proofs are stored in single precision where the tolerance is at least this and so many features survive.
@@ -93,68 +86,38 @@ class Search:
 
     def run(self, start: Start | None = None) -> Status:
         """Search until no node is open or a limit is reached; ``start`` is where the first relaxation begins."""
-        with self._watched():
+        with self.clock.watching(self._halt):
             self._relax_root(start)
             return self._explore()
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Let another thread end what kernels do when time has run out."""
-        done = Event()
-
-        def watch() -> None:
-            while not done.wait(_LOOK_AT_CLOCK):
-                if self.bounder is not None and self.clock.expired():
-                    self.bounder.halt()
-
-        Thread(target=watch, daemon=True).start()
-        try:
-            yield
-        finally:
-            done.set()
+    def _halt(self) -> None:
+        """Let kernels leave what they are at."""
+        if self.bounder is not None:
+            self.bounder.halt()
 
     def _relax_root(self, start: Start | None) -> None:
         """Relax the first node, fix features, and set up the bounds over the survivors."""
         began = self.clock.seconds()
-        problem = self.problem
-        region, features, w, b = problem.root, np.empty(0, dtype=np.intp), np.empty(0), 0.0
-        bound = best_bound(problem, self.goal.fit.alpha, problem.root)
-        root_point = self.log.note(DualPoint(bound.alpha))
-        value = bound.value
-        if np.isfinite(problem.gamma):
-            living, fixings = Living(problem), Fixings()
-            start = start or Start(self.goal.fit.support, self.goal.fit.w, self.goal.fit.b)
-            relaxed = Relaxer(0.1 * self.limits.gap_tol + 1e-9).relax(
-                problem, region, living, start, self._after_round, fixings, self.clock.expired
-            )
-            offset = len(self.log.points)
-            self.log.note(*fixings.points)
-            self.log.fixes = [fix._replace(point=fix.point + offset) for fix in fixings.fixes]
-            self.closed = fixings.closed
-            region, features, w, b = relaxed.region, relaxed.features, relaxed.w, relaxed.b
-            if relaxed.dual > value:
-                value, root_point = relaxed.dual, self.log.note(DualPoint(relaxed.alpha))
-            self.trace["relaxation"] = summary(problem, relaxed, living)
-        self._set_up(region, features, w, b, value, root_point)
+        relaxed = relax_root(self.problem, self.goal, self.clock, self.limits.gap_tol, start)
+        point = self.log.note(*relaxed.points)
+        self.log.fixes, self.closed = relaxed.fixes, relaxed.closed
+        if relaxed.summary is not None:
+            self.trace["relaxation"] = relaxed.summary
+        self._set_up(relaxed.region, relaxed.coefficients, relaxed.bound, point)
         self.trace["seconds"]["root"] = self.clock.seconds() - began
         assert self.root is not None
         self.clock.tell(Root(self.clock.seconds(), self.root.bound, int((self.root.state == 0).sum())))
 
-    def _after_round(self, relaxed: Relaxed) -> float:
-        """Offer the rounded relaxation; features are fixed against the cutoff, so that all that is closed passes it."""
-        self.goal.rounded(relaxed.rounded(self.problem))
-        return self.goal.cutoff
-
-    def _set_up(self, region: Region, features: Indices, w: Array, b: float, bound: float, point: int) -> None:
+    def _set_up(self, region: Region, start: Start, bound: float, point: int) -> None:
         """Set up bounds over the survivors; strengthen the ridge as long as that fixes many more."""
         self.survivors = np.setdiff1d(np.arange(self.problem.p), region.forced_out)
         state = np.zeros(self.survivors.size, dtype=np.int8)
         state[np.searchsorted(self.survivors, region.forced_in)] = 1
-        self.root = Node(state, bound, point, Warm(features[:0], w[:0], b))
+        self.root = Node(state, bound, point)
         self.in_hand = deque([self.root])
         if bound >= self.goal.cutoff or self.clock.expired():
             return
-        self._use(features, w, b)
+        self._use(start)
         while not self.clock.expired() and self.root.bound < self.goal.cutoff and self._bounder.strong:
             root = self.root
             before = int((root.state >= 0).sum())
@@ -165,13 +128,13 @@ class Search:
             if left.size > _WORTH_REPEATING * before:
                 break
             self.log.note_fixes(root.fixes, self.survivors)
-            warm = self.survivors[root.warm.positions], root.warm.w, root.warm.b
-            self.root = Node(root.state[left], root.bound, root.point, root.warm)
+            start = Start(self.survivors[root.warm.positions], root.warm.w, root.warm.b)
+            self.root = Node(root.state[left], root.bound, root.point)
             self.in_hand = deque([self.root])
             self.survivors = self.survivors[left]
-            self._use(*warm)
+            self._use(start)
 
-    def _use(self, features: Indices, w: Array, b: float) -> None:
+    def _use(self, start: Start) -> None:
         """Bound nodes over the survivors from now on, beginning with these coefficients."""
         assert self.root is not None
         single = self.limits.gap_tol >= _SINGLE_TOLERANCE and self.survivors.size >= _SINGLE_SURVIVORS
@@ -181,7 +144,7 @@ class Search:
             return
         if not self.clock.expired():
             self.bounder.strengthen()
-        self.root.warm = self.bounder.start(features, w, b)
+        self.root.warm = self.bounder.start(*start)
 
     @property
     def _bounder(self) -> Bounder:
@@ -439,15 +402,3 @@ class Search:
         if now - self._told > 0.05:
             self._told = now
             self.clock.tell(Bound(now, bound, self.goal.fit.primal, n_nodes))
-
-
-def make_bounder(
-    problem: Problem, survivors: Indices, single: bool = False, expired: Callable[[], bool] = lambda: False
-) -> Bounder:
-    """Return what bounds the nodes of this problem, less precisely once ``expired`` says so.
-
-    ``single`` keeps points in single precision.
-    """
-    if isinstance(problem.loss, Squared):
-        return GramBounder(problem, survivors, single, expired)
-    return LossBounder(problem, survivors, single, expired)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any
 
@@ -15,6 +15,9 @@ from sparsest.result import Event, Incumbent, Result, Status
 from sparsest.solvers.shared.support import SupportFit
 
 Callback = Callable[[Event], Any]
+
+# Seconds between looks at the clock while kernels run.
+_LOOK_AT_CLOCK = 0.05
 
 
 class _Keyboard:
@@ -35,7 +38,7 @@ class _Keyboard:
     def serve(self, clock: Clock) -> Iterator[None]:
         """Let Ctrl-C stop this clock; do nothing outside the main thread, or where Ctrl-C is not the program's."""
         first = not self._clocks
-        usual = signal.getsignal(signal.SIGINT) if current_thread() is main_thread() else None
+        usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
         if not callable(usual):
             yield
             return
@@ -78,7 +81,7 @@ class _Keyboard:
 
     def catch_up(self) -> None:
         """Run the program's own handler for signals that came since the last time."""
-        while self._postponed and current_thread() is main_thread():
+        while self._postponed and threading.current_thread() is threading.main_thread():
             try:
                 self._usual(*self._postponed.pop(0))
             except KeyboardInterrupt:
@@ -118,6 +121,22 @@ class Clock:
     def listening(self) -> AbstractContextManager[None]:
         """Take the first Ctrl-C as the wish to stop, so that what was found is not lost; a second one is raised."""
         return _keyboard.serve(self)
+
+    @contextmanager
+    def watching(self, halt: Callable[[], None]) -> Iterator[None]:
+        """Let another thread call ``halt`` when the search has to stop: compiled kernels do not look at the clock."""
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_LOOK_AT_CLOCK):
+                if self.expired():
+                    halt()
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
 
     def interrupt(self, error: KeyboardInterrupt) -> None:
         """Take an exception as the wish to stop, unless it is a second Ctrl-C: that is raised."""

@@ -1,0 +1,66 @@
+"""The relaxation of all supports, with which a search begins."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.problem import Problem
+from sparsest.proofs.steps import DualPoint, Fix
+from sparsest.solvers.exact.goal import Goal
+from sparsest.solvers.relaxation.living import Living
+from sparsest.solvers.relaxation.relaxer import Relaxer
+from sparsest.solvers.relaxation.solution import Fixings, Relaxed, Start, summary
+from sparsest.solvers.shared.clock import Clock
+from sparsest.solvers.shared.dual import best_bound
+from sparsest.sparsity import Region
+
+# The relaxation is solved to this part of the gap that is wanted, and not below rounding.
+_PRECISION, _LEAST_PRECISION = 0.1, 1e-9
+
+
+class RootRelaxation(NamedTuple):
+    """What is left of all supports, their bound, and what proves it: the last point, after the fixings.
+
+    ``closed`` is the smallest bound of what the fixings closed.
+    """
+
+    region: Region
+    coefficients: Start
+    bound: float
+    points: list[DualPoint]
+    fixes: list[Fix]
+    closed: float
+    summary: dict[str, Any] | None
+
+
+def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start: Start | None) -> RootRelaxation:
+    """Relax all supports and fix features against the goal's cutoff; without a ridge there is only the trivial bound.
+
+    The relaxation begins at ``start``, or at the incumbent; every round's rounded support is handed to the goal.
+    """
+    bound = best_bound(problem, goal.fit.alpha, problem.root)
+    own = DualPoint(bound.alpha)
+    if np.isinf(problem.gamma):
+        nothing = Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
+        return RootRelaxation(problem.root, nothing, bound.value, [own], [], np.inf, None)
+
+    def after_round(relaxed: Relaxed) -> float:
+        goal.rounded(relaxed.rounded(problem))
+        return goal.cutoff
+
+    living, fixings = Living(problem), Fixings()
+    start = start or Start(goal.fit.support, goal.fit.w, goal.fit.b)
+    relaxer = Relaxer(_PRECISION * gap_tol + _LEAST_PRECISION)
+    relaxed = relaxer.relax(problem, problem.root, living, start, after_round, fixings, clock.expired)
+    last, value = (DualPoint(relaxed.alpha), relaxed.dual) if relaxed.dual > bound.value else (own, bound.value)
+    return RootRelaxation(
+        relaxed.region,
+        Start(relaxed.features, relaxed.w, relaxed.b),
+        value,
+        [*fixings.points, last],
+        fixings.fixes,
+        fixings.closed,
+        summary(problem, relaxed, living),
+    )
