@@ -1,6 +1,7 @@
 """Cutting planes: against all supports, with every engine, and their certificates."""
 
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sparsest import best_subset, best_subset_path
 from sparsest.proofs.steps import Combination, Leaf
 from sparsest.result import Status
 from sparsest.solvers.cut_pool import CutPool
+from sparsest.solvers.cut_tree import CutTree, LinearProgram
 from sparsest.solvers.cuts import ENGINES
 
 
@@ -49,6 +51,65 @@ def test_a_missing_cut_or_other_data_are_found():
     assert any(not replace(certificate, proof=proof._replace(steps=steps)).verify(X, y) for steps in shortened)
     assert not certificate.verify(X, y[::-1])
     assert not replace(certificate, lower_bound=1.01 * certificate.lower_bound).verify(X, y)
+
+
+FAILURES = {
+    "always": lambda call: True,
+    "once": lambda call: call == 3,
+    "often": lambda call: call % 2 == 0,
+}
+
+
+@pytest.mark.parametrize("when", FAILURES)
+@pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 2.0}], ids=str)
+def test_linear_programs_without_an_answer_are_done_without(monkeypatch, form, when):
+    X, y = sample("squared", 30, 9, 2)
+    expected = best_subset(X, y, gamma=0.5, method="cuts", **form)
+    solve, calls = LinearProgram.solve, count()
+
+    def unreliable(self, state, seconds):
+        return None if FAILURES[when](next(calls)) else solve(self, state, seconds)
+
+    monkeypatch.setattr(LinearProgram, "solve", unreliable)
+    result = best_subset(X, y, gamma=0.5, method="cuts", **form)
+    assert next(calls) > 4
+    assert result.status is expected.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(expected.objective, rel=1.1e-4)
+    check_certificate(result, X, y)
+
+
+def test_a_linear_program_is_tried_again_from_scratch(monkeypatch):
+    program = LinearProgram(3, 1, 0.0, 1.0)
+    program.add(1.0, np.array([0.2, 0.5, 0.1]))
+    run, outcomes = LinearProgram._run, iter([False, True])
+    monkeypatch.setattr(LinearProgram, "_run", lambda self: run(self) and next(outcomes))
+    s, multipliers = program.solve(np.zeros(3, dtype=np.int8), 10.0)
+    assert s == pytest.approx([0.0, 1.0, 0.0])
+    assert multipliers == pytest.approx([1.0])
+    monkeypatch.setattr(LinearProgram, "_run", lambda self: False)
+    assert program.solve(np.zeros(3, dtype=np.int8), 10.0) is None
+
+
+def test_what_stays_open_without_an_answer_is_no_time_limit(monkeypatch):
+    X, y = sample("squared", 30, 9, 2)
+    monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: None)
+    # Rounding alone keeps a gap open.
+    result = best_subset(X, y, 4, gamma=0.5, method="cuts", gap_tol=0.0)
+    assert result.gap < 1e-6
+    assert result.status is (Status.HEURISTIC if result.gap > 0.0 else Status.OPTIMAL)
+    check_certificate(result, X, y)
+
+
+def test_an_interruption_leaves_the_region_open(monkeypatch):
+    X, y = sample("squared", 30, 9, 2)
+
+    def interrupted(self, node, cutoff, solved):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CutTree, "_treat", interrupted)
+    result = best_subset(X, y, 4, gamma=0.5, method="cuts")
+    assert result.status is Status.INTERRUPTED
+    check_certificate(result, X, y)
 
 
 def test_a_pool_serves_other_k_and_gamma():
