@@ -147,6 +147,45 @@ def test_decimals_agree_with_whole_numbers_on_awful_columns(gamma, standardize):
     assert other.best == pytest.approx(squared.best, rel=1e-12)
 
 
+@pytest.mark.parametrize("gamma", [1e-10, 1e-2])
+@pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "squared_hinge", "logistic", "hinge"])
+def test_near_copies_of_other_scales_take_no_digits(loss, gamma):
+    # The first column is what is left of the second but for rounding, and 15 orders of magnitude smaller.
+    question = question_of(loss, gamma, n=24, p=4, k=4, epsilon=0.0)
+    X = question.X * np.array([1e-8, 1e7, 1e7, 1e4])
+    X[:, 0] = 1e-15 * X[:, 1] * (1.0 + 1e-15 * (np.arange(len(X)) % 3))
+    question = replace(question, X=X)
+    oracle = Oracle(question)
+    below, above = oracle.bracket((0, 1, 2, 3))
+    assert above * (1.0 - 1e-12) <= below <= above * (1.0 + 1e-15)
+    # What costs so much as the first column's coefficient is worth nothing.
+    assert above == pytest.approx(oracle.bracket((1, 2, 3))[1], rel=1e-6)
+    assert oracle.best == above
+    if loss == "squared_epsilon_insensitive":
+        assert above == pytest.approx(Oracle(replace(question, loss="squared")).best, rel=1e-12)
+
+
+def test_the_value_of_a_support_is_between_its_bounds():
+    question = make_instance(202001550).question
+    oracle = Oracle(question)
+    (support,) = question.supports()
+    below, above = oracle.bracket(support)
+    assert above == pytest.approx(13.717888198287, rel=1e-12)
+    assert above * (1.0 - 1e-12) <= below <= above * (1.0 + 1e-15)
+
+
+def test_the_ridge_is_steeper_from_one_coordinate_to_the_next():
+    question = make_instance(202001550).question
+    (support,) = question.supports()
+    basis = Basis.of(question, support)
+    ridge = basis.ridge(question, support)[1:, 1:]
+    diagonal = np.array([float(entry) for entry in np.diagonal(ridge)])
+    assert (np.diff(np.log10(diagonal)) > -1.0).all()
+    scale = np.array([Decimal(1) / entry.sqrt() for entry in np.diagonal(ridge)])
+    scaled = (ridge * np.multiply.outer(scale, scale)).astype(float)
+    assert np.linalg.eigvalsh(scaled)[0] > 1e-3
+
+
 def test_a_value_is_that_of_a_model_on_the_data_as_given():
     checked = 0
     for seed in range(60):
