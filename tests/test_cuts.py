@@ -1,7 +1,7 @@
 """Cutting planes: against all supports, with every engine, and their certificates."""
 
 from dataclasses import replace
-from itertools import count
+from itertools import combinations, count
 
 import numpy as np
 import pytest
@@ -9,11 +9,13 @@ import pytest
 from checks import against_enumeration, check_certificate
 from samples import LOSS_NAMES, sample
 from sparsest import best_subset, best_subset_path
+from sparsest.problem import make_problem
 from sparsest.proofs.steps import Combination, Leaf
 from sparsest.result import Status
 from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.cut_tree import CutTree, LinearProgram
 from sparsest.solvers.cuts import ENGINES
+from sparsest.solvers.support import fit_support
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -98,6 +100,30 @@ def test_what_stays_open_without_an_answer_is_no_time_limit(monkeypatch):
     assert result.gap < 1e-6
     assert result.status is (Status.HEURISTIC if result.gap > 0.0 else Status.OPTIMAL)
     check_certificate(result, X, y)
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["answers", "no answers"])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_where_no_bound_suffices_every_support_is_evaluated_and_no_other(monkeypatch, k, answers):
+    X, y = sample("squared", 20, 5, 2)
+    problem = make_problem(X, y, k, gamma=0.5, include=[1])
+    values, pool = {}, CutPool()
+
+    def separate(chosen):
+        fit = fit_support(problem, np.flatnonzero(chosen))
+        values[tuple(np.flatnonzero(chosen).tolist())] = fit.primal
+        return pool.cut(pool.add(problem, fit.alpha), problem.gamma)
+
+    if not answers:
+        monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: None)
+    tree = CutTree(problem, np.arange(5), np.arange(5) == 1, 1.0, separate)
+    tree.add(*pool.cut(pool.add(problem, np.zeros(problem.n)), problem.gamma))
+    tree.begin()
+    while not tree.is_finished():
+        tree.step(np.inf, 60.0)
+    supports = {(1, *more) for size in range(k) for more in combinations([0, 2, 3, 4], size)}
+    assert set(values) == {tuple(sorted(support)) for support in supports}
+    assert tree.lower_bound() == pytest.approx(min(values.values()), rel=1e-9)
 
 
 def test_an_interruption_leaves_the_region_open(monkeypatch):

@@ -118,8 +118,7 @@ class CutTree:
         self.constants, self.gains = np.empty(0), np.empty((0, survivors.size))
         self._separated: set[bytes] = set()
         self._count = 0
-        state = forced.astype(np.int8)
-        self.root = _Node(state, -np.inf, _Closed(np.zeros(1, dtype=np.intp), np.ones(1)))
+        self.root = self._region(forced.astype(np.int8), -np.inf, _Closed(np.zeros(1, dtype=np.intp), np.ones(1)))
         self._open: list[tuple[float, int, _Node]] = []
         self.closed = np.inf
 
@@ -209,12 +208,16 @@ class CutTree:
     def _split(self, node: _Node, feature: int) -> None:
         states = node.state.copy(), node.state.copy()
         states[0][feature], states[1][feature] = 1, -1
-        node.feature = feature
-        node.children = _Node(states[0], node.bound, node.proof), _Node(states[1], node.bound, node.proof)
-        for child in node.children:
-            if self.k is not None and (child.state == 1).sum() >= self.k:
-                child.state[child.state == 0] = -1
-            self._push(child)
+        inside, outside = (self._region(state, node.bound, node.proof) for state in states)
+        node.feature, node.children = feature, (inside, outside)
+        self._push(inside)
+        self._push(outside)
+
+    def _region(self, state: State, bound: float, proof: _Closed) -> _Node:
+        """A region; where those inside use up the budget no other feature is free."""
+        if self.k is not None and (state == 1).sum() >= self.k:
+            state[state == 0] = -1
+        return _Node(state, bound, proof)
 
     def _close(self, node: _Node) -> None:
         self.closed = min(self.closed, node.bound)
