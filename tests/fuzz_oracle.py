@@ -359,9 +359,9 @@ class Oracle:
 def objective_of(question, support, coef, intercept):
     """Return the objective of a model in 70 digits, and how much rounding its coefficients may have changed it.
 
-    ``coef`` and ``intercept``, floats or decimals, are for the data as given.  Rounding moves a prediction by some
-    units in the last place of its terms, and the loss by its slope times that; with columns of large means this can
-    be all there is.
+    ``coef`` and ``intercept``, floats or decimals, are for the data as given.  Rounding moves a residual by some
+    units in the last place of its terms, those of the columns' centres among them, and the loss by its slope times
+    that; with columns of large means, or where the objective vanishes, this can be all there is.
     """
     columns, y, omega = question.exact
     with localcontext(prec=GEOMETRY_DIGITS):
@@ -373,7 +373,8 @@ def objective_of(question, support, coef, intercept):
         if question.gamma == float("inf"):
             ridge = Decimal(0)
         value = omega @ pieces.value(z).sum(axis=1) + ridge / (2 * Decimal(question.gamma))
-        moved = (len(w) + 4) * Decimal(2) ** -52 * sum(abs(term) for term in terms)
+        centres = [abs(omega @ columns[j] * w[j]) / omega.sum() for j in range(len(w)) if w[j]]
+        moved = (len(w) + 4) * Decimal(2) ** -52 * (sum(abs(term) for term in [y, *terms]) + sum(centres))
         if pieces.kind in ("plus", "softplus"):
             change = omega @ moved
         else:

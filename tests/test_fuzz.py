@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
 from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from fuzz_instances import make_instance
 from fuzz_losses import CLASSIFICATION, REGRESSION, Pieces
 from fuzz_oracle import Basis, Oracle, Question, objective_of
 from fuzz_squares import Elimination
+from sparsest.result import Status
 
 CHUNKS, CHUNK = 6, 50
 # Seconds that no machine needs for an instance with a limit of five, whatever else it does.
@@ -245,6 +247,15 @@ def test_the_objective_of_a_model_knows_what_rounding_explains():
     assert rounding < 1e-12
     far = replace(question, X=question.X + 1e12)
     assert objective_of(far, (0, 2), coef, 0.7e12)[1] > 1e-6
+    # A row of zeros is moved by the rounding of the centre, and a response by its own.
+    X, y = np.zeros((2, 1)), np.zeros(2)
+    X[1] = 1e9
+    alone = Question(X, y, np.array([1.0, 1e-30]), "epsilon_insensitive", 1.0, k=1, epsilon=0.0)
+    assert objective_of(alone, (0,), np.array([1.0]), 0.0)[1] < 1e-30
+    alone = replace(alone, weights=np.ones(2))
+    assert objective_of(alone, (0,), np.array([1.0]), 0.0)[1] > 0.5e9 * 2.0**-52
+    alone = replace(alone, y=np.array([1e9, 0.0]))
+    assert objective_of(alone, (0,), np.array([0.0]), 0.0)[1] > 1e9 * 2.0**-52
 
 
 def test_instances_are_the_same_for_the_same_seed_and_cover_what_they_should():
@@ -306,6 +317,37 @@ def test_false_claims_are_found():
         found = dict(fuzz._judged(instance, _Result(result, **claims)))
         assert kind in found, (kind, found)
     assert dict(fuzz._judged(instance, _Result(result, objective=np.nan))).keys() == {"not finite"}
+
+
+def test_a_bound_above_the_optimum_is_found_however_near_it_is():
+    question = question_of("logistic", 0.5)
+    instance = SimpleNamespace(question=question, settings={"gap_tol": 1e-4})
+    optimum = Oracle(question).best
+
+    def kinds(bound):
+        claim = SimpleNamespace(
+            support=np.array([0]), coef=np.zeros(5), intercept=0.0, objective=20.0, lower_bound=bound,
+            status=Status.TIME_LIMIT,
+        )  # fmt: skip
+        return {kind for kind, _ in fuzz._true(instance, claim)}
+
+    assert "bound above optimum" in kinds(optimum * (1.0 + 1e-12))
+    assert "bound above optimum" not in kinds(optimum)
+    # Where the optimum is zero no bound above it is small enough.
+    instance.question = replace(question, y=np.ones_like(question.y), loss="squared")
+    assert Oracle(instance.question).best == 0.0
+    assert "bound above optimum" in kinds(1e-300)
+    assert "bound above optimum" not in kinds(0.0)
+
+
+def test_an_oracle_that_contradicts_itself_is_found(monkeypatch):
+    monkeypatch.setattr(Oracle, "bracket", lambda self, support: (2.0, 1.0))
+    question = question_of()
+    instance = SimpleNamespace(question=question, settings={"gap_tol": 1e-4})
+    claim = SimpleNamespace(
+        support=np.array([0]), coef=np.zeros(5), intercept=0.0, objective=3.0, lower_bound=0.0, status=Status.TIME_LIMIT
+    )
+    assert "oracle" in {kind for kind, _ in fuzz._true(instance, claim)}
 
 
 def _sometimes(seed):
