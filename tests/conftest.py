@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from sparsest.solvers import adapting, leaps
+
 settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("seeded")
 
@@ -35,3 +37,13 @@ def keyboard():
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, usual)
+
+
+@pytest.fixture
+def adaptive(monkeypatch):
+    """Let the tree adapt bounds early and everywhere, so that diagonals shift."""
+    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
+    monkeypatch.setattr(adapting, "_FIRST", 3)
+    monkeypatch.setattr(adapting, "_PER_SURVIVOR", 0.0)
+    monkeypatch.setattr(adapting, "_LEVELS", 1)
+    monkeypatch.setattr(adapting, "_FEW", 10**9)

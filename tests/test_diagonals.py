@@ -8,7 +8,7 @@ from oracles import best_of, squared_values
 from samples import sample_weights
 from sparsest.problem import make_problem
 from sparsest.result import Status
-from sparsest.solvers import adapting, gram, leaps
+from sparsest.solvers import adapting, gram
 from sparsest.solvers.diagonals import LoweredRidge, spare_diagonal
 from sparsest.solvers.nodes import Request
 
@@ -106,16 +106,6 @@ def test_equal_columns_get_no_more_together_than_one():
     division = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)]).raised(outcome)
     size = np.linalg.norm(nodes.columns, 2) ** 2
     assert division is None or np.linalg.eigvalsh(quadratic(nodes, division.whole()))[0] >= -1e-12 * size
-
-
-@pytest.fixture
-def adaptive(monkeypatch):
-    """Adapt bounds early and everywhere, and keep few columns of the Gram matrix."""
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(adapting, "_FIRST", 3)
-    monkeypatch.setattr(adapting, "_PER_SURVIVOR", 0.0)
-    monkeypatch.setattr(adapting, "_LEVELS", 1)
-    monkeypatch.setattr(adapting, "_FEW", 10**9)
 
 
 @pytest.mark.parametrize("stored", [5, 1500])
