@@ -5,7 +5,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from checks import check_certificate
 from samples import sample
@@ -16,6 +16,31 @@ from sparsest.solvers.threads import all_threads, single_threaded
 
 def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+@pytest.fixture(autouse=True)
+def several_threads():
+    """Begin with a number of threads that no limit of ours has, on any machine."""
+    with threadpool_limits(3, user_api="blas"):
+        yield
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)], ids=str)
+def test_limits_of_threads_side_by_side_are_taken_back_in_any_order(order):
+    before = blas_threads()
+    with all_threads():
+        many = blas_threads()
+    limits, counts = [single_threaded(), all_threads(), single_threaded()], [[1] * len(many), many, [1] * len(many)]
+    wanted = {}
+    for place, limit in enumerate(limits):
+        limit.__enter__()
+        wanted[place] = counts[place]
+    for place in order:
+        # The last that is still wanted counts.
+        assert blas_threads() == wanted[max(wanted)]
+        limits[place].__exit__(None, None, None)
+        del wanted[place]
+    assert blas_threads() == before
 
 
 def test_nested_limits_are_taken_back_one_by_one():
@@ -61,7 +86,7 @@ def test_two_solves_at_once_answer_as_alone(first):
     pair = [SOLVES[first], SOLVES[(first + 1) % len(SOLVES)]]
     data = [sample(settings["loss"], 40, 10, 1) for settings in pair]
     alone = [best_subset(*given, **settings) for given, settings in zip(data, pair, strict=True)]
-    together = Barrier(2)
+    together, before = Barrier(2), blas_threads()
 
     def solve(given, settings):
         together.wait(timeout=60.0)
@@ -69,6 +94,7 @@ def test_two_solves_at_once_answer_as_alone(first):
 
     with ThreadPoolExecutor(2) as threads:
         at_once = list(threads.map(solve, data, pair))
+    assert blas_threads() == before
     for given, expected, result in zip(data, alone, at_once, strict=True):
         assert result.status is expected.status
         assert result.objective == pytest.approx(expected.objective, rel=1e-6)
