@@ -47,3 +47,9 @@ def adaptive(monkeypatch):
     monkeypatch.setattr(adapting, "_PER_SURVIVOR", 0.0)
     monkeypatch.setattr(adapting, "_LEVELS", 1)
     monkeypatch.setattr(adapting, "_FEW", 10**9)
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def run(request):
+    """How to call a kernel: compiled, or the plain function it was compiled from."""
+    return (lambda kernel: kernel) if request.param == "compiled" else (lambda kernel: kernel.py_func)
