@@ -11,7 +11,7 @@ from samples import LOSS_NAMES, sample
 from sparsest import best_subset, best_subset_path
 from sparsest.problem import make_problem
 from sparsest.proofs.steps import Combination, Leaf
-from sparsest.result import Status
+from sparsest.result import Bound, Root, Status
 from sparsest.solvers.cut_pool import CutPool
 from sparsest.solvers.cut_tree import CutTree, LinearProgram
 from sparsest.solvers.cuts import ENGINES
@@ -161,11 +161,26 @@ def test_path_in_k_is_the_same_one_by_one():
             check_certificate(result, X, y)
 
 
-def test_time_limit_and_bad_settings():
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [
+        ({"time_limit": 1e-9}, Status.TIME_LIMIT),
+        ({"callback": lambda event: isinstance(event, Root)}, Status.INTERRUPTED),
+        ({"callback": lambda event: isinstance(event, Bound) and event.n_nodes == 20}, Status.INTERRUPTED),
+        ({"max_rounds": 5}, Status.NODE_LIMIT),
+    ],
+    ids=["no time", "after the root", "at a node", "few rounds"],
+)
+def test_limits_leave_an_honest_result(limits, status):
     X, y, result = hard()
-    early = best_subset(X, y, 4, gamma=0.5, method="cuts", time_limit=0.02)
+    early = best_subset(X, y, 4, gamma=0.5, method="cuts", **limits)
+    assert early.status is status
     assert early.lower_bound <= result.objective * (1 + 1e-9) <= early.objective * (1 + 1e-4)
     check_certificate(early, X, y)
+
+
+def test_bad_settings():
+    X, y = sample("squared", 30, 14, 2)
     with pytest.raises(ValueError, match="unknown engine"):
         best_subset(X, y, 4, method="cuts", engine="none")
     with pytest.raises(ValueError, match="finite gamma"):
