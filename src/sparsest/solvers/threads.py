@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -26,7 +26,8 @@ class _Limits:
 
     def renew_lock(self) -> None:
         """Forget who holds the lock: in a forked process nobody does."""
-        self._lock = Lock()
+        # A handler of signals may come while it is held, and solve a problem of its own.
+        self._lock = RLock()
 
     @contextmanager
     def limit(self, count: int) -> Iterator[None]:
