@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from sparsest.solvers.exact import adapting, leaps
+
 settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("seeded")
 
@@ -35,3 +37,19 @@ def keyboard():
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, usual)
+
+
+@pytest.fixture
+def adaptive(monkeypatch):
+    """Let the tree adapt bounds early and everywhere, so that diagonals shift."""
+    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
+    monkeypatch.setattr(adapting, "_FIRST_AT", 3)
+    monkeypatch.setattr(adapting, "_FIRST_PER_SURVIVOR", 0.0)
+    monkeypatch.setattr(adapting, "_LEVELS_BETWEEN", 1)
+    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 10**9)
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def run(request):
+    """How to call a kernel: compiled, or the plain function it was compiled from."""
+    return (lambda kernel: kernel) if request.param == "compiled" else (lambda kernel: kernel.py_func)

@@ -24,8 +24,11 @@ from fuzz_oracle import Oracle, objective_of
 
 # Seconds after which an instance with a limit of five is a failure, and after which its process is ended.
 SLOW, HUNG = 20.0, 60.0
-# What a bound may be above the oracle's value, which is right to 1e-15, and what two objectives may differ by.
-BOUND_TOLERANCE, OBJECTIVE_TOLERANCE = 1e-9, 1e-8
+# What a bound may be above the oracle's value, as a part of it: that value is right to 1e-15, and a bound is rounded
+# down.  Nothing is allowed for where the optimum is zero.
+BOUND_TOLERANCE = 1e-13
+# What two objectives may differ by, as a part of them; what rounding explains is added.
+OBJECTIVE_TOLERANCE = 1e-8
 SEEDS_APART = 1_000_000
 
 
@@ -108,6 +111,8 @@ def _true(instance, result):
     oracle = Oracle(question)
     support = tuple(sorted(result.support.tolist()))
     below, above = oracle.bracket(support)
+    if not below <= above * (1.0 + BOUND_TOLERANCE):
+        yield "oracle", f"the support {support} is said to reach {above!r} and no less than {below!r}"
     best = min(oracle.best, above)
     own, rounding = objective_of(question, support, result.coef, result.intercept)
     if not result.lower_bound <= best * (1.0 + BOUND_TOLERANCE):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from functools import cached_property
 from itertools import chain, combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -96,54 +97,104 @@ class Question:
             return factors
 
     @cached_property
+    def empty_basis(self):
+        """The basis of no column, from which all others grow."""
+        return Basis.empty(self)
+
+    @cached_property
     def rounded_factors(self):
         """``d_j`` in float64."""
         return np.array([float(factor) for factor in self.ridge_factors])
+
+
+class Outside(NamedTuple):
+    """A column seen from a basis: what is left of it, its coordinates, and the squared length of the rest."""
+
+    rest: np.ndarray
+    products: list
+    squared: Decimal
 
 
 @dataclass
 class Basis:
     """An orthonormal basis of the span of some columns (and of the constant), and the ridge in its coordinates.
 
+    The next vector is always that of the column with the longest rest, in units of what its coefficient costs.  So the
+    ridge is steeper from one coordinate to the next, and well conditioned but for that: in any other order two columns
+    that are nearly the same, of scales far apart, can take all the digits there are.
+
     Attributes
     ----------
     vectors : decimals; orthonormal under the weights, the constant first if there is an intercept
-    coordinates : those of every column
+    coordinates : those of the columns that the vectors were made of
     rounded : the vectors in float64
+    outside, longer : what is known already of other columns, and the bases with one of them more
     """
 
     vectors: list
-    coordinates: list = field(default_factory=list)
+    coordinates: dict = field(default_factory=dict)
     rounded: list = field(default_factory=list)
+    outside: dict = field(default_factory=dict)
+    longer: dict = field(default_factory=dict)
+    shorter: Basis | None = None
+
+    @classmethod
+    def empty(cls, question):
+        """Return the basis of no column."""
+        _, y, omega = question.exact
+        with localcontext(prec=GEOMETRY_DIGITS):
+            constant = [(y * 0 + 1) / omega.sum().sqrt()] if question.fit_intercept else []
+        return cls(constant, {}, [vector.astype(float) for vector in constant])
 
     @classmethod
     def of(cls, question, support=()):
         """Return the basis of a support."""
-        _, y, omega = question.exact
+        basis, left = question.empty_basis, set(support)
         with localcontext(prec=GEOMETRY_DIGITS):
-            constant = [(y * 0 + 1) / omega.sum().sqrt()] if question.fit_intercept else []
-        basis = cls(constant, [], [vector.astype(float) for vector in constant])
-        for feature in support:
-            basis = basis.extended(question, feature)
+            while left:
+                heights = {j: basis.seen(question, j).squared / question.ridge_factors[j] for j in sorted(left)}
+                feature = max(heights, key=heights.get)
+                if not heights[feature]:
+                    break
+                basis = basis.extended(question, feature)
+                left.remove(feature)
         return basis
 
-    def extended(self, question, feature):
-        """Return the basis with one more column."""
-        columns, _, omega = question.exact
-        with localcontext(prec=GEOMETRY_DIGITS):
+    def seen(self, question, feature):
+        """What is left of a column; one that depends on the basis has no length."""
+        if feature not in self.outside:
+            columns, _, omega = question.exact
             column = columns[feature]
-            rest, products = column, []
-            for vector in self.vectors:
-                product = vector @ (omega * column)
-                products.append(product)
-                rest = rest - product * vector
-            length = rest @ (omega * rest)
-            if length <= DEPENDENT * (column @ (omega * column)):
-                return Basis(self.vectors, [*self.coordinates, products], self.rounded)
-            length = length.sqrt()
-            rest = rest / length
-            coordinates = [*self.coordinates, [*products, length]]
-            return Basis([*self.vectors, rest], coordinates, [*self.rounded, rest.astype(float)])
+            known = Outside(column, [], Decimal(0)) if self.shorter is None else self.shorter.seen(question, feature)
+            rest, products = known.rest, list(known.products)
+            for vector in self.vectors[len(products) :]:
+                products.append(vector @ (omega * rest))
+                rest = rest - products[-1] * vector
+            squared = rest @ (omega * rest)
+            dependent = squared <= DEPENDENT * (column @ (omega * column))
+            self.outside[feature] = Outside(rest, products, Decimal(0) if dependent else squared)
+        return self.outside[feature]
+
+    def extended(self, question, feature):
+        """Return the basis with one more column, which does not depend on it."""
+        if feature not in self.longer:
+            rest, products, squared = self.seen(question, feature)
+            length = squared.sqrt()
+            vector = rest / length
+            self.longer[feature] = Basis(
+                [*self.vectors, vector],
+                self.coordinates | {feature: [*products, length]},
+                [*self.rounded, vector.astype(float)],
+                shorter=self,
+            )
+        return self.longer[feature]
+
+    def coordinates_of(self, question, support):
+        """The coordinates of columns in the span, one row each."""
+        r = len(self.vectors)
+        rows = [self.coordinates.get(j) or self.seen(question, j).products for j in support]
+        padded = [[*row, *[Decimal(0)] * (r - len(row))] for row in rows]
+        return np.array(padded, dtype=object).reshape(len(support), r)
 
     def ridge(self, question, support):
         """The matrix of the ridge in the coordinates of the basis.
@@ -163,10 +214,8 @@ class Basis:
 
     def _inside(self, question, support):
         """The coordinates of the columns without that of the constant, and what their coefficients cost."""
-        r, first = len(self.vectors), int(question.fit_intercept)
-        padded = [coordinates[first:] + [Decimal(0)] * (r - len(coordinates)) for coordinates in self.coordinates]
         costs = np.array([question.ridge_factors[feature] for feature in support], dtype=object)
-        return np.array(padded, dtype=object).reshape(len(support), r - first).T, costs
+        return self.coordinates_of(question, support)[:, int(question.fit_intercept) :].T, costs
 
     def model(self, question, support, v):
         """The coefficients and the intercept, in decimals, of the cheapest model with coordinates v."""
@@ -179,7 +228,7 @@ class Basis:
                 coef[list(support)] = (inner @ columns) / costs
             if not first:
                 return coef, Decimal(0)
-            taken = sum((coef[j] * t[0] for j, t in zip(support, self.coordinates, strict=True)), Decimal(0))
+            taken = coef[list(support)] @ self.coordinates_of(question, support)[:, 0] if support else Decimal(0)
             return coef, (v[0] - taken) / question.exact[2].sum().sqrt()
 
     def rounded_ridge(self, question, support):
@@ -188,9 +237,8 @@ class Basis:
         matrix = np.zeros((r, r))
         if r == first or question.gamma == float("inf"):
             return matrix
-        t = np.zeros((r, len(support)))
-        for position, coordinates in enumerate(self.coordinates):
-            t[: len(coordinates), position] = coordinates
+        with localcontext(prec=GEOMETRY_DIGITS):
+            t = self.coordinates_of(question, support).T.astype(float)
         spread = (t[first:] / question.rounded_factors[list(support)]) @ t[first:].T
         scale = 1.0 / np.sqrt(np.diagonal(spread))
         scaled = spread * np.multiply.outer(scale, scale)
@@ -266,12 +314,9 @@ class Oracle:
         """The values of all supports in float64."""
         question = self.question
         supports = question.supports()
-        bases = {(): Basis.of(question)}
-        for support in supports:
-            for size in range(1, len(support) + 1):
-                if support[:size] not in bases:
-                    bases[support[:size]] = bases[support[: size - 1]].extended(question, support[size - 1])
-        fitted = self._fit([(bases[s], bases[s].rounded_ridge(question, s)) for s in supports])[0]
+        bases = [Basis.of(question, support) for support in supports]
+        ridges = [basis.rounded_ridge(question, support) for basis, support in zip(bases, supports, strict=True)]
+        fitted = self._fit(list(zip(bases, ridges, strict=True)))[0]
         return fitted + np.array([question.price(support) for support in supports]), supports
 
     @cached_property
@@ -316,9 +361,9 @@ class Oracle:
 def objective_of(question, support, coef, intercept):
     """Return the objective of a model in 70 digits, and how much rounding its coefficients may have changed it.
 
-    ``coef`` and ``intercept``, floats or decimals, are for the data as given.  Rounding moves a prediction by some
-    units in the last place of its terms, and the loss by its slope times that; with columns of large means this can
-    be all there is.
+    ``coef`` and ``intercept``, floats or decimals, are for the data as given.  Rounding moves a residual by some
+    units in the last place of its terms, those of the columns' centres among them, and the loss by its slope times
+    that; with columns of large means, or where the objective vanishes, this can be all there is.
     """
     columns, y, omega = question.exact
     with localcontext(prec=GEOMETRY_DIGITS):
@@ -330,7 +375,8 @@ def objective_of(question, support, coef, intercept):
         if question.gamma == float("inf"):
             ridge = Decimal(0)
         value = omega @ pieces.value(z).sum(axis=1) + ridge / (2 * Decimal(question.gamma))
-        moved = (len(w) + 4) * Decimal(2) ** -52 * sum(abs(term) for term in terms)
+        centres = [abs(omega @ columns[j] * w[j]) / omega.sum() for j in range(len(w)) if w[j]]
+        moved = (len(w) + 4) * Decimal(2) ** -52 * (sum(abs(term) for term in [y, *terms]) + sum(centres))
         if pieces.kind in ("plus", "softplus"):
             change = omega @ moved
         else:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
 from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from fuzz_instances import make_instance
 from fuzz_losses import CLASSIFICATION, REGRESSION, Pieces
 from fuzz_oracle import Basis, Oracle, Question, objective_of
 from fuzz_squares import Elimination
+from sparsest.result import Status
 
 CHUNKS, CHUNK = 6, 50
 # Seconds that no machine needs for an instance with a limit of five, whatever else it does.
@@ -147,6 +149,45 @@ def test_decimals_agree_with_whole_numbers_on_awful_columns(gamma, standardize):
     assert other.best == pytest.approx(squared.best, rel=1e-12)
 
 
+@pytest.mark.parametrize("gamma", [1e-10, 1e-2])
+@pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "squared_hinge", "logistic", "hinge"])
+def test_near_copies_of_other_scales_take_no_digits(loss, gamma):
+    # The first column is what is left of the second but for rounding, and 15 orders of magnitude smaller.
+    question = question_of(loss, gamma, n=24, p=4, k=4, epsilon=0.0)
+    X = question.X * np.array([1e-8, 1e7, 1e7, 1e4])
+    X[:, 0] = 1e-15 * X[:, 1] * (1.0 + 1e-15 * (np.arange(len(X)) % 3))
+    question = replace(question, X=X)
+    oracle = Oracle(question)
+    below, above = oracle.bracket((0, 1, 2, 3))
+    assert above * (1.0 - 1e-12) <= below <= above * (1.0 + 1e-15)
+    # What costs so much as the first column's coefficient is worth nothing.
+    assert above == pytest.approx(oracle.bracket((1, 2, 3))[1], rel=1e-6)
+    assert oracle.best == above
+    if loss == "squared_epsilon_insensitive":
+        assert above == pytest.approx(Oracle(replace(question, loss="squared")).best, rel=1e-12)
+
+
+def test_the_value_of_a_support_is_between_its_bounds():
+    question = make_instance(202001550).question
+    oracle = Oracle(question)
+    (support,) = question.supports()
+    below, above = oracle.bracket(support)
+    assert above == pytest.approx(13.717888198287, rel=1e-12)
+    assert above * (1.0 - 1e-12) <= below <= above * (1.0 + 1e-15)
+
+
+def test_the_ridge_is_steeper_from_one_coordinate_to_the_next():
+    question = make_instance(202001550).question
+    (support,) = question.supports()
+    basis = Basis.of(question, support)
+    ridge = basis.ridge(question, support)[1:, 1:]
+    diagonal = np.array([float(entry) for entry in np.diagonal(ridge)])
+    assert (np.diff(np.log10(diagonal)) > -1.0).all()
+    scale = np.array([Decimal(1) / entry.sqrt() for entry in np.diagonal(ridge)])
+    scaled = (ridge * np.multiply.outer(scale, scale)).astype(float)
+    assert np.linalg.eigvalsh(scaled)[0] > 1e-3
+
+
 def test_a_value_is_that_of_a_model_on_the_data_as_given():
     checked = 0
     for seed in range(60):
@@ -206,6 +247,15 @@ def test_the_objective_of_a_model_knows_what_rounding_explains():
     assert rounding < 1e-12
     far = replace(question, X=question.X + 1e12)
     assert objective_of(far, (0, 2), coef, 0.7e12)[1] > 1e-6
+    # A row of zeros is moved by the rounding of the centre, and a response by its own.
+    X, y = np.zeros((2, 1)), np.zeros(2)
+    X[1] = 1e9
+    alone = Question(X, y, np.array([1.0, 1e-30]), "epsilon_insensitive", 1.0, k=1, epsilon=0.0)
+    assert objective_of(alone, (0,), np.array([1.0]), 0.0)[1] < 1e-30
+    alone = replace(alone, weights=np.ones(2))
+    assert objective_of(alone, (0,), np.array([1.0]), 0.0)[1] > 0.5e9 * 2.0**-52
+    alone = replace(alone, y=np.array([1e9, 0.0]))
+    assert objective_of(alone, (0,), np.array([0.0]), 0.0)[1] > 1e9 * 2.0**-52
 
 
 def test_instances_are_the_same_for_the_same_seed_and_cover_what_they_should():
@@ -267,6 +317,37 @@ def test_false_claims_are_found():
         found = dict(fuzz._judged(instance, _Result(result, **claims)))
         assert kind in found, (kind, found)
     assert dict(fuzz._judged(instance, _Result(result, objective=np.nan))).keys() == {"not finite"}
+
+
+def test_a_bound_above_the_optimum_is_found_however_near_it_is():
+    question = question_of("logistic", 0.5)
+    instance = SimpleNamespace(question=question, settings={"gap_tol": 1e-4})
+    optimum = Oracle(question).best
+
+    def kinds(bound):
+        claim = SimpleNamespace(
+            support=np.array([0]), coef=np.zeros(5), intercept=0.0, objective=20.0, lower_bound=bound,
+            status=Status.TIME_LIMIT,
+        )  # fmt: skip
+        return {kind for kind, _ in fuzz._true(instance, claim)}
+
+    assert "bound above optimum" in kinds(optimum * (1.0 + 1e-12))
+    assert "bound above optimum" not in kinds(optimum)
+    # Where the optimum is zero no bound above it is small enough.
+    instance.question = replace(question, y=np.ones_like(question.y), loss="squared")
+    assert Oracle(instance.question).best == 0.0
+    assert "bound above optimum" in kinds(1e-300)
+    assert "bound above optimum" not in kinds(0.0)
+
+
+def test_an_oracle_that_contradicts_itself_is_found(monkeypatch):
+    monkeypatch.setattr(Oracle, "bracket", lambda self, support: (2.0, 1.0))
+    question = question_of()
+    instance = SimpleNamespace(question=question, settings={"gap_tol": 1e-4})
+    claim = SimpleNamespace(
+        support=np.array([0]), coef=np.zeros(5), intercept=0.0, objective=3.0, lower_bound=0.0, status=Status.TIME_LIMIT
+    )
+    assert "oracle" in {kind for kind, _ in fuzz._true(instance, claim)}
 
 
 def _sometimes(seed):

@@ -16,12 +16,6 @@ forms = pytest.mark.parametrize(("budget", "price"), FORMS)
 forcings = pytest.mark.parametrize("forced", [(), (1, 4)], ids=str)
 
 
-@pytest.fixture(params=["compiled", "plain"])
-def run(request):
-    """How to call a kernel: compiled, or the plain function it was compiled from."""
-    return (lambda kernel: kernel) if request.param == "compiled" else (lambda kernel: kernel.py_func)
-
-
 def data(seed, forced=()):
     """Weights with a zero and a tie, ridge roots that differ, and the mask of the forced features."""
     rng = np.random.default_rng(seed)

@@ -13,7 +13,6 @@ from sparsest import best_subset
 from sparsest.proofs import Certificate, relative_gap
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.steps import Branch, DualPoint, Leaf, Proof, Regression, RegressionTree, SplitPoint
-from sparsest.solvers.exact import adapting, leaps
 
 P = 6
 
@@ -179,16 +178,6 @@ def test_a_tree_of_regressions_is_written_and_holds():
     kinds = {type(step) for step in certificate.proof.steps}
     assert kinds & {RegressionTree, Regression} or any(isinstance(p, SplitPoint) for p in certificate.proof.points)
     assert certificate.verify(X, y) and certificate.lower_bound <= optimum_of(certificate.statement, X, y)
-
-
-@pytest.fixture
-def adaptive(monkeypatch):
-    """Adapt bounds early and everywhere, so that diagonals shift."""
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(adapting, "_FIRST_AT", 3)
-    monkeypatch.setattr(adapting, "_FIRST_PER_SURVIVOR", 0.0)
-    monkeypatch.setattr(adapting, "_LEVELS_BETWEEN", 1)
-    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 10**9)
 
 
 def wide(n=40, p=120, seed=0):

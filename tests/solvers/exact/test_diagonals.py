@@ -8,7 +8,7 @@ from oracles import best_of, squared_values
 from samples import sample_weights
 from sparsest.problem import make_problem
 from sparsest.result import Status
-from sparsest.solvers.exact import adapting, leaps
+from sparsest.solvers.exact import adapting
 from sparsest.solvers.exact import gram_bounder as gram
 from sparsest.solvers.exact.bounder import Request
 from sparsest.solvers.exact.diagonals import LoweredRidge, spare_diagonal
@@ -107,16 +107,6 @@ def test_equal_columns_get_no_more_together_than_one():
     division = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)]).raised(outcome)
     size = np.linalg.norm(nodes.columns, 2) ** 2
     assert division is None or np.linalg.eigvalsh(quadratic(nodes, division.whole()))[0] >= -1e-12 * size
-
-
-@pytest.fixture
-def adaptive(monkeypatch):
-    """Adapt bounds early and everywhere, and keep few columns of the Gram matrix."""
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(adapting, "_FIRST_AT", 3)
-    monkeypatch.setattr(adapting, "_FIRST_PER_SURVIVOR", 0.0)
-    monkeypatch.setattr(adapting, "_LEVELS_BETWEEN", 1)
-    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 10**9)
 
 
 @pytest.mark.parametrize("stored", [5, 1500])

@@ -24,6 +24,7 @@ from sparsest.solvers.exact.goal import BestSupport
 from sparsest.solvers.shared.claims import allowance
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.dual import null_value
+from sparsest.solvers.shared.support import fit_support
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 FORMS = [{"k": 3}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
@@ -203,9 +204,11 @@ def test_leaps_and_regions_agree(monkeypatch):
 
 def test_a_start_is_taken(regions, solved):
     X, y, best = solved
+    problem = make_problem(X, y, **HARD)
     for start in (best, best.support.tolist(), [50, 51, 52, 53, 54], []):
         result = grow(X, y, **HARD, start=start, node_limit=1)
-        assert result.objective <= best.objective * (1.0 + 1e-12) if start is best else result.objective > 0
+        begun = fit_support(problem, best.support if start is best else np.array(start, dtype=np.intp))
+        assert best.lower_bound <= result.objective <= begun.primal * (1.0 + 1e-12)
     for start, message in (([99], "column numbers from 0 to 59"), ("abc", "an earlier Result")):
         with pytest.raises(ValueError, match=message):
             best_subset(X, y, **HARD, method="tree", start=start)
@@ -332,14 +335,13 @@ def test_keyboard_interrupt_without_a_proof(monkeypatch, regions, solved, at, co
     ("limits", "status"),
     [
         ({"time_limit": 1e-9}, Status.TIME_LIMIT),
-        ({"time_limit": 0.01}, Status.TIME_LIMIT),
         ({"node_limit": 1}, Status.NODE_LIMIT),
         ({"max_memory": 1.0}, Status.NODE_LIMIT),
         ({"max_memory": 3e4}, Status.NODE_LIMIT),
         ({"callback": lambda event: True}, Status.INTERRUPTED),
         ({"callback": lambda event: isinstance(event, Root)}, Status.INTERRUPTED),
     ],
-    ids=["no time", "little time", "one node", "no memory", "little memory", "at once", "after the root"],
+    ids=["no time", "one node", "no memory", "little memory", "at once", "after the root"],
 )
 def test_limits_leave_an_honest_result(regions, solved, limits, status):
     X, y, known = solved
@@ -348,6 +350,18 @@ def test_limits_leave_an_honest_result(regions, solved, limits, status):
     assert result.status is status
     assert result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
     assert result.gap > 1e-4
+
+
+@pytest.mark.parametrize("looks", [1, 4, 12])
+def test_time_may_run_out_at_any_moment(monkeypatch, regions, solved, looks):
+    X, y, known = solved
+    left, expired = iter(range(looks)), Clock.expired
+    monkeypatch.setattr(Clock, "expired", lambda self: next(left, None) is None or expired(self))
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1)
+    monkeypatch.undo()
+    check_certificate(result, X, y)
+    assert result.status is Status.TIME_LIMIT
+    assert result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
 
 
 class InterruptAt:

@@ -303,15 +303,21 @@ def test_no_time_left_while_columns_are_copied(monkeypatch, loss):
     result = best_subset(X, y, **HARD, loss=loss, gap_tol=0.0)
     check_certificate(result, X, y)
     assert len(clocks) == 3 and result.status is Status.TIME_LIMIT and result.n_nodes == 0
-    assert result.lower_bound > 0.0
+    root = best_subset(X, y, **HARD, loss=loss, method="relaxation")
+    assert result.lower_bound == pytest.approx(root.lower_bound, rel=0.01)
 
 
-def test_a_linear_program_that_finds_nothing_in_time_ends_the_search(monkeypatch):
+def test_a_linear_program_that_takes_all_the_time_ends_the_search(monkeypatch):
     X, y = hard(p=30)
-    monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: None)
-    result = best_subset(X, y, **HARD, method="cuts", gap_tol=0.0)
+    known, root = best_subset(X, y, **HARD), best_subset(X, y, **HARD, method="relaxation")
+    left, expired = [], Clock.expired
+    monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: left.append(seconds))
+    monkeypatch.setattr(Clock, "expired", lambda self: bool(left) or expired(self))
+    result = best_subset(X, y, **HARD, method="cuts", gap_tol=0.0, time_limit=1e6)
     check_certificate(result, X, y)
-    assert result.status is Status.TIME_LIMIT and result.lower_bound > 0.0
+    assert result.status is Status.TIME_LIMIT
+    assert len(left) == 1 and 0.0 < left[0] <= 1e6
+    assert 0.99 * root.lower_bound <= result.lower_bound <= known.objective
 
 
 # What the clock counts

@@ -176,8 +176,7 @@ class _CutSearch:
                 return self.clock.early()
             if self.rounds >= self.settings.max_rounds:
                 return Status.NODE_LIMIT
-            if not tree.step(self.cutoff, self.clock.limit - self.clock.seconds()):
-                return self.clock.early()
+            tree.step(self.cutoff, self.clock.left())
             self.n_nodes += 1
             self.bound = max(self.bound, self._proved())
             self.clock.tell(Bound(self.clock.seconds(), self.bound, self.fit.primal, self.n_nodes))

@@ -64,12 +64,18 @@ class LinearProgram:
         self.model.setOptionValue("time_limit", float(self.model.getRunTime() + max(seconds, 0.01)))
         low, high = (state == 1).astype(np.float64), (state >= 0).astype(np.float64)
         self.model.changeColsBounds(self.n_features, self._index, low, high)
-        self.model.run()
-        if self.model.getModelStatus() != self._optimal:
-            return None
+        if not self._run():
+            # A basis that was good for another region may be singular or useless for this one.
+            self.model.clearSolver()
+            if not self._run():
+                return None
         solution = self.model.getSolution()
         multipliers = np.maximum(np.asarray(solution.row_dual)[1:], 0.0)
         return np.asarray(solution.col_value)[: self.n_features], multipliers
+
+    def _run(self) -> bool:
+        self.model.run()
+        return bool(self.model.getModelStatus() == self._optimal)
 
 
 class _Closed(NamedTuple):
@@ -109,8 +115,7 @@ class CutTree:
         self.constants, self.gains = np.empty(0), np.empty((0, survivors.size))
         self._separated: set[bytes] = set()
         self._count = 0
-        state = forced.astype(np.int8)
-        self.root = _Node(state, -np.inf, _Closed(np.zeros(1, dtype=np.intp), np.ones(1)))
+        self.root = self._node(forced.astype(np.int8), -np.inf, _Closed(np.zeros(1, dtype=np.intp), np.ones(1)))
         self._open: list[tuple[float, int, _Node]] = []
         self.closed = np.inf
 
@@ -136,19 +141,23 @@ class CutTree:
         """Whether no region is open."""
         return not self._open
 
-    def step(self, cutoff: float, seconds: float) -> bool:
-        """Take the region with the lowest bound and close it, split it, or cut its support off; False without time."""
-        bound, _, node = self._open[0]
-        if bound >= cutoff:
-            self._close(heapq.heappop(self._open)[2])
-            return True
-        solved = self.program.solve(node.state, seconds)
+    def step(self, cutoff: float, seconds: float) -> None:
+        """Take the region with the lowest bound and close it, split it, or cut its support off."""
+        node = self._open[0][2]
+        if node.bound >= cutoff:
+            self._close(node)
+        else:
+            self._treat(node, cutoff, self.program.solve(node.state, seconds))
+        # What came of it has no lower bound and is younger; until now the region is open, whatever interrupts.
+        heapq.heappop(self._open)
+
+    def _treat(self, node: _Node, cutoff: float, solved: tuple[Array, Array] | None) -> None:
+        free = np.flatnonzero(node.state == 0)
         if solved is None:
-            return False
+            self._do_without(node, cutoff, free)
+            return
         s, multipliers = solved
         self._improve(node, multipliers)
-        heapq.heappop(self._open)
-        free = np.flatnonzero(node.state == 0)
         distance = np.minimum(s[free], 1.0 - s[free])
         if node.bound >= cutoff:
             self._close(node)
@@ -156,7 +165,18 @@ class CutTree:
             self._split(node, int(free[distance.argmax()]))
         else:
             self._cut_off(node, s > 0.5, free)
-        return True
+
+    def _do_without(self, node: _Node, cutoff: float, free: Indices) -> None:
+        """Treat a region whose linear program has no answer: by single cuts, and by splitting where they gain most."""
+        for single in np.eye(self.constants.size):
+            self._improve(node, single)
+        if node.bound >= cutoff:
+            self._close(node)
+        elif free.size:
+            gains = node.proof.multipliers @ self.gains[node.proof.cuts]
+            self._split(node, int(free[gains[free].argmax()]))
+        else:
+            self._cut_off(node, node.state == 1, free)
 
     def _cut_off(self, node: _Node, chosen: Mask, free: Indices) -> None:
         """Add the cut of an integral support; where it has been added before, rounding is in the way: split."""
@@ -185,11 +205,15 @@ class CutTree:
     def _split(self, node: _Node, feature: int) -> None:
         states = node.state.copy(), node.state.copy()
         states[0][feature], states[1][feature] = 1, -1
-        node.feature = feature
-        node.children = _Node(states[0], node.bound, node.proof), _Node(states[1], node.bound, node.proof)
-        for child in node.children:
-            child.state[self.rule.propagate(_region(child.state)).forced_out] = -1
-            self._push(child)
+        inside, outside = (self._node(state, node.bound, node.proof) for state in states)
+        node.feature, node.children = feature, (inside, outside)
+        self._push(inside)
+        self._push(outside)
+
+    def _node(self, state: State, bound: float, proof: _Closed) -> _Node:
+        """A node; what the rule decides is decided."""
+        state[self.rule.propagate(_region(state)).forced_out] = -1
+        return _Node(state, bound, proof)
 
     def _close(self, node: _Node) -> None:
         self.closed = min(self.closed, node.bound)

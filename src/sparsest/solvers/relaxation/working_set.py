@@ -64,7 +64,11 @@ def solve_working_set(
     If ``expired`` says so, it ends before; the values are those of the point that it returns in any case.
     """
     if omega.budget == 0 and not omega.forced.all():
-        return _solve_forced(problem, columns, omega, w, b, tolerance, cutoff, expired)
+        # The forced features alone, where no other may enter: neither path nor step leads to exactly zero.
+        inside = omega.forced
+        alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
+        point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired)
+        return _widened(point, inside)
     if isinstance(problem.loss, Squared):
         return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired)
     if isinstance(problem.loss, PiecewiseLinear):
@@ -72,20 +76,8 @@ def solve_working_set(
     return _ProximalNewton(problem, columns, omega, expired).solve(w, b, tolerance, cutoff)
 
 
-def _solve_forced(
-    problem: Problem,
-    columns: Array,
-    omega: Regulariser,
-    w: Array,
-    b: float,
-    tolerance: float,
-    cutoff: float,
-    expired: Callable[[], bool],
-) -> WorkingSolution:
-    """Solve for the forced features alone where no other may enter: neither path nor step leads to exactly zero."""
-    inside = omega.forced
-    alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
-    point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired)
+def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:
+    """The point of some of the features, with zeros for the others."""
 
     def widened(packed: Array) -> Array:
         whole = np.zeros(inside.size)

@@ -1,25 +1,84 @@
-"""One BLAS thread for small matrices, where more cost more than they bring; all for large products."""
+"""One BLAS thread for small matrices, where more cost more than they bring; all for large products.
+
+BLAS has one number of threads for all of a process.  Of several limits, nested or of threads side by side, the last
+that is still wanted counts; with all of them gone there are as many threads as before the first.
+"""
 
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
-from functools import cache
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import RLock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+class _Limits:
+    """The limits that are wanted now, and how to go back behind the first."""
+
+    def __init__(self) -> None:
+        self.renew_lock()
+        self._wanted: dict[object, int] = {}
+        self._controller: ThreadpoolController | None = None
+        self._before: Any = None
+
+    def renew_lock(self) -> None:
+        """Forget who holds the lock: in a forked process nobody does."""
+        # A handler of signals may come while it is held, and solve a problem of its own.
+        self._lock = RLock()
+
+    @contextmanager
+    def limit(self, count: int) -> Iterator[None]:
+        """Give BLAS that many threads inside the context."""
+        request = object()
+        try:
+            with self._lock:
+                self._enter(request, count)
+            yield
+        finally:
+            with self._lock:
+                self._leave(request)
+
+    def _enter(self, request: object, count: int) -> None:
+        if self._controller is None:
+            self._controller = ThreadpoolController().select(user_api="blas")
+        if not self._wanted:
+            self._before = self._controller.limit(limits=count)
+        elif count != self._now():
+            self._set(count)
+        self._wanted[request] = count
+
+    def _leave(self, request: object) -> None:
+        if request not in self._wanted:
+            return
+        now = self._now()
+        del self._wanted[request]
+        if not self._wanted:
+            self._before.restore_original_limits()
+        elif self._now() != now:
+            self._set(self._now())
+
+    def _now(self) -> int:
+        return next(reversed(self._wanted.values()))
+
+    def _set(self, count: int) -> None:
+        assert self._controller is not None
+        for library in self._controller.lib_controllers:
+            library.set_num_threads(count)
+
+
+_limits = _Limits()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_limits.renew_lock)
 
 
 def single_threaded() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread inside the context."""
-    return _controller().limit(limits=1, user_api="blas")
+    return _limits.limit(1)
 
 
 def all_threads() -> AbstractContextManager[Any]:
     """Let BLAS use all cores inside the context."""
-    return _controller().limit(limits=os.cpu_count() or 1, user_api="blas")
+    return _limits.limit(os.cpu_count() or 1)

@@ -1,0 +1,151 @@
+"""The log of a search: what it keeps, what it counts, and the proof that it puts together."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from samples import sample
+from sparsest.problem import make_problem
+from sparsest.proofs.steps import LEAF, Branch, DualPoint, Fix, Leaf, RegressionTree, Split, SplitPoint
+from sparsest.solvers.exact.bounder import Warm
+from sparsest.solvers.exact.frontier import Node
+from sparsest.solvers.exact.proof_log import ProofLog
+
+SURVIVORS = np.array([2, 5, 7, 11])
+
+
+@pytest.fixture
+def problem():
+    return make_problem(*sample("squared", 12, 13), 2)
+
+
+def region(point, fixes=()):
+    node = Node(np.zeros(4, dtype=np.int8), 0.0, point, Warm(np.empty(0, dtype=np.intp), np.empty(0), 0.0))
+    node.fixes += fixes
+    return node
+
+
+def indices(*numbers):
+    return np.array(numbers, dtype=np.intp)
+
+
+def dual(value):
+    return DualPoint(np.full(12, float(value)))
+
+
+def leaps(*entries):
+    return RegressionTree(indices(5), np.ones(1), np.array(entries, dtype=np.int32))
+
+
+def same(step, other):
+    return type(step) is type(other) and all(np.array_equal(a, b) for a, b in zip(step, other, strict=True))
+
+
+def test_a_tree_is_written_in_preorder_with_the_points_it_needs(problem):
+    log = ProofLog(problem, kept=True)
+    assert [log.note(dual(i)) for i in range(6)] == list(range(6))
+    log.note_fixes([(5, indices(0), indices(3))], SURVIVORS)
+    root, inside, outside, first, second = region(0), region(1), region(4), region(3), region(4)
+    root.fixes.append((2, indices(), indices(1)))
+    log.note_branch(root, 2, (inside, outside))
+    log.note_branch(inside, 1, (first, second))
+    proof = log.assemble(root, SURVIVORS, by_leaps=False)
+    expected = [
+        Fix(0, indices(2), indices(11)),
+        Fix(1, indices(), indices(5)),
+        Branch(7),
+        Branch(5),
+        Leaf(2),
+        Leaf(3),
+        Leaf(3),
+    ]
+    assert len(proof.steps) == len(expected) and all(map(same, proof.steps, expected))
+    # Those of the regions that were split, 0 and 1, are not needed.
+    assert [point.values[0] for point in proof.points] == [5.0, 2.0, 3.0, 4.0]
+
+
+def test_splits_are_numbered_anew_with_their_bases(problem):
+    log = ProofLog(problem, kept=True)
+    log.splits += [
+        Split(indices(2), np.array([9.0])),
+        Split(indices(2, 5), np.array([1.0, 2.0])),
+        Split(indices(7), np.array([3.0])),
+        Split(indices(5), np.array([4.0]), base=1),
+        Split(indices(7), np.array([5.0]), base=1),
+    ]
+    for split in (0, 3, 4, 1, 2):
+        log.note(SplitPoint(indices(5), np.array([float(split)]), split))
+    root = region(0)
+    children = region(2), region(1)
+    log.note_branch(root, 1, children)
+    log.note_branch(children[1], 0, (region(3), region(1)))
+    proof = log.assemble(root, SURVIVORS, by_leaps=False)
+    for point in proof.points:
+        split, old = proof.splits[point.split], log.splits[int(point.values[0])]
+        assert np.array_equal(split.delta, old.delta)
+        assert np.array_equal(split.features, old.features)
+        if old.base is None:
+            assert split.base is None
+        else:
+            assert np.array_equal(proof.splits[split.base].delta, log.splits[old.base].delta)
+            # A base is an earlier one.
+            assert split.base < point.split
+    assert len(proof.points) == len(proof.splits) == 3
+    # The log itself stays as it was.
+    assert [split.base for split in log.splits] == [None, None, None, 1, 1]
+
+
+def test_what_leaps_prove_stands_below_what_is_fixed(problem):
+    log = ProofLog(problem, kept=True)
+    for i in range(3):
+        log.note(dual(i))
+    log.note_fixes([(2, indices(), indices(0))], SURVIVORS)
+    tree = leaps(7, LEAF, LEAF)
+    log.note_leaps(region(0, [(1, indices(2), indices())]), SURVIVORS, tree)
+    proof = log.assemble(region(0), SURVIVORS, by_leaps=True)
+    assert same(proof.steps[0], Fix(0, indices(), indices(2)))
+    assert same(proof.steps[1], Fix(1, indices(7), indices()))
+    assert proof.steps[2] is tree
+    assert [point.values[0] for point in proof.points] == [2.0, 1.0]
+
+
+def test_memory_is_counted_once(problem):
+    log = ProofLog(problem, kept=True)
+    log.note(dual(1), dual(2))
+    assert log.nbytes() == log.nbytes() == 2 * dual(1).nbytes() == 2 * 12 * 8
+    log.note(dual(3))
+    assert log.nbytes() == 3 * 12 * 8
+    log.note_branch(region(0), 1, (region(0), region(0)))
+    assert log.nbytes() > 3 * 12 * 8
+    before, tree = log.nbytes(), leaps(7, LEAF, LEAF)
+    log.note_leaps(region(0), SURVIVORS, tree)
+    assert log.nbytes() == before + tree.entries.nbytes
+
+
+def test_nothing_is_kept_that_nobody_asked_for(problem):
+    log = ProofLog(problem, kept=False)
+    log.note(dual(1))
+    node = region(0)
+    log.note_branch(node, 1, (region(0), region(0)))
+    log.note_leaps(node, SURVIVORS, leaps(LEAF))
+    assert node.children is None
+    assert log.nbytes() == 0.0
+    assert not log.points and not log.leaps
+
+
+def test_without_a_root_one_point_proves_what_it_can(problem):
+    proof = ProofLog(problem, kept=True).assemble(None, SURVIVORS, by_leaps=False)
+    assert list(proof.steps) == [Leaf(0)]
+    assert not proof.points[0].values.any()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_collection_is_left_as_it_was(problem, enabled):
+    usual = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        ProofLog(problem, kept=True).assemble(None, SURVIVORS, by_leaps=False)
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if usual else gc.disable)()
