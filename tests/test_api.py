@@ -126,6 +126,8 @@ def test_default_gamma_is_ten_over_n_on_standardised_columns():
     X, y = sample("squared", 25, 5, 8)
     result = solve(X, y, 2, standardize=True)
     assert result.certificate.statement.gamma == pytest.approx(10.0 / 25.0, rel=1e-12)
+    balanced = solve(X, np.arange(25) % 5 == 0, 2, loss="logistic", standardize=True)
+    assert balanced.certificate.statement.gamma == pytest.approx(10.0 / (25.0 * 0.2 * 0.8), rel=1e-9)
 
 
 @losses

@@ -16,6 +16,7 @@ from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
 from sparsest.problem import Problem, make_problem
 from sparsest.result import Event, Result
+from sparsest.ridge import default_gamma
 from sparsest.solvers.cuts.method import ENGINES, Cuts
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
@@ -239,22 +240,13 @@ def _with_ridge(X: Any, y: Any, gamma: Any, **settings: Any) -> Problem:
     """Build the problem; the default γ follows from its data."""
     if gamma is None or (isinstance(gamma, str) and gamma == "auto"):
         problem = make_problem(X, y, gamma=np.inf, **settings)
-        problem = problem.with_gamma(default_gamma(problem))
+        problem = problem.with_gamma(default_gamma(problem.data))
     else:
         given = number(gamma, "gamma", above=0, finite=False, or_else="'auto'")
         problem = make_problem(X, y, gamma=given, **settings)
     # The fingerprint of the data is computed in the background from here on.
     evidence(problem)
     return problem
-
-
-def default_gamma(problem: Problem) -> float:
-    """10 over the mean sum of squares of the columns, centred under an intercept: 10/n on standardised ones.
-
-    Columns that are zero then do not count.
-    """
-    squares = problem.column_norms[problem.column_norms > 0] ** 2
-    return 10.0 / float(squares.mean()) if squares.size else 1.0
 
 
 def make_solver(method: str, time_limit: float, gap_tol: float, options: dict[str, Any]) -> Solver:

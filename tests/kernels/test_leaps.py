@@ -93,21 +93,14 @@ def test_the_branching_feature_costs_most_to_leave_out(run, drop):
 
 def search(run, k, exhaust, seed, m=M, slices=10**9):
     G, r, constant = quadratic(seed, m)
-    N, levels = np.linalg.inv(G), m + 1
-    stacks = [np.zeros((levels, m, m)), np.zeros((levels, m)), np.zeros(levels)]
-    N_, w_, f_ = (stack.copy() for stack in stacks)
-    G_, r_, g_ = (stack.copy() for stack in stacks)
-    N_[0], w_[0], f_[0] = N, N @ r, constant - gain(G, r, range(m))
-    G_[0], r_[0], g_[0] = G, r, constant
-    alive, inside = np.zeros((levels, m), dtype=bool), np.zeros((levels, m), dtype=bool)
-    alive[0] = True
-    side, feature = np.zeros(levels, dtype=np.int64), np.zeros(levels, dtype=np.int64)
+    N, levels = np.linalg.inv(G), kernels.make_levels(m + 1, m)
+    levels.N[0], levels.w[0], levels.f[0] = N, N @ r, constant - gain(G, r, range(m))
+    levels.G[0], levels.r[0], levels.g[0] = G, r, constant
+    levels.alive[0] = True
     best, log = np.zeros(m, dtype=bool), np.empty(50, dtype=np.int32)
     depth, upper, total, entries = 0, np.inf, 0, []
     while depth >= 0:
-        depth, upper, nodes, logged = run(kernels.leap)(
-            N_, w_, f_, G_, r_, g_, alive, inside, side, feature, depth, k, exhaust, upper, 0.0, best, log, slices
-        )
+        depth, upper, nodes, logged = run(kernels.leap)(levels, depth, k, exhaust, upper, 0.0, best, log, slices)
         total += nodes
         entries += log[:logged].tolist()
     return upper, np.flatnonzero(best).tolist(), total, entries

@@ -8,11 +8,18 @@ smallest.  A region with at most ``exhaust`` ≤ 2 features still to choose is c
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from sparsest.arrays import Array, Indices, Mask
 from sparsest.kernels.jit import kernel
 from sparsest.kernels.relaxation import largest_sum
 from sparsest.proofs.steps import LEAF
+
+# How far a node of the search is: entered, or with one of its branches open.
+ENTERED, INSIDE, OUTSIDE = 0, 1, 2
+NO_FEATURE = -1
 
 
 @kernel
@@ -45,8 +52,8 @@ def sweep_out(N, w, alive, j, N_new, w_new):
 
 @kernel
 def best_completion(G, r, alive, inside, left, need):
-    """Return the largest gain above ``need`` of adding at most ``left`` ≤ 2 features, and which (-1: none)."""
-    first, second, best = -1, -1, need
+    """Return the largest gain above ``need`` of adding at most ``left`` ≤ 2 features, and which, or NO_FEATURE."""
+    first, second, best = NO_FEATURE, NO_FEATURE, need
     m = r.size
     if left == 0:
         return best, first, second
@@ -72,7 +79,7 @@ def best_completion(G, r, alive, inside, left, need):
 @kernel
 def branch_feature(N, w, alive, inside, drop, work):
     """Return the free feature that costs most to leave out, and the least cost of leaving out ``drop`` of them."""
-    feature, most, count = -1, -1.0, 0
+    feature, most, count = NO_FEATURE, -1.0, 0
     for j in range(w.size):
         if alive[j] and not inside[j]:
             cost = 0.5 * w[j] * w[j] / N[j, j]
@@ -84,21 +91,54 @@ def branch_feature(N, w, alive, inside, drop, work):
     return feature, largest_sum(work[:count], count - drop + 1)[1]
 
 
+class Levels(NamedTuple):
+    """The nodes from the root to the present one, by their depth.
+
+    N, w, f are the inverse, coefficients and bound over the living features; G, r, g the residual Gram matrix, products
+    and value given those inside.  ``side`` is ENTERED, then INSIDE while the branch with the ``feature`` is open, then
+    OUTSIDE.
+    """
+
+    N: Array
+    w: Array
+    f: Array
+    G: Array
+    r: Array
+    g: Array
+    alive: Mask
+    inside: Mask
+    side: Indices
+    feature: Indices
+
+
+def make_levels(depth: int, m: int) -> Levels:
+    """Room for that many levels over m features."""
+
+    def numbers(*shape: int) -> Array:
+        return np.zeros((depth, *shape))
+
+    return Levels(
+        numbers(m, m), numbers(m), numbers(), numbers(m, m), numbers(m), numbers(),
+        alive=np.zeros((depth, m), dtype=bool), inside=np.zeros((depth, m), dtype=bool),
+        side=np.zeros(depth, dtype=np.int64), feature=np.zeros(depth, dtype=np.int64),
+    )  # fmt: skip
+
+
 @kernel
-def leap(N, w, f, G, r, g, alive, inside, side, feature, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
+def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
     """Go on with the search for ``max_nodes`` nodes or until ``log`` is full.
 
-    Level d of N, w, f is the inverse, coefficients and bound over the living features; of G, r, g the residual Gram
-    matrix, products and value given those inside.  ``side[d]`` is 0 on entry to a node, 1 while its branch with the
-    feature in is open, 2 while the other is.  Returns the depth (-1 at the end), the upper bound, the numbers of
-    nodes and of entries in ``log``: a feature for a branch, LEAF for a closed region, in preorder.
+    Where at most ``exhaust`` features are left to choose, all choices are compared.  Returns the depth (-1 at the end),
+    the upper bound, the numbers of nodes and of entries in ``log``: a feature for a branch, LEAF for a closed region,
+    in preorder.
     """
+    N, w, f, G, r, g, alive, inside, side, feature = levels
     m = w.shape[1]
     work = np.empty(m)
     nodes, logged = 0, 0
     while depth >= 0 and nodes < max_nodes and logged < log.size - 2:
         d = depth
-        if side[d] == 0:
+        if side[d] == ENTERED:
             nodes += 1
             n_in, n_alive = 0, 0
             for j in range(m):
@@ -117,12 +157,12 @@ def leap(N, w, f, G, r, g, alive, inside, side, feature, depth, k, exhaust, uppe
             elif not closed and left <= exhaust:
                 closed = True
                 gain, first, second = best_completion(G[d], r[d], alive[d], inside[d], left, g[d] - upper)
-                if first >= 0 or (left == 0 and g[d] < upper):
-                    upper = g[d] - gain if first >= 0 else g[d]
+                if first != NO_FEATURE or (left == 0 and g[d] < upper):
+                    upper = g[d] - gain if first != NO_FEATURE else g[d]
                     best[:] = inside[d]
-                    if first >= 0:
+                    if first != NO_FEATURE:
                         best[first] = True
-                    if second >= 0:
+                    if second != NO_FEATURE:
                         best[second] = True
             elif not closed:
                 feature[d], cost = branch_feature(N[d], w[d], alive[d], inside[d], n_alive - k, work)
@@ -135,21 +175,21 @@ def leap(N, w, f, G, r, g, alive, inside, side, feature, depth, k, exhaust, uppe
             j = feature[d]
             log[logged] = j
             logged += 1
-            side[d] = 1
+            side[d] = INSIDE
             alive[d + 1], inside[d + 1] = alive[d], inside[d]
             N[d + 1], w[d + 1], f[d + 1] = N[d], w[d], f[d]
             g[d + 1] = g[d] - sweep_in(G[d], r[d], alive[d], inside[d], j, G[d + 1], r[d + 1])
             inside[d + 1, j] = True
-            side[d + 1] = 0
+            side[d + 1] = ENTERED
             depth = d + 1
-        elif side[d] == 1:
+        elif side[d] == INSIDE:
             j = feature[d]
-            side[d] = 2
+            side[d] = OUTSIDE
             alive[d + 1], inside[d + 1] = alive[d], inside[d]
             G[d + 1], r[d + 1], g[d + 1] = G[d], r[d], g[d]
             f[d + 1] = f[d] + sweep_out(N[d], w[d], alive[d], j, N[d + 1], w[d + 1])
             alive[d + 1, j] = False
-            side[d + 1] = 0
+            side[d + 1] = ENTERED
             depth = d + 1
         else:
             depth -= 1

@@ -58,7 +58,7 @@ def only_leaps(monkeypatch):
 @pytest.mark.parametrize("proof", [True, False])
 @pytest.mark.parametrize("limit", [1, 50, 900])
 def test_node_limit(monkeypatch, only_leaps, solved, proof, limit):
-    monkeypatch.setattr(leaps, "_SLICE", 100)
+    monkeypatch.setattr(leaps, "_SLICE_NODES", 100)
     X, y, known = solved
     result = best_subset(X, y, k=8, gamma=np.inf, method="tree", node_limit=limit, proof=proof)
     assert result.status is Status.NODE_LIMIT and result.n_nodes == limit
@@ -70,7 +70,7 @@ def test_node_limit(monkeypatch, only_leaps, solved, proof, limit):
 @pytest.mark.parametrize("proof", [True, False])
 def test_memory_limit(monkeypatch, only_leaps, solved, proof):
     """The stack of the search is what it needs at least; without a proof it needs no more."""
-    monkeypatch.setattr(leaps, "_SLICE", 100)
+    monkeypatch.setattr(leaps, "_SLICE_NODES", 100)
     X, y, known = solved
     stack = 2 * 8 * 42 * 40 * 40
     result = best_subset(X, y, k=8, gamma=np.inf, method="tree", max_memory=stack + 4000.0, proof=proof)

@@ -170,7 +170,7 @@ def test_columns_of_the_gram_matrix_computed_when_needed(monkeypatch, regions, f
     X, y = hard(80, 25)
     whole = grow(X, y, **form, gamma=0.05)
     monkeypatch.setattr(gram, "_FULL_GRAM", 5)
-    monkeypatch.setattr(gram, "_BATCH", 1)
+    monkeypatch.setattr(gram, "_COLUMNS_AT_ONCE", 1)
     one, two = (grow(X, y, **form, gamma=0.05, n_jobs=n_jobs) for n_jobs in (1, 2))
     for lazy in (one, two):
         assert lazy.status is whole.status is Status.OPTIMAL

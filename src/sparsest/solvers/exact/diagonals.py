@@ -18,22 +18,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as la
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from sparsest.arrays import Array, Indices
+from sparsest.kernels.relaxation import largest_eigenvalue
 from sparsest.proofs.splits import reduction_error
 from sparsest.solvers.exact.bounder import NodeOutcome, State
+from sparsest.solvers.shared.linear_algebra import cholesky, largest_eigenvalue_of_square
 
-# Parts of the ridge that every feature keeps and gives at least, and how far its gain stays below the price.
-_KEEPS, _GIVES, _SPACE = 0.02, 0.05, 1.15
-# At most so many features, and so large a part of the observations, get more.
-_MOST, _SHARE = 400, 0.5
-# Powers of the growth to try; E stays so far inside its bound, relatively, that rounding errors cannot matter.
-_POWERS, _INSIDE, _TRIES = (0.25, 0.5), 0.005, 20
+# Every feature keeps at least the first part of its ridge and gives at least the second.
+_LEAST_KEPT, _LEAST_GIVEN = 0.02, 0.05
+# A feature keeps this many times the ridge at which its gain would reach the price of a feature.
+_KEPT_OVER_NEED = 1.15
+# At most so many features, and so large a part of the number of observations, get more.
+_MOST_RAISED, _MOST_RAISED_PER_ROW = 400, 0.5
+# Powers of the growth to try for E.
+_POWERS = (0.25, 0.5)
+# E stays so far inside its bound, relatively, that rounding errors cannot matter; it shrinks so often at most.
+_INSIDE, _MOST_SHRINKINGS = 0.005, 20
+# Steps of the power method: an estimate a little too small is mended by shrinking E.
+_POWER_STEPS = 20
 # A column counts as dependent on the others where they leave less than this part of its square.
 _DEPENDENT = 1e-11
-# Up to this size a singular value decomposition takes no more time than Lanczos steps.
-_FEW_COLUMNS = 60
 # Below this, what differences leave is too small to be precise.
 _RELIABLE = 1e-8
 
@@ -59,30 +64,20 @@ class Division:
 
 def spare_diagonal(M: Array) -> Array | None:
     """``δ_j = c/(M^{-1})_jj`` with ``M - diag(δ)`` positive semidefinite; None when M is singular."""
-    try:
-        factor = la.cholesky(M, lower=True, check_finite=False)
-        inverse = la.solve_triangular(factor, np.eye(M.shape[0]), lower=True, check_finite=False)
-    except la.LinAlgError:
+    factor = cholesky(M)
+    if factor is None:
         return None
+    inverse = la.solve_triangular(factor, np.eye(M.shape[0]), lower=True, check_finite=False)
     diagonal = 1.0 / np.einsum("ij,ij->j", inverse, inverse)
     # Where a column leaves hardly anything of itself, what it leaves is rounding error.
     if (diagonal < _DEPENDENT * M.diagonal()).any():
         return None
     # c is the smallest eigenvalue of the scaled matrix: 1 over the largest of its inverse.
     scaled = inverse * np.sqrt(diagonal)
-    c = 1.0 / _largest_eigenvalue_of_square(scaled)
+    c = 1.0 / largest_eigenvalue_of_square(scaled)
     # Below the exact factor, so that rounding cannot make the remainder indefinite.
     c = c * (1.0 - 1e-7) - 1e-10
     return c * diagonal if c > 1e-8 else None
-
-
-def _largest_eigenvalue_of_square(A: Array) -> float:
-    """The largest eigenvalue of ``A'A``; by Lanczos steps where A is large, which need a few products only."""
-    m = A.shape[1]
-    if m < _FEW_COLUMNS:
-        return float(np.linalg.norm(A, 2) ** 2)
-    operator = LinearOperator((m, m), matvec=lambda v: A.T @ (A @ v), dtype=np.float64)
-    return float(eigsh(operator, k=1, which="LA", v0=np.ones(m), tol=1e-9, return_eigenvectors=False)[0])
 
 
 class LoweredRidge:
@@ -93,7 +88,7 @@ class LoweredRidge:
         need = np.zeros(m)
         for outcome, state in regions:
             _raise_need(need, outcome, state)
-        delta = np.clip(_SPACE * need, _KEEPS * ridge, (1.0 - _GIVES) * ridge)
+        delta = np.clip(_KEPT_OVER_NEED * need, _LEAST_KEPT * ridge, (1.0 - _LEAST_GIVEN) * ridge)
         self.division = Division(np.arange(m), delta)
         self.given = ridge - delta
         scaled = columns / np.sqrt(self.given)
@@ -101,8 +96,11 @@ class LoweredRidge:
         A.flat[:: n + 1] += 1.0
         # Where rounding would hide as much as what E stays inside its bound, a check might refuse it.
         self.reliable = reduction_error(n, m, float(np.trace(A))) <= 0.1 * _INSIDE
-        factor = la.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
-        self.half = la.solve_triangular(factor, scaled, lower=True, overwrite_b=True, check_finite=False)
+        factor = cholesky(A)
+        self.reliable &= factor is not None
+        self.half = scaled
+        if factor is not None:
+            self.half = la.solve_triangular(factor, scaled, lower=True, overwrite_b=True, check_finite=False)
 
     def raised(self, outcome: NodeOutcome) -> Division | None:
         """Return a diagonal that lifts a region's bound; None when there is no good one."""
@@ -125,7 +123,7 @@ def _growth(outcome: NodeOutcome, n: int) -> tuple[Indices, Array]:
     used, w = outcome.point.used, outcome.point.w
     s = outcome.indicator[used]
     growth = np.where(s > 0.0, 0.5 * w**2 * (1.0 / np.maximum(s, 1e-300) - 1.0), 0.0)
-    order = np.argsort(-growth, kind="stable")[: min(_MOST, int(_SHARE * n))]
+    order = np.argsort(-growth, kind="stable")[: min(_MOST_RAISED, int(_MOST_RAISED_PER_ROW * n))]
     chosen = np.sort(order[growth[order] > 1e-3 * growth.max(initial=0.0)])
     return used[chosen], growth[chosen]
 
@@ -154,23 +152,11 @@ def _large_diagonal(inverse: Array, growth: Array) -> Array | None:
     for power in _POWERS:
         E = (growth / growth.max()) ** power / inverse.diagonal()
         root = np.sqrt(E)
-        E /= _largest_eigenvalue(inverse * np.outer(root, root))
+        E /= largest_eigenvalue(inverse * np.outer(root, root), _POWER_STEPS)
         if growth @ E > value:
             best, value = E, float(growth @ E)
-    for _ in range(_TRIES):
+    for _ in range(_MOST_SHRINKINGS):
         best = best / (1.0 + _INSIDE)
-        try:
-            np.linalg.cholesky(np.diag(1.0 / best) - inverse)
-        except np.linalg.LinAlgError:
-            continue
-        return best / (1.0 + _INSIDE)
+        if cholesky(np.diag(1.0 / best) - inverse) is not None:
+            return best / (1.0 + _INSIDE)
     return None
-
-
-def _largest_eigenvalue(M: Array) -> float:
-    """An estimate from below, by power iteration."""
-    v = np.ones(M.shape[0])
-    for _ in range(20):
-        v = M @ v
-        v /= np.linalg.norm(v)
-    return float(v @ (M @ v))

@@ -37,16 +37,19 @@ from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.dual import ROUNDING
 from sparsest.solvers.shared.threads import all_threads
 
+# Up to so many survivors the Gram matrix is computed as a whole.
 _FULL_GRAM = 1500
 # Working sets are first solved to this part of a region's distance from the cutoff.
 _FIRST_PRECISION = 0.1
-# Columns computed before the first region: so many times the coefficients there are, and so many bytes.
-_AHEAD, _AHEAD_BYTES = 6, 2e8
-_AT_ONCE = 1e10  # operations between looks at the clock, some tenths of a second
-_BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
+# Gram columns computed before the first node: so many times the coefficients there are, and so many bytes.
+_COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
+# Operations between looks at the clock, some tenths of a second.
+_OPERATIONS_AT_ONCE = 1e10
+# Gram columns computed at a time, if so many are likely to be used.
+_COLUMNS_AT_ONCE = 16
 # Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
 # more features than observations: with their number grows their power to imitate others together.
-_WORTH, _WIDEST = 1e11, 8
+_MOST_OPERATIONS_OF_SHIFTING, _MOST_FEATURES_PER_ROW = 1e11, 8
 
 
 class GramPoint(NamedTuple):
@@ -151,13 +154,18 @@ class GramBounder:
         needed, all_columns = 8.0 * n * m, 8.0 * m * m
         if needed > room:
             return
-        if not self.strong and regions and n * n * m <= _WORTH and m <= _WIDEST * n:
+        if (
+            not self.strong
+            and regions
+            and n * n * m <= _MOST_OPERATIONS_OF_SHIFTING
+            and m <= _MOST_FEATURES_PER_ROW * n
+        ):
             with all_threads():
                 lowered = LoweredRidge(self.columns, self.problem.ridge, regions)
             if not lowered.reliable:
                 return
             self._lowered = lowered
-            if all_columns <= min(_AHEAD_BYTES, room - needed):
+            if all_columns <= min(_BYTES_AHEAD, room - needed):
                 self.gram.add(np.arange(m))
 
     def stored(self) -> float:
@@ -172,10 +180,10 @@ class GramBounder:
         if not self.gram.complete:
             # Features with the largest gains here get most of the coefficients of the whole tree.
             gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
-            count = min(_AHEAD * positions.size, int(_AHEAD_BYTES / (8 * gains.size)))
+            count = min(_COLUMNS_AHEAD * positions.size, int(_BYTES_AHEAD / (8 * gains.size)))
             likely = np.argsort(-gains, kind="stable")[:count]
             ahead = np.concatenate([positions, likely[~np.isin(likely, positions)]])
-            width = max(32, int(_AT_ONCE / (2 * self.columns.size)))
+            width = max(32, int(_OPERATIONS_AT_ONCE / (2 * self.columns.size)))
             for begin in range(0, ahead.size, width):
                 if not self.expired():
                     self.gram.add(ahead[begin : begin + width])
@@ -237,7 +245,7 @@ class GramBounder:
         for _ in range(self.survivors.size + 1):
             store, slot = self.gram.stored
             quadratic = Quadratic(self.columns.T, store.T, slot, self.gram.uses, self.c)
-            missing = solve_nodes(quadratic, rows, criteria, _BATCH)
+            missing = solve_nodes(quadratic, rows, criteria, _COLUMNS_AT_ONCE)
             if not missing.size:
                 break
             self.gram.add(missing)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Indices
-from sparsest.kernels.leaps import leap, sweep_in
+from sparsest.kernels.leaps import ENTERED, INSIDE, leap, make_levels, sweep_in
 from sparsest.losses import Squared
 from sparsest.problem import Problem
 from sparsest.proofs.regression_tree import RegressionBounds
@@ -17,10 +17,10 @@ from sparsest.solvers.shared.claims import evidence, statement_of
 from sparsest.solvers.shared.support import SupportFit
 
 MOST_FEATURES = 128
-_SLICE = 20_000
-_LOG = 1 << 16
-# Sweeps lose some digits: regions are closed by a little more than the proof has to show.
-_CLOSED, _SPARE = 0.9, 0.05
+# Nodes between looks at the clock, some hundredths of a second; the log has room for what they write.
+_SLICE_NODES, _LOG_ENTRIES = 20_000, 1 << 16
+# Nodes are closed at this part of the tolerance, and rounding may take another: sweeps lose some digits.
+_CLOSING_SHARE, _ROUNDING_SHARE = 0.9, 0.05
 
 
 class Leaps:
@@ -38,20 +38,16 @@ class Leaps:
         m = forced.size
         c, r = sums.about_zero()
         self.zero_margin = sums.relative_error() * c
-        self.precise = self.zero_margin <= _SPARE * gap_tol * abs(fit.primal)
-        depth = m + 2
-        self.N, self.w, self.f = np.zeros((depth, m, m)), np.zeros((depth, m)), np.zeros(depth)
-        self.G, self.r, self.g = np.zeros((depth, m, m)), np.zeros((depth, m)), np.zeros(depth)
-        self.alive, self.inside = np.zeros((depth, m), dtype=bool), np.zeros((depth, m), dtype=bool)
-        self.side, self.feature = np.zeros(depth, dtype=np.int64), np.zeros(depth, dtype=np.int64)
-        self.N[0], self.w[0], self.f[0] = sums.model()
-        self.G[0], self.r[0], self.g[0] = sums.M, r, c
-        self.alive[0] = True
+        self.precise = self.zero_margin <= _ROUNDING_SHARE * gap_tol * abs(fit.primal)
+        levels = self.levels = make_levels(m + 2, m)
+        levels.N[0], levels.w[0], levels.f[0] = sums.model()
+        levels.G[0], levels.r[0], levels.g[0] = sums.M, r, c
+        levels.alive[0] = True
         for j in np.flatnonzero(forced):
-            G, r = self.G[0].copy(), self.r[0].copy()
-            self.g[0] -= sweep_in(self.G[0], self.r[0], self.alive[0], self.inside[0], j, G, r)
-            self.G[0], self.r[0] = G, r
-            self.inside[0, j] = True
+            G, r = levels.G[0].copy(), levels.r[0].copy()
+            levels.g[0] -= sweep_in(levels.G[0], levels.r[0], levels.alive[0], levels.inside[0], j, G, r)
+            levels.G[0], levels.r[0] = G, r
+            levels.inside[0, j] = True
         self.depth, self.upper = 0, fit.primal
         self.best = np.zeros(m, dtype=bool)
         self.n_nodes = 0
@@ -87,17 +83,16 @@ class Leaps:
             sums = RegressionBounds(evidence(problem).data, statement_of(problem), survivors, about)
         except ValueError:
             return None
-        return cls(sums, forced, fit, gap_tol, keep) if sums.relative_error() <= _SPARE * gap_tol else None
+        return cls(sums, forced, fit, gap_tol, keep) if sums.relative_error() <= _ROUNDING_SHARE * gap_tol else None
 
     def run(self, proceed: Callable[[], bool], node_limit: float) -> None:
         """Search until the end, until ``proceed`` says no, or for a number of nodes."""
-        log = np.empty(_LOG, dtype=np.int32)
-        most = int(node_limit) if self.precise else min(int(node_limit), _SLICE)
+        log = np.empty(_LOG_ENTRIES, dtype=np.int32)
+        most = int(node_limit) if self.precise else min(int(node_limit), _SLICE_NODES)
         while self.depth >= 0 and self.n_nodes < most and proceed():
             self.depth, self.upper, nodes, logged = leap(
-                self.N, self.w, self.f, self.G, self.r, self.g, self.alive, self.inside, self.side, self.feature,
-                self.depth, self.sums.k, 2 if self.precise else 0, self.upper, _CLOSED * self.gap_tol, self.best, log,
-                min(_SLICE, most - self.n_nodes),
+                self.levels, self.depth, self.sums.k, 2 if self.precise else 0, self.upper,
+                _CLOSING_SHARE * self.gap_tol, self.best, log, min(_SLICE_NODES, most - self.n_nodes),
             )  # fmt: skip
             self.n_nodes += nodes
             if self._keep:
@@ -111,7 +106,7 @@ class Leaps:
 
     def nbytes(self) -> int:
         """Memory it takes, while its log is put together too."""
-        return self.N.nbytes + self.G.nbytes + 8 * self._logged
+        return self.levels.N.nbytes + self.levels.G.nbytes + 8 * self._logged
 
     def support(self) -> Indices:
         """The best support found; empty when none beat the first upper bound."""
@@ -122,9 +117,9 @@ class Leaps:
 
         They were closed against the search's own upper value, which a fit of its support need not reach.
         """
-        passed = min(cutoff, self.upper - _CLOSED * self.gap_tol * abs(self.upper))
-        if not self.precise or self.zero_margin > _SPARE * self.gap_tol * abs(primal):
-            known = self._keep and self._logged <= _LOG
+        passed = min(cutoff, self.upper - _CLOSING_SHARE * self.gap_tol * abs(self.upper))
+        if not self.precise or self.zero_margin > _ROUNDING_SHARE * self.gap_tol * abs(primal):
+            known = self._keep and self._logged <= _LOG_ENTRIES
             return self.sums.prove(self.step().entries, self.forced, passed) if known else -np.inf
         bounds = [self.sums.bound(np.flatnonzero(inside).tolist(), alive) for inside, alive in self._open()]
         return min([passed, *bounds])
@@ -138,12 +133,12 @@ class Leaps:
 
     def _open(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
         """What is inside and alive in every open region: the present node's, and the other side of branches above."""
-        regions = []
+        levels, regions = self.levels, []
         for d in range(self.depth + 1):
-            alive = self.alive[d].copy()
-            if self.side[d] == 1:
-                alive[self.feature[d]] = False
-                regions.append((self.inside[d], alive))
-        if self.depth >= 0 and self.side[self.depth] == 0:
-            regions.append((self.inside[self.depth], self.alive[self.depth]))
+            alive = levels.alive[d].copy()
+            if levels.side[d] == INSIDE:
+                alive[levels.feature[d]] = False
+                regions.append((levels.inside[d], alive))
+        if self.depth >= 0 and levels.side[self.depth] == ENTERED:
+            regions.append((levels.inside[self.depth], levels.alive[self.depth]))
         return regions

@@ -1,4 +1,4 @@
-"""Regularised least squares on few columns without loss of digits, whatever their scales and however near dependence.
+"""Cholesky factors, eigenvalues, and regularised least squares on few columns without loss of digits.
 
     ½ Σ_i ω_i (z_i - x_i'w)² + ½ λ‖w‖²
 
@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import scipy.linalg as la
 from scipy.linalg import lapack
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from sparsest.arrays import Array
 
@@ -34,6 +35,9 @@ _NO_DIRECTION = 1e-14
 
 # Shifts of a matrix that is not positive definite: each is 100 times the one before, the first a rounding error.
 _SHIFTS = 12
+
+# Up to this size a singular value decomposition takes no more time than Lanczos steps.
+_FEW_COLUMNS = 60
 
 # Corrections of coefficients in a nearly dependent basis: each gains three digits or more.
 _CORRECTIONS = 3
@@ -115,8 +119,8 @@ def coordinates(columns: Array, weights: Array, ridge: float) -> Iterator[Scaled
         return
     gram /= scale[:, None] * scale
     gram.flat[:: m + 1] = 1.0
-    factor, info = lapack.dpotrf(gram, lower=1)
-    if info == 0 and factor.diagonal().min() >= _LEAST_PIVOT:
+    factor = cholesky(gram)
+    if factor is not None and factor.diagonal().min() >= _LEAST_PIVOT:
         yield Scaled(Coordinates(columns / scale, ridge / scale**2, factor), scale)
         return
     stacked = weighted if ridge == 0.0 else np.vstack([weighted, np.sqrt(ridge) * np.eye(m)])
@@ -183,6 +187,29 @@ def _split(a: Number) -> tuple[Number, Number]:
     return high, a - high
 
 
+def cholesky(H: Array) -> Array | None:
+    """Cholesky's lower factor; None where H is not positive definite, as far as rounding shows it, or not finite."""
+    factor, info = lapack.dpotrf(H, lower=1)
+    return factor if info == 0 and np.isfinite(factor.diagonal()).all() else None
+
+
+def inverse_semidefinite(H: Array) -> Array:
+    """The inverse of a positive semidefinite matrix, or its pseudo-inverse where it is singular."""
+    if H.shape[0] == 0:
+        return H
+    factor = cholesky(H)
+    return la.pinvh(H, check_finite=False) if factor is None else solve_positive(factor, np.eye(H.shape[0]))
+
+
+def largest_eigenvalue_of_square(A: Array) -> float:
+    """The largest eigenvalue of ``A'A``; by Lanczos steps where A is large, which need a few products only."""
+    m = A.shape[1]
+    if m < _FEW_COLUMNS:
+        return float(np.linalg.norm(A, 2) ** 2)
+    operator = LinearOperator((m, m), matvec=lambda v: A.T @ (A @ v), dtype=np.float64)
+    return float(eigsh(operator, k=1, which="LA", v0=np.ones(m), tol=1e-9, return_eigenvectors=False)[0])
+
+
 def factor_positive(H: Array) -> Array | None:
     """Return Cholesky's factor of H, which is overwritten, plus the least shift that makes it positive definite.
 
@@ -194,8 +221,8 @@ def factor_positive(H: Array) -> Array | None:
         return H if size == 0 else None
     shift = max(1e-16 * level, float(np.finfo(np.float64).tiny))
     for _ in range(_SHIFTS):
-        factor, info = lapack.dpotrf(H, lower=1)
-        if info == 0:
+        factor = cholesky(H)
+        if factor is not None:
             return factor
         H.flat[:: size + 1] += shift
         shift *= 100.0
@@ -203,5 +230,5 @@ def factor_positive(H: Array) -> Array | None:
 
 
 def solve_positive(factor: Array, right: Array) -> Array:
-    """Solve with a factor of ``factor_positive``."""
+    """Solve with Cholesky's factor."""
     return lapack.dpotrs(factor, right, lower=1)[0] if right.size else right

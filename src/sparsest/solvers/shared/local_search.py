@@ -21,6 +21,7 @@ import scipy.linalg as la
 from sparsest.arrays import Array, Indices
 from sparsest.losses import Squared
 from sparsest.problem import Problem
+from sparsest.solvers.shared.linear_algebra import inverse_semidefinite
 from sparsest.solvers.shared.support import SupportFit, fit_support
 from sparsest.solvers.shared.threads import single_threaded
 from sparsest.sparsity import Region
@@ -172,7 +173,7 @@ class _Pool:
         w = fit.w * self.scale[inside]
         H = gram[np.ix_(inside, inside)]
         H.flat[:: inside.size + 1] += ridge[inside] + 1e-12
-        N = _inverse(H)
+        N = inverse_semidefinite(H)
         cross = gram[np.ix_(outside, inside)]
         A = cross @ N
         own = gram[outside, outside] + ridge[outside]
@@ -212,17 +213,6 @@ class _Pool:
             rest = rest - basis @ (basis.T @ rest)
         squares = np.einsum("ij,ij->j", rest, rest)
         return np.where(squares > _NO_DIRECTION**2, squares, np.inf), rest.T @ (fit.alpha / root)
-
-
-def _inverse(H: Array) -> Array:
-    """The inverse of a positive semidefinite matrix, or its pseudo-inverse where it is singular."""
-    if H.shape[0] == 0:
-        return H
-    try:
-        factor = la.cho_factor(H, lower=True, check_finite=False)
-        return la.cho_solve(factor, np.eye(H.shape[0]), check_finite=False)
-    except la.LinAlgError:
-        return la.pinvh(H, check_finite=False)
 
 
 def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int | None]]) -> list[Move]:

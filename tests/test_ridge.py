@@ -1,0 +1,49 @@
+"""The default ridge."""
+
+import numpy as np
+import pytest
+
+from samples import LOSS_NAMES, sample, sample_weights
+from sparsest.data import make_data
+from sparsest.ridge import curvature_at_null, default_gamma
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_units_do_not_matter(loss):
+    """Columns in other units change the ridge by their squares; weights count as repetitions do."""
+    X, y = sample(loss, 30, 4)
+    data = make_data(X, y, loss=loss)
+    assert default_gamma(make_data(10.0 * X, y, loss=loss)) == pytest.approx(default_gamma(data) / 100.0)
+    doubled = make_data(np.vstack([X, X]), np.r_[y, y], loss=loss)
+    weighted = make_data(X, y, loss=loss, sample_weight=np.full(30, 2.0))
+    assert default_gamma(doubled) == pytest.approx(default_gamma(weighted)) == pytest.approx(default_gamma(data) / 2.0)
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_constant_columns_do_not_count(loss):
+    X, y = sample(loss, 30, 4)
+    constant = np.c_[X, np.full(30, 5.0), np.zeros(30)]
+    assert default_gamma(make_data(constant, y, loss=loss)) == pytest.approx(default_gamma(make_data(X, y, loss=loss)))
+    assert default_gamma(make_data(np.ones((30, 2)), y, loss=loss)) == 1.0
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_curvature_is_that_of_the_mean_loss(loss, weighted):
+    """By differences where the loss is smooth, and positive for all."""
+    X, y = sample(loss, 40, 2)
+    data = make_data(X, y, loss=loss, sample_weight=sample_weights(weighted, 40))
+    b, step = data.intercept_for(np.zeros(40)), 1e-4
+
+    def mean(t):
+        return data.weights @ data.loss.value(data.y, np.full(40, b + t)) / data.weights.sum()
+
+    curvature = curvature_at_null(data)
+    assert 0.0 < curvature <= 10.0
+    if loss in ("squared", "logistic"):
+        assert curvature == pytest.approx((mean(step) - 2.0 * mean(0.0) + mean(-step)) / step**2, rel=1e-5)
+
+
+def test_a_perfect_null_model_has_some_ridge():
+    X, _ = sample("epsilon_insensitive", 20, 3)
+    assert curvature_at_null(make_data(X, np.zeros(20), loss="epsilon_insensitive")) == 1.0
