@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.designs.base import Array, Design, Indices, Subset, Survey, refuse_entries, settled
+from sparsest.designs.packs import DensePack
 from sparsest.kernels.design import line_products, line_sums, survey_across, survey_lines
 
 # Types that stay as they are stored: all that take fewer bytes than float64 and that it holds exactly.
@@ -128,6 +129,9 @@ class Dense(Design):
 
     def nbytes_of(self, subset: Subset) -> int:
         return self.shape[0] * len(subset) * self.array.itemsize
+
+    def pack(self, centred: bool) -> DensePack:
+        return DensePack(self, centred)
 
     def survey(self, weights: Array, targets: Array | None = None) -> Survey:
         n = self.shape[0]
