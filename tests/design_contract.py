@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsest.designs import Design
+from sparsest.designs import Design, Standardized
 
 # Columns in no order and one of them twice, none, one, all but one, and all.
 SUBSETS = {
@@ -166,7 +166,11 @@ class DesignContract:
         """A pack has the products of its columns whatever was appended, dropped and weighed before."""
         design, X = pair
         n, p = X.shape
-        pack = design.pack(centred)
+        try:
+            pack = design.pack(centred)
+        except ValueError:
+            assert isinstance(design, Standardized) and design.shift.any() and not centred
+            return
         h = frozen(rng.uniform(0.5, 2.0, n))
         pack.append(np.arange(p - 1))
         pack.keep(np.array([1, 0]))

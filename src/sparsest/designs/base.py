@@ -112,7 +112,8 @@ class Design(ABC):
 
         Parameters
         ----------
-        centred : whether the pack's quadratic is that of columns centred under the pack's weights
+        centred : whether the pack's quadratic is that of columns centred under the pack's weights; a view that shifts
+            its columns may refuse False with a ValueError
         """
 
 

@@ -92,6 +92,8 @@ class SparsePack(Pack):
     has_gram = False
 
     def __init__(self, matrix: sp.csc_array, shift: Array, scale: Array, centred: bool) -> None:
+        if shift.any() and not centred:
+            raise ValueError("the quadratic over stored columns that a view shifts is known only when it is centred")
         self._matrix, self._centred = matrix, centred
         self._all_shifts, self._all_scales = shift, scale
         self._h = np.ones(matrix.shape[0])
