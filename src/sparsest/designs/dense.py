@@ -28,6 +28,10 @@ _FEW_VECTORS = 16
 # distance are on every cache line.
 _MANY_COLUMNS = 1 / 16
 
+# From this part of the columns of float64 on, BLAS multiplies all of them: it is as fast as the kernel, and needs no
+# threads of ours (1000 × 5000: 2.2 ms for all, 1.5 ms for 3000 chosen columns, 3.6 ms for 4500 in threads).
+_ALMOST_ALL_COLUMNS = 3 / 4
+
 # Threads take lines in parts of about this size, and what runs across lines in this many parts, whole cache lines each.
 # The division does not depend on the number of threads.
 _PART_BYTES, _PARTS_ACROSS, _CACHE_LINE = 1 << 20, 8, 16
@@ -102,6 +106,8 @@ class Dense(Design):
         if lines is not None and subset is None and lines.dtype == np.float64:
             return self.array.T @ r
         if lines is not None and n_vectors <= _FEW_VECTORS:
+            if lines.dtype == np.float64 and index.size >= _ALMOST_ALL_COLUMNS * p:
+                return self.tdot(r)[index]
             if self._by_column:
                 return self._products(lines, index, r)
             if subset is None:
