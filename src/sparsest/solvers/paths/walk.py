@@ -17,18 +17,24 @@ from sparsest.solvers.paths.quadratic import Effort
 from sparsest.solvers.paths.task import Task
 from sparsest.solvers.paths.working_set import WorkingSet
 
-# Violation, as a share of α, to which a working set is minimised while it still grows.
+# Numbers of sweeps in what follows are for 60 alphas of 400 × 2000 dense (Lasso, elastic net, MCP, logistic) and of
+# 1000 × 3000 sparse data, compared with those at the value chosen.
+
+# Violation, as a share of α, to which a working set is minimised while it still grows.  A tenth of it takes twice the
+# sweeps; five times as much saves none on dense data and is no faster.
 _GROWING_VIOLATION = 1e-2
 # While it grows, sweeps have to find the active features and Newton steps come too early; then a few sweeps suffice.
 _GROWING_EFFORT = Effort(sweeps=30, newton_price_factor=10.0)
 _FINAL_EFFORT = Effort(sweeps=2)
 # Rounds of minimising and checking for one α; three are usual.
 _MAX_ROUNDS = 200
-# Features whose gradient is within this share of α of its limit join together with violators.
+# Features whose gradient is within this share of α of its limit join together with violators: most would be needed
+# soon.  None of them means 10 to 40 % more sweeps; four times as many make sets larger and save nothing.
 _NEAR_VIOLATION = 0.04
 # At most as many violators join as the set has features, or as many as this.
 _MIN_ADMITTED = 64
-# How much faster than α gradients may move under concave penalties, times 1/(1 - concavity).
+# How much faster than α gradients may move under concave penalties, times 1/(1 - concavity).  At 1 MCP takes 18 % more
+# sweeps, for features that are found too late; beyond 3 there are more candidates to check and no fewer sweeps.
 _CONCAVE_GRADIENT_SPEED = 3.0
 # A drop of α below this share is walked in steps whose solutions are not reported, at most so many: they reach 3e-13
 # of any α.
@@ -37,7 +43,7 @@ _MAX_STEPS = 100
 # A path is saturated where less than this share of the constant model's loss is left.
 _SATURATED_LOSS = 1e-3
 # The violation asked for is chosen such that the gap will be about this share of the tolerance, and lowered where the
-# gap turns out larger, at most so often.
+# gap turns out larger, at most so often.  From 0.1 to 1 the sweeps differ by less than 20 %.
 _GAP_SHARE, _MAX_GAP_ATTEMPTS = 0.4, 5
 # Violation to which unpenalised features are fitted at the start, as a share of the largest gradient.
 _UNPENALISED_VIOLATION = 1e-10

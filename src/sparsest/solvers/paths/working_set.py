@@ -24,13 +24,14 @@ from sparsest.solvers.paths.quadratic import Effort, Iterate, make_quadratic
 # Models for one λ; five are usual for the logistic loss.
 _MAX_MODELS = 100
 # A model whose minimiser leaves more than this share of the violation is made with new weights next time: new weights
-# cost a Gram matrix, and old ones only a few more models.
+# cost a Gram matrix, and old ones only a few more models.  At 0.1 a logistic path takes 20 % fewer sweeps and more Gram
+# matrices, at 0.7 twice the sweeps.
 _SLOW_PROGRESS = 0.3
 # Violation to which a model is minimised: relative to that of the fit, as the model is not right either, but a third of
-# what is asked for at last.
+# what is asked for at last.  A tenth of it takes 7 % more sweeps, ten times as much 27 % fewer but more models.
 _MODEL_ACCURACY, _LAST_ACCURACY = 0.03, 0.3
 # Columns at zero are dropped when the set has more than this many for each that is in use, and 64: dropping costs a
-# copy of the Gram matrix, and keeping them a part of every sweep.
+# copy of the Gram matrix, and keeping them a part of every sweep.  At 1.0 and at 3.0 there are up to 30 and 15 % more.
 _MAX_CROWDING, _SPARE_COLUMNS = 1.3, 64
 # Steps of a concave penalty's fit may grow by this many doublings; each costs a pass over the observations.
 _MAX_DOUBLINGS = 8
