@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from sparsest.api import penalty_path
 from sparsest.datasets import load_folder, make_toeplitz
 from sparsest.losses import make_loss
 from sparsest.penalties import make_penalty
-from sparsest.solvers.paths.path import penalty_path
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETTINGS = {"l1": {}, "elastic_net": {"l1_ratio": 0.5}, "mcp": {"concavity": 3.0}, "scad": {"concavity": 3.7}}
@@ -111,7 +111,7 @@ def ours(X, y, alphas, name, loss, repeat):
 
     run(alphas[:2])
     seconds, result = best_time(run, repeat)
-    return seconds, result.coefs, result.intercepts
+    return seconds, result.coefs[:, result.solved], result.intercepts[result.solved]
 
 
 def glmnet(X, y, alphas, name, loss, repeat, tol):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsest.designs import Design
+from sparsest.designs import Design, Standardized
 
 # Columns in no order and one of them twice, none, one, all but one, and all.
 SUBSETS = {
@@ -160,6 +160,36 @@ class DesignContract:
         total = design.nbytes_of(subset)
         assert total == sum(design.nbytes_of([j]) for j in subset)
         assert 0 <= total <= len(subset) * (16 * X.shape[0] + 8)
+
+    @pytest.mark.parametrize("centred", [False, True])
+    def test_pack(self, pair, rng, centred):
+        """A pack has the products of its columns whatever was appended, dropped and weighed before."""
+        design, X = pair
+        n, p = X.shape
+        try:
+            pack = design.pack(centred)
+        except ValueError:
+            assert isinstance(design, Standardized) and design.shift.any() and not centred
+            return
+        h = frozen(rng.uniform(0.5, 2.0, n))
+        pack.append(np.arange(p - 1))
+        pack.keep(np.array([1, 0]))
+        pack.weigh(h)
+        pack.append(np.array([p - 1]))
+        index = np.array([1, 0, p - 1])
+        E = X[:, index]
+        w, r = frozen(rng.standard_normal(3)), frozen(rng.standard_normal(n))
+        close(pack.dot(w), E @ w)
+        close(pack.tdot(r), E.T @ r)
+        close(pack.tdot(r, 2), E[:, 2:].T @ r)
+        centre = np.average(E, axis=0, weights=h) if centred else np.zeros(3)
+        gram = (E - centre).T @ (h[:, None] * (E - centre))
+        scale = np.abs(E.T @ (h[:, None] * E)).max()
+        np.testing.assert_allclose(pack.gram(np.array([2, 0])), gram[np.ix_([2, 0], [2, 0])], atol=1e-10 * scale)
+        model = pack.model(r)
+        np.testing.assert_allclose(pack.image(model, w), gram @ w, atol=1e-10 * scale)
+        if pack.has_gram:
+            np.testing.assert_allclose(model.gram[:3, :3], gram, atol=1e-10 * scale)
 
 
 def frozen(array):

@@ -9,12 +9,11 @@ import pytest
 from bad_data import BAD_LABELS, BAD_WEIGHTS, BAD_X, BAD_Y, LABELS, P, X, Y
 from samples import LOSS_NAMES
 from sparsest import datasets, metrics
-from sparsest.api import _OPTION_CHECKS, _SOLVERS, best_subset, best_subset_path, near_optimal
+from sparsest.api import _OPTION_CHECKS, _SOLVERS, best_subset, best_subset_path, near_optimal, penalty_path
 from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier, PenalizedRegressor
 from sparsest.penalties import PENALTIES
 from sparsest.problem import make_problem
 from sparsest.result import Result, Status
-from sparsest.solvers.paths.path import penalty_path
 
 NAN, INF = float("nan"), float("inf")
 BEYOND_FLOATS = 10**400

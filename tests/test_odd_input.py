@@ -10,10 +10,9 @@ import scipy.sparse as sp
 
 from oracles import objective, supports
 from samples import sample
-from sparsest.api import best_subset, best_subset_path, near_optimal
+from sparsest.api import best_subset, best_subset_path, near_optimal, penalty_path
 from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, PenalizedRegressor
 from sparsest.result import Status
-from sparsest.solvers.paths.path import penalty_path
 
 N, P, GAMMA = 12, 4, 0.5
 X, Y = sample("squared", N, P)

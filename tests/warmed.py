@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
 from numba.core import event
+from sklearn.exceptions import ConvergenceWarning
 
 from samples import sample
 from sparsest import best_subset, best_subset_path, near_optimal, penalty_path
@@ -89,6 +91,8 @@ def fit_special_cases():
 
 def fit_paths():
     """Every penalty with every smooth loss, and with every storage; matrices of one column."""
+    # Tiny samples of two classes are separated: concave penalties find no minimum there, and say so.
+    warnings.simplefilter("ignore", ConvergenceWarning)
     smooth = [name for name in LOSSES if np.isfinite(LOSSES[name]().smoothness)]
     cases = [*product(smooth, PENALTIES, ("C", "CSC")), *product(("squared",), PENALTIES, STORAGES)]
     for loss, penalty, storage in cases:

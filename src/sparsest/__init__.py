@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparsest import datasets, metrics
-    from sparsest.api import best_subset, best_subset_path, near_optimal
+    from sparsest.api import best_subset, best_subset_path, near_optimal, penalty_path
     from sparsest.estimators import (
         BestSubsetClassifier,
         BestSubsetRegressor,
         PenalizedClassifier,
         PenalizedRegressor,
     )
+    from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
-    from sparsest.solvers.paths.path import PathResult, penalty_path
 
 __version__ = "0.1.0"
 
@@ -27,14 +27,15 @@ _HOMES = {
     "best_subset": "api",
     "best_subset_path": "api",
     "near_optimal": "api",
+    "penalty_path": "api",
+    "PathResult": "path_result",
+    "Stop": "path_result",
     "Certificate": "proofs",
     "Verdict": "proofs",
     "BestSubsetClassifier": "estimators",
     "BestSubsetRegressor": "estimators",
     "PenalizedClassifier": "estimators",
     "PenalizedRegressor": "estimators",
-    "PathResult": "solvers.paths.path",
-    "penalty_path": "solvers.paths.path",
     "Result": "result",
     "Status": "result",
 }
@@ -49,6 +50,7 @@ __all__ = [
     "PenalizedRegressor",
     "Result",
     "Status",
+    "Stop",
     "Verdict",
     "best_subset",
     "best_subset_path",

@@ -14,6 +14,7 @@ from sparsest.checks import flag, function, instance, number, optional, shown, w
 from sparsest.designs import compile_kernels
 from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
+from sparsest.penalty_paths import penalty_path
 from sparsest.problem import Problem, make_problem
 from sparsest.result import Event, Result
 from sparsest.ridge import default_gamma
@@ -22,7 +23,6 @@ from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
 from sparsest.solvers.exact.tree import Tree
 from sparsest.solvers.local import Local
-from sparsest.solvers.paths.path import penalty_path
 from sparsest.solvers.relaxation.method import Relaxation
 from sparsest.solvers.relaxation.subgradient import STEP_RULES, Subgradient
 from sparsest.solvers.shared.claims import evidence

@@ -4,6 +4,7 @@
 ``base``         the contract that every design keeps
 ``dense``        an array in its own type and order
 ``sparse``       compressed sparse columns
+``packs``        columns that are worked on again and again
 ``standardized`` the view with means 0 and mean squares 1, and how to leave it again
 ``reading``      what users give, as a design
 ===============  ===================================================================
@@ -11,7 +12,8 @@
 
 from sparsest.designs.base import Design, Moments, Survey
 from sparsest.designs.dense import Dense, compile_kernels
-from sparsest.designs.reading import as_design
+from sparsest.designs.packs import Pack
+from sparsest.designs.reading import as_design, feature_names
 from sparsest.designs.sparse import Sparse
 from sparsest.designs.standardized import (
     Standardized,
@@ -28,11 +30,13 @@ __all__ = [
     "Dense",
     "Design",
     "Moments",
+    "Pack",
     "Sparse",
     "Standardized",
     "Survey",
     "as_design",
     "compile_kernels",
+    "feature_names",
     "in_units_of_data",
     "shift_and_scale",
     "standardized",

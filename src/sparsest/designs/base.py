@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
+from sparsest.designs.packs import Pack
 
 Subset = Sequence[int] | Indices
 
@@ -57,7 +58,7 @@ class Design(ABC):
     - Products and ``survey`` read every stored entry once; ``survey`` may look again at single columns, such as those
       whose first rows are not like the others.  (Compressed columns are surveyed in a few passes over their entries.)
     - Only ``columns`` and ``rows`` copy parts of the matrix for the caller; what other methods copy is bounded by a
-      fixed number of bytes, and ``gram`` packs its two subsets.
+      fixed number of bytes, ``gram`` packs its two subsets, and a pack holds what it is made for.
     """
 
     @property
@@ -104,6 +105,16 @@ class Design(ABC):
     @abstractmethod
     def nbytes_of(self, subset: Subset) -> int:
         """Bytes that these columns take as they are stored: what a packed copy of them costs."""
+
+    @abstractmethod
+    def pack(self, centred: bool) -> Pack:
+        """Return an empty pack for columns of this design, in the form that suits its storage.
+
+        Parameters
+        ----------
+        centred : whether the pack's quadratic is that of columns centred under the pack's weights; a view that shifts
+            its columns may refuse False with a ValueError
+        """
 
 
 def settled(about: Array, rest: Array, variance: Array, constant: NDArray[np.bool_], first: NDArray[Any]) -> Moments:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.designs.base import Array, Design, Indices, Subset, Survey, refuse_entries, settled
+from sparsest.designs.packs import DensePack
 from sparsest.kernels.design import line_products, line_sums, survey_across, survey_lines
 
 # Types that stay as they are stored: all that take fewer bytes than float64 and that it holds exactly.
@@ -26,6 +27,10 @@ _FEW_VECTORS = 16
 # From this part of the columns on, whole rows are multiplied and not the columns packed: random 4-byte entries at this
 # distance are on every cache line.
 _MANY_COLUMNS = 1 / 16
+
+# From this part of the columns of float64 on, BLAS multiplies all of them: it is as fast as the kernel, and needs no
+# threads of ours (1000 × 5000: 2.2 ms for all, 1.5 ms for 3000 chosen columns, 3.6 ms for 4500 in threads).
+_ALMOST_ALL_COLUMNS = 3 / 4
 
 # Threads take lines in parts of about this size, and what runs across lines in this many parts, whole cache lines each.
 # The division does not depend on the number of threads.
@@ -101,6 +106,8 @@ class Dense(Design):
         if lines is not None and subset is None and lines.dtype == np.float64:
             return self.array.T @ r
         if lines is not None and n_vectors <= _FEW_VECTORS:
+            if lines.dtype == np.float64 and index.size >= _ALMOST_ALL_COLUMNS * p:
+                return self.tdot(r)[index]
             if self._by_column:
                 return self._products(lines, index, r)
             if subset is None:
@@ -128,6 +135,9 @@ class Dense(Design):
 
     def nbytes_of(self, subset: Subset) -> int:
         return self.shape[0] * len(subset) * self.array.itemsize
+
+    def pack(self, centred: bool) -> DensePack:
+        return DensePack(self, centred)
 
     def survey(self, weights: Array, targets: Array | None = None) -> Survey:
         n = self.shape[0]

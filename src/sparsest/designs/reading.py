@@ -25,6 +25,15 @@ def as_design(X: Any) -> Design:
     return design
 
 
+def feature_names(X: Any) -> list[str] | None:
+    """The names of a data frame's columns; None for anything else, and where some are not text."""
+    columns = getattr(X, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    names = list(columns)
+    return [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
+
+
 def _sparse_matrix(X: Any) -> sp.csc_array:
     """Compressed columns of float32 or float64 without duplicate entries."""
     check_sparse(X, "X")

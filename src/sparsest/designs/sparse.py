@@ -8,6 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsest.designs.base import Array, Design, Indices, Moments, Subset, Survey, refuse_entries, settled
+from sparsest.designs.packs import SparsePack
+
+# From this part of the columns on, all are multiplied and not the chosen ones copied: a copy costs about as much as
+# three products.
+_MANY_COLUMNS = 1 / 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +33,12 @@ class Sparse(Design):
         return np.asarray(self.matrix[:, index[used]] @ w[used], dtype=np.float64)
 
     def tdot(self, r: Array, subset: Subset | None = None) -> Array:
-        matrix = self.matrix if subset is None else self.matrix[:, np.asarray(subset, dtype=np.intp)]
-        return np.asarray(matrix.T @ r, dtype=np.float64)
+        if subset is None:
+            return np.asarray(self.matrix.T @ r, dtype=np.float64)
+        index = np.asarray(subset, dtype=np.intp)
+        if index.size >= _MANY_COLUMNS * self.shape[1]:
+            return self.tdot(r)[index]
+        return np.asarray(self.matrix[:, index].T @ r, dtype=np.float64)
 
     def columns(self, subset: Subset) -> Array:
         part = self.matrix[:, np.asarray(subset, dtype=np.intp)]
@@ -47,6 +56,10 @@ class Sparse(Design):
         count = int(np.diff(self.matrix.indptr)[np.asarray(subset, dtype=np.intp)].sum())
         each = self.matrix.data.itemsize + self.matrix.indices.itemsize
         return count * each + len(subset) * self.matrix.indptr.itemsize
+
+    def pack(self, centred: bool) -> SparsePack:
+        p = self.shape[1]
+        return SparsePack(self.matrix, np.zeros(p), np.ones(p), centred)
 
     def survey(self, weights: Array, targets: Array | None = None) -> Survey:
         if not np.isfinite(self.matrix.data).all():

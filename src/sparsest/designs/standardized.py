@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparsest.designs.base import Array, Design, Indices, Moments, Subset, Survey
 from sparsest.designs.dense import Dense
+from sparsest.designs.packs import DensePack, Pack, SparsePack
 from sparsest.designs.sparse import Sparse
 
 
@@ -74,6 +75,12 @@ class Standardized(Design):
         index = np.asarray(subset, dtype=np.intp)
         apart, place = self._apart(index)
         return self.base.nbytes_of(index[~apart]) + 8 * self.shape[0] * place.size
+
+    def pack(self, centred: bool) -> Pack:
+        stored, shift, scale = take_apart(self)
+        return (
+            SparsePack(stored.matrix, shift, scale, centred) if isinstance(stored, Sparse) else DensePack(self, centred)
+        )
 
     def survey(self, weights: Array, targets: Array | None = None) -> Survey:
         (mean, rest, variance), products = self.base.survey(weights, targets)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
+from sparsest.api import penalty_path
 from sparsest.arrays import Array
 from sparsest.checks import number
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
-from sparsest.solvers.paths.path import PathResult, penalty_path
+from sparsest.path_result import PathResult
 
 _Class = TypeVar("_Class")
 
@@ -93,9 +92,6 @@ class _Penalized(SparseLinearModel):
         self.gap_ = None if result.dual_gaps is None else float(result.dual_gaps[0])
         self.kkt_violation_ = float(result.kkt_violations[0])
         self.n_iter_ = max(1, int(result.n_iter[0]))
-        if not result.converged[0]:
-            reached = self.kkt_violation_ if self.gap_ is None else self.gap_
-            warnings.warn(f"stopped at {reached:.1e}, above tol={self.tol:g}", ConvergenceWarning, stacklevel=3)
 
 
 def _with_parameters(cls: type[_Class]) -> type[_Class]:

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from sparsest.arrays import Array, Indices
 from sparsest.kernels.jit import derivative, dispatched, kernel, value
 
-_SKIP = 0.1  # moves smaller than this share of the largest are left for a later sweep
+# Moves smaller than this share of the largest move of the sweep before are left for a later sweep: each costs as much
+# as a large one and brings less.
+_SMALL_MOVE = 0.1
 
 
 @dispatched
@@ -161,7 +163,7 @@ def descend(model, w, grad, lam, penalty, tol, max_sweeps):
             if size > bar or (size > 0.0 and new * w[j] == 0.0):
                 shift(model, j, new - w[j], grad)
                 w[j] = new
-        bar = _SKIP * worst
+        bar = _SMALL_MOVE * worst
         sweeps += 1
     refresh(model, grad)
     return sweeps, violation(grad, w, lam, w.size, penalty)

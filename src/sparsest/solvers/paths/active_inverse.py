@@ -7,75 +7,95 @@ from scipy.linalg import blas, lapack
 
 from sparsest.arrays import Array, Indices
 
-_RANK = 96  # low-rank terms that are kept apart before they are added up
-_BLOCK = 48  # features that enter or leave at a time
-_LAG = 4.0  # factor by which positive curvatures may be wrong before the inverse is computed anew
+# Rank-one terms that are kept apart before they are added to the base: each makes a solve dearer by two rows, and
+# adding them up costs a product of matrices, which is faster with many.
+_MAX_TERMS = 96
+# Features that enter or leave together: blocks use BLAS on matrices, and two of them fit in the terms.
+_BLOCK = 48
+# Factor by which positive curvatures may be wrong before their features enter anew.  The caller iterates anyway: a
+# wrong factor of 4 costs it a few iterations, while new curvatures cost as much as a new inverse.
+_CURVATURE_LAG = 4.0
+# An inverse of which less than this share can be kept is computed anew: that costs about as much as changing the rest.
+_LEAST_KEPT = 0.7
+# Pivots below this share of the diagonal are rounding errors: the matrix counts as singular.
+_SMALLEST_PIVOT = 1e-11
+# Rows beyond those needed now, so that the memory need not grow with each feature.
+_SPARE_ROWS = 64
 
 
 class ActiveInverse:
-    """The inverse of ``G_AA + diag(κ)`` for a changing set A, as ``base + Σ_r sign_r low_r low_r'``.
+    """The inverse of ``G_AA + diag(κ)`` for a changing set A, as ``base + Σ_t sign_t term_t term_t'``.
 
-    Each feature owns a row.  Features that leave or enter add terms to the sum, in ``O(|A|²)`` for a whole block; the
-    sum joins the base when it has become long.  The caller has to make up for small lags of κ, and for
-    negative κ that were left out because the matrix would not be positive definite.
+    Each feature of A owns a row of the base; rows that nobody owns are zero in the sum.  Features that leave or enter
+    add terms, in ``O(|A|²)`` for a whole block, and the terms join the base when they have become many.  The caller has
+    to make up for lagging κ, and for negative κ that were left out because the matrix would not be positive definite.
     """
 
     def __init__(self) -> None:
         self.reset()
 
-    def reset(self, room: int = 64) -> None:
-        """Forget everything; hold up to so many features."""
-        self._base, self._low = np.zeros((room, room)), np.zeros((_RANK, room))
-        self._sign, self._rank = np.zeros(_RANK), 0
-        self._owner, self._kappa = np.full(room, -1), np.zeros(room)
+    def reset(self, n_rows: int = _SPARE_ROWS) -> None:
+        """Forget everything; have room for so many features."""
+        self._base = np.zeros((n_rows, n_rows))
+        self._term, self._sign, self._n_terms = np.zeros((_MAX_TERMS, n_rows)), np.zeros(_MAX_TERMS), 0
+        # Which rows are owned, by which feature (numbers elsewhere mean nothing), and with which κ.
+        self._owned = np.zeros(n_rows, dtype=bool)
+        self._owner, self._kappa = np.zeros(n_rows, dtype=np.intp), np.zeros(n_rows)
 
     @property
     def size(self) -> int:
         """How many features the inverse holds."""
-        return int(np.count_nonzero(self._owner >= 0))
+        return int(np.count_nonzero(self._owned))
 
     def solve(self, r: Array) -> Array:
         """Return ``(G_AA + diag κ)^{-1} r_A``, and zero outside A."""
-        # Rows without an owner read and write the entry behind the last.
-        packed = np.append(r, 0.0)[self._owner]
-        low = self._low[: self._rank]
-        solved = self._base @ packed + (self._sign[: self._rank] * (low @ packed)) @ low
-        out = np.zeros(r.size + 1)
-        out[self._owner] = solved
-        return out[:-1]
+        rows = np.flatnonzero(self._owned)
+        names = self._owner[rows]
+        packed = np.zeros(self._owned.size)
+        packed[rows] = r[names]
+        term = self._term[: self._n_terms]
+        solved = self._base @ packed + (self._sign[: self._n_terms] * (term @ packed)) @ term
+        out = np.zeros(r.size)
+        out[names] = solved[rows]
+        return out
 
     def adapt(self, gram: Array, active: Indices, kappa: Array) -> bool:
         """Move to this set and curvature; False if the matrix there is singular."""
-        wanted = np.full(gram.shape[0] + 1, np.nan)
-        wanted[active] = kappa
-        goal = wanted[self._owner]
-        with np.errstate(invalid="ignore"):
-            near = (goal > 0.0) & (goal < _LAG * self._kappa) & (self._kappa < _LAG * goal)
-        keep = near | (goal == self._kappa)
-        present = self._owner >= 0
-        gone = np.flatnonzero(present & ~keep)
-        n_kept = np.count_nonzero(present) - gone.size
-        if n_kept < 0.7 * active.size:
+        wanted, target = np.zeros(gram.shape[0], dtype=bool), np.zeros(gram.shape[0])
+        wanted[active], target[active] = True, kappa
+        rows = np.flatnonzero(self._owned)
+        names = self._owner[rows]
+        old, new = self._kappa[rows], target[names]
+        near = wanted[names] & (new > 0.0) & (new < _CURVATURE_LAG * old) & (old < _CURVATURE_LAG * new)
+        kept = near | (wanted[names] & (new == old))
+        if np.count_nonzero(kept) < _LEAST_KEPT * active.size:
             return self._rebuild(gram, active, kappa)
-        wanted[self._owner[keep & present]] = np.nan
-        fresh = active[~np.isnan(wanted[active])]
+        wanted[names[kept]] = False
+        entering = active[wanted[active]]
         # Positive curvatures lag together: otherwise each feature would have to be renewed at a time of its own.
         if near.any():
-            wanted *= float(np.median(self._kappa[near] / goal[near]))
-        for start in range(0, gone.size, _BLOCK):
-            if not self._leave(gone[start : start + _BLOCK]):
-                self.reset()
-                return False
-        if active.size > self._owner.size:
-            self._make_room(active.size + 64)
-        return all(
-            self._enter(gram, fresh[start : start + _BLOCK], wanted[fresh[start : start + _BLOCK]])
-            for start in range(0, fresh.size, _BLOCK)
-        )
+            target *= float(np.median(old[near] / new[near]))
+        if not all(self._leave(block) for block in _blocks(rows[~kept])):
+            self.reset()
+            return False
+        if active.size > self._owned.size:
+            self._make_room(active.size + _SPARE_ROWS)
+        return all(self._enter(gram, block, target[block]) for block in _blocks(entering))
+
+    def keep(self, positions: Indices, size: int) -> None:
+        """Follow the features, of which there were ``size``: those at the positions remain and get new numbers."""
+        remains, number = np.zeros(size, dtype=bool), np.zeros(size, dtype=np.intp)
+        remains[positions], number[positions] = True, np.arange(positions.size)
+        rows = np.flatnonzero(self._owned)
+        leaving = rows[~remains[self._owner[rows]]]
+        if leaving.size > _BLOCK or not self._leave(leaving):
+            self.reset()
+        rows = np.flatnonzero(self._owned)
+        self._owner[rows] = number[self._owner[rows]]
 
     def _rebuild(self, gram: Array, active: Indices, kappa: Array) -> bool:
         a = active.size
-        self.reset(max(a + 64, self._owner.size))
+        self.reset(max(a + _SPARE_ROWS, self._owned.size))
         square = gram[np.ix_(active, active)]
         factor = _factor(square, square.diagonal(), kappa)
         if factor is None:
@@ -84,35 +104,30 @@ class ActiveInverse:
         # The factor's upper part is zero: only the diagonal is counted twice.
         np.add(lower, lower.T, out=self._base[:a, :a])
         self._base[np.arange(a), np.arange(a)] *= 0.5
-        self._owner[:a], self._kappa[:a] = active, kappa
+        self._owned[:a], self._owner[:a], self._kappa[:a] = True, active, kappa
         return True
 
-    def renumber(self, new_number: Indices) -> None:
-        """Follow a change of the features' numbers; those numbered -1 are dropped."""
-        numbers = np.append(new_number, -1)
-        gone = np.flatnonzero((self._owner >= 0) & (numbers[self._owner] < 0))
-        if gone.size > _BLOCK or not self._leave(gone):
-            self.reset()
-        self._owner = numbers[self._owner]
+    def _make_room(self, n_rows: int) -> None:
+        old = self._owned.size
+        base, term, sign, n_terms = self._base, self._term, self._sign, self._n_terms
+        owned, owner, kappa = self._owned, self._owner, self._kappa
+        self.reset(n_rows)
+        self._base[:old, :old], self._term[:, :old], self._sign, self._n_terms = base, term, sign, n_terms
+        self._owned[:old], self._owner[:old], self._kappa[:old] = owned, owner, kappa
 
-    def _make_room(self, room: int) -> None:
-        old = self._owner.size
-        base, low, sign, rank = self._base, self._low, self._sign, self._rank
-        owner, kappa = self._owner, self._kappa
-        self.reset(room)
-        self._base[:old, :old], self._low[:, :old], self._sign, self._rank = base, low, sign, rank
-        self._owner[:old], self._kappa[:old] = owner, kappa
-
-    def _leave(self, slots: Indices) -> bool:
+    def _leave(self, rows: Indices) -> bool:
         """Drop rows D of the inverse M: ``M - M_D' M_DD^{-1} M_D``; False if rounding has spoilt it."""
-        if slots.size == 0:
+        if rows.size == 0:
             return True
-        self._flush(slots.size)
-        low = self._low[: self._rank]
-        rows = self._base[slots] + (low[:, slots].T * self._sign[: self._rank]) @ low
-        factor, info = lapack.dpotrf(rows[:, slots], lower=1)
-        self._owner[slots] = -1
-        return info == 0 and self._append(factor, rows, -1.0)
+        self._flush(rows.size)
+        term = self._term[: self._n_terms]
+        inverse_rows = self._base[rows] + (term[:, rows].T * self._sign[: self._n_terms]) @ term
+        factor, info = lapack.dpotrf(inverse_rows[:, rows], lower=1)
+        self._owned[rows] = False
+        if info != 0:
+            return False
+        self._append(factor, inverse_rows, -1.0)
+        return True
 
     def _enter(self, gram: Array, names: Indices, kappa: Array) -> bool:
         """Border the inverse by new features N; False if they are dependent on the others.
@@ -121,37 +136,41 @@ class ActiveInverse:
         where E marks the new rows.
         """
         self._flush(names.size)
-        low, free = self._low[: self._rank], self._owner < 0
-        border = gram[np.ix_(names, self._owner)]
-        border[:, free] = 0.0
-        rows = border @ self._base + ((border @ low.T) * self._sign[: self._rank]) @ low
-        rows[:, free] = 0.0
+        term, rows = self._term[: self._n_terms], np.flatnonzero(self._owned)
+        border = np.zeros((names.size, self._owned.size))
+        border[:, rows] = gram[np.ix_(names, self._owner[rows])]
+        product = border @ self._base + ((border @ term.T) * self._sign[: self._n_terms]) @ term
+        product[:, ~self._owned] = 0.0
         square = gram[np.ix_(names, names)]
-        factor = _factor(square - rows @ border.T, square.diagonal(), kappa)
+        factor = _factor(square - product @ border.T, square.diagonal(), kappa)
         if factor is None:
             return False
-        chosen = np.flatnonzero(free)[: names.size]
-        rows[np.arange(names.size), chosen] = -1.0
-        self._owner[chosen], self._kappa[chosen] = names, kappa
-        return self._append(factor, rows, 1.0)
-
-    def _append(self, factor: Array, rows: Array, sign: float) -> bool:
-        end = self._rank + rows.shape[0]
-        self._low[self._rank : end] = blas.dtrsm(1.0, factor, rows, lower=1)
-        self._sign[self._rank : end] = sign
-        self._rank = end
+        chosen = np.flatnonzero(~self._owned)[: names.size]
+        product[np.arange(names.size), chosen] = -1.0
+        self._owned[chosen], self._owner[chosen], self._kappa[chosen] = True, names, kappa
+        self._append(factor, product, 1.0)
         return True
 
+    def _append(self, factor: Array, rows: Array, sign: float) -> None:
+        """Add ``sign · rows' (factor factor')^{-1} rows`` as terms."""
+        end = self._n_terms + rows.shape[0]
+        self._term[self._n_terms : end] = blas.dtrsm(1.0, factor, rows, lower=1)
+        self._sign[self._n_terms : end] = sign
+        self._n_terms = end
+
     def _flush(self, n_more: int) -> None:
-        """Add the low-rank terms to the base if there is no room for more of them."""
-        if self._rank + n_more <= _RANK:
+        """Add the terms to the base if there is no room for so many more of them."""
+        if self._n_terms + n_more <= _MAX_TERMS:
             return
-        low = self._low[: self._rank]
-        blas.dgemm(1.0, low.T * self._sign[: self._rank], low.T, 1.0, self._base.T, trans_b=1, overwrite_c=1)
-        self._rank = 0
-        free = self._owner < 0
-        self._base[free] = 0.0
-        self._base[:, free] = 0.0
+        term = self._term[: self._n_terms]
+        blas.dgemm(1.0, term.T * self._sign[: self._n_terms], term.T, 1.0, self._base.T, trans_b=1, overwrite_c=1)
+        self._n_terms = 0
+        self._base[~self._owned] = 0.0
+        self._base[:, ~self._owned] = 0.0
+
+
+def _blocks(entries: Indices) -> list[Indices]:
+    return [entries[start : start + _BLOCK] for start in range(0, entries.size, _BLOCK)]
 
 
 def _factor(matrix: Array, scale: Array, kappa: Array) -> Array | None:
@@ -159,7 +178,7 @@ def _factor(matrix: Array, scale: Array, kappa: Array) -> Array | None:
     for diagonal in (kappa, np.maximum(kappa, 0.0)):
         shifted = matrix + np.diag(diagonal)
         factor, info = lapack.dpotrf(shifted, lower=1)
-        if info == 0 and (factor.diagonal() ** 2 > 1e-11 * scale).all():
+        if info == 0 and (factor.diagonal() ** 2 > _SMALLEST_PIVOT * scale).all():
             return factor
         if not (kappa < 0.0).any():
             break

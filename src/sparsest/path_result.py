@@ -1,0 +1,172 @@
+"""What :func:`sparsest.penalty_path` returns: one model for each penalty strength, and what is known of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.arrays import Array, Mask
+from sparsest.checks import number
+from sparsest.designs import as_design, feature_names
+
+
+class Stop(Enum):
+    """Why a path ended; the text is what to tell the user."""
+
+    COMPLETE = "solved for every alpha"
+    SATURATED = "ended where the model fits perfectly: smaller alphas would only follow noise"
+    MAX_FEATURES = "ended at max_features"
+    TIME_LIMIT = "stopped at the time limit"
+    INTERRUPTED = "interrupted"
+
+
+class LinearModel(NamedTuple):
+    """Coefficients and intercept for the data as given."""
+
+    coef: Array
+    intercept: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PathResult:
+    """One model for each penalty strength, m of them, the strongest penalty first.
+
+    There are as many columns as alphas were asked for.  Where the path ended early, ``solved`` is False, and the
+    columns repeat the last model that was solved (the constant model if there was none): so the paths of several folds
+    stay aligned.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (m,), falling.
+    coefs : csc_array of shape (p, m), on the scale of the data as given.
+    intercepts : ndarray of shape (m,).
+    n_nonzero : ndarray of int, nonzero coefficients of each model.
+    solved : ndarray of bool, whether the path came as far as this alpha; True up to some alpha, then False.
+    converged : ndarray of bool, whether the gap (or violation) reached ``tol``; False where not solved.
+    dual_gaps : relative duality gap of each model, or None for the penalties that have none (MCP, SCAD); infinite where
+        not solved.
+    kkt_violations : largest violation of the optimality conditions, relative to alpha; infinite where not solved.
+    locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
+        the solution whatever side of the penalty's kinks they are on; None for the others.
+    n_iter : sweeps of coordinate descent for each alpha, with those of the steps that lead to it.
+    stopped : why the path ended.
+    seconds : time for the whole path, without that for compiling kernels.
+    feature_names : names of the columns if X was a data frame, else None.
+    classes : the two labels in sorted order for a classification loss, else None.
+    """
+
+    alphas: Array
+    coefs: Any
+    intercepts: Array
+    n_nonzero: NDArray[np.int_]
+    solved: Mask
+    converged: Mask
+    dual_gaps: Array | None
+    kkt_violations: Array
+    locally_convex: Mask | None
+    n_iter: NDArray[np.int_]
+    stopped: Stop
+    seconds: float
+    feature_names: list[str] | None = None
+    classes: NDArray[Any] | None = None
+
+    def at(self, alpha: float) -> LinearModel:
+        """The model at any alpha between the largest and the smallest that were solved.
+
+        At an alpha of the path it is that model; between two of them coefficients and intercept are interpolated
+        linearly.  For the squared loss with the l1 penalty that is exact where both have the same support and signs.
+
+        Returns
+        -------
+        LinearModel
+            ``coef`` of p entries, and ``intercept``.
+        """
+        known = self.alphas[self.solved]
+        if known.size == 0:
+            raise ValueError("no alpha of this path was solved: raise max_features or the alphas")
+        strength = number(alpha, "alpha", least=float(known[-1]), most=float(known[0]))
+        after = int(np.searchsorted(-known, -strength))
+        before = after if known[after] == strength else after - 1
+        if before == after:
+            return LinearModel(self._column(after), float(self.intercepts[after]))
+        share = (known[before] - strength) / (known[before] - known[after])
+        coef = (1.0 - share) * self._column(before) + share * self._column(after)
+        return LinearModel(coef, float((1.0 - share) * self.intercepts[before] + share * self.intercepts[after]))
+
+    def _column(self, i: int) -> Array:
+        return self.coefs[:, [i]].toarray()[:, 0]
+
+    def decision_function(self, X: Any, alpha: float | None = None) -> Array:
+        """``Xw + b`` of every row: for classes positive on the side of the second one.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame of n rows
+        alpha : one penalty strength, see :meth:`at`; all of the path by default
+
+        Returns
+        -------
+        ndarray of shape (n, m), or (n,) for one alpha
+        """
+        names, design = feature_names(X), as_design(X)
+        p = self.coefs.shape[0]
+        if design.shape[1] != p:
+            raise ValueError(f"X has {design.shape[1]} columns, but the path was fitted to {p}")
+        if names is not None and self.feature_names is not None and names != self.feature_names:
+            raise ValueError("the columns of X have other names than those that the path was fitted to")
+        if alpha is None:
+            used = np.unique(self.coefs.indices)
+            values = design.dot(self.coefs[used].toarray(), used) + self.intercepts
+        else:
+            coef, intercept = self.at(alpha)
+            values = design.dot(coef) + intercept
+        if not np.isfinite(values).all():
+            raise ValueError("X contains NaN or infinity: impute or drop those entries first")
+        return values
+
+    def predict(self, X: Any, alpha: float | None = None) -> NDArray[Any]:
+        """Predictions for every row: responses, or labels for a classification loss.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame of n rows
+        alpha : one penalty strength, see :meth:`at`; all of the path by default
+
+        Returns
+        -------
+        ndarray of shape (n, m), or (n,) for one alpha
+        """
+        values = self.decision_function(X, alpha)
+        return values if self.classes is None else self.classes[(values > 0.0).astype(np.intp)]
+
+    def to_frame(self) -> Any:
+        """The coefficients as a pandas DataFrame: a row for each alpha, a column for each feature that is ever used.
+
+        The first column is ``(intercept)``; the others have the features' names, or their numbers.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        used = np.unique(self.coefs.indices)
+        names = used.tolist() if self.feature_names is None else [self.feature_names[j] for j in used]
+        table = np.column_stack([self.intercepts, self.coefs[used].toarray().T])
+        return pd.DataFrame(table, index=pd.Index(self.alphas, name="alpha"), columns=["(intercept)", *names])
+
+    def __repr__(self) -> str:
+        """Grid, sizes and what is missing at a glance."""
+        m, n_solved = self.alphas.size, int(self.solved.sum())
+        parts = [
+            self.stopped.name,
+            f"{m} alphas from {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}",
+            f"up to {self.n_nonzero.max()} of {self.coefs.shape[0]} features",
+        ]
+        if n_solved < m:
+            parts.append(f"{m - n_solved} not solved")
+        if self.converged.sum() < n_solved:
+            parts.append(f"{n_solved - self.converged.sum()} not converged")
+        return f"PathResult({', '.join(parts)}, seconds={self.seconds:.3g})"

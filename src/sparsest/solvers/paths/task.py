@@ -1,0 +1,66 @@
+"""What does not change along a path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparsest.arrays import Array, Mask
+from sparsest.data import Data
+from sparsest.designs import Design
+from sparsest.losses import Loss
+from sparsest.penalties import Penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The data and the penalty of a path.
+
+    Attributes
+    ----------
+    view : the design, standardised as asked for.
+    y, y_offset : the response, and what was subtracted from it.
+    weights : weights of the observations, which sum to one.
+    factor : factors of α, one for each feature.
+    norms : ``√(Σ ω x²)`` of the view's columns; zero for those that are constant.
+    tol : relative duality gap, or violation, at which a solution is precise enough.
+    max_iter : sweeps for each α.
+    """
+
+    view: Design
+    y: Array
+    y_offset: float
+    weights: Array
+    loss: Loss
+    penalty: Penalty
+    fit_intercept: bool
+    factor: Array
+    norms: Array
+    tol: float
+    max_iter: int
+
+    @property
+    def usable(self) -> Mask:
+        """The columns that are not constant."""
+        return self.norms > 0.0
+
+
+def make_task(data: Data, penalty: Penalty, factor: Array, tol: float, max_iter: int) -> Task:
+    """Take from checked data what a path needs: weights that sum to one, and norms with these."""
+    if not np.isfinite(data.loss.smoothness):
+        raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form")
+    total = data.weights.sum()
+    return Task(
+        view=data.design,
+        y=data.y,
+        y_offset=data.y_offset,
+        weights=data.weights / total,
+        loss=data.loss,
+        penalty=penalty,
+        fit_intercept=data.fit_intercept,
+        factor=factor,
+        norms=data.column_norms / np.sqrt(total),
+        tol=tol,
+        max_iter=max_iter,
+    )
