@@ -45,7 +45,7 @@ class Cuts:
     gap_tol: float = 1e-4
     engine: str = "highs"
     pool: CutPool | None = None
-    max_rounds: int = 10_000
+    node_limit: int = 10_000_000
     moves: LocalSearch = field(default_factory=LocalSearch)
 
     def __post_init__(self) -> None:
@@ -176,7 +176,7 @@ class _CutSearch:
         while not tree.is_finished():
             if self.clock.expired():
                 return self.clock.early()
-            if self.rounds >= self.settings.max_rounds:
+            if self.n_nodes >= self.settings.node_limit:
                 return Status.NODE_LIMIT
             if not tree.step(self.cutoff, self.clock.limit - self.clock.seconds()):
                 return self.clock.early()
@@ -193,7 +193,7 @@ class _CutSearch:
 
     def result(self, status: Status) -> Result:
         """Certify what was found."""
-        self.trace.update(pool=self.pool, cuts=len(self.pool), rounds=self.rounds, engine=self.settings.engine)
+        self.trace.update(cuts=len(self.pool), rounds=self.rounds, engine=self.settings.engine)
         otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
         points, steps = [*self.fixings.points], list[Step]()
         if self.tree is None:
