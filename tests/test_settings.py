@@ -24,9 +24,9 @@ def test_everywhere_by_the_same_names_and_with_the_same_defaults():
     places = (api.best_subset_path, BestSubsetRegressor, BestSubsetClassifier)
     for place in places:
         given = signature(place).parameters
-        assert all(given[name].default == wanted[name].default for name in (*SHARED, *PYTHON, "gamma"))
+        assert all(given[name].default == wanted[name].default for name in (*SHARED, *PYTHON, "gamma", "standardize"))
     given = signature(fit).parameters
-    assert all(given[name].default == wanted[name].default for name in (*SHARED, "gamma"))
+    assert all(given[name].default == wanted[name].default for name in (*SHARED, "gamma", "standardize"))
     assert {"option", "include", "exclude"} <= set(given)
 
 

@@ -79,7 +79,6 @@ def demo(
     for title, data, loss in cases:
         settings: dict[str, Any] = {
             "loss": loss,
-            "standardize": True,
             "time_limit": time_limit,
             "feature_names": data.feature_names,
         }
