@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from checks import against_enumeration, best_subset, check_certificate, solve
+from checks import against_enumeration, check_certificate, solve
 from oracles import best_of, enumerate_best, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.losses import LOSSES
@@ -238,7 +238,7 @@ def test_arrays_are_read_only(loss):
 def test_bad_settings(settings, message):
     X, y = sample("squared", N, P)
     with pytest.raises(ValueError, match=message):
-        best_subset(X, y, 2, method="subgradient", **{"gamma": 1.0, **settings})
+        descend(X, y, k=2, **{"gamma": 1.0, **settings})
 
 
 def test_certificate_is_one_dual_point():
