@@ -29,10 +29,12 @@ import resource
 import subprocess
 import tempfile
 import time
+import warnings
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sparsest import best_subset
 from sparsest.datasets import load_folder, make_toeplitz
@@ -49,7 +51,7 @@ def objective(X, y, w, ridge):
 
 def ours(X, y, limit, **settings):
     start = time.perf_counter()
-    result = best_subset(X, y, fit_intercept=False, time_limit=limit, gap_tol=TOLERANCE, **settings)
+    result = best_subset(X, y, fit_intercept=False, standardize=False, time_limit=limit, gap_tol=TOLERANCE, **settings)
     return time.perf_counter() - start, result
 
 
@@ -283,10 +285,10 @@ def noridge(limit, peers):
     print("\nno ridge: diabetes64, 442 x 64")
     data = load_folder(DATA / "diabetes64")
     n, p = data.X.shape
-    best_subset(data.X[:, :8], data.y, 3, gamma=np.inf)
+    best_subset(data.X[:, :8], data.y, 3, gamma=np.inf, standardize=False)
     for k in (8, 10):
         start = time.perf_counter()
-        result = best_subset(data.X, data.y, k, gamma=np.inf, time_limit=limit)
+        result = best_subset(data.X, data.y, k, gamma=np.inf, standardize=False, time_limit=limit)
         seconds = time.perf_counter() - start
         print(f"k {k}: {result.status.name} gap {result.gap:.1e} {seconds:.2f} s, {result.n_nodes} nodes", flush=True)
         if "leaps" not in peers:
@@ -323,7 +325,7 @@ def classes(limit, peers):
         ("hinge", 10, "gap < 0.1%"),
     ):
         start = time.perf_counter()
-        result = best_subset(data.X, data.y, 10, gamma=scaled / 1000, loss=loss, time_limit=limit)
+        result = best_subset(data.X, data.y, 10, gamma=scaled / 1000, loss=loss, standardize=False, time_limit=limit)
         seconds = time.perf_counter() - start
         print(
             f"{loss} n*gamma {scaled} [{wanted}]: {result.status.name} gap {result.gap:.2e}"
@@ -371,10 +373,14 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--peers", nargs="*", choices=known, default=known)
     arguments = parser.parse_args()
+    # Gaps are printed.
+    warnings.simplefilter("ignore", ConvergenceWarning)
     warm = warming()
     labels = np.sign(warm.y)
     for loss in ("squared", "logistic", "squared_hinge", "hinge"):
-        best_subset(warm.X, warm.y if loss == "squared" else labels, 5, gamma=0.1, loss=loss, time_limit=2.0)
+        best_subset(
+            warm.X, warm.y if loss == "squared" else labels, 5, gamma=0.1, loss=loss, standardize=False, time_limit=2.0
+        )
     ours(warm.X, warm.y, 2.0, l0_penalty=20.0, gamma=0.1)
     for part in arguments.part:
         PARTS[part](arguments.limit, arguments.peers)

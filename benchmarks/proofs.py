@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sparsest import Certificate, best_subset
 from sparsest.api import warmup
@@ -21,7 +23,7 @@ from sparsest.datasets import load_diabetes_quadratic, make_toeplitz
 
 def report(name, X, y, k, limit, **settings):
     begin = time.perf_counter()
-    result = best_subset(X, y, k, time_limit=limit, **settings)
+    result = best_subset(X, y, k, standardize=False, time_limit=limit, **settings)
     solve = time.perf_counter() - begin
     content = result.certificate.to_bytes()
     begin = time.perf_counter()
@@ -65,6 +67,8 @@ def main():
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--part", nargs="+", choices=parts, default=list(parts))
     arguments = parser.parse_args()
+    # Gaps are printed.
+    warnings.simplefilter("ignore", ConvergenceWarning)
     warmup()
     for name in arguments.part:
         parts[name](arguments.limit)

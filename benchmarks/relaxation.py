@@ -50,7 +50,7 @@ def timed(**settings):
     best, result = np.inf, None
     for _ in range(2):
         start = time.perf_counter()
-        result = best_subset(**settings)
+        result = best_subset(standardize=False, **settings)
         best = min(best, time.perf_counter() - start)
     return best, result
 
@@ -70,7 +70,9 @@ def squared(n: int = 1000, p: int = 20_000, k: int = 100) -> None:
             gamma = 2.0**i * gamma0(data.X, k)
             ours, result = timed(X=data.X, y=data.y, k=k, gamma=gamma, method="relaxation")
             start = time.perf_counter()
-            other = best_subset(data.X, data.y, k, gamma=gamma, method="subgradient", time_limit=600, gap_tol=0.0)
+            other = best_subset(
+                data.X, data.y, k, gamma=gamma, method="subgradient", standardize=False, time_limit=600, gap_tol=0.0
+            )
             slow = time.perf_counter() - start
             trace = result.trace["relaxation"]
             print(
@@ -113,7 +115,7 @@ def scaling() -> None:
 def memory(n: int = 1000, p: int = 100_000) -> None:
     data = make_toeplitz(n, p, 50, rho=0.5, snr=6.0, rng=0)
     tracemalloc.start()
-    best_subset(data.X, data.y, 50, gamma=10.0 / n, method="relaxation")
+    best_subset(data.X, data.y, 50, gamma=10.0 / n, method="relaxation", standardize=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     print(f"\npeak extra memory at p = {p}: {peak / data.X.nbytes:.1%} of X")
@@ -127,7 +129,7 @@ def main() -> None:
     parser.add_argument("--part", nargs="*", choices=PARTS, default=list(PARTS))
     warm = make_toeplitz(60, 40, 3, rng=0)
     for loss in ("squared", "squared_epsilon_insensitive", "epsilon_insensitive"):
-        best_subset(warm.X, warm.y, 3, gamma=0.1, loss=loss, method="relaxation")
+        best_subset(warm.X, warm.y, 3, gamma=0.1, loss=loss, method="relaxation", standardize=False)
     for part in parser.parse_args().part:
         PARTS[part]()
 

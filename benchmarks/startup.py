@@ -22,7 +22,7 @@ target = X[:, 0] - X[:, 1] + 0.5 * np.random.default_rng(1).standard_normal(200)
 y = np.sign(target) if "{loss}" in ("logistic", "hinge", "squared_hinge") else target
 begin = time.perf_counter()
 import sparsest
-sparsest.best_subset(X, y, 5, loss="{loss}", method="{method}")
+sparsest.best_subset(X, y, 5, loss="{loss}", method="{method}", standardize=False)
 """
 TIMED = "import time\nbegin = time.perf_counter()\n{code}\nprint(time.perf_counter() - begin)"
 

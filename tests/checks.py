@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from itertools import product
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from oracles import best_of, sample_values
 from samples import sample, sample_weights
-from sparsest.api import best_subset
+from sparsest import api
 from sparsest.proofs import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Data
@@ -26,6 +28,32 @@ FORMS = [
     {"k": 2, "l0_penalty": 0.1},
 ]
 FORCED = [((), ()), ((2,), (0, 3))]
+
+
+def best_subset(X, y, k=None, *, method="tree", standardize=False, **settings):
+    """The public function on the columns as they are, which is what the oracles know; it warns where it has to."""
+    asked = {"method": method, "standardize": standardize, **settings}
+    return _warns_where_short(lambda: [api.best_subset(X, y, k, **asked)], method)[0]
+
+
+def best_subset_path(X, y, ks, *, method="tree", standardize=False, **settings):
+    """The same for a path."""
+    asked = {"method": method, "standardize": standardize, **settings}
+    return _warns_where_short(lambda: api.best_subset_path(X, y, ks, **asked), method)
+
+
+def _warns_where_short(call, method):
+    """Return the results; there is one warning exactly where a search for a proof has ended without it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        results = call()
+    told = [warning for warning in caught if warning.category is ConvergenceWarning]
+    for other in caught:
+        if other not in told:
+            warnings.warn(other.message, stacklevel=3)
+    short = {Status.TIME_LIMIT, Status.NODE_LIMIT, Status.HEURISTIC} & {result.status for result in results}
+    assert len(told) == (method in ("tree", "cuts") and bool(short))
+    return results
 
 
 def solve(X, y, k=None, *, method="local", sample_weight=None, gap_tol=1e-4, time_limit=np.inf, **settings):

@@ -60,11 +60,21 @@ def judge(seed):
         seconds = time.perf_counter() - began
         if result is not None:
             failures += _judged(instance, result)
-    failures += [("warning", f"{type(one.message).__name__}: {one.message}") for one in caught]
+    failures += _warned(caught, instance, result)
     if seconds > SLOW:
         failures.append(("slow", f"{seconds:.1f} s"))
     status = "refused" if result is None else result.status.name
     return Outcome(seed, status, seconds, _groups(instance), failures, _describe(instance))
+
+
+def _warned(caught, instance, result):
+    """Warnings that nobody needs: one is due where a search for a proof has ended without it."""
+    short = instance.settings["method"] in ("tree", "cuts") and result is not None and result.status.name != "OPTIMAL"
+    told = [f"{type(one.message).__name__}: {one.message}" for one in caught]
+    due = [text for text in told if text.startswith("ConvergenceWarning")]
+    if len(due) != short:
+        yield "warning", f"{len(due)} warnings of a search that {'did' if short else 'did not'} stop short"
+    yield from (("warning", text) for text in told if text not in due)
 
 
 def _judged(instance, result):

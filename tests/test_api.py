@@ -1,6 +1,7 @@
 """``best_subset`` against all supports, under transformations of the data, and on bad input."""
 
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,10 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from checks import against_enumeration, check_certificate, solve
+from checks import against_enumeration, best_subset, check_certificate, solve
 from oracles import enumerate_best, objective, support_value
 from samples import LOSS_NAMES, sample, sample_weights
-from sparsest.api import METHODS, best_subset
+from sparsest.api import METHODS
 from sparsest.losses import LOSSES
 from sparsest.result import Bound, Done, Incumbent, Root, Status, relative_gap
 from sparsest.solvers.shared import support
@@ -249,7 +250,7 @@ def test_relative_gap():
 def test_result_says_what_it_is():
     X, y = sample("squared", 40, 6, 11)
     result = solve(X, y, 2, gamma=0.01, gap_tol=0.0)
-    data = result.to_dict([f"x{j}" for j in range(6)])
+    data = replace(result, feature_names=tuple(f"x{j}" for j in range(6))).to_dict()
     assert list(data["features"]) == [f"x{j}" for j in data["support"]] and data["status"] == "HEURISTIC"
     assert data["gap"] == result.gap and list(result.to_dict()["features"]) == [str(j) for j in result.support]
     assert repr(result).startswith("Result(HEURISTIC, 2 features, objective=")
@@ -370,14 +371,14 @@ X9, Y9 = sample("squared", 9, 3)
     [
         ({"method": "magic"}, f"unknown method 'magic'; choose one of {', '.join(METHODS)}"),
         ({"loss": "cubic"}, "unknown loss 'cubic'; choose one of squared, logistic"),
-        ({"speed": 11}, "method 'local' does not know 'speed'; it knows moves"),
+        ({"options": {"speed": 11}}, "method 'local' in options does not know 'speed'; it knows moves"),
         ({"time_limit": 0}, "time_limit must be a number > 0 or inf, got 0"),
         ({"time_limit": np.nan}, "time_limit must be a number > 0 or inf"),
         ({"gap_tol": -0.1}, "gap_tol must be a number >= 0 and < 1, got -0.1"),
         ({"gap_tol": 1.0}, "gap_tol must be a number >= 0 and < 1"),
-        ({"start": "abc"}, "start must be a list of column numbers or an earlier Result, got"),
-        ({"start": [0.5]}, "start must be a list of column numbers or an earlier Result, got"),
-        ({"start": [[0]]}, "start must be a list of column numbers or an earlier Result, got"),
+        ({"start": "abc"}, "start must be a list of column numbers or names or an earlier Result, got"),
+        ({"start": [0.5]}, "start must be a list of column numbers or names or an earlier Result, got"),
+        ({"start": [[0]]}, "start must be a list of column numbers or names or an earlier Result, got"),
         ({"start": [3]}, "start must hold column numbers from 0 to 2"),
         ({"start": [-1]}, "start must hold column numbers from 0 to 2"),
         ({"k": None}, "give k"),

@@ -13,12 +13,11 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
+from checks import best_subset
 from samples import sample
 from sparsest import Certificate
-from sparsest.api import best_subset
 from sparsest.cli import app
 from sparsest.datasets import load_folder
-from sparsest.report import print_model
 
 X, Y = sample("squared", 25, 6)
 RESULT = best_subset(X, Y, 2, gamma=0.1, method="local")
@@ -338,9 +337,3 @@ def test_usage(arguments):
 def test_demo_with_a_time_limit_that_is_no_number(as_json):
     shown = run("demo", "--time-limit", "nan", *as_json)
     assert shown.exit_code == 2 and isinstance(shown.exception, SystemExit) and "time" in shown.stderr
-
-
-@pytest.mark.parametrize("names", [[], ["a"], list("abcdefg")])
-def test_report_with_names_of_other_data(names):
-    with pytest.raises(ValueError, match="one name for each of the 6 features"):
-        print_model(None, RESULT, names, "title")

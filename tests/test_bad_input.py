@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from bad_data import BAD_LABELS, BAD_WEIGHTS, BAD_X, BAD_Y, LABELS, P, X, Y
+from checks import best_subset, best_subset_path
 from samples import LOSS_NAMES
 from sparsest import datasets, metrics
-from sparsest.api import _OPTION_CHECKS, _SOLVERS, best_subset, best_subset_path, near_optimal, penalty_path
+from sparsest.api import near_optimal, penalty_path
 from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier, PenalizedRegressor
 from sparsest.penalties import PENALTIES
 from sparsest.problem import make_problem
-from sparsest.result import Result, Status
+from sparsest.result import Status
+from sparsest.settings import CHECKS, SOLVERS
 
 NAN, INF = float("nan"), float("inf")
 BEYOND_FLOATS = 10**400
@@ -128,7 +130,7 @@ DATA = [
     ({"include": [0, 1], "exclude": [1, 2]}, r"columns \[1\] are both in include and in exclude"),
     ({"include": [0, 1, 2]}, "less than the 3 features that include forces in"),
 ]
-GAMMAS = (*NOT_A_NUMBER[1:], 0, 0.0, -1.0, -INF, "Auto", "inf", "AUTO ", np.array([1.0]))
+GAMMAS = (*NOT_A_NUMBER, 0, 0.0, -1.0, -INF, "Auto", "inf", "AUTO ", np.array([1.0]))
 
 
 @pytest.mark.parametrize(("given", "message"), DATA, ids=ids)
@@ -173,7 +175,7 @@ def test_limits(function, given, message):
     refused(lambda: FUNCTIONS[function](**given), message)
 
 
-@pytest.mark.parametrize("method", _SOLVERS)
+@pytest.mark.parametrize("method", SOLVERS)
 @pytest.mark.parametrize("start", [*NOT_COLUMNS, [P], [-1], 0.5, "local", Status.OPTIMAL], ids=ids)
 def test_start(method, start):
     refused(lambda: best_subset(X, Y, 2, gamma=0.1, method=method, start=start), "start must")
@@ -186,14 +188,17 @@ def test_start_from_another_problem():
 
 WHOLE_FROM_1 = (*NOT_WHOLE, 0, -1)
 OPTIONS = [
-    *(("tree", *case) for case in cases("node_limit", "node_limit must be a whole number >= 1", None, *WHOLE_FROM_1)),
-    *(("tree", *case) for case in cases("max_memory", "max_memory must be a number > 0", *NOT_A_NUMBER, 0, -1, "2 GB")),
+    *(("tree", *case) for case in cases("node_limit", "node_limit must be a whole number >= 1", *WHOLE_FROM_1)),
+    *(("tree", *case) for case in cases("max_memory", "max_memory must be", *NOT_A_NUMBER[1:], 0, -1, "2 GB")),
     *(("tree", *case) for case in cases("n_jobs", "n_jobs must be a whole number >= 1 or None", *WHOLE_FROM_1)),
     *(("tree", *case) for case in cases("proof", "proof must be True or False", *NOT_A_FLAG)),
     *(("local", *case) for case in cases("moves", "moves must be a LocalSearch", None, 3, "swap", {"rounds": 8})),
-    *(("cuts", *case) for case in cases("engine", "unknown engine", "cplex", *NOT_A_WORD)),
+    *(
+        ("cuts", *case)
+        for case in cases("engine", "unknown engine", "cplex", *(word for word in NOT_A_WORD if word is not None))
+    ),
     *(("cuts", *case) for case in cases("pool", "pool must be a CutPool or None", 3, [], {}, "pool")),
-    *(("cuts", *case) for case in cases("max_rounds", "max_rounds must be a whole number >= 1", *WHOLE_FROM_1)),
+    *(("cuts", *case) for case in cases("node_limit", "node_limit must be a whole number >= 1", *WHOLE_FROM_1)),
     *(("relaxation", *case) for case in cases("relaxation_tol", "relaxation_tol must be", *NOT_A_NUMBER, 0, 1, -1e-4)),
     *(("relaxation", *case) for case in cases("fixing", "fixing must be True or False", *NOT_A_FLAG)),
     *(("relaxation", *case) for case in cases("polish", "polish must be True or False", *NOT_A_FLAG)),
@@ -203,20 +208,31 @@ OPTIONS = [
     *(("subgradient", *case) for case in cases("step_offset", "step_offset must be", *NOT_A_NUMBER, -1.0, INF)),
     *(("subgradient", *case) for case in cases("patience", "patience must be a whole number >= 1", *WHOLE_FROM_1)),
     *(("subgradient", *case) for case in cases("restart_after", "restart_after must be a whole", *WHOLE_FROM_1)),
-    *((method, {"speed": 11}, f"method '{method}' does not know 'speed'") for method in _SOLVERS),
-    ("local", {"gama": 1.0}, "does not know 'gama'"),
-    ("local", {"node_limit": 5}, "does not know 'node_limit'; it knows moves"),
+    *((method, {"speed": 11}, f"method '{method}' in options does not know 'speed'") for method in SOLVERS),
+    ("local", {"gama": 1.0}, "in options does not know 'gama'; it knows moves"),
+    ("local", {"node_limit": 5}, "method 'local' does not know 'node_limit'"),
+    ("tree", {"engine": "highs"}, "method 'tree' does not know 'engine'; it knows gap_tol, max_memory, n_jobs"),
 ]
+ARGUMENTS = ("engine", "n_jobs", "node_limit", "max_memory")
 
 
 @pytest.mark.parametrize(("method", "given", "message"), OPTIONS, ids=ids)
 def test_options(method, given, message):
-    refused(lambda: best_subset(X, Y, 2, gamma=0.1, method=method, **given), message)
-    refused(lambda: best_subset_path(X, Y, [1, 2], gamma=0.1, method=method, options=given), message)
+    asked = {"gamma": 0.1, "method": method}
+    asked |= given if set(given) <= set(ARGUMENTS) else {"options": given}
+    refused(lambda: best_subset(X, Y, 2, **asked), message)
+    refused(lambda: best_subset_path(X, Y, [1, 2], **asked), message)
+    refused(lambda: BestSubsetRegressor(2, **asked).fit(X, Y), message)
+
+
+@pytest.mark.parametrize("name", [*ARGUMENTS, "time_limit", "gap_tol"])
+def test_options_hold_no_arguments(name):
+    message = f"options must not hold {name}: give it directly"
+    refused(lambda: best_subset(X, Y, 2, options={name: 1}), message)
 
 
 def test_every_setting_of_a_method_has_a_check():
-    assert {field.name for solver in _SOLVERS.values() for field in fields(solver)} == set(_OPTION_CHECKS)
+    assert {field.name for solver in SOLVERS.values() for field in fields(solver)} == set(CHECKS)
 
 
 PATHS = [
@@ -224,12 +240,13 @@ PATHS = [
     *cases("ks", "ks is empty", [], (), np.empty(0, dtype=int)),
     *cases("ks", "every entry of ks must be a whole number >= 0", "12", [1, -1], [1.0], [None], [[1, 2]], np.eye(2)),
     *cases("ks", "every entry of ks must be a whole number >= 0", [True], ["1"], {1.5}, [2, NAN]),
-    *cases("options", "options must be a dict", 3, "fast", [("n_jobs", 1)]),
-    *cases("options", "does not know", {"time_limit": 3.0}, {1: 2}, {"k": 3}),
-    *cases("k", "best_subset_path does not know 'k'", 3),
-    *cases("l0_penalty", "best_subset_path does not know 'l0_penalty'", 0.1),
-    *cases("start", "best_subset_path does not know 'start'", [0]),
-    *cases("n_jobs", "best_subset_path does not know 'n_jobs'", 1),
+    *cases("options", "options must be a dict or None", 3, "fast", [("n_jobs", 1)]),
+    *cases("options", "does not know", {1: 2}, {"k": 3}),
+    *cases("start", "start must", [P], "local", 0.5),
+    *cases("verbose", "verbose must be True or False", *NOT_A_FLAG),
+    *cases(
+        "feature_names", "feature_names must be a list of 4 texts", [], ["a"], "abcd", [1, 2, 3, 4], 3, list("abcde")
+    ),
 ]
 
 
@@ -238,10 +255,10 @@ def test_best_subset_path(given, message):
     refused(lambda: FUNCTIONS["best_subset_path"](**given), message)
 
 
-WITHOUT_PROBLEM = Result(np.zeros(P), 0.0, np.empty(0, dtype=np.intp), 1.0, 0.0, Status.HEURISTIC)
 NEAR = [
     *cases("result", "result must be a Result", None, X, [0, 1], "result", {}),
-    ({"result": WITHOUT_PROBLEM}, "does not carry its problem"),
+    *cases("X", "X", None, X[0], X[:, 1:]),
+    *cases("y", "y", None, Y[1:], "abc"),
     *cases("within", "within must be a finite number >= 0", *NOT_A_NUMBER, -0.01, INF, "1 %"),
     *cases("limit", "limit must be a whole number >= 1", None, *WHOLE_FROM_1),
     *cases("time_limit", "time_limit must be a number > 0 or inf", *NOT_A_NUMBER, 0, -5.0),
@@ -252,7 +269,7 @@ NEAR = [
 @pytest.mark.parametrize(("given", "message"), NEAR, ids=ids)
 def test_near_optimal(given, message):
     result = best_subset(X, Y, 2, method="local")
-    refused(lambda: near_optimal(**{"result": result, **given}), message)
+    refused(lambda: near_optimal(**{"result": result, "X": X, "y": Y, **given}), message)
 
 
 PENALTY_PATHS = [

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from checks import solve
+from checks import best_subset, solve
 from samples import sample, sample_weights
-from sparsest import Certificate
+from sparsest import Certificate, Result
 from sparsest.cli import app
 
 
@@ -19,7 +19,7 @@ def run(*arguments):
 
 def test_help_without_arguments():
     shown = run()
-    assert all(command in shown.output for command in ("demo", "verify", "warmup"))
+    assert all(command in shown.output for command in ("demo", "fit", "verify", "warmup"))
 
 
 def test_demo_prints_tables():
@@ -139,3 +139,59 @@ def test_verify_without_data(proof):
     folder, *_ = proof
     shown = run("verify", folder / "proof.json", folder / "nowhere")
     assert shown.exit_code == 2 and "there is no data folder" in shown.output
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Data with names and weights."""
+    X, y = sample("squared", 40, 6)
+    names = np.array(["a", "b", "c", "d", "e", "3"])
+    np.savez(tmp_path / "data.npz", X=X, y=y, feature_names=names, sample_weight=sample_weights(True, 40))
+    return tmp_path, X, y
+
+
+def test_fit_is_best_subset(folder):
+    path, X, y = folder
+    options = ("--k", 3, "--gamma", 0.3, "--include", "e", "--exclude", 0, "--n-jobs", 1, "--weighted", "--json")
+    shown = run("fit", path, *options, "--output", path / "model.zip")
+    assert shown.exit_code == 0, shown.output
+    weights = sample_weights(True, 40)
+    asked = {"gamma": 0.3, "include": [4], "exclude": [0], "sample_weight": weights, "standardize": True}
+    wanted, found = best_subset(X, y, 3, **asked), json.loads(shown.output)
+    assert found["support"] == wanted.support.tolist() and "e" in found["features"]
+    assert found["objective"] == pytest.approx(wanted.objective, rel=1e-9)
+    result = Result.load(path / "model.zip")
+    assert result.certificate.verify(X, y, weights) and result.names == list(found["features"])
+    again = run("fit", path, *options, "--start", path / "model.zip")
+    assert json.loads(again.output)["support"] == found["support"]
+
+
+def test_fit_prints_a_table_and_shows_progress(folder):
+    path, *_ = folder
+    shown = run("fit", path, "--k", 2, "--verbose", "--option", "proof=false", "--include", "3")
+    assert shown.exit_code == 0, shown.output
+    for text in ("best subset: incumbent", "coefficient", "(intercept)", "at most 2 features", "with [5]"):
+        assert text in shown.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--gamma", "large"), "gamma must be a number > 0 or inf or 'auto'"),
+        (("--option", "proof"), "--option must be NAME=VALUE"),
+        (("--option", "speed=11"), "does not know 'speed'"),
+        (("--option", "proof=maybe"), "proof must be True or False"),
+        (("--engine", "scip"), "method 'tree' does not know 'engine'"),
+        (("--include", "age"), "include names the column 'age', which X has not"),
+        (("--start", "missing.zip"), "there is no file missing.zip"),
+    ],
+    ids=str,
+)
+def test_fit_refuses(folder, options, message):
+    shown = run("fit", folder[0], *options)
+    assert shown.exit_code == 2 and message in " ".join(shown.output.split())
+
+
+def test_fit_without_a_ridge_or_in_time_says_so_without_warnings(folder):
+    shown = run("fit", folder[0], "--k", 2, "--gamma", "inf", "--time-limit", 1e-9)
+    assert shown.exit_code == 0 and "TIME_LIMIT: stopped at the time limit" in " ".join(shown.output.split())

@@ -299,7 +299,7 @@ class _Result:
 
 
 def test_false_claims_are_found():
-    from sparsest import best_subset
+    from checks import best_subset
 
     instance = next(
         i for i in map(make_instance, range(1000)) if i.traits[0] == "ordinary" and i.settings.get("k") == 2

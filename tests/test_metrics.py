@@ -1,9 +1,17 @@
 import numpy as np
 import pytest
 
-from sparsest.metrics import accuracy, false_discovery_rate, false_features, support_of, true_features
+from sparsest.metrics import (
+    accuracy,
+    false_discovery_rate,
+    false_features,
+    precision,
+    recall,
+    support_of,
+    true_features,
+)
 
-METRICS = [accuracy, false_discovery_rate, false_features, true_features]
+METRICS = [accuracy, false_discovery_rate, false_features, precision, recall, true_features]
 
 
 def mask(indices, p=10):
@@ -33,6 +41,8 @@ def test_values(selected, truth, tf, ff, a, fdr, form):
     assert false_features(selected, truth) == ff
     assert accuracy(selected, truth) == pytest.approx(a, abs=1e-15)
     assert false_discovery_rate(selected, truth) == pytest.approx(fdr, abs=1e-15)
+    assert recall(selected, truth) == accuracy(selected, truth)
+    assert precision(selected, truth) == pytest.approx(1.0 - fdr, abs=1e-15)
 
 
 def test_counts_add_up_on_random_supports():

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from checks import best_subset, best_subset_path
 from oracles import objective, supports
 from samples import sample
-from sparsest.api import best_subset, best_subset_path, near_optimal, penalty_path
+from sparsest.api import near_optimal, penalty_path
 from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, PenalizedRegressor
 from sparsest.result import Status
 
@@ -248,11 +249,10 @@ def test_smallest_data(n, p, method):
         assert result.status is not Status.OPTIMAL or result.objective <= wanted * (1 + 1.1e-4) + 1e-12
 
 
-@pytest.mark.parametrize("gamma", ["auto", None])
-def test_automatic_ridge(gamma):
+def test_automatic_ridge():
     wanted = best_subset(X, Y, 2).objective
-    asked = best_subset(X, Y, 2, gamma=gamma), best_subset_path(X, Y, [2], gamma=gamma)[0]
-    model = BestSubsetRegressor(2, gamma=gamma, standardize=False).fit(X, Y)
+    asked = best_subset(X, Y, 2, gamma="auto"), best_subset_path(X, Y, [2], gamma="auto")[0]
+    model = BestSubsetRegressor(2, gamma="auto", standardize=False).fit(X, Y)
     assert [result.objective for result in (*asked, model.result_)] == pytest.approx([wanted] * 3, rel=1e-9)
 
 
@@ -291,8 +291,8 @@ def test_ks_in_any_order_and_type():
 
 def test_near_optimal_settings_of_numpy_types():
     result = best_subset(X, Y, 2, gamma=GAMMA)
-    plain = near_optimal(result, 0.5, 3, n_jobs=1)
-    odd = near_optimal(result, np.float32(0.5), np.int8(3), time_limit=np.inf, n_jobs=np.int8(1))
+    plain = near_optimal(result, X, Y, 0.5, 3, n_jobs=1)
+    odd = near_optimal(result, X, Y, np.float32(0.5), np.int8(3), time_limit=np.inf, n_jobs=np.int8(1))
     assert len(odd.supports) == 3 and odd.objectives == pytest.approx(plain.objectives, rel=1e-9)
 
 

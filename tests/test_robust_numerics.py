@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from checks import best_subset
 from exact import least_squares_value
 from samples import LOSS_NAMES, sample
-from sparsest import best_subset
 from sparsest.api import METHODS
 from sparsest.losses import LOSSES
 

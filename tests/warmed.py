@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from numba.core import event
 from sklearn.exceptions import ConvergenceWarning
 
+from checks import best_subset, best_subset_path
 from samples import sample
-from sparsest import best_subset, best_subset_path, near_optimal, penalty_path
+from sparsest import near_optimal, penalty_path
 from sparsest.api import METHODS, warmup
 from sparsest.datasets import load_diabetes_quadratic
 from sparsest.losses import LOSSES
@@ -58,7 +59,7 @@ def fit_subsets():
     for loss, method, form in product(LOSSES, METHODS, FORMS):
         X, y = sample(loss, 14, 6)
         few = {"max_iterations": 10} if method == "subgradient" else {}
-        best_subset(X, y, **form, loss=loss, method=method, gamma=0.3, time_limit=np.inf, **few)
+        best_subset(X, y, **form, loss=loss, method=method, gamma=0.3, time_limit=np.inf, options=few)
     for loss, shape, form in product(LOSSES, ((14, 1), (3, 2), (10, 13)), ({"k": 1}, {"l0_penalty": 0.2})):
         X, y = sample(loss, *shape)
         best_subset(X, y, **form, loss=loss, gamma=1.0, fit_intercept=False, time_limit=np.inf)
@@ -68,7 +69,7 @@ def fit_subsets():
         best_subset(storage(X), y, 3, loss=loss, gamma=0.3, **settings)
     for loss in LOSSES:
         X, y = sample(loss, 14, 6)
-        near_optimal(best_subset(X, y, 2, loss=loss, gamma=0.3), within=0.05)
+        near_optimal(best_subset(X, y, 2, loss=loss, gamma=0.3), X, y, within=0.05)
         best_subset_path(X, y, [1, 3], gamma=0.3, loss=loss, time_limit=np.inf)
     best_subset(X.astype(np.float32), y.astype(np.float32), 2, gamma=1)
 

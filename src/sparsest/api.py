@@ -2,72 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import fields, replace
-from functools import partial
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from sparsest.checks import flag, function, instance, number, optional, shown, whole_number, word
-from sparsest.designs import compile_kernels
+from sparsest.advice import warn_if_short
+from sparsest.checks import (
+    by_number,
+    check_names,
+    column_names,
+    flag,
+    function,
+    instance,
+    number,
+    optional,
+    shown,
+    whole_number,
+)
+from sparsest.data import encode_labels
+from sparsest.designs import as_design, compile_kernels
 from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
 from sparsest.penalty_paths import penalty_path
 from sparsest.problem import Problem, make_problem
+from sparsest.progress import watching
 from sparsest.result import Event, Result
 from sparsest.ridge import default_gamma
-from sparsest.solvers.cuts.method import ENGINES, Cuts
+from sparsest.settings import METHODS, check_n_jobs, check_time_limit, make_solver
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
-from sparsest.solvers.exact.tree import Tree
-from sparsest.solvers.local import Local
-from sparsest.solvers.relaxation.method import Relaxation
-from sparsest.solvers.relaxation.subgradient import STEP_RULES, Subgradient
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
-from sparsest.solvers.shared.local_search import LocalSearch
-from sparsest.solvers.shared.results import Solver
 from sparsest.sparsity import check_sparsity
 
-_SOLVERS: dict[str, type] = {
-    "tree": Tree,
-    "cuts": Cuts,
-    "relaxation": Relaxation,
-    "subgradient": Subgradient,
-    "local": Local,
-}
-METHODS = tuple(_SOLVERS)
+__all__ = ["METHODS", "best_subset", "best_subset_path", "near_optimal", "warmup"]
 
-# What :func:`best_subset_path` takes for the data besides k and γ.
-_DATA_SETTINGS = frozenset(("loss", "epsilon", "fit_intercept", "standardize", "sample_weight", "include", "exclude"))
+Callback = Callable[[Event], Any]
+Columns = Sequence[int] | Sequence[str]
 
 _check_callback = optional(function)
-_check_time_limit = partial(number, above=0, finite=False)
-_check_n_jobs = optional(whole_number, least=1)
-# What every setting of a method must be.
-_OPTION_CHECKS: dict[str, Callable[[Any, str], Any]] = {
-    "time_limit": _check_time_limit,
-    "gap_tol": partial(number, least=0, below=1),
-    "node_limit": partial(whole_number, least=1),
-    "max_memory": partial(number, above=0, finite=False),
-    "n_jobs": _check_n_jobs,
-    "proof": flag,
-    "moves": partial(instance, kind=LocalSearch),
-    "engine": partial(word, words=ENGINES),
-    "pool": optional(instance, kind=CutPool),
-    "max_rounds": partial(whole_number, least=1),
-    "relaxation_tol": partial(number, above=0, below=1),
-    "fixing": flag,
-    "polish": flag,
-    "max_iterations": partial(whole_number, least=1),
-    "step": partial(word, words=STEP_RULES),
-    "step_size": optional(number, above=0),
-    "step_offset": partial(number, least=0),
-    "patience": optional(whole_number, least=1),
-    "restart_after": optional(whole_number, least=1),
-}
 
 
 def best_subset(
@@ -76,25 +53,31 @@ def best_subset(
     k: int | None = None,
     *,
     l0_penalty: float | None = None,
-    gamma: float | str | None = None,
+    gamma: float | str = "auto",
     loss: str | Loss = "squared",
     epsilon: float = 0.1,
     method: str = "tree",
     fit_intercept: bool = True,
-    standardize: bool = False,
+    standardize: bool = True,
     sample_weight: Any = None,
-    include: Sequence[int] = (),
-    exclude: Sequence[int] = (),
+    include: Columns = (),
+    exclude: Columns = (),
+    feature_names: Sequence[str] | None = None,
     start: Any = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
-    callback: Callable[[Event], Any] | None = None,
-    **options: Any,
+    engine: str | None = None,
+    n_jobs: int | None = None,
+    node_limit: int | None = None,
+    max_memory: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+    options: dict[str, Any] | None = None,
 ) -> Result:
     """Find the best model with few features, and prove how far any other could be better.
 
     Minimises ``Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²`` subject to ``‖w‖_0 ≤ k``, with ``l0_penalty · ‖w‖_0`` added,
-    or both.
+    or both.  A search for a proof (methods "tree" and "cuts") that ends without it warns with a ``ConvergenceWarning``.
 
     Parameters
     ----------
@@ -102,44 +85,47 @@ def best_subset(
     y : n responses; for a classification loss any two labels (the larger one, in sorted order, is the positive class)
     k : the largest number of features
     l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
-    gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" (also None) is 10 over the mean sum of squares of a
-        centred column, which is 10/n for standardised columns
+    gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" shrinks coefficients by about a tenth: it is 10/n
+        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`
     loss : "squared", "logistic", "hinge", "squared_hinge", "epsilon_insensitive" or "squared_epsilon_insensitive"
     epsilon : half width of the insensitive zone of the last two
     method : how to solve it; see the table of methods in the README
+    fit_intercept : whether to fit an intercept, which is not penalised
     standardize : solve for columns of mean square 1; coefficients are returned for the data as given
     sample_weight : n weights, not negative
-    include, exclude : columns that must, and must not, be in the model
+    include, exclude : columns that must, and must not, be in the model, by number or by name
+    feature_names : names of the columns; by default those of a data frame
     start : an earlier ``Result`` or a list of columns to start from
     time_limit : seconds, without those for compiling kernels
     gap_tol : relative gap at which the status is OPTIMAL
+    engine : who searches for cuts (method "cuts"): "highs" (default), "scip" or "gurobi"
+    n_jobs : number of threads (method "tree"); all cores by default, one in a worker of joblib or Dask
+    node_limit : the largest number of nodes (methods "tree" and "cuts"); 10 million by default
+    max_memory : bytes for open regions, proof and Gram matrix (method "tree"); 2e9 by default
     callback : called with every event of the search; returning True stops it
-    **options : further settings of the method
+    verbose : show incumbent, bound, gap and nodes while the search runs
+    options : further settings of the method: the other fields of its class
 
     Returns
     -------
     Result
         Coefficients, support, objective, lower bound, gap, status and certificate.
     """
-    solver = make_solver(method, time_limit, gap_tol, options)
-    listener = _check_callback(callback, "callback")
-    clock = Clock(cast(Any, solver).time_limit)
-    problem = _with_ridge(
-        X,
-        y,
-        gamma,
-        k=k,
-        l0_penalty=l0_penalty,
-        loss=loss,
-        epsilon=epsilon,
-        fit_intercept=fit_intercept,
-        standardize=standardize,
-        sample_weight=sample_weight,
-        include=include,
-        exclude=exclude,
-    )
-    # Passing over the data takes a part of the time.
-    return replace(cast(Any, solver), time_limit=clock.left()).solve(problem, start, listener)
+    solver = make_solver(
+        method, options, time_limit=time_limit, gap_tol=gap_tol, engine=engine, n_jobs=n_jobs, node_limit=node_limit,
+        max_memory=max_memory,
+    )  # fmt: skip
+    listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
+    clock = Clock(solver.time_limit)
+    task = _make_task(
+        X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty, loss=loss, epsilon=epsilon,
+        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
+    )  # fmt: skip
+    with watching(live, listener) as told:
+        # Passing over the data takes a part of the time.
+        result = replace(solver, time_limit=clock.left()).solve(task.problem, task.first(start), told)
+    warn_if_short([result], method)
+    return task.complete(result)
 
 
 def best_subset_path(
@@ -147,13 +133,26 @@ def best_subset_path(
     y: Any,
     ks: Sequence[int],
     *,
-    gamma: float | str | None = None,
+    gamma: float | str = "auto",
+    loss: str | Loss = "squared",
+    epsilon: float = 0.1,
     method: str = "tree",
+    fit_intercept: bool = True,
+    standardize: bool = True,
+    sample_weight: Any = None,
+    include: Columns = (),
+    exclude: Columns = (),
+    feature_names: Sequence[str] | None = None,
+    start: Any = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
-    callback: Callable[[Event], Any] | None = None,
+    engine: str | None = None,
+    n_jobs: int | None = None,
+    node_limit: int | None = None,
+    max_memory: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
     options: dict[str, Any] | None = None,
-    **settings: Any,
 ) -> list[Result]:
     """Solve for several numbers of features, each starting from what the one before has found.
 
@@ -163,10 +162,10 @@ def best_subset_path(
     Parameters
     ----------
     ks : numbers of features, in any order
+    start : what the smallest of them starts from
     time_limit : seconds for each
-    options : further settings of the method
-    **settings : ``loss``, ``epsilon``, ``fit_intercept``, ``standardize``, ``sample_weight``, ``include``,
-        ``exclude`` as in :func:`best_subset`
+    X, y, gamma, loss, epsilon, method, fit_intercept, standardize, sample_weight, include, exclude, feature_names, \
+gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
 
     Returns
     -------
@@ -174,24 +173,21 @@ def best_subset_path(
         One for each entry of ``ks``, in the same order.
     """
     numbers = _check_ks(ks)
-    _check_names(settings, _DATA_SETTINGS, "best_subset_path")
-    extra = dict(instance({} if options is None else options, "options", kind=dict))
-    if isinstance(method, str) and method == "cuts":
-        extra.setdefault("pool", CutPool())
-    solver = make_solver(method, time_limit, gap_tol, extra)
-    listener = _check_callback(callback, "callback")
-    problem = _with_ridge(X, y, gamma, k=max(numbers), **settings)
-    sparsities = {
-        k: check_sparsity(k, None, problem.include.size, problem.p - problem.exclude.size) for k in sorted(set(numbers))
-    }
-    found: dict[int, Result] = {}
-    previous: Result | None = None
-    clock = Clock(np.inf)
-    with clock.listening():
-        for k, sparsity in sparsities.items():
-            watch = _stop_at_once if clock.expired() else listener
-            previous = found[k] = solver.solve(problem.with_sparsity(sparsity), previous, watch)
-    return [found[k] for k in numbers]
+    solver = make_solver(
+        method, options, time_limit=time_limit, gap_tol=gap_tol, engine=engine, n_jobs=n_jobs, node_limit=node_limit,
+        max_memory=max_memory,
+    )  # fmt: skip
+    if method == "cuts" and solver.pool is None:
+        solver = replace(solver, pool=CutPool())
+    listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
+    task = _make_task(
+        X, y, gamma, feature_names, include, exclude, k=max(numbers), loss=loss, epsilon=epsilon,
+        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
+    )  # fmt: skip
+    with watching(live, listener) as told:
+        found = _solve_each(solver, task.problem, sorted(set(numbers)), task.first(start), told)
+    warn_if_short(list(found.values()), method)
+    return [task.complete(found[k]) for k in numbers]
 
 
 def _check_ks(ks: Any) -> list[int]:
@@ -204,63 +200,106 @@ def _check_ks(ks: Any) -> list[int]:
     return [whole_number(k, "every entry of ks", least=0) for k in entries]
 
 
+def _solve_each(solver: Any, problem: Problem, ks: list[int], start: Any, told: Callback | None) -> dict[int, Result]:
+    """Solve for rising k."""
+    n_allowed = problem.p - problem.exclude.size
+    problems = {k: problem.with_sparsity(check_sparsity(k, None, problem.include.size, n_allowed)) for k in ks}
+    found: dict[int, Result] = {}
+    clock = Clock(np.inf)
+    with clock.listening():
+        for k, one in problems.items():
+            start = found[k] = solver.solve(one, start, _stop_at_once if clock.expired() else told)
+    return found
+
+
 def _stop_at_once(event: Event) -> bool:
     return True
 
 
 def near_optimal(
-    result: Result, within: float = 0.01, limit: int = 100, *, time_limit: float = 60.0, n_jobs: int | None = None
+    result: Result,
+    X: Any,
+    y: Any,
+    within: float = 0.01,
+    limit: int = 100,
+    *,
+    sample_weight: Any = None,
+    time_limit: float = 60.0,
+    n_jobs: int | None = None,
 ) -> NearOptimal:
     """Find every support whose objective is within a relative distance of a result's.
 
     Parameters
     ----------
     result : what :func:`best_subset` returned
+    X, y, sample_weight : the data of the result, which does not keep them
     within : relative distance; 0.01 is one per cent
     limit : the largest number of supports to return
     time_limit : seconds
-    n_jobs : number of threads; all cores by default
+    n_jobs : number of threads; all cores by default, one in a worker of joblib or Dask
 
     Returns
     -------
     NearOptimal
         Supports in order of their objectives; ``complete`` is true when there are provably no others.
     """
-    problem = instance(result, "result", kind=Result).problem
-    if problem is None:
-        raise ValueError("this result does not carry its problem: use the one that best_subset returned")
-    tree = Tree(
-        time_limit=_check_time_limit(time_limit, "time_limit"), n_jobs=_check_n_jobs(n_jobs, "n_jobs"), proof=False
-    )
-    search = NearOptimalSearch(number(within, "within", least=0), whole_number(limit, "limit", least=1), tree)
-    return search.solve(problem, result)
+    instance(result, "result", kind=Result)
+    distance, most = number(within, "within", least=0), whole_number(limit, "limit", least=1)
+    limits = {"time_limit": check_time_limit(time_limit, "time_limit"), "n_jobs": check_n_jobs(n_jobs, "n_jobs")}
+    tree = make_solver("tree", {"proof": False}, gap_tol=1e-4, **limits)
+    return NearOptimalSearch(distance, most, tree).solve(_problem_again(result, X, y, sample_weight), result)
 
 
-def _with_ridge(X: Any, y: Any, gamma: Any, **settings: Any) -> Problem:
-    """Build the problem; the default γ follows from its data."""
-    if gamma is None or (isinstance(gamma, str) and gamma == "auto"):
-        problem = make_problem(X, y, gamma=np.inf, **settings)
-        problem = problem.with_gamma(default_gamma(problem.data))
-    else:
-        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto'")
-        problem = make_problem(X, y, gamma=given, **settings)
-    # The fingerprint of the data is computed in the background from here on.
-    evidence(problem)
+def _problem_again(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
+    """Build the problem of a result from its data, or say that these are others."""
+    about, design = result.statement, as_design(X)
+    if design.shape[1] != about.p:
+        raise ValueError(f"the result is for data with {about.p} columns, this X has {design.shape[1]}")
+    problem = make_problem(
+        design, y, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, loss=about.loss, epsilon=about.epsilon,
+        fit_intercept=about.fit_intercept, standardize=about.standardize, sample_weight=sample_weight,
+        include=about.include, exclude=about.exclude,
+    )  # fmt: skip
+    if evidence(problem).fingerprint() != about.fingerprint:
+        raise ValueError(
+            "X, y or sample_weight are not those of the result: give the data of the fit again, in the same order "
+            "(the class_weight of a classifier is a part of sample_weight)"
+        )
     return problem
 
 
-def make_solver(method: str, time_limit: float, gap_tol: float, options: dict[str, Any]) -> Solver:
-    """Return the solver of that name, or say what can be chosen."""
-    solver = _SOLVERS[word(method, "method", words=METHODS)]
-    limits = {"time_limit": time_limit, "gap_tol": gap_tol}
-    _check_names(options, {field.name for field in fields(solver)} - set(limits), f"method {method!r}")
-    return solver(**{name: _OPTION_CHECKS[name](value, name) for name, value in {**limits, **options}.items()})
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A problem, and what its results have to know of the data beyond it."""
+
+    problem: Problem
+    names: tuple[str, ...] | None
+    classes: NDArray[Any] | None
+
+    def first(self, start: Any) -> Any:
+        """What to start from, with numbers for the names of columns."""
+        return start if isinstance(start, Result) else by_number(start, "start", self.names)
+
+    def complete(self, result: Result) -> Result:
+        """Add names and labels to a result."""
+        return replace(result, feature_names=self.names, classes=self.classes)
 
 
-def _check_names(given: Iterable[str], known: Set[str], whose: str) -> None:
-    unknown = [shown(name) for name in given if name not in known]
-    if unknown:
-        raise ValueError(f"{whose} does not know {', '.join(unknown)}; it knows {', '.join(sorted(known))}")
+def _make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> _Task:
+    """Check the data and build the problem; the default γ follows from them."""
+    design = as_design(X)
+    names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", design.shape[1])
+    settings["include"] = by_number(include, "include", names)
+    settings["exclude"] = by_number(exclude, "exclude", names)
+    if isinstance(gamma, str) and gamma == "auto":
+        problem = make_problem(design, y, gamma=np.inf, **settings)
+        problem = problem.with_gamma(default_gamma(problem.data))
+    else:
+        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto'")
+        problem = make_problem(design, y, gamma=given, **settings)
+    # The fingerprint of the data is computed in the background from here on.
+    evidence(problem)
+    return _Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
 
 
 def warmup() -> None:

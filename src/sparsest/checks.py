@@ -197,10 +197,50 @@ def column_numbers(values: Any, name: str, p: int, *, or_else: str = "") -> Indi
     """Return the numbers of some of p columns, as given."""
     columns = as_array(values, name)
     if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
-        raise ValueError(_complaint(name, "a list of column numbers", values, or_else))
+        raise ValueError(_complaint(name, "a list of column numbers or names", values, or_else))
     if columns.size and (columns.min() < 0 or columns.max() >= p):
         raise ValueError(f"{name} must hold column numbers from 0 to {p - 1}, got {shown(values)}")
     return columns.astype(np.intp)
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of a data frame's columns if all of them are texts; None for anything else."""
+    columns = getattr(X, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    names = list(columns)
+    return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else None
+
+
+def check_names(names: Any, name: str, p: int) -> tuple[str, ...]:
+    """Return names for p columns."""
+    entries = as_array(names, name)
+    if entries.shape != (p,) or not all(isinstance(entry, str) for entry in entries):
+        raise ValueError(_complaint(name, f"a list of {p} texts, one for each column", names, "None"))
+    return tuple(str(entry) for entry in entries)
+
+
+def by_number(columns: Any, name: str, names: tuple[str, ...] | None) -> Any:
+    """Replace names of columns by their numbers; what holds no names is returned as it is."""
+    if isinstance(columns, (str, bytes)):
+        return columns
+    try:
+        entries = list(columns)
+    except TypeError:
+        return columns
+    if not any(isinstance(entry, str) for entry in entries):
+        return columns
+    if names is None:
+        hint = "give names with a data frame or feature_names"
+        raise ValueError(f"{name} must be a list of column numbers where X has no names, got {shown(columns)}: {hint}")
+    return [_number_of(entry, name, names) if isinstance(entry, str) else entry for entry in entries]
+
+
+def _number_of(column: str, name: str, names: tuple[str, ...]) -> int:
+    times = names.count(column)
+    if times != 1:
+        raise ValueError(f"{name} names the column {shown(column)}, which X has {f'{times} times' if times else 'not'}")
+    return names.index(column)
 
 
 def check_sparse(matrix: Any, name: str) -> None:

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from sparsest.datasets import Dataset
     from sparsest.proofs import Certificate, Verdict
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Select the few features that matter, and prove it.")
@@ -31,9 +33,14 @@ def _setup(
 
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
-    """End with one line on stderr and the exit code 2, whatever is wrong with the input; ``--verbose`` shows where."""
+    """End with one line on stderr and the exit code 2, whatever is wrong with the input; ``--verbose`` shows where.
+
+    What the library warns of stands in what a command prints.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            yield
     except (OSError, ValueError) as error:
         message = str(error)
     except MemoryError:
@@ -60,7 +67,8 @@ def demo(
 
     from sparsest.api import best_subset
     from sparsest.datasets import load_breast_cancer, load_diabetes_quadratic
-    from sparsest.report import live_progress, print_model
+    from sparsest.progress import in_terminal
+    from sparsest.report import print_model
 
     console = Console()
     cases = (
@@ -69,17 +77,106 @@ def demo(
     )
     printed = []
     for title, data, loss in cases:
-        settings: dict[str, Any] = {"loss": loss, "standardize": True, "time_limit": time_limit}
+        settings: dict[str, Any] = {
+            "loss": loss,
+            "time_limit": time_limit,
+            "feature_names": data.feature_names,
+        }
         with _one_line_errors():
             if as_json:
-                result = best_subset(data.X, data.y, k, **settings)
-                printed.append({"title": title, **result.to_dict(data.feature_names)})
+                printed.append({"title": title, **best_subset(data.X, data.y, k, **settings).to_dict()})
                 continue
-            with live_progress(console, title) as callback:
+            with in_terminal(console, title) as callback:
                 result = best_subset(data.X, data.y, k, callback=callback, **settings)
-            print_model(console, result, data.feature_names, f"{title}, k = {k}")
+            print_model(console, result, f"{title}, k = {k}")
     if as_json:
         typer.echo(json.dumps(printed, indent=2))
+
+
+@app.command()
+def fit(
+    data: Annotated[str, typer.Argument(help="Folder with data.npz (X and y), and X.npz when X is sparse.")],
+    k: Annotated[int, typer.Option(help="The largest number of features.")] = 10,
+    l0_penalty: Annotated[float | None, typer.Option(help="The price of a feature, instead of k.")] = None,
+    gamma: Annotated[str, typer.Option(help="The ridge is |w|²/(2 gamma): a number, inf for none, or auto.")] = "auto",
+    loss: Annotated[
+        str, typer.Option(help="squared, logistic, hinge, squared_hinge, epsilon_insensitive, …")
+    ] = "squared",
+    epsilon: Annotated[float, typer.Option(help="Half width of the insensitive zone.")] = 0.1,
+    method: Annotated[str, typer.Option(help="tree, cuts, relaxation, subgradient or local.")] = "tree",
+    fit_intercept: Annotated[bool, typer.Option(help="Whether to fit an intercept.")] = True,
+    standardize: Annotated[bool, typer.Option(help="Whether to solve for columns of mean square 1.")] = True,
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="Weigh the observations by the array sample_weight of data.npz.")
+    ] = False,
+    include: Annotated[list[str], typer.Option(help="A column that must be in the model; repeat for more.")] = [],  # noqa: B006
+    exclude: Annotated[list[str], typer.Option(help="A column that must not be in it; repeat for more.")] = [],  # noqa: B006
+    start: Annotated[str | None, typer.Option(help="File of an earlier result to start from.")] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
+    gap_tol: Annotated[float, typer.Option(help="Relative gap at which a model counts as optimal.")] = 1e-4,
+    engine: Annotated[str | None, typer.Option(help="highs, scip or gurobi, for the method cuts.")] = None,
+    n_jobs: Annotated[int | None, typer.Option(help="Number of threads; all cores by default.")] = None,
+    node_limit: Annotated[int | None, typer.Option(help="The largest number of nodes.")] = None,
+    max_memory: Annotated[float | None, typer.Option(help="Bytes for open regions, proof and Gram matrix.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show incumbent, bound, gap and nodes meanwhile.")] = False,
+    option: Annotated[
+        list[str], typer.Option(help="A further setting of the method, NAME=VALUE; repeat for more.")
+    ] = [],  # noqa: B006
+    output: Annotated[str | None, typer.Option(help="Write the result with its certificate to this file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the best model with few features for the data of a folder, and prove it.
+
+    The options are the arguments of the function best_subset.
+    """
+    from rich.console import Console
+
+    from sparsest.api import best_subset
+    from sparsest.report import print_model
+    from sparsest.result import Result
+
+    with _one_line_errors():
+        table, weights = _load(data, weighted)
+        names = None if table.feature_names is None else table.feature_names.tolist()
+        result = best_subset(
+            table.X, table.y, k if l0_penalty is None else None, l0_penalty=l0_penalty,
+            gamma=gamma if gamma == "auto" else _number(gamma), loss=loss, epsilon=epsilon, method=method,
+            fit_intercept=fit_intercept, standardize=standardize, sample_weight=weights,
+            include=_columns(include, names), exclude=_columns(exclude, names), feature_names=names,
+            start=None if start is None else Result.load(start), time_limit=time_limit, gap_tol=gap_tol, engine=engine,
+            n_jobs=n_jobs, node_limit=node_limit, max_memory=max_memory, verbose=verbose and not as_json,
+            options=dict(_setting(text) for text in option),
+        )  # fmt: skip
+        if output is not None:
+            result.save(output)
+    if as_json:
+        typer.echo(json.dumps(_finite(result.to_dict())))
+    else:
+        print_model(Console(), result, f"{data}: {result.statement.sentence()}")
+
+
+def _columns(given: list[str], names: list[str] | None) -> Any:
+    """Columns by name or by number."""
+    return [int(text) if text.isdecimal() and text not in (names or ()) else text for text in given]
+
+
+def _number(text: str) -> Any:
+    """A number, or the text as it is, which is then refused by name."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, with a value of JSON where it is one, and a text else."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--option must be NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _finite(data: dict[str, Any]) -> dict[str, Any]:
@@ -130,13 +227,18 @@ def _read_certificate(file: Path) -> Certificate:
 
 def _check(certificate: Certificate, folder: str, weighted: bool, exact: bool, expected: dict[str, Any]) -> Verdict:
     """Load the data of a folder and check a certificate against them."""
+    data, weights = _load(folder, weighted)
+    return certificate.verify(data.X, data.y, weights, exact=exact, **expected)
+
+
+def _load(folder: str, weighted: bool) -> tuple[Dataset, Any]:
+    """Load the data of a folder, and their weights where they are wanted."""
     from sparsest.datasets import load_folder
 
     data = load_folder(folder)
     if weighted and data.sample_weight is None:
         raise ValueError(f"data.npz in {folder} has no array sample_weight")
-    weights = data.sample_weight if weighted else None
-    return certificate.verify(data.X, data.y, weights, exact=exact, **expected)
+    return data, data.sample_weight if weighted else None
 
 
 @app.command()

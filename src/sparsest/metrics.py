@@ -2,7 +2,8 @@
 
 A support is a collection of distinct feature indices, or a boolean mask with one entry per feature. With TF
 and FF the numbers of true and false features selected, and k_true the size of the true support, the accuracy
-is TF / k_true and the false discovery rate FF / (TF + FF).
+is TF / k_true and the false discovery rate FF / (TF + FF). The accuracy is that of Bertsimas, Pauphilet and Van Parys
+(2019); elsewhere it is called the recall, and 1 less the false discovery rate the precision.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsest.checks import as_array, as_numbers, number
 
-__all__ = ["accuracy", "false_discovery_rate", "false_features", "support_of", "true_features"]
+__all__ = [
+    "accuracy",
+    "false_discovery_rate",
+    "false_features",
+    "precision",
+    "recall",
+    "support_of",
+    "true_features",
+]
 
 
 def support_of(coef: ArrayLike, threshold: float = 1e-8) -> NDArray[np.intp]:
@@ -87,8 +96,41 @@ def accuracy(support: ArrayLike, true_support: ArrayLike) -> float:
     """
     _, truth = _index_pair(support, true_support)
     if truth.size == 0:
-        raise ValueError("accuracy is not defined for an empty true support")
+        raise ValueError("accuracy and recall are not defined for an empty true support")
     return true_features(support, true_support) / truth.size
+
+
+def recall(support: ArrayLike, true_support: ArrayLike) -> float:
+    """Share of the true features that were selected, TF / k_true: another name of :func:`accuracy`.
+
+    Parameters
+    ----------
+    support, true_support : array-like of int or of bool
+        Feature indices, or masks with one entry per feature. The true support must not be empty.
+
+    Returns
+    -------
+    float
+        A number between 0 and 1.
+    """
+    return accuracy(support, true_support)
+
+
+def precision(support: ArrayLike, true_support: ArrayLike) -> float:
+    """Share of the selected features that are true, TF / |selected|; 1 when nothing is selected.
+
+    Parameters
+    ----------
+    support, true_support : array-like of int or of bool
+        Feature indices, or masks with one entry per feature.
+
+    Returns
+    -------
+    float
+        A number between 0 and 1.
+    """
+    selected, _ = _index_pair(support, true_support)
+    return true_features(support, true_support) / selected.size if selected.size else 1.0
 
 
 def false_discovery_rate(support: ArrayLike, true_support: ArrayLike) -> float:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest import result_files
 from sparsest.arrays import Array, Indices
+from sparsest.checks import column_names
+from sparsest.designs import as_design
 from sparsest.proofs.certificate import Certificate, relative_gap
-
-if TYPE_CHECKING:
-    from sparsest.problem import Problem
-
-Names = Sequence[str] | NDArray[np.str_]
+from sparsest.proofs.statement import Statement
 
 
 class Status(Enum):
@@ -68,10 +68,22 @@ Event = Root | Incumbent | Bound | Done
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A model, the bound no other model can beat, and the proof of it.
+    """A model, the bound no other model can beat, and the proof of it; the data are no part of it.
 
-    ``coef`` and ``intercept`` are for the data as given; ``objective`` and ``lower_bound`` are values of the
-    problem that was solved (on standardised columns if that was asked for).
+    Attributes
+    ----------
+    coef : p coefficients, for the data as given
+    intercept : the constant, for the data as given
+    support : the columns of the model, in increasing order
+    objective, lower_bound : values of the problem that was solved (on standardised columns if that was asked for)
+    gap : relative distance between them
+    status : how the search ended
+    statement : the problem, all of it but the data, and the data's fingerprint
+    certificate : what proves the bound; None where ``proof=False`` was asked for
+    trace : what the method tells of its work
+    seconds, n_nodes : what it took
+    feature_names : names of all columns, or None
+    classes : the two labels in sorted order, the second one the positive class; None for a regression
     """
 
     coef: Array
@@ -80,22 +92,57 @@ class Result:
     objective: float
     lower_bound: float
     status: Status
+    statement: Statement
     certificate: Certificate | None = None
     trace: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     n_nodes: int = 0
-    problem: Problem | None = field(default=None, repr=False)
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    classes: NDArray[Any] | None = None
 
     @property
     def gap(self) -> float:
         """Relative distance between objective and lower bound."""
         return relative_gap(self.objective, self.lower_bound)
 
-    def to_dict(self, feature_names: Names | None = None) -> dict[str, Any]:
+    @property
+    def names(self) -> list[str]:
+        """The names of the chosen columns; their numbers where there are no names."""
+        return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.support.tolist()]
+
+    def decision_function(self, X: Any) -> Array:
+        """``Xw + b`` for every row of X.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame with the columns of the fit
+        """
+        design = as_design(X)
+        if design.shape[1] != self.coef.size:
+            raise ValueError(f"X has {design.shape[1]} columns, the model is for {self.coef.size}")
+        names = column_names(X)
+        if None not in (names, self.feature_names) and names != self.feature_names:
+            raise ValueError("the columns of X have other names, or another order, than those of the fit")
+        chosen = design.columns(self.support)
+        if not np.isfinite(chosen).all():
+            raise ValueError("X contains NaN or infinity in the columns of the model")
+        return np.asarray(chosen @ self.coef[self.support] + self.intercept)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the response, or for a classification loss the label, of every row of X."""
+        score = self.decision_function(X)
+        return score if self.classes is None else self.classes[(score > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the two labels, in the order of ``classes``; only for the logistic loss."""
+        if self.statement.loss != "logistic":
+            raise ValueError(f"probabilities need loss='logistic', this model has loss={self.statement.loss!r}")
+        return probabilities(self.decision_function(X))
+
+    def to_dict(self) -> dict[str, Any]:
         """Return the model and what is proved of it in JSON's types."""
-        names = [str(j) if feature_names is None else str(feature_names[j]) for j in self.support]
         return {
-            "features": dict(zip(names, self.coef[self.support].tolist(), strict=True)),
+            "features": dict(zip(self.names, self.coef[self.support].tolist(), strict=True)),
             "support": self.support.tolist(),
             "intercept": float(self.intercept),
             "objective": self.objective,
@@ -106,9 +153,94 @@ class Result:
             "n_nodes": self.n_nodes,
         }
 
+    def to_frame(self) -> Any:
+        """Return the chosen columns and their coefficients as a pandas data frame, one row for each."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("a data frame needs pandas: pip install pandas, or use to_dict()") from error
+        chosen = {"column": self.support, "coefficient": self.coef[self.support]}
+        return pd.DataFrame(chosen, index=pd.Index(self.names, name="feature"))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model, its problem and its certificate to one file, without the data and the trace."""
+        kept = {
+            "support": self.support.tolist(),
+            "coef": self.coef[self.support].tolist(),
+            "intercept": float(self.intercept),
+            "objective": float(self.objective),
+            "lower_bound": float(self.lower_bound),
+            "status": self.status.name,
+            "seconds": float(self.seconds),
+            "n_nodes": int(self.n_nodes),
+            "statement": self.statement.to_json(),
+            "feature_names": None if self.feature_names is None else list(self.feature_names),
+            "classes": None if self.classes is None else self.classes.tolist(),
+        }
+        result_files.write(path, kept, self.certificate)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """Read what ``save`` wrote; nothing in the file is executed."""
+        kept, statement, certificate = result_files.read(path)
+        support = np.array(kept["support"], dtype=np.intp)
+        coef = np.zeros(statement.p)
+        coef[support] = kept["coef"]
+        if kept["status"] not in Status.__members__:
+            raise ValueError(f"{path} has the unknown status {kept['status']!r}")
+        return cls(
+            coef=coef,
+            intercept=float(kept["intercept"]),
+            support=support,
+            objective=float(kept["objective"]),
+            lower_bound=float(kept["lower_bound"]),
+            status=Status[kept["status"]],
+            statement=statement,
+            certificate=certificate,
+            seconds=float(kept["seconds"]),
+            n_nodes=kept["n_nodes"],
+            feature_names=None if kept["feature_names"] is None else tuple(kept["feature_names"]),
+            classes=None if kept["classes"] is None else np.array(kept["classes"]),
+        )
+
     def __repr__(self) -> str:
         """Objective, bound, gap and size at a glance."""
         return (
             f"Result({self.status.name}, {self.support.size} features, objective={self.objective:.6g}, "
             f"lower_bound={self.lower_bound:.6g}, gap={self.gap:.2e}, seconds={self.seconds:.3g})"
         )
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and coefficients as text, the largest coefficients first, and the intercept."""
+        order = np.argsort(-np.abs(self.coef[self.support]), kind="stable")
+        names, values = self.names, self.coef[self.support]
+        return [*((names[i], f"{values[i]:.6g}") for i in order), ("(intercept)", f"{self.intercept:.6g}")]
+
+    def proof_lines(self) -> tuple[str, str]:
+        """Objective, bound and gap; and how the search ended."""
+        return (
+            f"objective {self.objective:.8g}, lower bound {self.lower_bound:.8g}, gap {self.gap:.2%}",
+            f"{self.status.name}: {self.status.value} ({self.n_nodes} nodes, {self.seconds:.2f} s)",
+        )
+
+    def summary(self) -> str:
+        """Return the problem in words, the model, and what is proved of it, as text."""
+        rows = self.rows()
+        width = [max(len(row[i]) for row in rows) for i in (0, 1)]
+        model = [f"  {name:<{width[0]}}  {value:>{width[1]}}" for name, value in rows]
+        return "\n".join([self.statement.sentence(), *model, *self.proof_lines()])
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        cells = "".join(
+            f"<tr><td>{html.escape(name)}</td><td style='text-align: right'>{value}</td></tr>"
+            for name, value in self.rows()
+        )
+        below = "<br>".join(html.escape(line) for line in (*self.proof_lines(), self.statement.sentence()))
+        return f"<table><tr><th>feature</th><th>coefficient</th></tr>{cells}</table><p>{below}</p>"
+
+
+def probabilities(score: Array) -> Array:
+    """Probabilities of the two classes under the logistic loss."""
+    positive = 1.0 / (1.0 + np.exp(-np.clip(score, -700.0, 700.0)))
+    return np.column_stack([1.0 - positive, positive])

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from checks import best_subset
 from design_contract import DesignContract
 from exact import exact_deviations, exact_moments
-from sparsest.api import best_subset
 from sparsest.designs import Dense, Sparse, Standardized, as_design, standardized, take_apart
 from sparsest.designs import dense as module
 from sparsest.result import Status

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from checks import check_certificate
+from checks import best_subset, check_certificate
 from samples import LOSS_NAMES, sample, sample_weights
-from sparsest import BestSubsetClassifier, BestSubsetRegressor, best_subset
+from sparsest import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier
 from sparsest.losses import LOSSES
 
 P = 6
@@ -69,7 +69,7 @@ def test_fitted_attributes_are_those_of_the_result(loss):
     assert np.array_equal(np.ravel(model.coef_), result.coef)
     assert np.array_equal(np.ravel(model.intercept_), [result.intercept])
     assert np.array_equal(model.support_, result.support)
-    assert np.array_equal(model.get_support(indices=True), np.flatnonzero(result.coef))
+    assert np.array_equal(model.get_support(indices=True), result.support)
     assert (model.objective_, model.lower_bound_, model.gap_) == (result.objective, result.lower_bound, result.gap)
     assert model.status_ is result.status
     score = X @ result.coef + result.intercept
@@ -242,3 +242,30 @@ def test_labels(loss, labels):
 def test_documentation_has_the_parameters():
     for estimator in (BestSubsetRegressor, BestSubsetClassifier):
         assert all(name in estimator.__doc__ for name in estimator().get_params())
+
+
+@losses
+def test_support_and_mask_agree(loss):
+    """Also where a column that is forced in has no effect."""
+    X, y = sample(loss, 40, P)
+    X[:, 5] = 1.0
+    model = estimator_of(loss, include=[5]).fit(X, y)
+    assert 5 in model.support_ and np.array_equal(model.get_support(indices=True), model.support_)
+    assert model.transform(X).shape == (40, model.support_.size)
+
+
+@pytest.mark.parametrize("make", [estimator_of, lambda loss, **settings: PenalizedClassifier(loss=loss, **settings)])
+def test_weights_of_classes(make):
+    X, y = sample("logistic", 40, P)
+    y[:8] = 1.0
+    weights = sample_weights(True, 40)
+    factors = {-1.0: 3.0, 1.0: 0.5}
+    model = make("logistic", class_weight=factors).fit(X, y, sample_weight=weights)
+    direct = make("logistic").fit(X, y, sample_weight=weights * np.where(y > 0, 0.5, 3.0))
+    same_coefficients(model, direct)
+    alone = make("logistic", class_weight=factors).fit(X, y)
+    same_coefficients(alone, make("logistic").fit(X, y, sample_weight=np.where(y > 0, 0.5, 3.0)))
+    share = {label: 20.0 / (y == label).sum() for label in (-1.0, 1.0)}
+    same_coefficients(
+        make("logistic", class_weight="balanced").fit(X, y), make("logistic", class_weight=share).fit(X, y)
+    )

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from checks import best_subset
 from proofs.helpers import LOSSES, certificate_of, indices, optimum_of, sample, sample_weights
-from sparsest import best_subset
 from sparsest.proofs import Certificate, relative_gap
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.steps import Branch, DualPoint, Leaf, Proof, Regression, RegressionTree, SplitPoint

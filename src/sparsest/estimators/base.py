@@ -1,7 +1,7 @@
 """What all estimators share: input checks, linear predictions, and selection of the chosen columns.
 
 A concrete estimator defines ``_fit_linear(X, y, sample_weight)``, which fits data that are checked already and sets
-``coef_`` and ``intercept_`` as vectors for one response; everything else is here.
+``coef_`` and ``intercept_`` as vectors for one response, and ``support_``; everything else is here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers, check_entries
 from sparsest.losses import LOSSES
+from sparsest.result import probabilities
 
 
 class SparseLinearModel(SelectorMixin, BaseEstimator):
@@ -28,6 +30,7 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
     loss: str | None
     coef_: Array
     intercept_: float | Array
+    support_: NDArray[np.intp]
     _default_loss: str
 
     @property
@@ -36,7 +39,7 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
 
     @abstractmethod
     def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit checked data; set ``coef_`` and ``intercept_``."""
+        """Fit checked data; set ``coef_``, ``intercept_`` and ``support_``."""
 
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
         check_entries(X, "X")
@@ -55,7 +58,9 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        return np.ravel(self.coef_) != 0
+        mask = np.zeros(self.coef_.size, dtype=bool)
+        mask[self.support_] = True
+        return mask
 
     def __sklearn_tags__(self) -> Any:
         """Declare sparse input."""
@@ -102,6 +107,7 @@ def _is_logistic(estimator: Any) -> bool:
 class SparseClassifier(ClassifierMixin, SparseLinearModel):
     """A linear classifier of two classes with few coefficients; ``coef_`` has the shape (1, n_features)."""
 
+    class_weight: dict[Any, float] | str | None
     classes_: NDArray[Any]
     _default_loss = "logistic"
 
@@ -125,10 +131,19 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
             raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(y)}.")
         if self.classes_.size < 2:
             raise ValueError("Classifier can't train when only one class is present.")
-        self._fit_linear(X, np.where(y == self.classes_[1], 1.0, -1.0), sample_weight)
+        self._fit_linear(X, np.where(y == self.classes_[1], 1.0, -1.0), self._weights(y, sample_weight))
         self.coef_ = np.atleast_2d(self.coef_)
         self.intercept_ = np.atleast_1d(self.intercept_)
         return self
+
+    def _weights(self, y: NDArray[Any], sample_weight: Any) -> Any:
+        """The weights of the observations, times those of their classes."""
+        if self.class_weight is None:
+            return sample_weight
+        of_classes = compute_sample_weight(self.class_weight, y)
+        if sample_weight is None:
+            return of_classes
+        return as_numbers(as_array(sample_weight, "sample_weight"), "sample_weight") * of_classes
 
     def decision_function(self, X: Any) -> Array:
         """Signed score of every row: positive for the second class."""
@@ -142,9 +157,7 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
     @available_if(_is_logistic)
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the two classes (logistic loss)."""
-        score = self.decision_function(X)
-        positive = 1.0 / (1.0 + np.exp(-np.clip(score, -700.0, 700.0)))
-        return np.column_stack([1.0 - positive, positive])
+        return probabilities(self.decision_function(X))
 
     def __sklearn_tags__(self) -> Any:
         """Declare that there are two classes."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
+from inspect import signature
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sparsest.api import best_subset
+from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
 from sparsest.result import Result, Status
@@ -23,14 +21,22 @@ class _BestSubset(SparseLinearModel):
     ----------
     k : largest number of features (all of them when there are fewer)
     l0_penalty : price of a feature; ``k`` is ignored when it is given
-    gamma : ridge ``‖w‖²/(2γ)``; "auto" (also None) is 10/n on standardised columns, ``inf`` is none
+    gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, ``inf`` is none
     loss : by default "squared" for regression, "logistic" for classification
-    epsilon, method, time_limit, gap_tol, include, exclude : see :func:`sparsest.best_subset`
+    class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : solve for columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
+    epsilon, method, include, exclude, start, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, callback, \
+verbose, options : see :func:`sparsest.best_subset`
+
+    Attributes
+    ----------
+    coef_, intercept_ : the linear model, for the data as given
+    support_ : the columns of the model, the same as ``get_support(indices=True)``
+    objective_, lower_bound_, gap_, status_ : what is proved
+    result_ : the :class:`sparsest.Result` with the certificate; it does not hold the data
     """
 
-    support_: NDArray[np.intp]
     objective_: float
     lower_bound_: float
     gap_: float
@@ -42,16 +48,24 @@ class _BestSubset(SparseLinearModel):
         k: int = 10,
         *,
         l0_penalty: float | None = None,
-        gamma: float | str | None = "auto",
+        gamma: float | str = "auto",
         loss: str | None = None,
         epsilon: float = 0.1,
         method: str = "tree",
         standardize: bool = True,
         fit_intercept: bool = True,
-        include: Sequence[int] = (),
-        exclude: Sequence[int] = (),
+        include: Columns = (),
+        exclude: Columns = (),
+        start: Any = None,
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
+        engine: str | None = None,
+        n_jobs: int | None = None,
+        node_limit: int | None = None,
+        max_memory: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        options: dict[str, Any] | None = None,
     ) -> None:
         self.k = k
         self.l0_penalty = l0_penalty
@@ -63,31 +77,35 @@ class _BestSubset(SparseLinearModel):
         self.fit_intercept = fit_intercept
         self.include = include
         self.exclude = exclude
+        self.start = start
         self.time_limit = time_limit
         self.gap_tol = gap_tol
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.node_limit = node_limit
+        self.max_memory = max_memory
+        self.callback = callback
+        self.verbose = verbose
+        self.options = options
 
     def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
         result = best_subset(
             X,
             y,
             self.k if self.l0_penalty is None else None,
-            l0_penalty=self.l0_penalty,
-            gamma=self.gamma,
             loss=self._loss_name,
-            epsilon=self.epsilon,
-            method=self.method,
-            standardize=self.standardize,
-            fit_intercept=self.fit_intercept,
             sample_weight=sample_weight,
-            include=self.include,
-            exclude=self.exclude,
-            time_limit=self.time_limit,
-            gap_tol=self.gap_tol,
+            feature_names=getattr(self, "feature_names_in_", None),
+            **{name: getattr(self, name) for name in _SETTINGS},
         )
         self.result_ = result
         self.coef_, self.intercept_ = result.coef, result.intercept
         self.support_, self.status_ = result.support, result.status
         self.objective_, self.lower_bound_, self.gap_ = result.objective, result.lower_bound, result.gap
+
+
+# The parameters that go to the solver as they are.
+_SETTINGS = tuple(name for name in signature(_BestSubset).parameters if name not in ("k", "loss"))
 
 
 def _with_parameters(cls: type[_Class]) -> type[_Class]:
@@ -105,3 +123,56 @@ class BestSubsetRegressor(SparseRegressor, _BestSubset):
 @_with_parameters
 class BestSubsetClassifier(SparseClassifier, _BestSubset):
     """The best classifier of two classes with at most ``k`` features, with a proof."""
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        l0_penalty: float | None = None,
+        gamma: float | str = "auto",
+        loss: str | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        epsilon: float = 0.1,
+        method: str = "tree",
+        standardize: bool = True,
+        fit_intercept: bool = True,
+        include: Columns = (),
+        exclude: Columns = (),
+        start: Any = None,
+        time_limit: float = 60.0,
+        gap_tol: float = 1e-4,
+        engine: str | None = None,
+        n_jobs: int | None = None,
+        node_limit: int | None = None,
+        max_memory: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            k,
+            l0_penalty=l0_penalty,
+            gamma=gamma,
+            loss=loss,
+            epsilon=epsilon,
+            method=method,
+            standardize=standardize,
+            fit_intercept=fit_intercept,
+            include=include,
+            exclude=exclude,
+            start=start,
+            time_limit=time_limit,
+            gap_tol=gap_tol,
+            engine=engine,
+            n_jobs=n_jobs,
+            node_limit=node_limit,
+            max_memory=max_memory,
+            callback=callback,
+            verbose=verbose,
+            options=options,
+        )
+        self.class_weight = class_weight
+
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
+        super()._fit_linear(X, y, sample_weight)
+        self.result_ = replace(self.result_, classes=self.classes_)

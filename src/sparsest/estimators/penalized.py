@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.api import penalty_path
 from sparsest.arrays import Array
@@ -26,6 +25,7 @@ class _Penalized(SparseLinearModel):
     l1_ratio : share of the l1 part in the elastic net, in (0, 1]
     concavity : the g of MCP (default 3) or SCAD (default 3.7)
     loss : by default "squared" for regression, "logistic" for classification
+    class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : penalise the coefficients of columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
     penalty_factor : factor of alpha for every feature; 0 means never penalised
@@ -41,7 +41,6 @@ class _Penalized(SparseLinearModel):
     result_ : the path of one alpha behind the fit
     """
 
-    support_: NDArray[np.intp]
     gap_: float | None
     kkt_violation_: float
     n_iter_: int
@@ -109,3 +108,30 @@ class PenalizedRegressor(SparseRegressor, _Penalized):
 @_with_parameters
 class PenalizedClassifier(SparseClassifier, _Penalized):
     """A linear classifier of two classes with an l1, elastic-net, MCP or SCAD penalty."""
+
+    def __init__(
+        self,
+        penalty: str = "l1",
+        alpha: float = 0.01,
+        *,
+        l1_ratio: float = 1.0,
+        concavity: float | None = None,
+        loss: str | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        standardize: bool = True,
+        fit_intercept: bool = True,
+        penalty_factor: Any = None,
+        tol: float = 1e-5,
+    ) -> None:
+        super().__init__(
+            penalty,
+            alpha,
+            l1_ratio=l1_ratio,
+            concavity=concavity,
+            loss=loss,
+            standardize=standardize,
+            fit_intercept=fit_intercept,
+            penalty_factor=penalty_factor,
+            tol=tol,
+        )
+        self.class_weight = class_weight

@@ -6,9 +6,8 @@ from itertools import combinations, count
 import numpy as np
 import pytest
 
-from checks import against_enumeration, check_certificate
+from checks import against_enumeration, best_subset, best_subset_path, check_certificate
 from samples import LOSS_NAMES, sample
-from sparsest import best_subset, best_subset_path
 from sparsest.problem import make_problem
 from sparsest.proofs.steps import Combination, Leaf
 from sparsest.result import Bound, Root, Status
@@ -139,12 +138,13 @@ def test_an_interruption_leaves_the_region_open(monkeypatch):
 
 
 def test_a_pool_serves_other_k_and_gamma():
-    X, y, result = hard()
-    pool = result.trace["pool"]
+    X, y, _ = hard()
+    pool = CutPool()
+    best_subset(X, y, 4, gamma=0.5, method="cuts", options={"pool": pool})
     known = len(pool)
     for change in ({"k": 3, "gamma": 0.5}, {"k": 4, "gamma": 0.7}):
-        again = best_subset(X, y, method="cuts", pool=pool, **change)
-        alone = best_subset(X, y, method="cuts", pool=CutPool(), **change)
+        again = best_subset(X, y, method="cuts", options={"pool": pool}, **change)
+        alone = best_subset(X, y, method="cuts", **change)
         assert again.objective == pytest.approx(alone.objective, rel=1.1e-4)
         check_certificate(again, X, y)
     assert len(pool) > known

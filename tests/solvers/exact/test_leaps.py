@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from checks import check_certificate, solve
+from checks import best_subset, check_certificate, solve
 from oracles import best_of, sample_values, squared_values
 from samples import sample, sample_weights
-from sparsest.api import best_subset
 from sparsest.problem import make_problem
 from sparsest.proofs import Certificate
 from sparsest.proofs.check import prove
@@ -60,7 +59,7 @@ def only_leaps(monkeypatch):
 def test_node_limit(monkeypatch, only_leaps, solved, proof, limit):
     monkeypatch.setattr(leaps, "_SLICE_NODES", 100)
     X, y, known = solved
-    result = best_subset(X, y, k=8, gamma=np.inf, method="tree", node_limit=limit, proof=proof)
+    result = best_subset(X, y, k=8, gamma=np.inf, method="tree", node_limit=limit, options={"proof": proof})
     assert result.status is Status.NODE_LIMIT and result.n_nodes == limit
     assert 0.0 < result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
     if proof:
@@ -73,7 +72,7 @@ def test_memory_limit(monkeypatch, only_leaps, solved, proof):
     monkeypatch.setattr(leaps, "_SLICE_NODES", 100)
     X, y, known = solved
     stack = 2 * 8 * 42 * 40 * 40
-    result = best_subset(X, y, k=8, gamma=np.inf, method="tree", max_memory=stack + 4000.0, proof=proof)
+    result = best_subset(X, y, k=8, gamma=np.inf, method="tree", max_memory=stack + 4000.0, options={"proof": proof})
     assert result.status is (Status.NODE_LIMIT if proof else Status.OPTIMAL)
     assert result.lower_bound <= known.objective
     if proof:

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from checks import best_subset
 from oracles import supports
 from samples import sample
-from sparsest import best_subset, near_optimal
+from sparsest import near_optimal
+from sparsest.problem import make_problem
 from sparsest.result import Status
 from sparsest.solvers.shared.support import fit_support
 
@@ -21,9 +24,9 @@ P = 9
 def test_complete(loss, form):
     X, y = sample(loss, 30, P, 7)
     result = best_subset(X, y, loss=loss, gamma=0.3, gap_tol=1e-6, time_limit=np.inf, **form)
-    values = admissible_values(result.problem, **form)
+    values = admissible_values(make_problem(X, y, loss=loss, gamma=0.3, **form), **form)
     for within in (0.0, 0.02, 0.15):
-        found = near_optimal(result, within=within, limit=1000, time_limit=np.inf)
+        found = near_optimal(result, X, y, within=within, limit=1000, time_limit=np.inf)
         assert found.complete and found.status is Status.OPTIMAL
         wanted = {support for support, value in values.items() if value <= found.threshold * (1.0 + 1e-9)}
         assert {tuple(support.tolist()) for support in found.supports} == wanted
@@ -43,7 +46,7 @@ def admissible_values(problem, k=P, include=(), exclude=(), l0_penalty=None):
 def test_limits_say_that_it_is_not_complete():
     X, y = sample("squared", 30, P, 7)
     result = best_subset(X, y, 4, gamma=0.3)
-    found = near_optimal(result, within=0.5, limit=2)
+    found = near_optimal(result, X, y, within=0.5, limit=2)
     assert not found.complete and len(found.supports) == 2
 
 
@@ -52,4 +55,18 @@ def test_bad_input():
     result = best_subset(X, y, 2, gamma=0.3)
     for settings, message in (({"within": -1.0}, "within"), ({"limit": 0}, "limit")):
         with pytest.raises(ValueError, match=message):
-            near_optimal(result, **settings)
+            near_optimal(result, X, y, **settings)
+
+
+def test_takes_the_data_again_and_no_others():
+    X, y = sample("logistic", 30, P, 7)
+    weights = np.linspace(0.5, 2.0, 30)
+    result = best_subset(X, y, 2, loss="logistic", gamma=0.3, standardize=True, sample_weight=weights)
+    labels = np.where(y > 0, "yes", "no")
+    for form in (X, np.asfortranarray(X), sp.csc_array(X)):
+        assert near_optimal(result, form, labels, sample_weight=weights).complete
+    for A, b, w in ((X, y, None), (X + 1e-9, y, weights), (X, -y, weights), (X[1:], y[1:], weights[1:])):
+        with pytest.raises(ValueError, match="are not those of the result: give the data of the fit again"):
+            near_optimal(result, A, b, sample_weight=w)
+    with pytest.raises(ValueError, match="for data with 9 columns, this X has 8"):
+        near_optimal(result, X[:, :8], y, sample_weight=weights)

@@ -8,10 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from checks import against_enumeration, check_certificate, solve
+from checks import against_enumeration, best_subset, check_certificate, solve
 from oracles import best_of, sample_values, support_values
 from samples import HARD, LOSS_NAMES, hard, sample, sample_weights
-from sparsest.api import best_subset
 from sparsest.losses import LOSSES
 from sparsest.problem import make_problem
 from sparsest.proofs.steps import Branch, Fix, Leaf, SplitPoint
@@ -283,7 +282,7 @@ def test_the_proof_is_for_these_data_only(solved):
 
 def test_proof_can_be_switched_off(solved):
     X, y, known = solved
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, proof=False)
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options={"proof": False})
     assert result.certificate is None and "switched off" in result.trace["proof"]
     assert result.status is Status.OPTIMAL and result.objective == pytest.approx(known.objective, rel=1e-4)
     assert known.trace["proof"] == "logged"
@@ -302,7 +301,7 @@ def test_without_a_proof_no_closed_region_stays(monkeypatch, regions):
 
     before = sum(isinstance(one, Node) for one in gc.get_objects())
     monkeypatch.setattr(search.Search, "_report", count)
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, proof=False)
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options={"proof": False})
     assert result.n_nodes > 20 and len(most) > 1
     # The root, and what the loop's variables still hold.
     assert max(most) - before <= 1 + search._BATCH_SIZE
@@ -322,7 +321,7 @@ def test_keyboard_interrupt_without_a_proof(monkeypatch, regions, solved, at, co
         return original(self, *args)
 
     monkeypatch.setattr(search.Search, at, interrupted)
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, proof=False)
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options={"proof": False})
     assert result.status is Status.INTERRUPTED
     spared = allowance(null_value(make_problem(X, y, **HARD)), calls[0])
     assert calls[0] - 1.01 * spared <= result.lower_bound <= known.objective
@@ -489,7 +488,7 @@ def test_memory_decides_the_order(monkeypatch, regions, solved):
     original = Frontier.depth_first
     monkeypatch.setattr(Frontier, "depth_first", lambda self, deep: (orders.append(deep), original(self, deep))[1])
     # Without a proof only the open regions count.
-    short = best_subset(X, y, **HARD, method="tree", n_jobs=1, max_memory=2e4, proof=False)
+    short = best_subset(X, y, **HARD, method="tree", n_jobs=1, max_memory=2e4, options={"proof": False})
     assert any(orders) and not all(orders)
     assert short.lower_bound <= known.objective
     orders.clear()

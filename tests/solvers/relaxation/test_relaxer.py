@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from checks import against_enumeration, check_certificate, solve
+from checks import against_enumeration, best_subset, check_certificate, solve
 from oracles import best_of, relaxation_value, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
-from sparsest.api import best_subset
 from sparsest.losses import LOSSES
 from sparsest.result import Incumbent, Root, Status
 
@@ -23,7 +22,8 @@ gammas = pytest.mark.parametrize("gamma", GAMMAS)
 
 def relax(X, y, method="relaxation", **settings):
     """Solve and return the result with what it tells of its relaxation."""
-    result = solve(X, y, method=method, **settings)
+    options = {name: settings.pop(name) for name in ("fixing", "polish", "relaxation_tol") if name in settings}
+    result = solve(X, y, method=method, options=options, **settings)
     return result, result.trace["relaxation"]
 
 

@@ -1,5 +1,7 @@
 """The sub-gradient method: valid bounds at every step, whatever the step rule, and the parts it is made of."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -7,11 +9,10 @@ from scipy.optimize import minimize
 from checks import against_enumeration, check_certificate, solve
 from oracles import best_of, enumerate_best, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
-from sparsest.api import best_subset
 from sparsest.losses import LOSSES
 from sparsest.problem import make_problem
 from sparsest.result import Bound, Status
-from sparsest.solvers.relaxation.subgradient import STEP_RULES, project, starting_point
+from sparsest.solvers.relaxation.subgradient import STEP_RULES, Subgradient, project, starting_point
 
 N, P, GAMMA = 20, 7, 0.3
 FORMS = [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
@@ -21,9 +22,13 @@ intercepts = pytest.mark.parametrize("fit_intercept", [True, False])
 weightings = pytest.mark.parametrize("weighted", [False, True])
 
 
+OPTIONS = {field.name for field in fields(Subgradient)} - {"time_limit", "gap_tol"}
+
+
 def descend(X, y, **settings):
     """Solve and return the result with the bounds of all steps."""
-    result = solve(X, y, method="subgradient", **settings)
+    options = {name: settings.pop(name) for name in OPTIONS & settings.keys()}
+    result = solve(X, y, method="subgradient", options=options, **settings)
     told = result.trace["subgradient"]
     return result, np.array(told["lower"]), np.array(told["upper"])
 
@@ -48,7 +53,7 @@ def test_bounds_hold_at_every_step(loss, form, rule):
 
 @losses
 def test_enumeration(loss):
-    reached = against_enumeration(loss, True, True, seeds=(0,), method="subgradient", max_iterations=60)
+    reached = against_enumeration(loss, True, True, seeds=(0,), method="subgradient", options={"max_iterations": 60})
     assert reached[True] >= 0.8 * reached.total(), reached
 
 
@@ -233,7 +238,7 @@ def test_arrays_are_read_only(loss):
 def test_bad_settings(settings, message):
     X, y = sample("squared", N, P)
     with pytest.raises(ValueError, match=message):
-        best_subset(X, y, 2, method="subgradient", **{"gamma": 1.0, **settings})
+        descend(X, y, k=2, **{"gamma": 1.0, **settings})
 
 
 def test_certificate_is_one_dual_point():

@@ -5,8 +5,8 @@ import multiprocessing
 import numpy as np
 import pytest
 
+from checks import best_subset
 from samples import sample
-from sparsest import best_subset
 from sparsest.problem import make_problem
 from sparsest.proofs.data import fingerprint
 from sparsest.solvers.shared import claims

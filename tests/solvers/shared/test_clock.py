@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from checks import check_certificate
+from checks import best_subset, best_subset_path, check_certificate
 from samples import HARD, LOSS_NAMES, hard, sample
-from sparsest import best_subset, best_subset_path, near_optimal
+from sparsest import near_optimal
 from sparsest.problem import make_problem
 from sparsest.result import Incumbent, Root, Status
 from sparsest.solvers.cuts.tree import LinearProgram
@@ -95,7 +95,7 @@ def test_ctrl_c_inside_a_kernel_of_near_optimal(monkeypatch, keyboard):
     X, y = hard(p=30)
     result = best_subset(X, y, **HARD)
     pressing(monkeypatch, gram, "tighten", 5)
-    found = near_optimal(result, within=0.3, limit=100_000, n_jobs=1)
+    found = near_optimal(result, X, y, within=0.3, limit=100_000, n_jobs=1)
     assert found.status is Status.INTERRUPTED and not found.complete
 
 
@@ -274,9 +274,9 @@ def test_a_relaxation_without_time_is_honest(loss, monkeypatch):
 
 def test_stretches_reach_the_same_point(monkeypatch):
     X, y = hard(p=30)
-    whole = best_subset(X, y, **HARD, method="relaxation", relaxation_tol=1e-7)
+    whole = best_subset(X, y, **HARD, method="relaxation", options={"relaxation_tol": 1e-7})
     monkeypatch.setattr(working_set, "_STRETCH", 1e4)
-    parts = best_subset(X, y, **HARD, method="relaxation", relaxation_tol=1e-7)
+    parts = best_subset(X, y, **HARD, method="relaxation", options={"relaxation_tol": 1e-7})
     assert parts.trace["relaxation"]["gap"] <= 1e-7
     assert parts.lower_bound == pytest.approx(whole.lower_bound, rel=1e-6)
 

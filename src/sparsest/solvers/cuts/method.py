@@ -44,7 +44,7 @@ class Cuts:
     gap_tol: float = 1e-4
     engine: str = "highs"
     pool: CutPool | None = None
-    max_rounds: int = 10_000
+    node_limit: int = 10_000_000
     moves: LocalSearch = field(default_factory=LocalSearch)
 
     def __post_init__(self) -> None:
@@ -174,7 +174,7 @@ class _CutSearch:
         while not tree.is_finished():
             if self.clock.expired():
                 return self.clock.early()
-            if self.rounds >= self.settings.max_rounds:
+            if self.n_nodes >= self.settings.node_limit:
                 return Status.NODE_LIMIT
             tree.step(self.cutoff, self.clock.left())
             self.n_nodes += 1
@@ -189,7 +189,7 @@ class _CutSearch:
 
     def result(self, status: Status) -> Result:
         """Certify what was found."""
-        self.trace.update(pool=self.pool, cuts=len(self.pool), rounds=self.rounds, engine=self.settings.engine)
+        self.trace.update(cuts=len(self.pool), rounds=self.rounds, engine=self.settings.engine)
         otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
         points, steps = [*self.fixings.points], list[Step]()
         if self.tree is None:

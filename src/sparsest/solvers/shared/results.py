@@ -61,7 +61,8 @@ def make_result(
     clock.tell(Done(clock.seconds(), bound, objective, status))
     seconds = clock.seconds()
     kept = None if proof is None else certificate
-    return Result(coef, intercept, fit.support, objective, bound, status, kept, trace or {}, seconds, n_nodes, problem)
+    stated = certificate.statement
+    return Result(coef, intercept, fit.support, objective, bound, status, stated, kept, trace or {}, seconds, n_nodes)
 
 
 def start_support(start: Any, problem: Problem) -> np.ndarray | None:

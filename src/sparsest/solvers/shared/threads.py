@@ -7,6 +7,7 @@ that is still wanted counts; with all of them gone there are as many threads as 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
@@ -82,3 +83,21 @@ def single_threaded() -> AbstractContextManager[Any]:
 def all_threads() -> AbstractContextManager[Any]:
     """Let BLAS use all cores inside the context."""
     return _limits.limit(os.cpu_count() or 1)
+
+
+def is_worker() -> bool:
+    """Whether this code runs in a worker of joblib or Dask, which has other workers beside it on the same cores.
+
+    Who runs in a worker has imported what runs it, so neither library is imported here.
+    """
+    parallel = sys.modules.get("joblib.parallel")
+    if parallel is not None and (parallel.get_active_backend()[0].nesting_level or 0) > 0:
+        return True
+    distributed = sys.modules.get("distributed.worker")
+    if distributed is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""Where a search stands, shown while it runs: one line in a terminal or a notebook.
+
+This is a listener to the events of a search, and with the reports the only part of the package that prints.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sparsest.proofs.certificate import relative_gap
+from sparsest.result import Bound, Done, Event, Incumbent, Root
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Listener = Callable[[Event], Any]
+# Seconds between two updates in a notebook, which come at the cost of the search.
+_PAUSE = 0.2
+
+
+class Standing:
+    """Incumbent, bound, gap and nodes, put together from the events of a search."""
+
+    def __init__(self) -> None:
+        self.objective, self.bound, self.n_nodes = float("inf"), float("-inf"), 0
+
+    def take(self, event: Event) -> None:
+        """Take over what an event says."""
+        match event:
+            case Root(lower_bound=bound):
+                self.bound, self.n_nodes = bound, 0
+            case Incumbent(objective=objective):
+                self.objective = objective
+            case Bound(lower_bound=bound, objective=objective, n_nodes=n_nodes):
+                self.bound, self.objective, self.n_nodes = bound, objective, n_nodes
+            case Done(lower_bound=bound, objective=objective):
+                self.bound, self.objective = bound, objective
+
+    def __str__(self) -> str:
+        """The line that is shown."""
+        gap = relative_gap(self.objective, self.bound)
+        return f"incumbent {self.objective:.6g}, bound {self.bound:.6g}, gap {gap:.2%}, {self.n_nodes} nodes"
+
+
+@contextmanager
+def watching(verbose: bool, callback: Listener | None) -> Iterator[Listener | None]:
+    """Yield the listener for a search: the user's own, and with ``verbose`` the line beside it."""
+    if not verbose:
+        yield callback
+        return
+    from rich.console import Console
+
+    console = Console()
+    with _in_notebook() if console.is_jupyter else in_terminal(console, "best subset", stays=True) as show:
+
+        def both(event: Event) -> Any:
+            show(event)
+            return None if callback is None else callback(event)
+
+        yield both
+
+
+@contextmanager
+def in_terminal(console: Console, title: str, stays: bool = False) -> Iterator[Listener]:
+    """Show the line below a spinner; it goes away at the end unless it ``stays``."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=not stays) as progress:
+        task, standing = progress.add_task(title), Standing()
+
+        def show(event: Event) -> None:
+            standing.take(event)
+            progress.update(task, description=f"{title}: {standing}")
+
+        yield show
+
+
+@contextmanager
+def _in_notebook() -> Iterator[Listener]:
+    """Show the line in the output of a cell, and change it there; rich would need ipywidgets for it."""
+    from IPython.display import display
+
+    shown = display({"text/plain": "best subset"}, raw=True, display_id=True)
+    standing, last = Standing(), [0.0]
+
+    def show(event: Event) -> None:
+        standing.take(event)
+        now = time.monotonic()
+        if now - last[0] >= _PAUSE or isinstance(event, Done):
+            last[0] = now
+            shown.update({"text/plain": f"best subset: {standing}, {event.seconds:.1f} s"}, raw=True)
+
+    yield show
