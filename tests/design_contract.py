@@ -132,6 +132,19 @@ class DesignContract:
         close(part.dot(w), X[keep] @ w)
         close(part.rows(np.array([1])).dot(w), X[[0]] @ w)
 
+    def test_take(self, pair, rng):
+        design, X = pair
+        p = X.shape[1]
+        for subset in (np.arange(p)[::-1], np.array([p - 1, 0]), np.array([0]), np.arange(0)):
+            part = design.take(subset)
+            assert type(part) is type(design) and part.shape == (X.shape[0], subset.size)
+            close(part.columns(np.arange(subset.size)), X[:, subset])
+            r, w = rng.standard_normal(X.shape[0]), rng.standard_normal(subset.size)
+            close(part.tdot(r), X[:, subset].T @ r)
+            close(part.dot(w), X[:, subset] @ w)
+            assert part.nbytes_of(np.arange(subset.size)) <= design.nbytes_of(subset)
+        close(design.take(np.array([p - 1, 0])).take(np.array([1])).columns([0]), X[:, [0]])
+
     @pytest.mark.parametrize("weighted", [False, True])
     def test_survey(self, pair, rng, weighted):
         design, X = pair

@@ -57,8 +57,8 @@ class Design(ABC):
     - ``survey`` is the only method that looks whether the entries are finite; it comes first.
     - Products and ``survey`` read every stored entry once; ``survey`` may look again at single columns, such as those
       whose first rows are not like the others.  (Compressed columns are surveyed in a few passes over their entries.)
-    - Only ``columns`` and ``rows`` copy parts of the matrix for the caller; what other methods copy is bounded by a
-      fixed number of bytes, ``gram`` packs its two subsets, and a pack holds what it is made for.
+    - Only ``columns``, ``rows`` and ``take`` copy parts of the matrix for the caller; what other methods copy is
+      bounded by a fixed number of bytes, ``gram`` packs its two subsets, and a pack holds what it is made for.
     """
 
     @property
@@ -95,6 +95,10 @@ class Design(ABC):
     @abstractmethod
     def rows(self, keep: Indices) -> Design:
         """The design of these rows alone, in this order, stored like this one."""
+
+    @abstractmethod
+    def take(self, subset: Subset) -> Design:
+        """The design of these columns alone, stored like this one."""
 
     def gram(self, subset: Subset, other: Subset | None = None, weights: Array | None = None) -> Array:
         """``X_S' diag(ω) X_T``; T is S and ω is one by default."""

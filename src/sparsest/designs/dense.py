@@ -133,6 +133,12 @@ class Dense(Design):
             return Dense(np.take(self.array.T, keep, axis=1).T)
         return Dense(np.take(self.array, keep, axis=0))
 
+    def take(self, subset: Subset) -> Dense:
+        index = np.asarray(subset, dtype=np.intp)
+        if self._by_column:
+            return Dense(np.take(self.array.T, index, axis=0).T)
+        return Dense(np.take(self.array, index, axis=1))
+
     def nbytes_of(self, subset: Subset) -> int:
         return self.shape[0] * len(subset) * self.array.itemsize
 

@@ -47,6 +47,9 @@ class Sparse(Design):
     def rows(self, keep: Indices) -> Sparse:
         return Sparse(self.matrix.tocsr()[keep].tocsc())
 
+    def take(self, subset: Subset) -> Sparse:
+        return Sparse(self.matrix[:, np.asarray(subset, dtype=np.intp)])
+
     def gram(self, subset: Subset, other: Subset | None = None, weights: Array | None = None) -> Array:
         left = self.matrix[:, np.asarray(subset, dtype=np.intp)].astype(np.float64)
         right = left if other is None else self.matrix[:, np.asarray(other, dtype=np.intp)].astype(np.float64)

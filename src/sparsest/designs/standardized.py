@@ -71,6 +71,12 @@ class Standardized(Design):
         packed = np.asfortranarray(self.packed[keep])
         return Standardized(self.base.rows(keep), self.shift, self.scale, self.far, packed)
 
+    def take(self, subset: Subset) -> Standardized:
+        index = np.asarray(subset, dtype=np.intp)
+        apart, place = self._apart(index)
+        packed = np.asfortranarray(self.packed[:, place])
+        return Standardized(self.base.take(index), self.shift[index], self.scale[index], np.flatnonzero(apart), packed)
+
     def nbytes_of(self, subset: Subset) -> int:
         index = np.asarray(subset, dtype=np.intp)
         apart, place = self._apart(index)

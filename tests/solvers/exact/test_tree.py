@@ -11,6 +11,7 @@ import pytest
 from checks import against_enumeration, best_subset, check_certificate, solve
 from oracles import best_of, sample_values, support_values
 from samples import HARD, LOSS_NAMES, hard, sample, sample_weights
+from sparsest.kernels.node import NOT_STORED
 from sparsest.losses import LOSSES
 from sparsest.problem import make_problem
 from sparsest.proofs.steps import Branch, Fix, Leaf, SplitPoint
@@ -189,7 +190,8 @@ def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions)
     monkeypatch.setattr(gram, "_FULL_GRAM", 5)
     nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), single=False)
     nodes.start(np.arange(4), np.ones(4), 0.0)
-    assert nodes.stored() == 8 * 25 * np.count_nonzero(nodes.gram.stored[1] >= 0) > 0
+    assert nodes.gram.count == np.count_nonzero(nodes.gram.stored[1] != NOT_STORED) > 0
+    assert nodes.stored() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
 
 
 def test_leaps_and_regions_agree(monkeypatch):
@@ -487,8 +489,8 @@ def test_memory_decides_the_order(monkeypatch, regions, solved):
     orders = []
     original = Frontier.depth_first
     monkeypatch.setattr(Frontier, "depth_first", lambda self, deep: (orders.append(deep), original(self, deep))[1])
-    # Without a proof only the open regions count.
-    short = best_subset(X, y, **HARD, method="tree", n_jobs=1, max_memory=2e4, options={"proof": False})
+    # The columns and the Gram matrix take 77 kB, and without a proof only open nodes come to that.
+    short = best_subset(X, y, **HARD, method="tree", n_jobs=1, max_memory=9.7e4, options={"proof": False})
     assert any(orders) and not all(orders)
     assert short.lower_bound <= known.objective
     orders.clear()

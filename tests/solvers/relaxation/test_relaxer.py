@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from checks import against_enumeration, best_subset, check_certificate, solve
 from oracles import best_of, relaxation_value, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
+from sparsest.designs import Dense
 from sparsest.losses import LOSSES
 from sparsest.result import Incumbent, Root, Status
 
@@ -266,3 +267,32 @@ def test_events():
     assert roots[0].n_free == P - told["fixed_in"].size - told["fixed_out"].size
     found = [event.objective for event in events if isinstance(event, Incumbent)]
     assert found == sorted(found, reverse=True) and found[-1] == pytest.approx(result.objective, rel=1e-9)
+
+
+class Counting(Dense):
+    """A design that counts how often all of its columns are read."""
+
+    passes = 0
+
+    def survey(self, *args):
+        Counting.passes += 1
+        return super().survey(*args)
+
+    def tdot(self, r, subset=None):
+        Counting.passes += subset is None
+        return super().tdot(r, subset)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_passes_over_the_columns(loss):
+    """One to survey them, one for the first dual point, one for every round, and none to polish a proved model."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 300))
+    y = X[:, :3] @ [3.0, -3.0, 3.0] + 0.1 * rng.standard_normal(60)
+    Counting.passes = 0
+    result = best_subset(
+        Counting(X), y if loss == "squared" else np.sign(y), 3, loss=loss, gamma=1e-3, method="relaxation",
+        options={"fixing": False},
+    )  # fmt: skip
+    assert result.status is Status.OPTIMAL
+    assert Counting.passes == result.trace["relaxation"]["rounds"] + 2

@@ -102,7 +102,7 @@ class Bounder(Protocol):
         """Prepare better bounds for regions like these, if ``room`` bytes are enough for it; called between solves."""
 
     def stored(self) -> float:
-        """Bytes kept from one region to the next, which grow on the way."""
+        """Bytes of copied columns, and of what is kept from one region to the next."""
 
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""

@@ -169,9 +169,9 @@ class GramBounder:
                 self.gram.add(np.arange(m))
 
     def stored(self) -> float:
-        """Bytes of the columns computed on the way, and of what shifts ridges."""
-        columns = 0.0 if self.gram.complete else 8.0 * self.survivors.size * self.gram.count
-        return columns + (0 if self._lowered is None else self._lowered.half.nbytes)
+        """Bytes of the packed columns, of the Gram matrix as far as it is computed, and of what shifts ridges."""
+        gram = 8.0 * self.survivors.size * self.gram.count
+        return self.columns.nbytes + gram + (0 if self._lowered is None else self._lowered.half.nbytes)
 
     def start(self, features: Indices, w: Array, b: float) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""

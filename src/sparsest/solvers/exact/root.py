@@ -40,11 +40,10 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
 
     The relaxation begins at ``start``, or at the incumbent; every round's rounded support is handed to the goal.
     """
-    bound = best_bound(problem, goal.fit.alpha, problem.root)
-    own = DualPoint(bound.alpha)
     if np.isinf(problem.gamma):
+        trivial = best_bound(problem, goal.fit.alpha, problem.root)
         nothing = Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
-        return RootRelaxation(problem.root, nothing, bound.value, [own], [], np.inf, None)
+        return RootRelaxation(problem.root, nothing, trivial.value, [DualPoint(trivial.alpha)], [], np.inf, None)
 
     def after_round(relaxed: Relaxed) -> float:
         goal.rounded(relaxed.rounded(problem))
@@ -54,12 +53,11 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
     start = start or Start(goal.fit.support, goal.fit.w, goal.fit.b)
     relaxer = Relaxer(_PRECISION * gap_tol + _LEAST_PRECISION)
     relaxed = relaxer.relax(problem, problem.root, living, start, after_round, fixings, clock.expired)
-    last, value = (DualPoint(relaxed.alpha), relaxed.dual) if relaxed.dual > bound.value else (own, bound.value)
     return RootRelaxation(
         relaxed.region,
         Start(relaxed.features, relaxed.w, relaxed.b),
-        value,
-        [*fixings.points, last],
+        relaxed.dual,
+        [*fixings.points, DualPoint(relaxed.alpha)],
         fixings.fixes,
         fixings.closed,
         summary(problem, relaxed, living),

@@ -206,7 +206,8 @@ class Search:
             if self.n_nodes >= self.limits.node_limit or self._memory() > self.limits.max_memory:
                 status = Status.NODE_LIMIT
                 break
-            self.frontier.depth_first(self.frontier.bytes > 0.5 * self.limits.max_memory)
+            room = self.limits.max_memory - (self._memory() - self.frontier.bytes)
+            self.frontier.depth_first(self.frontier.bytes > 0.5 * room)
             # The next nodes are taken before the last ones are dealt with: threads never wait for that.
             adapt = self.adapting.is_due(self.n_nodes)
             following = [] if adapt else self._submit(pool)

@@ -20,9 +20,10 @@ from sparsest.solvers.shared.results import make_result, start_support
 class Tree:
     """Settings of the branch and bound.
 
-    ``max_memory`` bounds open nodes, proof and stored columns of the Gram matrix together, in bytes: the search goes
-    depth-first when open nodes take half of it, and stops with NODE_LIMIT at the whole.  ``proof=False`` keeps no
-    proof, so there is no certificate.  ``n_jobs`` threads (all cores by default) do not change the result.
+    ``max_memory`` bounds open nodes, proof, copied columns and Gram matrix together, in bytes: the search goes
+    depth-first when open nodes take half of what the rest leaves, and stops with NODE_LIMIT at the whole.
+    ``proof=False`` keeps no proof, so there is no certificate.  ``n_jobs`` threads (all cores by default) do not change
+    the result.
     """
 
     time_limit: float = 60.0

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.designs import Dense, Design
+from sparsest.designs import Design
 from sparsest.problem import Problem
 
 
 class Living:
-    """The columns that are not fixed out: the design itself, or a packed copy once they are few."""
+    """The columns that are not fixed out: the design itself, or a copy stored alike once they are few."""
 
     def __init__(self, problem: Problem) -> None:
         self.design: Design = problem.design
         self.index = np.arange(problem.p)
+        # Where a living column is in the design; what it says of the dead is never asked for.
         self.position = np.arange(problem.p)
         self.passes = 0.0
         self._p = problem.p
@@ -40,7 +41,7 @@ class Living:
         keep = np.flatnonzero(alive)
         if 5 * keep.size > self._p or (self._packed and 2 * keep.size > self.index.size):
             return
-        self.design = Dense(self.columns(keep))
+        self.design = self.design.take(self.position[keep])
         self.index, self._packed = keep, True
-        self.position = np.full(self._p, -1)
+        self.position = np.zeros(self._p, dtype=np.intp)
         self.position[keep] = np.arange(keep.size)

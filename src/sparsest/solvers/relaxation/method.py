@@ -9,6 +9,7 @@ import numpy as np
 
 from sparsest.arrays import Indices
 from sparsest.problem import Problem
+from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import DualPoint, Leaf, Proof
 from sparsest.result import Result, Root, Status
 from sparsest.solvers.relaxation.living import Living
@@ -53,14 +54,16 @@ class Relaxation:
         )
         clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free.size))
         incumbent.after(relaxed)
-        if self.polish and incumbent.fit is not None and not clock.expired():
-            incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
+        bound = min(relaxed.dual, fixings.closed)
         assert incumbent.fit is not None
+        open_gap = relative_gap(incumbent.fit.primal, bound) > self.gap_tol
+        if self.polish and open_gap and not clock.expired():
+            incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
         otherwise = clock.early() if clock.expired() else Status.HEURISTIC
         points = (*fixings.points, DualPoint(relaxed.alpha))
         proof = Proof((*fixings.fixes, Leaf(len(points) - 1)), points)
         result = make_result(
-            problem, incumbent.fit, proof, min(relaxed.dual, fixings.closed), clock=clock, gap_tol=self.gap_tol,
+            problem, incumbent.fit, proof, bound, clock=clock, gap_tol=self.gap_tol,
             otherwise=otherwise, trace={"relaxation": summary(problem, relaxed, living)},
         )  # fmt: skip
         result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL
