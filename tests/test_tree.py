@@ -520,7 +520,7 @@ def test_nodes_bound_their_regions(loss, form):
             assert outcome.primal <= optimum + 0.11 * optimum or outcome.primal == np.inf
             assert (outcome.indicator[inside] == 1).all() and (outcome.indicator[outside] == 0).all()
             narrowed = state.copy()
-            bound, fixed_in, fixed_out = nodes.tighten(outcome.point, narrowed, -np.inf)
+            bound, fixed_in, fixed_out, _ = nodes.tighten(outcome.point, narrowed, -np.inf)
             assert bound == pytest.approx(outcome.bound, rel=1e-9) and not fixed_in.size + fixed_out.size
             assert np.array_equal(narrowed, state)
 

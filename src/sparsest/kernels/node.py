@@ -101,7 +101,10 @@ def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q,
 
 @kernel
 def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
-    """Return a point's bound for a region; narrow ``state`` by what it fixes against ``cutoff``, return that too."""
+    """Return a point's bound for a region; narrow ``state`` by what it fixes against ``cutoff``, return that too.
+
+    Last come the features that had to be out for this, as their gains would count: it holds with the others free.
+    """
     m = state.size
     alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
     count, n_in = list_alive(state, alive)
@@ -120,8 +123,14 @@ def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
                     state[j] = 1
                     inside[n_inside] = j
                     n_inside += 1
+    # What has been fixed out just now has smaller gains.
+    level, n_needed = (following if n_inside else last), 0
+    for j in range(m):
+        if state[j] == -1 and not abs(u[j]) <= root_delta[j] * np.sqrt(2.0 * level):
+            alive[n_needed] = j
+            n_needed += 1
     # Copies: what is kept must not hold on to the memory of all features.
-    return bound, inside[:n_inside].copy(), outside[:n_outside].copy()
+    return bound, inside[:n_inside].copy(), outside[:n_outside].copy(), alive[:n_needed].copy()
 
 
 @kernel

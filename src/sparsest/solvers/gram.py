@@ -23,7 +23,7 @@ from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
 from sparsest.solvers.claims import evidence
 from sparsest.solvers.diagonals import Division, LoweredRidge, spare_diagonal
 from sparsest.solvers.dual import ROUNDING
-from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm, pack
+from sparsest.solvers.nodes import NodeOutcome, Request, State, Tightened, Warm, pack
 from sparsest.solvers.threads import all_threads
 
 Array = NDArray[np.float64]
@@ -177,12 +177,12 @@ class GramNodes:
         """What an open node keeps of a point."""
         return Warm(point.used, point.w, 0.0, division=point.division, u=point.u if lavish else None)
 
-    def tighten(self, point: GramPoint, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
+    def tighten(self, point: GramPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
-        bound, inside, outside = tighten(
+        bound, *fixed = tighten(
             point.u, point.quadratic, point.roots, state, self.budget, self.price, cutoff - self.constant
         )
-        return self.constant + bound, inside, outside
+        return Tightened(self.constant + bound, *fixed)
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions together."""

@@ -18,7 +18,7 @@ from sparsest.losses import dual_from_margin
 from sparsest.problem import Cardinality, Problem
 from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
 from sparsest.solvers.dual import ROUNDING
-from sparsest.solvers.nodes import NodeOutcome, Request, State, Warm, pack
+from sparsest.solvers.nodes import NodeOutcome, Request, State, Tightened, Warm, pack
 from sparsest.solvers.working_set import Shape, solve_working_set
 
 Array = NDArray[np.float64]
@@ -77,9 +77,13 @@ class MarginNodes:
         used = point.w != 0
         return Warm(point.features[used], point.w[used], point.b, point.alpha if point.source is None else None)
 
-    def tighten(self, point: MarginPoint, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
+    def tighten(self, point: MarginPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
-        return tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff)
+        bound, inside, outside, _ = tighten(
+            point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff
+        )
+        # The gains of features that are out were not computed.
+        return Tightened(bound, inside, outside, None)
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions, one after the other."""
@@ -94,7 +98,7 @@ class MarginNodes:
         w[state < 0] = 0.0
         b, sigma, precision, iterations, primal = warm.b, 0.0, 0.1, 0, np.inf
         point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
-        bound, _, _ = self.tighten(point, state.copy(), -np.inf)
+        bound = self.tighten(point, state.copy(), -np.inf).bound
         for round_number in range(_MAX_ROUNDS):
             if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound) or self.expired():
                 break
@@ -108,7 +112,7 @@ class MarginNodes:
             w[features], b, primal = solved.w, solved.b, solved.primal
             sigma = shape.value(solved.w)[1]
             point = self._point(solved.alpha, alive, features, solved.w, b, solved.source)
-            bound, _, _ = self.tighten(point, state.copy(), -np.inf)
+            bound = self.tighten(point, state.copy(), -np.inf).bound
             if round_number > 2:
                 precision *= 0.3
         indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e200) * (self.roots * np.abs(w))), 0.0)

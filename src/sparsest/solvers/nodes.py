@@ -75,6 +75,19 @@ class NodeOutcome(NamedTuple):
     lift: float | None = None
 
 
+class Tightened(NamedTuple):
+    """The bound of a point for a region, and the features that it fixes in and out.
+
+    All of it holds for the larger region as well in which of the features forced out only those ``needed`` are: all of
+    them if None.
+    """
+
+    bound: float
+    inside: Indices
+    outside: Indices
+    needed: Indices | None
+
+
 class Nodes(Protocol):
     """Bounds of regions over the surviving features; used by several threads at once."""
 
@@ -102,11 +115,8 @@ class Nodes(Protocol):
     def compress(self, point: Any, lavish: bool = False) -> Warm:
         """What an open node keeps of a point: also what can be computed anew, if ``lavish``."""
 
-    def tighten(self, point: Any, state: State, cutoff: float) -> tuple[float, Indices, Indices]:
-        """Return the bound of a point for a region, and the features that it fixes in and out against ``cutoff``.
-
-        They are fixed in ``state``.
-        """
+    def tighten(self, point: Any, state: State, cutoff: float) -> Tightened:
+        """Return the bound of a point for a region, and what it fixes against ``cutoff``, in ``state`` too."""
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions until each bound passes ``cutoff`` or is precise enough to decide what to do with it."""

@@ -40,7 +40,7 @@ from sparsest.solvers.gram import GramNodes
 from sparsest.solvers.leaps import Leaps
 from sparsest.solvers.local_search import LocalSearch
 from sparsest.solvers.margin import MarginNodes
-from sparsest.solvers.nodes import NodeOutcome, Nodes, OutOfTime, Request, State, Warm
+from sparsest.solvers.nodes import NodeOutcome, Nodes, OutOfTime, Request, State, Tightened, Warm
 from sparsest.solvers.proof_log import ProofLog
 from sparsest.solvers.regions import Node, OpenRegions, branching_feature
 from sparsest.solvers.relaxation import Fixings, Living, Relaxed, Relaxer, Start, summary, warm_start
@@ -236,19 +236,19 @@ class _Search:
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
         """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
         point = self.log.note_outcome(self.nodes, outcome.point)
-        bound = self._narrow(node.state, outcome.point, point, node.fixes)
-        if bound > node.bound:
-            node.bound, node.point = bound, point
+        tightened = self._narrow(node.state, outcome.point, point, node.fixes)
+        if tightened.bound > node.bound:
+            node.bound, node.point, node.needed = tightened.bound, point, tightened.needed
         node.warm = self.nodes.compress(outcome.point, self.open.bytes < _LAVISH * self.settings.max_memory)
         return point
 
-    def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Indices, Indices]]) -> float:
+    def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Tightened]]) -> Tightened:
         """Return a point's bound for a region, and note what it fixes."""
-        bound, inside, outside = self.nodes.tighten(dense, state, self.cutoff)
-        if inside.size or outside.size:
-            fixes.append((point, inside, outside))
+        tightened = self.nodes.tighten(dense, state, self.cutoff)
+        if tightened.inside.size or tightened.outside.size:
+            fixes.append((point, tightened))
             self.closed = min(self.closed, self.cutoff)
-        return bound
+        return tightened
 
     def _explore(self) -> Status:
         """Take, relax, and split or close regions until none is open."""
@@ -408,10 +408,12 @@ class _Search:
     def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
         state = node.state.copy()
         state[feature] = side
-        fixes: list[tuple[int, Indices, Indices]] = []
-        bound = self._narrow(state, outcome.point, point, fixes)
-        best, proof = (bound, point) if bound > node.bound else (node.bound, node.point)
-        return Node(state, best, proof, node.warm, node.depth + 1, node.divided, fixes)
+        fixes: list[tuple[int, Tightened]] = []
+        tightened = self._narrow(state, outcome.point, point, fixes)
+        bound, needed = tightened.bound, tightened.needed
+        if not bound > node.bound:
+            bound, point, needed = node.bound, node.point, node.needed
+        return Node(state, bound, point, node.warm, node.depth + 1, node.divided, fixes, needed)
 
     def _push(self, node: Node) -> None:
         if node.bound >= self.cutoff:
