@@ -48,7 +48,7 @@ WIDE = {"k": 6, "gamma": 0.04}
 def relaxed(X, y, k=6, gamma=0.04):
     """Nodes over all features and a relaxed first region."""
     problem = make_problem(X, y, k, gamma=gamma)
-    nodes = gram.GramNodes(problem, np.arange(problem.p), single=False)
+    nodes = gram.GramNodes(problem, np.arange(problem.p), rounding=0.0)
     request = Request(nodes.start(np.arange(0), np.empty(0), 0.0), np.zeros(problem.p, dtype=np.int8))
     cutoff = solve(X, y, k, gamma=gamma).objective
     [outcome] = nodes.solve([request], cutoff)

@@ -194,7 +194,7 @@ def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions)
     assert grow(X, y, **settings).status is Status.NODE_LIMIT
     monkeypatch.undo()
     monkeypatch.setattr(gram, "_FULL_GRAM", 5)
-    nodes = gram.GramNodes(make_problem(X, y, 5, gamma=0.05), np.arange(25), single=False)
+    nodes = gram.GramNodes(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0)
     nodes.start(np.arange(4), np.ones(4), 0.0)
     assert nodes.stored() == 8 * 25 * np.count_nonzero(nodes.gram.stored[1] >= 0) > 0
 

@@ -249,11 +249,12 @@ def part_of_quadratic(columns, store, slot, shift, uses, chosen, H):
 @kernel
 def improve(
     columns, store, slot, shift, uses, b, root_delta, state, alive, n_in, budget, price, w, cutoff, scale, bound, q,
-    progress, single,
+    progress, grid,
 ):  # fmt: skip
     """Solve the relaxation of a region on a working set about ``w``, which is overwritten.
 
-    ``single`` rounds w to single precision, as a proof stores it: every bound then belongs to the point that is stored.
+    Where ``grid`` is not 0, w is rounded to multiples of it and to single precision, as a proof stores it: every bound
+    then belongs to the point that is stored.
     """
     m = b.size
     work, chosen = np.empty(m), np.empty(m, dtype=np.int64)
@@ -276,8 +277,12 @@ def improve(
     primal, _, steps, _, sigma = relax_quadratic(
         H, c, roots, forced, left, price, start, 0.35 * largest + 1e-300, tolerance, cutoff, 5000
     )
+    # A region that is still not decided after some rounds is one that needs finer numbers.
+    fineness = 16.0 ** max(progress[3] - 2.0, 0.0)
     for a in range(size):
-        w[chosen[a]] = np.float64(np.float32(start[a])) if single else start[a]
+        j = chosen[a]
+        step = grid[j] / fineness
+        w[j] = np.float64(np.float32(np.rint(start[a] / step) * step)) if step > 0.0 else start[a]
     progress[0], progress[1] = primal, sigma
     if progress[3] > 2:
         progress[2] *= 0.3
@@ -288,7 +293,7 @@ def improve(
 @kernel
 def solve_nodes(
     columns, store, slot, shifts, uses, batch, b, roots, states, budget, price, W, cutoff, scale, U, known, bounds,
-    progress, status, single, stop,
+    progress, status, grid, stop,
 ):  # fmt: skip
     """Relax regions from ``W`` (overwritten) until each bound passes ``cutoff`` or is precise enough.
 
@@ -337,7 +342,7 @@ def solve_nodes(
             else:
                 improve(
                     columns, store, slot, shifts[i], uses, b, roots[i], state, alive, n_in, budget, price, w, cutoff,
-                    scale, bound, q, progress[i], single,
+                    scale, bound, q, progress[i], grid,
                 )  # fmt: skip
         running = np.flatnonzero(status == RUNNING)
     return running

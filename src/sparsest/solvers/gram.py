@@ -33,6 +33,7 @@ _FULL_GRAM = 1500
 # Columns computed before the first region: so many times the coefficients there are, and so many bytes.
 _AHEAD, _AHEAD_BYTES = 6, 2e8
 _AT_ONCE = 1e10  # operations between looks at the clock, some tenths of a second
+_COEFFICIENTS = 100  # that relaxed regions typically have
 _BATCH = 16  # columns of the Gram matrix computed at a time, if so many are likely to be used
 # Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
 # more features than observations: with their number grows their power to imitate others together.
@@ -90,9 +91,9 @@ class GramNodes:
     together = 8
 
     def __init__(
-        self, problem: Problem, survivors: Indices, single: bool, expired: Callable[[], bool] = lambda: False
+        self, problem: Problem, survivors: Indices, rounding: float, expired: Callable[[], bool] = lambda: False
     ) -> None:
-        self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
+        self.problem, self.survivors, self.rounding, self.expired = problem, survivors, rounding, expired
         self.mean = problem.intercept_for(np.zeros(problem.n))
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
@@ -115,6 +116,7 @@ class GramNodes:
         sparsity = problem.sparsity
         self.budget = sparsity.k if isinstance(sparsity, Cardinality) else -1
         self.price = sparsity.cost(1)
+        self.grid = self._grid()
 
     def strengthen(self) -> None:
         """Move what the Gram matrix can spare into the ridge, where that makes it larger."""
@@ -131,7 +133,25 @@ class GramNodes:
         if delta is None or delta.min() < ridge:
             return
         self.division = Division(self.division.features, delta)
+        self.grid = self._grid()
         self.strong = True
+
+    def _grid(self) -> Array:
+        """The steps of rounded coefficients, powers of two that cost a bound about ``rounding``; 0 for no rounding.
+
+        Errors dw of a point cost ``½dw'Hdw``, and those of the gains of k features ``½(Hdw)_j²/δ_j``.  For steps h and
+        r coefficients of columns of norm 1 that is about ``r h²/24`` and ``k h²/24δ``, a few times that if columns are
+        correlated.
+        """
+        norms = self.problem.column_norms[self.survivors]
+        delta = self.division.whole()
+        used = (norms > 0.0) & (delta > 0.0)
+        if not self.rounding > 0.0 or not used.any():
+            return np.zeros(norms.size)
+        ratio = float(np.median(norms[used] ** 2 / delta[used]))
+        k = self.budget if self.budget >= 0 else _COEFFICIENTS
+        step = np.sqrt(24.0 * self.rounding / (max(_COEFFICIENTS, 2 * k) + 3.0 * k * ratio))
+        return np.ldexp(1.0, np.frexp(step / np.where(used, norms, 1.0))[1] - 1)
 
     def halt(self) -> None:
         """Let regions that are being relaxed, and all that follow, be left as they are."""
@@ -222,7 +242,7 @@ class GramNodes:
             store, slot = self.gram.stored
             missing = solve_nodes(
                 self.columns.T, store.T, slot, shifts, self.gram.uses, _BATCH, self.c, roots, states, self.budget,
-                self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status, self.single,
+                self.price, W, cutoff - self.constant, self.constant, U, known, bounds, progress, status, self.grid,
                 self._stop,
             )  # fmt: skip
             if not missing.size:
@@ -254,7 +274,7 @@ class GramNodes:
         return SplitPoint(features, self._stored(point.w), self._number(point.division, splits))
 
     def _stored(self, w: Array) -> NDArray[np.floating]:
-        return w.astype(np.float32) if self.single else w
+        return w.astype(np.float32) if self.rounding > 0.0 else w
 
     def _number(self, division: Division, splits: list[Split]) -> int:
         """The place of a diagonal among the splits, at the end if it is new."""

@@ -45,9 +45,9 @@ class MarginNodes:
     strong, together = False, 1
 
     def __init__(
-        self, problem: Problem, survivors: Indices, single: bool, expired: Callable[[], bool] = lambda: False
+        self, problem: Problem, survivors: Indices, rounding: float, expired: Callable[[], bool] = lambda: False
     ) -> None:
-        self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
+        self.problem, self.survivors, self.single, self.expired = problem, survivors, rounding > 0.0, expired
         self.columns = pack(problem, survivors, expired)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         sparsity = problem.sparsity

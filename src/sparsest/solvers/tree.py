@@ -54,8 +54,9 @@ _BATCH = 16
 # Seconds between looks at the clock while kernels run.
 _LOOK_AT_CLOCK = 0.05
 _MAX_REPEATS = 20
-# Points of proofs are stored in single precision where the tolerance is at least this and so many features survive.
-_SINGLE_TOLERANCE, _SINGLE_SURVIVORS = 1e-6, 100
+# Points of proofs are rounded where the tolerance is at least this and so many features survive; that may cost about
+# this part of the tolerance.
+_ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING = 1e-6, 100, 0.01
 # Open regions keep what can be computed anew up to this part of the memory.
 _LAVISH = 0.1
 # Rounded supports that are remembered, so that none is tried twice in a row.
@@ -224,9 +225,10 @@ class _Search:
     def _use(self, features: Indices, w: Array, b: float) -> None:
         """Go on with nodes over the survivors, from these coefficients."""
         assert self.root is not None
-        single = self.settings.gap_tol >= _SINGLE_TOLERANCE and self.survivors.size >= _SINGLE_SURVIVORS
+        rounded = self.settings.gap_tol >= _ROUNDED_TOLERANCE and self.survivors.size >= _ROUNDED_SURVIVORS
+        rounding = _ROUNDING * self.settings.gap_tol * abs(self.fit.primal) if rounded else 0.0
         try:
-            self.nodes = make_nodes(self.problem, self.survivors, single, self.clock.expired)
+            self.nodes = make_nodes(self.problem, self.survivors, rounding, self.clock.expired)
         except OutOfTime:
             return
         if not self.clock.expired():
@@ -491,12 +493,12 @@ class _Search:
 
 
 def make_nodes(
-    problem: Problem, survivors: Indices, single: bool = False, expired: Callable[[], bool] = lambda: False
+    problem: Problem, survivors: Indices, rounding: float = 0.0, expired: Callable[[], bool] = lambda: False
 ) -> Nodes:
     """Return what bounds the regions of this problem, less precisely once ``expired`` says so.
 
-    ``single`` keeps points in single precision.
+    Points of proofs are rounded where that costs at most about ``rounding``.
     """
     if isinstance(problem.loss, Squared):
-        return GramNodes(problem, survivors, single, expired)
-    return MarginNodes(problem, survivors, single, expired)
+        return GramNodes(problem, survivors, rounding, expired)
+    return MarginNodes(problem, survivors, rounding, expired)
