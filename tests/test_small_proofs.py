@@ -96,7 +96,7 @@ def test_rounded_points_are_on_their_grid_and_bounds_belong_to_them():
         point = outcome.point
         stored = nodes.proof_point(point, [])
         np.testing.assert_array_equal(stored.values.astype(np.float64), point.w)
-        multiples = point.w / nodes.grid[point.used] * 16.0**4
+        multiples = point.w / nodes.grid[point.used] * 16.0**8
         np.testing.assert_array_equal(multiples, np.rint(multiples))
         u = nodes.c - nodes.columns.T @ (nodes.columns[:, point.used] @ point.w)
         np.testing.assert_allclose(point.u, u, atol=1e-9 * np.abs(u).max())

@@ -124,9 +124,9 @@ def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
                     inside[n_inside] = j
                     n_inside += 1
     # What has been fixed out just now has smaller gains.
-    level, n_needed = (following if n_inside else last), 0
+    level, n_needed = np.sqrt(2.0 * (following if n_inside else last)), 0
     for j in range(m):
-        if state[j] == -1 and not abs(u[j]) <= root_delta[j] * np.sqrt(2.0 * level):
+        if state[j] == -1 and not abs(u[j]) <= root_delta[j] * level:
             alive[n_needed] = j
             n_needed += 1
     # Copies: what is kept must not hold on to the memory of all features.
@@ -277,8 +277,8 @@ def improve(
     primal, _, steps, _, sigma = relax_quadratic(
         H, c, roots, forced, left, price, start, 0.35 * largest + 1e-300, tolerance, cutoff, 5000
     )
-    # A region that is still not decided after some rounds is one that needs finer numbers.
-    fineness = 16.0 ** max(progress[3] - 2.0, 0.0)
+    # A region that one round does not decide may need finer numbers.
+    fineness = 16.0 ** min(progress[3], 8.0)
     for a in range(size):
         j = chosen[a]
         step = grid[j] / fineness

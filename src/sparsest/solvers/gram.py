@@ -141,7 +141,7 @@ class GramNodes:
 
         Errors dw of a point cost ``½dw'Hdw``, and those of the gains of k features ``½(Hdw)_j²/δ_j``.  For steps h and
         r coefficients of columns of norm 1 that is about ``r h²/24`` and ``k h²/24δ``, a few times that if columns are
-        correlated.
+        correlated, and more where gains tie: regions for which that is too much are rounded more finely.
         """
         norms = self.problem.column_norms[self.survivors]
         delta = self.division.whole()
