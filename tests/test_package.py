@@ -1,5 +1,6 @@
 """The package as a whole: what importing it loads, its names, and its kernels with and without the compiler."""
 
+import ast
 import json
 import os
 import subprocess
@@ -76,3 +77,23 @@ def test_cache_directory_that_cannot_be_made(tmp_path):
     code = "from sparsest.kernels.jit import cache_directory; print(cache_directory())"
     directory = Path(run("-c", code, SPARSEST_CACHE_DIR=str(blocked), TMPDIR=str(tmp_path)).strip())
     assert directory.is_dir() and directory.parent == tmp_path and directory.name.startswith("sparsest-")
+
+
+def listed(folder, depth=0):
+    """Modules below a folder with the first lines of their docstrings, files before folders."""
+    for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
+        source = path / "__init__.py" if path.is_dir() else path
+        if path.name.startswith("__") or source.suffix != ".py" or not source.exists():
+            continue
+        name = "  " * depth + path.stem + "/" * path.is_dir()
+        yield name, ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))).splitlines()[0].rstrip(".")
+        if path.is_dir():
+            yield from listed(path, depth + 1)
+
+
+def test_contributing_lists_every_module():
+    modules = list(listed(Path(sparsest.__file__).parent))
+    guide = (TESTS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = guide.split("```text\n")[1].split("```")[0]
+    width = max(len(name) for name, _ in modules) + 2
+    assert text.splitlines() == [f"{name:<{width}}{purpose}" for name, purpose in modules]

@@ -105,7 +105,7 @@ def test_a_part_of_the_quadratic(run, stored):
 STATES = [[0] * M, [1, 0, 0, -1, 0, 0, 0, 0], [1, 1, -1, 0, 0, 0, 0, -1]]
 
 
-def solve(run, case, budget, price, cutoff=np.inf, single=False, stop=0):
+def solve(run, case, budget, price, cutoff=np.inf, step=0.0, stop=0):
     """Relax the regions of all states from nothing, storing columns when they are asked for."""
     states = np.array(STATES, dtype=np.int8)
     R = len(states)
@@ -124,7 +124,7 @@ def solve(run, case, budget, price, cutoff=np.inf, single=False, stop=0):
         iterations=np.zeros(R, dtype=np.int64),
         status=np.full(R, kernels.RUNNING),
     )
-    criteria = kernels.Criteria(budget, price, cutoff, 1.0, single, np.array([stop]))
+    criteria = kernels.Criteria(budget, price, cutoff, 1.0, np.full(M, step), np.array([stop]))
     uses, features = np.zeros(M, dtype=np.int64), []
     while True:
         store, slot = case.stored(features) if features else (np.empty((1, M)), np.full(M, kernels.NOT_STORED))
@@ -150,19 +150,22 @@ FORMS = pytest.mark.parametrize(("budget", "price"), [(3, 0.0), (2, 0.0), (M, 0.
 
 
 @FORMS
-@pytest.mark.parametrize("single", [False, True])
-def test_relaxed_regions_bound_all_their_supports(run, budget, price, single):
+@pytest.mark.parametrize("step", [0.0, 2.0**-12])
+def test_relaxed_regions_bound_all_their_supports(run, budget, price, step):
     case = Case(2)
     least = least_values(case, budget, price)
     cutoff = least.max() + 1.0
-    regions = solve(run, case, budget, price, cutoff=cutoff, single=single)
+    regions = solve(run, case, budget, price, cutoff=cutoff, step=step)
     W, U, bounds, primal = regions.W, regions.U, regions.bounds, regions.primal
     assert (regions.status == kernels.SOLVED).all()
     assert (bounds <= least + 1e-9).all()
     np.testing.assert_allclose(U, case.b - W @ case.G, atol=1e-9)
     assert (W[np.array(STATES) == -1] == 0.0).all()
-    if single:
+    if step:
+        # After r rounds coefficients are multiples of the step over a power of 16.
         np.testing.assert_array_equal(W, W.astype(np.float32))
+        multiples = W / step * 16.0 ** np.minimum(regions.rounds - 1, 8)[:, None]
+        np.testing.assert_array_equal(multiples, np.rint(multiples))
     # They end when a tenth of what is missing to the cutoff is all that the bound could gain.
     assert W.any(axis=1).all()
     assert (primal - bounds <= 0.1 * (cutoff - bounds)).all()

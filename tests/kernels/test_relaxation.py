@@ -328,15 +328,25 @@ def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state
         expected[free[(cost_out > slack) & (slack > 0)]] = 1
         expected[free[(cost_in > slack) & (slack > 0)]] = -1
         found = before.copy()
-        value, fixed_in, fixed_out, closed = run(node.tighten)(
-            u, 1.7, roots, found, sparsity.most(M), sparsity.price, bound + slack
-        )
+        settings = sparsity.most(M), sparsity.price, bound + slack
+        value, fixed_in, fixed_out, needed, closed = run(node.tighten)(u, 1.7, roots, found, *settings)
         costs = np.concatenate([cost_out[expected[free] == 1], cost_in[expected[free] == -1]])
         assert closed == pytest.approx(bound + costs.min(initial=np.inf), rel=1e-12)
         assert value == pytest.approx(bound, rel=1e-12)
         assert np.array_equal(found, expected)
         assert np.array_equal(fixed_in, np.flatnonzero((expected == 1) & (before == 0)))
         assert np.array_equal(fixed_out, np.flatnonzero((expected == -1) & (before == 0)))
+        # With the features free that need not be out, everything is the same, and nothing less will do.
+        larger = np.where(before == -1, 0, before).astype(np.int8)
+        larger[needed] = -1
+        again = run(node.tighten)(u, 1.7, roots, larger.copy(), *settings)
+        assert again[0] == pytest.approx(bound, rel=1e-12) and set(fixed_out) <= set(again[2])
+        assert np.array_equal(again[1], fixed_in) and np.array_equal(again[3], needed)
+        assert (before[needed] == -1).all()
+        for j in needed if not fixed_in.size else ():
+            larger[j] = 0
+            assert run(node.tighten)(u, 1.7, roots, larger.copy(), *settings)[0] < bound
+            larger[j] = -1
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])

@@ -125,3 +125,19 @@ def test_differences_of_whole_numbers_wrap_around(array):
     numbers = np.array(array, dtype="<i4")
     again = files._unpack("numbers", "<i4", numbers.size, files._pack(numbers), 100)
     np.testing.assert_array_equal(again, numbers)
+
+
+@pytest.mark.parametrize("kind", files._TYPES)
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 1000])
+def test_planes_of_all_types_give_back_all_bytes(kind, size):
+    dtype = np.dtype(kind)
+    numbers = np.frombuffer(np.random.default_rng(size).bytes(size * dtype.itemsize), dtype=dtype)
+    again = files._unpack("numbers", kind, size, files._pack(numbers), 8 * size)
+    assert again.dtype == dtype and again.tobytes() == numbers.tobytes()
+
+
+def test_rounded_numbers_take_fewer_bytes():
+    """Their low bytes are zero, and these are stored together."""
+    numbers = np.random.default_rng(1).standard_normal(10_000).astype(np.float32)
+    rounded = (np.round(numbers * 1024.0) / 1024.0).astype(np.float32)
+    assert len(files._pack(rounded)) < 0.65 * len(files._pack(numbers))

@@ -30,8 +30,8 @@ TEXTS = {
     "a list": "[]",
     "null": "null",
     "an empty object": "{}",
-    "another format": '{"format": "something else", "version": 3, "arrays": {}}',
-    "another version": '{"format": "sparsest certificate", "version": 2, "arrays": {}}',
+    "another format": '{"format": "something else", "version": 4, "arrays": {}}',
+    "another version": '{"format": "sparsest certificate", "version": 3, "arrays": {}}',
     "deep nesting": "[" * 10**6,
     "deep nesting of objects": '{"a":' * 10**6,
     "a gigantic number": '{"format": ' + "9" * 10**6 + "}",
@@ -75,7 +75,7 @@ def test_any_flipped_byte_is_refused_or_true(honest):
 
 def test_duplicate_keys_are_refused(honest):
     text = honest[0].to_json()
-    unreadable(text.replace('"version": 3', '"version": 3, "version": 3'))
+    unreadable(text.replace('"version": 4', '"version": 4, "version": 4'))
     unreadable(text.replace('"gamma"', '"k": 1, "gamma"'))
     unreadable(text.replace('"arrays": {', '"arrays": {"coef": ["<f8", 0, ""], ', 1))
 
@@ -123,11 +123,15 @@ def test_parts_that_are_missing_or_too_many(honest):
             unreadable(json.dumps({**whole, "incumbent": {**whole["incumbent"], name: value}}))
 
 
+def planes(array):
+    return array.view(np.uint8).reshape(array.size, array.itemsize).T.tobytes()
+
+
 def packed(array):
     array = np.asarray(array)
     if array.dtype.kind != "f" and array.size:
         array = np.append(array[:1], np.diff(array))
-    return base64.b64encode(zlib.compress(array.tobytes())).decode()
+    return base64.b64encode(zlib.compress(planes(array), 9)).decode()
 
 
 def with_array(certificate, name, array, **forged):
@@ -142,6 +146,15 @@ def with_array(certificate, name, array, **forged):
 @pytest.mark.parametrize("size", [10**15, 2**62, 10**400, -1, 1.5, True, None, "3", 1])
 def test_sizes_that_are_not_so(honest, size):
     unreadable(with_array(honest[0], "coef", np.ones(2), size=size))
+
+
+@pytest.mark.parametrize("kind", ["<f8", "<f4", "<i8", "<i4", "<u2"])
+def test_planes_of_other_lengths(honest, kind):
+    """Planes have no lengths of their own: bytes that are not those of all entries are refused."""
+    array = np.ones(5, dtype=kind)
+    for content in (planes(array)[:-1], planes(array) + b"\0", planes(array)[:5], b"", planes(array) * 2):
+        code = base64.b64encode(zlib.compress(content)).decode()
+        unreadable(with_array(honest[0], "coef", array, code=code))
 
 
 @pytest.mark.parametrize("name", ["step kinds", "point kinds", "coef", "dual values", "tree entries"])
@@ -261,7 +274,7 @@ def test_very_many_steps_in_a_small_file(honest, difference):
     data = header_of(with_proof(certificate, steps=(Leaf(0),)))
     count = 5 * 10**5
     for name, array in (("step kinds", np.zeros(count, "|i1")), ("step numbers", np.full(count, difference, "<i4"))):
-        code = zlib.compress(array.tobytes(), 9)
+        code = zlib.compress(planes(array), 9)
         data["arrays"][name] = [array.dtype.str, count, base64.b64encode(code).decode()]
     unreadable(json.dumps(data))
     # With bytes that belong to nothing the file is large enough; the check then ends at the second step.

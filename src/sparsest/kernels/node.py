@@ -67,15 +67,16 @@ class Regions(NamedTuple):
 class Criteria(NamedTuple):
     """What bounds are for: the sparsity, the value that closes a region, and a size that rounding is measured by.
 
-    ``single`` rounds coefficients to single precision, as a proof stores them: every bound then belongs to the point
-    that is stored.  Another thread sets ``stop[0]`` when time has run out: regions are then left as they are.
+    Where ``grid`` is not 0, coefficients are rounded to multiples of it and to single precision, as a proof stores
+    them: every bound then belongs to the point that is stored.  Another thread sets ``stop[0]`` when time has run out:
+    regions are then left as they are.
     """
 
     budget: int
     price: float
     cutoff: float
     scale: float
-    single: bool
+    grid: Array
     stop: Indices
 
 
@@ -155,9 +156,10 @@ def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q,
 
 @kernel
 def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
-    """Return a point's bound for a region, what it fixes against ``cutoff``, and the least bound of what that closes.
+    """Return a point's bound for a region, and what it fixes in and out against ``cutoff``; ``state`` is narrowed.
 
-    ``state`` is narrowed.
+    Then come the features that had to be out for this, as their gains would count (it holds with the others free), and
+    the least bound of the sides that are closed.
     """
     m = state.size
     alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
@@ -179,8 +181,14 @@ def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
                     state[j] = 1
                     inside[n_inside] = j
                     n_inside += 1
+    # What has been fixed out just now has smaller gains.
+    level, n_needed = np.sqrt(2.0 * (following if n_inside else last)), 0
+    for j in range(m):
+        if state[j] == -1 and not abs(u[j]) <= root_delta[j] * level:
+            alive[n_needed] = j
+            n_needed += 1
     # Copies: what is kept must not hold on to the memory of all features.
-    return bound, inside[:n_inside].copy(), outside[:n_outside].copy(), bound + least
+    return bound, inside[:n_inside].copy(), outside[:n_outside].copy(), alive[:n_needed].copy(), bound + least
 
 
 @kernel
@@ -329,8 +337,12 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
     primal, _, steps, _, sigma = relax_quadratic(
         H, c, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, _INNER_ITERATIONS
     )
+    # A region that one round does not decide may need finer numbers.
+    fineness = 16.0 ** min(regions.rounds[i], 8)
     for a in range(size):
-        w[chosen[a]] = np.float64(np.float32(start[a])) if criteria.single else start[a]
+        j = chosen[a]
+        step = criteria.grid[j] / fineness
+        w[j] = np.float64(np.float32(np.rint(start[a] / step) * step)) if step > 0.0 else start[a]
     regions.primal[i], regions.sigma[i] = primal, sigma
     if regions.rounds[i] > 2:
         regions.precision[i] *= 0.3

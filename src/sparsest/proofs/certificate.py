@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs import files
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Columns, Data, Fingerprint
 from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import Proof
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # How far a claimed objective may be from the recomputed one, relatively, beyond rounding errors.
 _OBJECTIVE_TOLERANCE = 1e-9

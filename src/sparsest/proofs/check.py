@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs.data import Columns, Data, ridge_below
 from sparsest.proofs.points import Witnesses, witnesses
 from sparsest.proofs.regions import RegionBounds, State, region_bounds
 from sparsest.proofs.regression import RegressionBounds, regression_bound
-from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth
 from sparsest.proofs.splits import Diagonals
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import (
@@ -32,11 +31,8 @@ from sparsest.proofs.steps import (
     SplitPoint,
 )
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
 # Bytes of the gains that are computed at a time; the points of one combination may need more, but not without end.
-_GAINS_BYTES, _MOST_BYTES = 1 << 25, 1 << 31
+_GAINS_BYTES, _MOST_BYTES = 1 << 24, 1 << 31
 
 
 class Job(NamedTuple):
@@ -210,19 +206,20 @@ class Checker:
         if not all(isinstance(point, (DualPoint, PrimalPoint, SplitPoint)) for point in points):
             raise ValueError("this is no point of a proof")
         found = witnesses(data, self.statement.rule, points, columns)
-        products = columns.products(found.alpha).T
+        # Gains take the place of products.
+        gains = columns.products(found.alpha)
         # Rounding: of the column, of n products and of their sum.
-        error = growth(data.n + 8) * np.outer(found.norms, columns.norms)
-        gains = np.empty(products.shape)
+        errors = growth(data.n + 8) * found.norms
         constants = found.constants - found.lost
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ridge = ridge_below(columns.ridge_low, gamma)
             for i, point in enumerate(points):
+                error = errors[i] * columns.norms
                 if isinstance(point, SplitPoint):
-                    gains[i], lost = self._split_gains(point, found, i, products[i], error[i], columns)
+                    gains[i], lost = self._split_gains(point, found, i, gains[i], error, columns)
                     constants[i] -= lost
                 else:
-                    gains[i] = _halved_square(np.abs(products[i]) + error[i], ridge)
+                    gains[i] = _halved_square(np.abs(gains[i]) + error, ridge)
         return gains, constants
 
     def _split_gains(

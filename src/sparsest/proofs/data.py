@@ -18,11 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.proofs.rounding import UNIT, growth, norms_above, two_sum
+from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _BLOCK_BYTES = 1 << 24
 # Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
@@ -128,8 +125,9 @@ class Data:
         """Scale columns as given, with all bounds."""
         values, exponents = self.scale(raw)
         norms = norms_above(values)
+        plain = (self.weights == 1.0).all()
         root = np.sqrt(self.weights)[:, None]
-        weighted = norms_above(root * values) * (1.0 + growth(8))
+        weighted = (norms if plain else norms_above(root * values)) * (1.0 + growth(8))
         constant = norms == 0.0
         if self.scaled:
             low, high = self._variance(values)
@@ -199,12 +197,12 @@ class Columns:
         return fewer
 
     def products(self, vectors: Array) -> Array:
-        """``X̃'A`` for the columns of A."""
+        """``A'X̃``: a row for each column of A."""
         if self._packed is not None:
-            return self._packed.T @ vectors
-        none = np.empty((0, vectors.shape[1]))
+            return vectors.T @ self._packed
+        none = np.empty((vectors.shape[1], 0))
         blocks = (self.data.block(self.features[part]).values for part in self._parts())
-        return np.concatenate([none, *(values.T @ vectors for values in blocks)])
+        return np.concatenate([none, *(vectors.T @ values for values in blocks)], axis=1)
 
     def values(self, positions: Indices) -> Array:
         """The scaled columns at some positions."""

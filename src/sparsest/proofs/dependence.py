@@ -9,12 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from sparsest.proofs.rounding import Array, Indices
 
 # Relations are sought with denominators up to this number, coefficients up to this size, and this many observations.
 _DENOMINATORS, _LARGEST, _MOST_ROWS = 12, 1e6, 5000

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sparsest.proofs.check import Checker, Job, Proved, run
 from sparsest.proofs.data import Columns, Data
 from sparsest.proofs.points import witnesses
+from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import LEAF, Proof, RegressionTree, SplitPoint
 
@@ -25,7 +26,6 @@ try:
 except ImportError:  # the rest of the package does without
     flint = None  # type: ignore[assignment]
 
-Indices = NDArray[np.intp]
 Number = Any  # flint.fmpq
 Vector = list[Any]
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
-from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth, precise_product, two_sum
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth, precise_product, two_sum
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import is_column_set
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # The smallest number, and the smallest with all its digits.
 _SUBNORMAL, _TINY = 2.0**-1074, 2.0**-1022

@@ -11,9 +11,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sparsest.proofs.rounding import Array
 
 # Every term of ``conjugate`` and ``value`` is within this many u of the sizes given with it.
 ROUNDINGS = 16

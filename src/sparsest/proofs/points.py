@@ -11,15 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs.data import Columns, Data
 from sparsest.proofs.losses import ROUNDINGS, LossRule, Squared
-from sparsest.proofs.rounding import UNDERFLOW, UNIT, growth, norms_above
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth, norms_above
 from sparsest.proofs.steps import DualPoint, Point, SplitPoint, is_column_set
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Newton steps towards the best intercept; an intercept that is not the best costs a little of the bound, no more.
 _INTERCEPT_STEPS = 8

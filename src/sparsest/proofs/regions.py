@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.proofs.rounding import growth
+from sparsest.proofs.rounding import Array, Indices, growth
 from sparsest.proofs.statement import Statement
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 # 1 forced in, -1 forced out, 0 free.
 State = NDArray[np.int8]
 

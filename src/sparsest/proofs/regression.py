@@ -13,18 +13,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
 from sparsest.proofs.dependence import independent_columns
 from sparsest.proofs.regression_tree import RegressionBounds
-from sparsest.proofs.rounding import UNIT, growth, norms_above, precise_product
+from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, precise_product
 from sparsest.proofs.statement import Statement
 
 __all__ = ["RegressionBounds", "regression_bound"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _REFINEMENTS = 3
 

@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.proofs.regression_sums import RegressionSums
-from sparsest.proofs.rounding import UNIT, growth
+from sparsest.proofs.rounding import UNIT, Array, Indices, growth
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 States = NDArray[np.uint8]
 

@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
-from sparsest.proofs.rounding import UNIT, growth, is_semidefinite, norms_above
+from sparsest.proofs.rounding import UNIT, Array, Indices, growth, is_semidefinite, norms_above
 from sparsest.proofs.splits import centred_columns, insist_on_room
 from sparsest.proofs.steps import RegressionTree, is_column_set
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 

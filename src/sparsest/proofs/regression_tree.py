@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from sparsest.proofs.data import Data
 from sparsest.proofs.regression_leaves import FREE, IN, LEAST_TARGET, OUT, Completions, Exclusions, States
 from sparsest.proofs.regression_sums import RegressionSums, Sums
-from sparsest.proofs.rounding import UNIT, growth
+from sparsest.proofs.rounding import UNIT, Indices, growth
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import LEAF, RegressionTree
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 # Where a leaf misses what is asked for, a little less is tried, relatively.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 UNIT = 2.0**-53
 # Bounds are lowered by this much for all that underflows: every such error is below 2^-1074, and there are few.

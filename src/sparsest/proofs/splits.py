@@ -9,14 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs.data import SMALLEST_RIDGE, Data, ridge_below
-from sparsest.proofs.rounding import UNIT, growth, is_semidefinite, norms_above, sum_above
+from sparsest.proofs.rounding import UNIT, Array, Indices, growth, is_semidefinite, norms_above, sum_above
 from sparsest.proofs.steps import Split, is_column_set
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # A base that leaves a larger error than this is refused.
 _MOST_REDUCTION_ERROR = 0.01

@@ -22,8 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from sparsest.proofs.rounding import Array, Indices
 
 
 class DualPoint(NamedTuple):

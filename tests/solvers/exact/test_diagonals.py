@@ -49,7 +49,7 @@ WIDE = {"k": 6, "gamma": 0.04}
 def relaxed(X, y, k=6, gamma=0.04):
     """Nodes over all features and a relaxed first region."""
     problem = make_problem(X, y, k, gamma=gamma)
-    nodes = gram.GramBounder(problem, np.arange(problem.p), single=False)
+    nodes = gram.GramBounder(problem, np.arange(problem.p), rounding=0.0)
     request = Request(nodes.start(np.arange(0), np.empty(0), 0.0), np.zeros(problem.p, dtype=np.int8))
     cutoff = solve(X, y, k, gamma=gamma).objective
     [outcome] = nodes.solve([request], cutoff)
@@ -93,11 +93,11 @@ def test_nothing_is_raised_where_nothing_is_fractional():
 def test_bounds_are_adapted_only_in_the_memory_there_is():
     X, y = wide()
     _, nodes, state, outcome, cutoff = relaxed(X, y)
-    again = Request(nodes.compress(outcome.point), state, divide=True)
+    again, before = Request(nodes.compress(outcome.point), state, divide=True), nodes.stored()
     for room, adapted in ((8.0 * X.size - 1.0, False), (8.0 * X.size, True)):
         nodes.adapt([(outcome, state)], room)
         [better] = nodes.solve([again], cutoff)
-        assert (better.lift is not None) == adapted == (nodes.stored() > 0.0)
+        assert (better.lift is not None) == adapted == (nodes.stored() > before)
 
 
 def test_equal_columns_get_no_more_together_than_one():

@@ -8,7 +8,7 @@ import pytest
 from samples import sample
 from sparsest.problem import make_problem
 from sparsest.proofs.steps import LEAF, Branch, DualPoint, Fix, Leaf, RegressionTree, Split, SplitPoint
-from sparsest.solvers.exact.bounder import Warm
+from sparsest.solvers.exact.bounder import Tightened
 from sparsest.solvers.exact.frontier import Node
 from sparsest.solvers.exact.proof_log import ProofLog
 
@@ -20,8 +20,13 @@ def problem():
     return make_problem(*sample("squared", 12, 13), 2)
 
 
+def fixing(point, inside, outside):
+    """What a point fixes; it needs everything that is out."""
+    return point, Tightened(0.0, inside, outside, None, np.inf)
+
+
 def region(point, fixes=()):
-    node = Node(np.zeros(4, dtype=np.int8), 0.0, point, Warm(np.empty(0, dtype=np.intp), np.empty(0), 0.0))
+    node = Node(np.zeros(4, dtype=np.int8), 0.0, point)
     node.fixes += fixes
     return node
 
@@ -45,9 +50,9 @@ def same(step, other):
 def test_a_tree_is_written_in_preorder_with_the_points_it_needs(problem):
     log = ProofLog(problem, kept=True)
     assert [log.note(dual(i)) for i in range(6)] == list(range(6))
-    log.note_fixes([(5, indices(0), indices(3))], SURVIVORS)
+    log.note_fixes([fixing(5, indices(0), indices(3))], SURVIVORS)
     root, inside, outside, first, second = region(0), region(1), region(4), region(3), region(4)
-    root.fixes.append((2, indices(), indices(1)))
+    root.fixes.append(fixing(2, indices(), indices(1)))
     log.note_branch(root, 2, (inside, outside))
     log.note_branch(inside, 1, (first, second))
     proof = log.assemble(root, SURVIVORS, by_leaps=False)
@@ -100,9 +105,9 @@ def test_what_leaps_prove_stands_below_what_is_fixed(problem):
     log = ProofLog(problem, kept=True)
     for i in range(3):
         log.note(dual(i))
-    log.note_fixes([(2, indices(), indices(0))], SURVIVORS)
+    log.note_fixes([fixing(2, indices(), indices(0))], SURVIVORS)
     tree = leaps(7, LEAF, LEAF)
-    log.note_leaps(region(0, [(1, indices(2), indices())]), SURVIVORS, tree)
+    log.note_leaps(region(0, [fixing(1, indices(2), indices())]), SURVIVORS, tree)
     proof = log.assemble(region(0), SURVIVORS, by_leaps=True)
     assert same(proof.steps[0], Fix(0, indices(), indices(2)))
     assert same(proof.steps[1], Fix(1, indices(7), indices()))

@@ -188,7 +188,7 @@ def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions)
     assert grow(X, y, **settings).status is Status.NODE_LIMIT
     monkeypatch.undo()
     monkeypatch.setattr(gram, "_FULL_GRAM", 5)
-    nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), single=False)
+    nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0)
     nodes.start(np.arange(4), np.ones(4), 0.0)
     assert nodes.gram.count == np.count_nonzero(nodes.gram.stored[1] != NOT_STORED) > 0
     assert nodes.stored() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
@@ -528,7 +528,7 @@ def test_nodes_bound_their_regions(loss, form):
             assert outcome.primal <= optimum + 0.11 * optimum or outcome.primal == np.inf
             assert (outcome.indicator[inside] == 1).all() and (outcome.indicator[outside] == 0).all()
             narrowed = state.copy()
-            bound, fixed_in, fixed_out, closed = nodes.tighten(outcome.point, narrowed, -np.inf)
+            bound, fixed_in, fixed_out, _, closed = nodes.tighten(outcome.point, narrowed, -np.inf)
             assert closed == np.inf
             assert bound == pytest.approx(outcome.bound, rel=1e-9) and not fixed_in.size + fixed_out.size
             assert np.array_equal(narrowed, state)

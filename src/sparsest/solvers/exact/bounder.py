@@ -75,11 +75,16 @@ class NodeOutcome(NamedTuple):
 
 
 class Tightened(NamedTuple):
-    """The bound of a point for a region, the features it fixes, and the least bound of the sides that this closes."""
+    """The bound of a point for a region, the features it fixes, and the least bound of the sides that this closes.
+
+    All of it holds for the larger region as well in which of the features forced out only those ``needed`` are: all of
+    them if None.
+    """
 
     bound: float
     inside: Indices
     outside: Indices
+    needed: Indices | None
     closed: float
 
 

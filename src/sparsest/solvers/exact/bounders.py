@@ -13,12 +13,12 @@ from sparsest.solvers.exact.loss_bounder import LossBounder
 
 
 def make_bounder(
-    problem: Problem, survivors: Indices, single: bool = False, expired: Callable[[], bool] = lambda: False
+    problem: Problem, survivors: Indices, rounding: float = 0.0, expired: Callable[[], bool] = lambda: False
 ) -> Bounder:
     """Return what bounds the nodes of this problem, less precisely once ``expired`` says so.
 
-    ``single`` keeps points in single precision.
+    Points of proofs are rounded where that costs at most about ``rounding``.
     """
     if isinstance(problem.loss, Squared):
-        return GramBounder(problem, survivors, single, expired)
-    return LossBounder(problem, survivors, single, expired)
+        return GramBounder(problem, survivors, rounding, expired)
+    return LossBounder(problem, survivors, rounding, expired)

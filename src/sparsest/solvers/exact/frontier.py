@@ -9,11 +9,12 @@ import numpy as np
 
 from sparsest.arrays import Array, Indices
 from sparsest.kernels.node import NO_FEATURE, nearest
-from sparsest.solvers.exact.bounder import State, Warm
+from sparsest.solvers.exact.bounder import State, Tightened, Warm
 
 NODE_BYTES = 400
 _NO_STATE: State = np.empty(0, dtype=np.int8)
-_NO_WARM = Warm(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
+_NONE: Indices = np.empty(0, dtype=np.intp)
+_NO_WARM = Warm(_NONE, np.empty(0), 0.0)
 
 
 @dataclass(slots=True)
@@ -27,7 +28,9 @@ class Node:
     depth: int = 0
     # The depth at which its bound was last adapted.
     divided: int = 0
-    fixes: list[tuple[int, Indices, Indices]] = field(default_factory=list)
+    # What points fix, in order, and of the features forced out those that the bound needs to be out: all if None.
+    fixes: list[tuple[int, Tightened]] = field(default_factory=list)
+    needed: Indices | None = field(default_factory=lambda: _NONE)
     repeats: int = 0
     # The feature it was split on, and the sides with it and without it.
     feature: int | None = None

@@ -45,6 +45,8 @@ _FIRST_PRECISION = 0.1
 _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
 # Operations between looks at the clock, some tenths of a second.
 _OPERATIONS_AT_ONCE = 1e10
+# Coefficients that relaxed nodes typically have.
+_TYPICAL_COEFFICIENTS = 100
 # Gram columns computed at a time, if so many are likely to be used.
 _COLUMNS_AT_ONCE = 16
 # Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
@@ -103,9 +105,9 @@ class GramBounder:
     together = 8
 
     def __init__(
-        self, problem: Problem, survivors: Indices, single: bool, expired: Callable[[], bool] = lambda: False
+        self, problem: Problem, survivors: Indices, rounding: float, expired: Callable[[], bool] = lambda: False
     ) -> None:
-        self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
+        self.problem, self.survivors, self.rounding, self.expired = problem, survivors, rounding, expired
         self.mean = problem.data.intercept_for(np.zeros(problem.n))
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
@@ -126,6 +128,7 @@ class GramBounder:
         self._lowered: LoweredRidge | None = None
         self._local = local()
         self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
+        self.grid = self._grid()
 
     def strengthen(self) -> None:
         """Move what the Gram matrix can spare into the ridge, where that makes it larger."""
@@ -142,7 +145,25 @@ class GramBounder:
         if delta is None or delta.min() < ridge:
             return
         self.division = Division(self.division.features, delta)
+        self.grid = self._grid()
         self.strong = True
+
+    def _grid(self) -> Array:
+        """The steps of rounded coefficients, powers of two that cost a bound about ``rounding``; 0 for no rounding.
+
+        Errors dw of a point cost ``½dw'Hdw``, and those of the gains of k features ``½(Hdw)_j²/δ_j``.  For steps h and
+        r coefficients of columns of norm 1 that is about ``r h²/24`` and ``k h²/24δ``, a few times that if columns are
+        correlated, and more where gains tie: regions for which that is too much are rounded more finely.
+        """
+        norms = self.problem.column_norms[self.survivors]
+        delta = self.division.whole()
+        used = (norms > 0.0) & (delta > 0.0)
+        if not self.rounding > 0.0 or not used.any():
+            return np.zeros(norms.size)
+        ratio = float(np.median(norms[used] ** 2 / delta[used]))
+        k = _TYPICAL_COEFFICIENTS if self.price > 0.0 else self.budget
+        step = np.sqrt(24.0 * self.rounding / (max(_TYPICAL_COEFFICIENTS, 2 * k) + 3.0 * k * ratio))
+        return np.ldexp(1.0, np.frexp(step / np.where(used, norms, 1.0))[1] - 1)
 
     def halt(self) -> None:
         """Let regions that are being relaxed, and all that follow, be left as they are."""
@@ -195,10 +216,10 @@ class GramBounder:
 
     def tighten(self, point: GramPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
-        bound, inside, outside, closed = tighten(
+        bound, inside, outside, needed, closed = tighten(
             point.u, point.quadratic, point.roots, state, self.budget, self.price, cutoff - self.constant
         )
-        return Tightened(self.constant + bound, inside, outside, self.constant + closed)
+        return Tightened(self.constant + bound, inside, outside, needed, self.constant + closed)
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions together."""
@@ -240,7 +261,7 @@ class GramBounder:
             iterations=np.zeros(count, dtype=np.int64),
             status=np.full(count, RUNNING),
         )  # fmt: skip
-        criteria = Criteria(self.budget, self.price, cutoff - self.constant, self.constant, self.single, self._stop)
+        criteria = Criteria(self.budget, self.price, cutoff - self.constant, self.constant, self.grid, self._stop)
         # Every call but the last stores a column more.
         for _ in range(self.survivors.size + 1):
             store, slot = self.gram.stored
@@ -276,7 +297,7 @@ class GramBounder:
         return SplitPoint(features, self._stored(point.w), self._number(point.division, splits))
 
     def _stored(self, w: Array) -> NDArray[np.floating]:
-        return w.astype(np.float32) if self.single else w
+        return w.astype(np.float32) if self.rounding > 0.0 else w
 
     def _number(self, division: Division, splits: list[Split]) -> int:
         """The place of a diagonal among the splits, at the end if it is new."""

@@ -43,9 +43,9 @@ class LossBounder:
     strong, together = False, 1
 
     def __init__(
-        self, problem: Problem, survivors: Indices, single: bool, expired: Callable[[], bool] = lambda: False
+        self, problem: Problem, survivors: Indices, rounding: float, expired: Callable[[], bool] = lambda: False
     ) -> None:
-        self.problem, self.survivors, self.single, self.expired = problem, survivors, single, expired
+        self.problem, self.survivors, self.single, self.expired = problem, survivors, rounding > 0.0, expired
         self.columns = pack(problem, survivors, expired)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
@@ -75,7 +75,11 @@ class LossBounder:
 
     def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
-        return Tightened(*tighten(point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff))
+        bound, inside, outside, _, closed = tighten(
+            point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff
+        )
+        # The gains of features that are out were not computed.
+        return Tightened(bound, inside, outside, None, closed)
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions, one after the other."""

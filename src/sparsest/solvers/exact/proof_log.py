@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from sparsest.arrays import Indices
+from sparsest.arrays import Indices, Mask
 from sparsest.problem import Problem
 from sparsest.proofs.steps import (
     Branch,
@@ -22,7 +22,7 @@ from sparsest.proofs.steps import (
     SplitPoint,
     Step,
 )
-from sparsest.solvers.exact.bounder import Bounder
+from sparsest.solvers.exact.bounder import Bounder, Tightened
 from sparsest.solvers.exact.frontier import NODE_BYTES, Node
 from sparsest.solvers.shared.claims import single_leaf
 
@@ -56,11 +56,11 @@ class ProofLog:
         return number
 
     @staticmethod
-    def _steps_of(fixes: Sequence[tuple[int, Indices, Indices]], survivors: Indices) -> list[Fix]:
+    def _steps_of(fixes: Sequence[tuple[int, Tightened]], survivors: Indices) -> list[Fix]:
         """Fixings by positions among the survivors as steps."""
-        return [Fix(point, survivors[inside], survivors[outside]) for point, inside, outside in fixes]
+        return [Fix(point, survivors[fixed.inside], survivors[fixed.outside]) for point, fixed in fixes]
 
-    def note_fixes(self, fixes: Sequence[tuple[int, Indices, Indices]], survivors: Indices) -> None:
+    def note_fixes(self, fixes: Sequence[tuple[int, Tightened]], survivors: Indices) -> None:
         """Take over what was fixed before the first region."""
         self.fixes += self._steps_of(fixes, survivors)
 
@@ -92,34 +92,70 @@ class ProofLog:
             return single_leaf(np.zeros(self.problem.n))
         if by_leaps:
             return self._needed([*self.fixes, *self.leaps])
-        steps: list[Step] = [*self.fixes]
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            steps += self._steps_of(node.fixes, survivors)
-            if node.children is None:
-                steps.append(Leaf(node.point))
-            else:
-                assert node.feature is not None
-                steps.append(Branch(int(survivors[node.feature])))
-                stack += [node.children[1], node.children[0]]
-        return self._needed(steps)
+        return self._needed([*self.fixes, *_steps_below(root, survivors)])
 
     def _needed(self, steps: list[Step]) -> Proof:
         points = _Renumbered(self.points)
         splits = _Renumbered(self.splits)
-        steps = [
-            step._replace(point=points.number(step.point)) if isinstance(step, (Leaf, Fix)) else step for step in steps
-        ]
+        # Built anew: replacing fields takes several times as long.
+        for at, step in enumerate(steps):
+            if isinstance(step, Leaf):
+                steps[at] = Leaf(points.number(step.point))
+            elif isinstance(step, Fix):
+                steps[at] = Fix(points.number(step.point), step.inside, step.outside)
         for at, point in enumerate(points.taken):
             if isinstance(point, SplitPoint):
                 base = self.splits[point.split].base
                 if base is not None:
                     base = splits.number(base)
                 number = splits.number(point.split)
-                splits.taken[number] = self.splits[point.split]._replace(base=base)
-                points.taken[at] = point._replace(split=number)
+                if splits.taken[number].base != base:
+                    splits.taken[number] = splits.taken[number]._replace(base=base)
+                points.taken[at] = SplitPoint(point.features, point.values, number)
         return Proof(steps, points.taken, splits.taken)
+
+
+def _steps_below(root: Node, survivors: Indices) -> Iterator[Step]:
+    """The steps of a tree of regions.
+
+    Of the features that are fixed out below its root, only those are listed that something further below needs to be
+    out: the others would fill most of a proof.  What the root fixes stays whole, for it makes the check faster.
+    """
+    steps: list[Step] = []
+    # From the last region to the first: what the trees need whose parents are still to come.
+    needed: list[Mask] = []
+    for node in reversed(_preorder(root)):
+        if node.children is None:
+            steps.append(Leaf(node.point))
+            below = _mark(np.zeros(survivors.size, dtype=bool), node.needed)
+        else:
+            assert node.feature is not None
+            steps.append(Branch(int(survivors[node.feature])))
+            below = needed.pop()
+            below |= needed.pop()
+        for point, fixed in reversed(node.fixes):
+            outside = fixed.outside if node is root else fixed.outside[below[fixed.outside]]
+            if fixed.inside.size or outside.size:
+                steps.append(Fix(point, survivors[fixed.inside], survivors[outside]))
+                _mark(below, fixed.needed)
+        needed.append(below)
+    return reversed(steps)
+
+
+def _preorder(root: Node) -> list[Node]:
+    nodes, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        nodes.append(node)
+        if node.children is not None:
+            stack += [node.children[1], node.children[0]]
+    return nodes
+
+
+def _mark(marked: Mask, features: Indices | None) -> Mask:
+    """Mark these features too: all if None."""
+    marked[slice(None) if features is None else features] = True
+    return marked
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from sparsest.problem import Problem
 from sparsest.proofs.steps import Proof
 from sparsest.result import Bound, Root, Status
 from sparsest.solvers.exact.adapting import Adapting
-from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, OutOfTime, Request, State
+from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Tightened
 from sparsest.solvers.exact.bounders import make_bounder
 from sparsest.solvers.exact.frontier import Frontier, Node, branching_feature
 from sparsest.solvers.exact.goal import Goal
@@ -44,8 +44,9 @@ from sparsest.sparsity import Region
 _BATCH_SIZE = 16
 # Nodes with an integral relaxation are relaxed again, more precisely, at most so often.
 _MOST_REPEATS = 20
-# Points of proofs are stored in single precision where the tolerance is at least this and so many features survive.
-_SINGLE_TOLERANCE, _SINGLE_SURVIVORS = 1e-6, 100
+# Points of proofs are rounded where the tolerance is at least this and so many features survive; that may cost this
+# part of the tolerance.  With 1e-2 files were a quarter smaller, but a quarter of the nodes had to be relaxed again.
+_ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING_SHARE = 1e-6, 100, 1e-4
 # Open nodes keep products that could be computed anew while they take less than this part of the memory.
 _KEPT_PRODUCTS_SHARE = 0.1
 # Setting up is repeated over the features that are left as long as at most this part is.
@@ -137,9 +138,10 @@ class Search:
     def _use(self, start: Start) -> None:
         """Bound nodes over the survivors from now on, beginning with these coefficients."""
         assert self.root is not None
-        single = self.limits.gap_tol >= _SINGLE_TOLERANCE and self.survivors.size >= _SINGLE_SURVIVORS
+        rounded = self.limits.gap_tol >= _ROUNDED_TOLERANCE and self.survivors.size >= _ROUNDED_SURVIVORS
+        rounding = _ROUNDING_SHARE * self.limits.gap_tol * abs(self.goal.fit.primal) if rounded else 0.0
         try:
-            self.bounder = make_bounder(self.problem, self.survivors, single, self.clock.expired)
+            self.bounder = make_bounder(self.problem, self.survivors, rounding, self.clock.expired)
         except OutOfTime:
             return
         if not self.clock.expired():
@@ -155,21 +157,21 @@ class Search:
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
         """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
         point = self.log.note_outcome(self._bounder, outcome.point)
-        bound = self._narrow(node.state, outcome.point, point, node.fixes)
-        if bound > node.bound:
-            node.bound, node.point = bound, point
+        tightened = self._narrow(node.state, outcome.point, point, node.fixes)
+        if tightened.bound > node.bound:
+            node.bound, node.point, node.needed = tightened.bound, point, tightened.needed
         node.warm = self._bounder.compress(
             outcome.point, self.frontier.bytes < _KEPT_PRODUCTS_SHARE * self.limits.max_memory
         )
         return point
 
-    def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Indices, Indices]]) -> float:
+    def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Tightened]]) -> Tightened:
         """Return a point's bound for a region, and note what it fixes."""
-        bound, inside, outside, closed = self._bounder.tighten(dense, state, self.goal.cutoff)
-        if inside.size or outside.size:
-            fixes.append((point, inside, outside))
-            self.closed = min(self.closed, closed)
-        return bound
+        tightened = self._bounder.tighten(dense, state, self.goal.cutoff)
+        if tightened.inside.size or tightened.outside.size:
+            fixes.append((point, tightened))
+            self.closed = min(self.closed, tightened.closed)
+        return tightened
 
     def _explore(self) -> Status:
         """Close the first node by what is known or by leaps and bounds; otherwise take, relax, and close or split."""
@@ -353,10 +355,12 @@ class Search:
     def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
         state = node.state.copy()
         state[feature] = side
-        fixes: list[tuple[int, Indices, Indices]] = []
-        bound = self._narrow(state, outcome.point, point, fixes)
-        best, proof = (bound, point) if bound > node.bound else (node.bound, node.point)
-        return Node(state, best, proof, node.warm, node.depth + 1, node.divided, fixes)
+        fixes: list[tuple[int, Tightened]] = []
+        tightened = self._narrow(state, outcome.point, point, fixes)
+        bound, needed = tightened.bound, tightened.needed
+        if not bound > node.bound:
+            bound, point, needed = node.bound, node.point, node.needed
+        return Node(state, bound, point, node.warm, node.depth + 1, node.divided, fixes, needed)
 
     def _push(self, node: Node) -> None:
         if node.bound >= self.goal.cutoff:
