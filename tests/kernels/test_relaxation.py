@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from oracles import precise
-from sparsest.kernels import node
+from sparsest.kernels import regions
 from sparsest.kernels import relaxation as kernels
 from sparsest.sparsity import Region, Sparsity
 
@@ -329,7 +329,7 @@ def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state
         expected[free[(cost_in > slack) & (slack > 0)]] = -1
         found = before.copy()
         settings = sparsity.most(M), sparsity.price, bound + slack
-        value, fixed_in, fixed_out, needed, closed = run(node.tighten)(u, 1.7, roots, found, *settings)
+        value, fixed_in, fixed_out, needed, closed = run(regions.tighten)(u, 1.7, roots, found, *settings)
         costs = np.concatenate([cost_out[expected[free] == 1], cost_in[expected[free] == -1]])
         assert closed == pytest.approx(bound + costs.min(initial=np.inf), rel=1e-12)
         assert value == pytest.approx(bound, rel=1e-12)
@@ -339,13 +339,13 @@ def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state
         # With the features free that need not be out, everything is the same, and nothing less will do.
         larger = np.where(before == -1, 0, before).astype(np.int8)
         larger[needed] = -1
-        again = run(node.tighten)(u, 1.7, roots, larger.copy(), *settings)
+        again = run(regions.tighten)(u, 1.7, roots, larger.copy(), *settings)
         assert again[0] == pytest.approx(bound, rel=1e-12) and set(fixed_out) <= set(again[2])
         assert np.array_equal(again[1], fixed_in) and np.array_equal(again[3], needed)
         assert (before[needed] == -1).all()
         for j in needed if not fixed_in.size else ():
             larger[j] = 0
-            assert run(node.tighten)(u, 1.7, roots, larger.copy(), *settings)[0] < bound
+            assert run(regions.tighten)(u, 1.7, roots, larger.copy(), *settings)[0] < bound
             larger[j] = -1
 
 

@@ -1,4 +1,4 @@
-"""Relaxations of regions of the tree in Gram space, several at a time, and what they fix.
+"""Relaxations of regions of the tree in Gram space, several at a time.
 
 The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root, ``H = G + diag(shift)``.
 Columns of G are stored for the features that have coefficients or are used often: ``slot[j]`` is the row of ``store``
@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices, Mask
 from sparsest.kernels.jit import kernel
+from sparsest.kernels.regions import list_alive, pick_working_set, region_bound
 from sparsest.kernels.relaxation import Regulariser, largest_sum, relax_quadratic
 
 # What has become of a region.
 RUNNING, SOLVED, CLOSED = 0, 1, 2
 NOT_STORED = -1
-NO_FEATURE = -1
-_ROUNDS = 50
-_INNER_ITERATIONS = 5000
-_ROWS = 512  # of the columns of G, multiplied at a time
-_OFTEN = 20  # working sets in which a feature may be without a column of its own
+# Working sets of a region at most, and iterations on each.
+_MOST_ROUNDS, _MOST_ITERATIONS = 50, 5000
+# Rows of the columns of G that are multiplied at a time: they stay in the cache.
+_BLOCK_ROWS = 512
+# Working sets in which a feature may be without a column of its own.
+_USES_WITHOUT_COLUMN = 20
 
 
 class Quadratic(NamedTuple):
@@ -81,19 +83,6 @@ class Criteria(NamedTuple):
 
 
 @kernel
-def list_alive(state, alive):
-    """Write the features that are not forced out into ``alive``; return their number and how many are forced in."""
-    count, forced = 0, 0
-    for j in range(state.size):
-        if state[j] >= 0:
-            alive[count] = j
-            count += 1
-            if state[j] == 1:
-                forced += 1
-    return count, forced
-
-
-@kernel
 def products(store, slot, shifts, b, W, running, U):
     """``U_i = b - H_i W_i`` for the running regions, by blocks of rows that stay in the cache for all of them."""
     m = b.size
@@ -103,8 +92,8 @@ def products(store, slot, shifts, b, W, running, U):
             if W[running[a], j] != 0.0:
                 used[a, size[a]] = j
                 size[a] += 1
-    for begin in range(0, m, _ROWS):
-        end = min(begin + _ROWS, m)
+    for begin in range(0, m, _BLOCK_ROWS):
+        end = min(begin + _BLOCK_ROWS, m)
         for a in range(running.size):
             i, chosen = running[a], used[a]
             w, block = W[i], U[i, begin:end]
@@ -129,126 +118,6 @@ def products(store, slot, shifts, b, W, running, U):
 
 
 @kernel
-def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q, work):
-    """Return ``-½w'Hw - gain(u)``, and the last gain inside and the first outside the best free choice."""
-    gain = 0.0
-    free = 0
-    for j in alive:
-        ratio = u[j] / root_delta[j]
-        q[j] = 0.5 * ratio * ratio
-        if state[j] == 1:
-            gain += q[j] - price
-        else:
-            work[free] = max(q[j] - price, 0.0)
-            free += 1
-    left = budget - n_in
-    total, last = largest_sum(work[:free], left)
-    gain += total
-    following = 0.0
-    for j in range(max(left, 0), free):
-        following = max(following, work[j])
-    if left <= 0:
-        last, following = np.inf, np.inf
-    elif left >= free:
-        last = 0.0
-    return -0.5 * quadratic - gain, last + price, following + price
-
-
-@kernel
-def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
-    """Return a point's bound for a region, and what it fixes in and out against ``cutoff``; ``state`` is narrowed.
-
-    Then come the features that had to be out for this, as their gains would count (it holds with the others free), and
-    the least bound of the sides that are closed.
-    """
-    m = state.size
-    alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
-    count, n_in = list_alive(state, alive)
-    bound, last, following = region_bound(u, quadratic, root_delta, state, alive[:count], n_in, budget, price, q, work)
-    slack = cutoff - bound
-    inside, outside = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-    n_inside, n_outside, least = 0, 0, np.inf
-    if slack > 0.0:
-        for j in alive[:count]:
-            if state[j] == 0:
-                if last - q[j] > slack:
-                    least = min(least, last - q[j])
-                    state[j] = -1
-                    outside[n_outside] = j
-                    n_outside += 1
-                elif q[j] - following > slack:
-                    least = min(least, q[j] - following)
-                    state[j] = 1
-                    inside[n_inside] = j
-                    n_inside += 1
-    # What has been fixed out just now has smaller gains.
-    level, n_needed = np.sqrt(2.0 * (following if n_inside else last)), 0
-    for j in range(m):
-        if state[j] == -1 and not abs(u[j]) <= root_delta[j] * level:
-            alive[n_needed] = j
-            n_needed += 1
-    # Copies: what is kept must not hold on to the memory of all features.
-    return bound, inside[:n_inside].copy(), outside[:n_outside].copy(), alive[:n_needed].copy(), bound + least
-
-
-@kernel
-def nearest(indicator, state, target):
-    """Return the free feature whose indicator is nearest to ``target``, or NO_FEATURE where all are integral.
-
-    Distances count as shares of the way from the target to 0 and to 1.
-    """
-    best, score = NO_FEATURE, 1e-7
-    for j in range(state.size):
-        if state[j] == 0:
-            closeness = min(indicator[j] / target, (1.0 - indicator[j]) / (1.0 - target))
-            if closeness > score:
-                best, score = j, closeness
-    return best
-
-
-@kernel
-def undecided(indicator):
-    """The distance of an indicator to the nearest integral one."""
-    total = 0.0
-    for s in indicator:
-        total += min(s, 1.0 - s)
-    return total
-
-
-@kernel
-def unpack(w, state, root_delta, sigma):
-    """Return the features with coefficients, these, and the indicator of all."""
-    used, indicator, count = np.empty(w.size, dtype=np.int64), np.empty(w.size), 0
-    for j in range(w.size):
-        if w[j] != 0.0:
-            used[count] = j
-            count += 1
-        indicator[j] = 1.0 if state[j] == 1 else min(1.0, sigma * root_delta[j] * abs(w[j]))
-    used = used[:count].copy()
-    return used, w[used], indicator
-
-
-@kernel
-def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
-    """Write forced, nonzero and up to ``extra`` features above the threshold into ``chosen``; return how many."""
-    threshold = 0.999 * 0.5 / (sigma * sigma) if 0.0 < sigma < np.inf else 0.0
-    count = 0
-    for j in alive:
-        if state[j] == 0 and w[j] == 0.0 and q[j] > threshold:
-            work[count] = q[j]
-            count += 1
-    level = threshold
-    if count > extra:
-        level = max(level, largest_sum(work[:count], extra)[1]) if extra > 0 else np.inf
-    size = 0
-    for j in alive:
-        if state[j] == 1 or w[j] != 0.0 or q[j] > level or (q[j] == level and level > threshold):
-            chosen[size] = j
-            size += 1
-    return size
-
-
-@kernel
 def missing_columns(quadratic, W, running, batch):
     """Return the features whose columns should be stored now, none if all with coefficients have one.
 
@@ -260,7 +129,7 @@ def missing_columns(quadratic, W, running, batch):
     count, n_others = 0, 0
     for j in range(m):
         if slot[j] == NOT_STORED:
-            wanted[j] = uses[j] > _OFTEN
+            wanted[j] = uses[j] > _USES_WITHOUT_COLUMN
             for i in running:
                 wanted[j] = wanted[j] or W[i, j] != 0.0
             if wanted[j]:
@@ -335,7 +204,7 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
     tolerance = max(regions.precision[i] * (criteria.cutoff - regions.bounds[i]), 1e-10 * criteria.scale)
     omega = Regulariser(roots, forced, left, criteria.price)
     primal, _, steps, _, sigma = relax_quadratic(
-        H, c, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, _INNER_ITERATIONS
+        H, c, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, _MOST_ITERATIONS
     )
     # A region that one round does not decide may need finer numbers.
     fineness = 16.0 ** min(regions.rounds[i], 8)
@@ -401,7 +270,7 @@ def solve_nodes(quadratic, regions, criteria, batch):
                 regions.status[i] = CLOSED
             elif (
                 regions.primal[i] - bound <= max(0.1 * (criteria.cutoff - bound), 1e-9 * criteria.scale)
-                or regions.rounds[i] >= _ROUNDS
+                or regions.rounds[i] >= _MOST_ROUNDS
                 or criteria.stop[0] != 0
             ):
                 regions.status[i] = SOLVED

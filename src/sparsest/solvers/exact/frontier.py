@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.node import NO_FEATURE, nearest
+from sparsest.kernels.regions import NO_FEATURE, nearest
 from sparsest.solvers.exact.bounder import State, Tightened, Warm
 
 NODE_BYTES = 400

@@ -1,8 +1,9 @@
-"""What a search is after: the best support, or whatever else its hooks keep."""
+"""What a search is after, by hooks, and where it stops."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,16 @@ from sparsest.solvers.shared.support import SupportFit, fit_support
 
 # Rounded supports that are remembered, so that none is tried twice in a row: some 100 MB at most.
 _REMEMBERED = 100_000
+
+
+class Limits(NamedTuple):
+    """Where a search stops: see :class:`sparsest.solvers.exact.tree.Tree`."""
+
+    gap_tol: float
+    node_limit: int
+    max_memory: float
+    n_jobs: int | None
+    proof: bool
 
 
 class Goal(ABC):

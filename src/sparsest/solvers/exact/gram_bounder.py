@@ -17,17 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.node import (
-    CLOSED,
-    NOT_STORED,
-    RUNNING,
-    Criteria,
-    Quadratic,
-    Regions,
-    solve_nodes,
-    tighten,
-    unpack,
-)
+from sparsest.kernels.node import CLOSED, NOT_STORED, RUNNING, Criteria, Quadratic, Regions, solve_nodes
+from sparsest.kernels.regions import tighten, unpack
 from sparsest.problem import Problem
 from sparsest.proofs.splits import acceptable_diagonal
 from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint

@@ -13,7 +13,7 @@ import numpy as np
 
 from sparsest.arrays import Array, Indices
 from sparsest.kernels.descent import column_products
-from sparsest.kernels.node import pick_working_set, tighten
+from sparsest.kernels.regions import pick_working_set, tighten
 from sparsest.kernels.relaxation import Regulariser, penalty_value
 from sparsest.losses import dual_from_margin
 from sparsest.problem import Problem

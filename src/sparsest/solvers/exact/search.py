@@ -16,12 +16,12 @@ import warnings
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sparsest.arrays import Indices
-from sparsest.kernels.node import undecided
+from sparsest.kernels.regions import undecided
 from sparsest.problem import Problem
 from sparsest.proofs.steps import Proof
 from sparsest.result import Bound, Root, Status
@@ -29,7 +29,7 @@ from sparsest.solvers.exact.adapting import Adapting
 from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Tightened
 from sparsest.solvers.exact.bounders import make_bounder
 from sparsest.solvers.exact.frontier import Frontier, Node, branching_feature
-from sparsest.solvers.exact.goal import Goal
+from sparsest.solvers.exact.goal import Goal, Limits
 from sparsest.solvers.exact.leaps import Leaps
 from sparsest.solvers.exact.proof_log import ProofLog
 from sparsest.solvers.exact.root import relax_root
@@ -51,16 +51,6 @@ _ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING_SHARE = 1e-6, 100, 1e-4
 _KEPT_PRODUCTS_SHARE = 0.1
 # Setting up is repeated over the features that are left as long as at most this part is.
 _WORTH_REPEATING = 0.9
-
-
-class Limits(NamedTuple):
-    """Where a search stops: see :class:`sparsest.solvers.exact.tree.Tree`."""
-
-    gap_tol: float
-    node_limit: int
-    max_memory: float
-    n_jobs: int | None
-    proof: bool
 
 
 class Search:

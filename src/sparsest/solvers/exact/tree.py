@@ -7,8 +7,8 @@ from typing import Any
 
 from sparsest.problem import Problem
 from sparsest.result import Result, Status
-from sparsest.solvers.exact.goal import BestSupport
-from sparsest.solvers.exact.search import Limits, Search
+from sparsest.solvers.exact.goal import BestSupport, Limits
+from sparsest.solvers.exact.search import Search
 from sparsest.solvers.relaxation.solution import warm_start
 from sparsest.solvers.shared.clock import Callback, Clock, insist
 from sparsest.solvers.shared.enumeration import Enumeration, enumerate_supports, is_tiny
