@@ -101,7 +101,7 @@ def best_subset(
     engine : who searches for cuts (method "cuts"): "highs" (default), "scip" or "gurobi"
     n_jobs : number of threads (method "tree"); all cores by default, one in a worker of joblib or Dask
     node_limit : the largest number of nodes (methods "tree" and "cuts"); 10 million by default
-    max_memory : bytes for open regions, proof and Gram matrix (method "tree"); 2e9 by default
+    max_memory : bytes for open nodes, proof, copied columns and Gram matrix (method "tree"); 2e9 by default
     callback : called with every event of the search; returning True stops it
     verbose : show incumbent, bound, gap and nodes while the search runs
     options : further settings of the method: the other fields of its class

@@ -84,7 +84,8 @@ def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
     # What has been fixed out just now has smaller gains.
     level, n_needed = np.sqrt(2.0 * (following if n_inside else last)), 0
     for j in range(m):
-        if state[j] == -1 and not abs(u[j]) <= root_delta[j] * level:
+        # The condition that is rarely met comes first.
+        if not abs(u[j]) <= root_delta[j] * level and state[j] == -1:
             alive[n_needed] = j
             n_needed += 1
     # Copies: what is kept must not hold on to the memory of all features.
