@@ -167,9 +167,9 @@ def test_path_in_k_is_the_same_one_by_one():
         ({"time_limit": 1e-9}, Status.TIME_LIMIT),
         ({"callback": lambda event: isinstance(event, Root)}, Status.INTERRUPTED),
         ({"callback": lambda event: isinstance(event, Bound) and event.n_nodes == 20}, Status.INTERRUPTED),
-        ({"max_rounds": 5}, Status.NODE_LIMIT),
+        ({"node_limit": 5}, Status.NODE_LIMIT),
     ],
-    ids=["no time", "after the root", "at a node", "few rounds"],
+    ids=["no time", "after the root", "at a node", "few nodes"],
 )
 def test_limits_leave_an_honest_result(limits, status):
     X, y, result = hard()
