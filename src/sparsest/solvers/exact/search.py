@@ -366,11 +366,8 @@ class Search:
         """Offer the rounded indicator: early, where it is nearly integral, and now and then."""
         if self.goal.exhaustive or (self.n_nodes > 32 and self.n_nodes % 64 and undecided(outcome.indicator) > 0.5):
             return
-        indicator = np.zeros(self.problem.p)
-        indicator[self.survivors] = outcome.indicator
-        inside, outside = self.survivors[state == 1], np.setdiff1d(np.arange(self.problem.p), self.survivors)
-        region = Region(inside, outside, self.problem.p)
-        self.goal.rounded(self.problem.sparsity.rounded(indicator, region))
+        among_survivors = Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)
+        self.goal.rounded(self.survivors[self.problem.sparsity.rounded(outcome.indicator, among_survivors)])
 
     def _memory(self) -> float:
         return self.frontier.bytes + self.log.nbytes() + self._bounder.stored()
