@@ -49,6 +49,10 @@ class Goal(ABC):
         """A relaxation has been rounded to this support."""
 
     @abstractmethod
+    def search_locally(self) -> None:
+        """A relaxation is solved and its rounded support does not close the gap."""
+
+    @abstractmethod
     def reached(self, support: Indices) -> None:
         """A node has this support alone."""
 
@@ -61,6 +65,8 @@ class BestSupport(Goal):
         self.fit = fit_support(problem, problem.include)
         self._null = null_value(problem)
         self._tried: set[bytes] = set()
+        self._starts: list[SupportFit] = []
+        self._searched = False
 
     @property
     def cutoff(self) -> float:
@@ -77,21 +83,42 @@ class BestSupport(Goal):
             self.fit = fit
             self.clock.found(fit)
 
-    def polish(self, support: Indices | None = None) -> None:
-        """Search among the neighbours of a support, or from none."""
-        self.offer(self.moves.search(self.problem, start=support, expired=self.clock.expired))
+    def begin_at(self, support: Indices) -> None:
+        """Begin with a support that the caller knows."""
+        self._starts.append(self._fit(support))
 
     def rounded(self, support: Indices) -> None:
-        """Fit a support not tried before; polish it when it is better."""
+        """Fit a support not tried before; polish it when it is better, once the search among neighbours is on.
+
+        Where relaxations are tight the rounded support is the best one, and its neighbours would take most of the time.
+        """
         key = support.tobytes()
         if key in self._tried or not self.problem.sparsity.admissible(support, self.problem.root):
             return
         if len(self._tried) >= _REMEMBERED:
             self._tried.clear()
         self._tried.add(key)
+        before = self.fit.primal
+        fit = self._fit(support)
+        if self._searched and fit.primal < before:
+            self._polish(fit.support)
+
+    def search_locally(self) -> None:
+        """Search from the best rounded support, from what the caller knows, and from a forward selection."""
+        starts = [self.fit, *self._starts]
+        self._searched = True
+        for support in {fit.support.tobytes(): fit.support for fit in starts if fit.support.size}.values():
+            self._polish(support)
+        self._polish(None)
+
+    def _fit(self, support: Indices) -> SupportFit:
         fit = fit_support(self.problem, support, expired=self.clock.expired)
-        if fit.primal < self.fit.primal:
-            self.polish(support)
+        self.offer(fit)
+        return fit
+
+    def _polish(self, support: Indices | None) -> None:
+        """Search among the neighbours of a support, or of a forward selection."""
+        self.offer(self.moves.search(self.problem, start=support, expired=self.clock.expired))
 
     def reached(self, support: Indices) -> None:
         """Nothing is left to decide."""

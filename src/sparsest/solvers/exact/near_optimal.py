@@ -81,6 +81,9 @@ class AllWithin(Goal):
     def rounded(self, support: Indices) -> None:
         """Rounded supports are found when the tree reaches them."""
 
+    def search_locally(self) -> None:
+        """The best support is known."""
+
     def reached(self, support: Indices) -> None:
         """Keep a support below the threshold, and stop when there are too many."""
         fit = fit_support(self.problem, support)
