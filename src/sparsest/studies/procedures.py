@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
 
 from sparsest.api import penalty_path
 from sparsest.arrays import Array
@@ -71,6 +70,8 @@ def error_of(task: str, rows: Rows, prediction: Array) -> float:
     """The mean squared error, or 1 - AUC."""
     if task == "regression":
         return float(np.mean((rows.y - prediction) ** 2))
+    from sklearn.metrics import roc_auc_score
+
     return 1.0 - float(roc_auc_score(rows.y > 0, prediction))
 
 

@@ -52,8 +52,9 @@ class Store:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._me = platform.node(), os.getpid()
-        with self._open() as connection:
+        with self._open(writing=False) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
+        with self._open() as connection:
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
 
