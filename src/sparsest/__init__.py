@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from sparsest.api import best_subset, best_subset_path, near_optimal, penalty_path
     from sparsest.estimators import (
         BestSubsetClassifier,
+        BestSubsetClassifierCV,
         BestSubsetRegressor,
+        BestSubsetRegressorCV,
         PenalizedClassifier,
+        PenalizedClassifierCV,
         PenalizedRegressor,
+        PenalizedRegressorCV,
     )
     from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
@@ -33,9 +37,13 @@ _HOMES = {
     "Certificate": "proofs",
     "Verdict": "proofs",
     "BestSubsetClassifier": "estimators",
+    "BestSubsetClassifierCV": "estimators",
     "BestSubsetRegressor": "estimators",
+    "BestSubsetRegressorCV": "estimators",
     "PenalizedClassifier": "estimators",
+    "PenalizedClassifierCV": "estimators",
     "PenalizedRegressor": "estimators",
+    "PenalizedRegressorCV": "estimators",
     "Result": "result",
     "Status": "result",
 }
@@ -43,11 +51,15 @@ _MODULES = ("datasets", "metrics")
 
 __all__ = [
     "BestSubsetClassifier",
+    "BestSubsetClassifierCV",
     "BestSubsetRegressor",
+    "BestSubsetRegressorCV",
     "Certificate",
     "PathResult",
     "PenalizedClassifier",
+    "PenalizedClassifierCV",
     "PenalizedRegressor",
+    "PenalizedRegressorCV",
     "Result",
     "Status",
     "Stop",
