@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
+    from sparsest.selection.criteria import information_criterion
 
 __version__ = "0.1.0"
 
@@ -38,6 +39,7 @@ _HOMES = {
     "PenalizedRegressor": "estimators",
     "Result": "result",
     "Status": "result",
+    "information_criterion": "selection.criteria",
 }
 _MODULES = ("datasets", "metrics")
 
@@ -55,6 +57,7 @@ __all__ = [
     "best_subset",
     "best_subset_path",
     "datasets",
+    "information_criterion",
     "metrics",
     "near_optimal",
     "penalty_path",
