@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
+    from sparsest.selection.certified import CertifiedChoice
+    from sparsest.selection.certified_search import certified_choice
     from sparsest.selection.criteria import information_criterion
 
 __version__ = "0.1.0"
@@ -39,6 +41,8 @@ _HOMES = {
     "PenalizedRegressor": "estimators",
     "Result": "result",
     "Status": "result",
+    "CertifiedChoice": "selection.certified",
+    "certified_choice": "selection.certified_search",
     "information_criterion": "selection.criteria",
 }
 _MODULES = ("datasets", "metrics")
@@ -47,6 +51,7 @@ __all__ = [
     "BestSubsetClassifier",
     "BestSubsetRegressor",
     "Certificate",
+    "CertifiedChoice",
     "PathResult",
     "PenalizedClassifier",
     "PenalizedRegressor",
@@ -56,6 +61,7 @@ __all__ = [
     "Verdict",
     "best_subset",
     "best_subset_path",
+    "certified_choice",
     "datasets",
     "information_criterion",
     "metrics",

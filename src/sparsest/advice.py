@@ -31,7 +31,7 @@ def warn_if_short(results: Sequence[Result], method: str) -> None:
 
     worst = max(short, key=lambda result: result.gap)
     where = "" if len(results) == 1 else f"k = {worst.statement.k}, the worst of {len(short)} of {len(results)}: "
-    warnings.warn(where + _message(worst), ConvergenceWarning, stacklevel=_level_of_the_user())
+    warnings.warn(where + _message(worst), ConvergenceWarning, stacklevel=level_of_the_user())
 
 
 def _message(result: Result) -> str:
@@ -46,7 +46,7 @@ def _floor(result: Result) -> float:
     return (result.statement.l0_penalty or 0.0) * len(result.statement.include)
 
 
-def _level_of_the_user() -> int:
+def level_of_the_user() -> int:
     """How far up the stack the call from outside of the package is, seen from the one who warns."""
     level, frame = 0, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsest":

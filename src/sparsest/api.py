@@ -117,7 +117,7 @@ def best_subset(
     )  # fmt: skip
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
     clock = Clock(solver.time_limit)
-    task = _make_task(
+    task = make_task(
         X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty, loss=loss, epsilon=epsilon,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
     )  # fmt: skip
@@ -180,7 +180,7 @@ gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : se
     if method == "cuts" and solver.pool is None:
         solver = replace(solver, pool=CutPool())
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
-    task = _make_task(
+    task = make_task(
         X, y, gamma, feature_names, include, exclude, k=max(numbers), loss=loss, epsilon=epsilon,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
     )  # fmt: skip
@@ -269,7 +269,7 @@ def problem_of(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class Task:
     """A problem, and what its results have to know of the data beyond it."""
 
     problem: Problem
@@ -285,7 +285,7 @@ class _Task:
         return replace(result, feature_names=self.names, classes=self.classes)
 
 
-def _make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> _Task:
+def make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> Task:
     """Check the data and build the problem; the default γ follows from them."""
     design = as_design(X)
     names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", design.shape[1])
@@ -299,7 +299,7 @@ def _make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exc
         problem = make_problem(design, y, gamma=given, **settings)
     # The fingerprint of the data is computed in the background from here on.
     evidence(problem)
-    return _Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
+    return Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
 
 
 def warmup() -> None:

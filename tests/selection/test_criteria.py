@@ -108,7 +108,7 @@ def test_refusals():
         information_criterion(result, X, y)
     X, y = sample("squared", N, P)
     result = best_subset(X, y, 2, gamma=0.3)
-    with pytest.raises(ValueError, match="unknown criterion .r2.; choose one of aic, "):
+    with pytest.raises(ValueError, match=r"unknown criterion .r2.; choose one of aic, "):
         information_criterion(result, X, y, "r2")
     with pytest.raises(ValueError, match="not those of the result"):
         information_criterion(result, X, y + 1)

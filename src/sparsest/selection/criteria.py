@@ -40,6 +40,8 @@ from sparsest.solvers.shared.support import fit_support
 # Losses whose sum is the negative log-likelihood, but for a constant of the data.
 _LIKELIHOODS = ("logistic", "poisson", "negative_binomial")
 _GAUSSIAN = "squared"
+# More than the rounding errors of a logarithm and of the sums and products here, as a part of the terms.
+_ROUNDING = 1e-14
 
 
 def _log_binomial(p: int, s: int) -> float:
@@ -130,6 +132,11 @@ class Criterion:
         d = size + self.n_nuisance if degrees_of_freedom is None else degrees_of_freedom
         penalty = self.penalty(size, d)
         return inf if penalty == inf else self.minus_twice_log_likelihood(losses) + penalty
+
+    def rounding(self, losses: float, size: int) -> float:
+        """More than the rounding errors of a value."""
+        fit, penalty = self.minus_twice_log_likelihood(losses), self.penalty(size, size + self.n_nuisance)
+        return _ROUNDING * (abs(fit) + abs(penalty) + self.n) if np.isfinite(fit) and np.isfinite(penalty) else 0.0
 
 
 def information_criterion(
