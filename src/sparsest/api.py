@@ -35,6 +35,8 @@ from sparsest.ridge import default_gamma
 from sparsest.settings import METHODS, check_n_jobs, check_time_limit, make_solver
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
+from sparsest.solvers.leave_one_out import LeaveOneOut
+from sparsest.solvers.screened import Screened
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
 from sparsest.sparsity import check_sparsity
@@ -45,6 +47,7 @@ Callback = Callable[[Event], Any]
 Columns = Sequence[int] | Sequence[str]
 
 _check_callback = optional(function)
+_check_screen = optional(whole_number, least=1)
 
 
 def best_subset(
@@ -64,6 +67,7 @@ def best_subset(
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
     start: Any = None,
+    screen: int | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -86,7 +90,8 @@ def best_subset(
     k : the largest number of features
     l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
     gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" shrinks coefficients by about a tenth: it is 10/n
-        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`
+        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`.  "loo" takes the one
+        with the smallest leave-one-out error of the chosen support, see :mod:`sparsest.solvers.leave_one_out`
     loss : "squared", "logistic", "hinge", "squared_hinge", "epsilon_insensitive" or "squared_epsilon_insensitive"
     epsilon : half width of the insensitive zone of the last two
     method : how to solve it; see the table of methods in the README
@@ -96,6 +101,8 @@ def best_subset(
     include, exclude : columns that must, and must not, be in the model, by number or by name
     feature_names : names of the columns; by default those of a data frame
     start : an earlier ``Result`` or a list of columns to start from
+    screen : solve for this many features, those that the relaxation ranks first; ``trace["screening"]["safe"]`` says
+        whether the others are proved to be in no better model, and the certificate is for all features in either case
     time_limit : seconds, without those for compiling kernels
     gap_tol : relative gap at which the status is OPTIMAL
     engine : who searches for cuts (method "cuts"): "highs" (default), "scip" or "gurobi"
@@ -116,6 +123,7 @@ def best_subset(
         max_memory=max_memory,
     )  # fmt: skip
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
+    kept = _check_screen(screen, "screen")
     clock = Clock(solver.time_limit)
     task = make_task(
         X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty, loss=loss, epsilon=epsilon,
@@ -123,7 +131,8 @@ def best_subset(
     )  # fmt: skip
     with watching(live, listener) as told:
         # Passing over the data takes a part of the time.
-        result = replace(solver, time_limit=clock.left()).solve(task.problem, task.first(start), told)
+        limited = _wrapped(replace(solver, time_limit=clock.left()), gamma, kept)
+        result = limited.solve(task.problem, task.first(start), told)
     warn_if_short([result], method)
     return task.complete(result)
 
@@ -144,6 +153,7 @@ def best_subset_path(
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
     start: Any = None,
+    screen: int | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -165,7 +175,7 @@ def best_subset_path(
     start : what the smallest of them starts from
     time_limit : seconds for each
     X, y, gamma, loss, epsilon, method, fit_intercept, standardize, sample_weight, include, exclude, feature_names, \
-gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
+screen, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
 
     Returns
     -------
@@ -180,14 +190,25 @@ gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : se
     if method == "cuts" and solver.pool is None:
         solver = replace(solver, pool=CutPool())
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
+    kept = _check_screen(screen, "screen")
     task = make_task(
         X, y, gamma, feature_names, include, exclude, k=max(numbers), loss=loss, epsilon=epsilon,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
     )  # fmt: skip
     with watching(live, listener) as told:
-        found = _solve_each(solver, task.problem, sorted(set(numbers)), task.first(start), told)
+        found = _solve_each(_wrapped(solver, gamma, kept), task.problem, sorted(set(numbers)), task.first(start), told)
     warn_if_short(list(found.values()), method)
     return [task.complete(found[k]) for k in numbers]
+
+
+def _wrapped(solver: Any, gamma: Any, screen: int | None) -> Any:
+    """The solver within those that screen features and choose the ridge, as far as that is asked for."""
+    inner = solver if screen is None else Screened(solver, screen, solver.time_limit, solver.gap_tol)
+    return LeaveOneOut(inner) if _is_word(gamma, "loo") else inner
+
+
+def _is_word(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
 
 
 def _check_ks(ks: Any) -> list[int]:
@@ -286,16 +307,16 @@ class Task:
 
 
 def make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> Task:
-    """Check the data and build the problem; the default γ follows from them."""
+    """Check the data and build the problem; the default γ, with which leave-one-out begins, follows from them."""
     design = as_design(X)
     names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", design.shape[1])
     settings["include"] = by_number(include, "include", names)
     settings["exclude"] = by_number(exclude, "exclude", names)
-    if isinstance(gamma, str) and gamma == "auto":
+    if _is_word(gamma, "auto") or _is_word(gamma, "loo"):
         problem = make_problem(design, y, gamma=np.inf, **settings)
         problem = problem.with_gamma(default_gamma(problem.data))
     else:
-        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto'")
+        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto' or 'loo'")
         problem = make_problem(design, y, gamma=given, **settings)
     # The fingerprint of the data is computed in the background from here on.
     evidence(problem)

@@ -95,8 +95,9 @@ callback : see :func:`sparsest.best_subset`
         If sizes are left that might be better.
     """
     tree = make_solver("tree", None, time_limit=time_limit, gap_tol=gap_tol, n_jobs=n_jobs, max_memory=max_memory)
-    listener = optional(function)(callback, "callback")
-    clock = Clock(tree.time_limit)
+    if isinstance(gamma, str) and gamma != "auto":
+        raise ValueError(f"gamma must be a number > 0, inf or 'auto', the same for all sizes, got {gamma!r}")
+    clock = Clock(tree.time_limit, optional(function)(callback, "callback"))
     task = make_task(
         X, y, gamma, feature_names, include, exclude, k=_ALL, loss=loss,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
@@ -113,7 +114,7 @@ callback : see :func:`sparsest.best_subset`
         xi,
     )
     with clock.listening():
-        search = _Search(problem, chosen, _check_sizes(ks, problem, candidates), tree, clock, listener)
+        search = _Search(problem, chosen, _check_sizes(ks, problem, candidates), tree, clock)
         search.run()
     return _finish(search, task)
 
@@ -175,10 +176,9 @@ class _Search:
         sizes: tuple[int, ...],
         tree: Tree,
         clock: Clock,
-        told: Callback | None,
     ) -> None:
         self.problem, self.criterion, self.sizes = problem, criterion, sizes
-        self.tree, self.clock, self.told = tree, clock, told
+        self.tree, self.clock = tree, clock
         self.results: dict[int, Result] = {}
         # The tolerances to which sizes have been searched as far as it goes.
         self.finished: dict[int, float] = {}
@@ -240,7 +240,7 @@ class _Search:
         solver = (
             Local(seconds, gap_tol) if np.isinf(self.problem.gamma) else Relaxation(seconds, gap_tol, polish=polish)
         )
-        return solver.solve(self._problem(k), start, self.told)
+        return solver.solve(self._problem(k), start, self.clock.relay)
 
     def _left(self, share: float = 1.0) -> float:
         return max(share * self.clock.limit - self.clock.seconds(), 1e-3)
@@ -302,7 +302,7 @@ class _Search:
         """Search a size as far as it takes to exclude it, or to prove its model."""
         tolerance = self._tolerance(k)
         solver = replace(self.tree, gap_tol=tolerance, time_limit=seconds)
-        result = solver.solve(self._problem(k), self.results.get(k), self.told)
+        result = solver.solve(self._problem(k), self.results.get(k), self.clock.relay)
         if result.status is not Status.TIME_LIMIT:
             self.finished[k] = tolerance
         return result

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg as la
 
 from sparsest.arrays import Array
-from sparsest.losses import PiecewiseLinear
+from sparsest.losses import Loss, PiecewiseLinear
 from sparsest.problem import Problem
 from sparsest.solvers.shared.support import SupportFit
 
@@ -40,11 +40,16 @@ class Influence(NamedTuple):
         return float(self.leverages.sum())
 
 
+def check_curved(loss: Loss) -> None:
+    """Refuse losses that have no curvature, hence no leverages."""
+    if isinstance(loss, PiecewiseLinear):
+        raise ValueError(f"the {loss.name} loss has no curvature, hence no leverages: use cross-validation instead")
+
+
 def influence(problem: Problem, fit: SupportFit) -> Influence:
     """The influence of every observation on a model of the problem."""
     loss, y, weights = problem.loss, problem.y, problem.weights
-    if isinstance(loss, PiecewiseLinear):
-        raise ValueError(f"the {loss.name} loss has no curvature, hence no leverages: use cross-validation instead")
+    check_curved(loss)
     block = problem.design.columns(fit.support)
     margin = block @ fit.w + fit.b
     curvature, slope = weights * loss.second_derivative(y, margin), weights * loss.derivative(y, margin)
