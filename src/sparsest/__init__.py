@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         BestSubsetRegressor,
         PenalizedClassifier,
         PenalizedRegressor,
+        StabilitySelection,
     )
     from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
@@ -39,6 +40,7 @@ _HOMES = {
     "BestSubsetRegressor": "estimators",
     "PenalizedClassifier": "estimators",
     "PenalizedRegressor": "estimators",
+    "StabilitySelection": "estimators",
     "Result": "result",
     "Status": "result",
     "CertifiedChoice": "selection.certified",
@@ -56,6 +58,7 @@ __all__ = [
     "PenalizedClassifier",
     "PenalizedRegressor",
     "Result",
+    "StabilitySelection",
     "Status",
     "Stop",
     "Verdict",

@@ -2,5 +2,12 @@
 
 from sparsest.estimators.best_subset import BestSubsetClassifier, BestSubsetRegressor
 from sparsest.estimators.penalized import PenalizedClassifier, PenalizedRegressor
+from sparsest.estimators.stability import StabilitySelection
 
-__all__ = ["BestSubsetClassifier", "BestSubsetRegressor", "PenalizedClassifier", "PenalizedRegressor"]
+__all__ = [
+    "BestSubsetClassifier",
+    "BestSubsetRegressor",
+    "PenalizedClassifier",
+    "PenalizedRegressor",
+    "StabilitySelection",
+]
