@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
+    from sparsest.selection.advise import Advice, advise
     from sparsest.selection.certified import CertifiedChoice
     from sparsest.selection.certified_search import certified_choice
     from sparsest.selection.criteria import information_criterion
@@ -43,13 +44,16 @@ _HOMES = {
     "StabilitySelection": "estimators",
     "Result": "result",
     "Status": "result",
+    "Advice": "selection.advise",
     "CertifiedChoice": "selection.certified",
+    "advise": "selection.advise",
     "certified_choice": "selection.certified_search",
     "information_criterion": "selection.criteria",
 }
 _MODULES = ("datasets", "metrics")
 
 __all__ = [
+    "Advice",
     "BestSubsetClassifier",
     "BestSubsetRegressor",
     "Certificate",
@@ -62,6 +66,7 @@ __all__ = [
     "Status",
     "Stop",
     "Verdict",
+    "advise",
     "best_subset",
     "best_subset_path",
     "certified_choice",
