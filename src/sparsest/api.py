@@ -36,6 +36,8 @@ from sparsest.ridge import default_gamma, gamma_grid
 from sparsest.settings import METHODS, check_n_jobs, check_time_limit, make_solver
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
+from sparsest.solvers.leave_one_out import LeaveOneOut
+from sparsest.solvers.screened import Screened
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
 from sparsest.sparsity import check_sparsity
@@ -46,6 +48,7 @@ Callback = Callable[[Event], Any]
 Columns = Sequence[int] | Sequence[str]
 
 _check_callback = optional(function)
+_check_screen = optional(whole_number, least=1)
 
 # Doubling γ has changed nothing where coefficients have moved by less than this part of their length.
 NO_CHANGE = 0.01
@@ -68,6 +71,7 @@ def best_subset(
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
     start: Any = None,
+    screen: int | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -90,7 +94,8 @@ def best_subset(
     k : the largest number of features
     l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
     gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" shrinks coefficients by about a tenth: it is 10/n
-        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`
+        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`.  "loo" takes the one
+        with the smallest leave-one-out error of the chosen support, see :mod:`sparsest.solvers.leave_one_out`
     loss : "squared", "logistic", "hinge", "squared_hinge", "epsilon_insensitive" or "squared_epsilon_insensitive"
     epsilon : half width of the insensitive zone of the last two
     method : how to solve it; see the table of methods in the README
@@ -100,6 +105,8 @@ def best_subset(
     include, exclude : columns that must, and must not, be in the model, by number or by name
     feature_names : names of the columns; by default those of a data frame
     start : an earlier ``Result`` or a list of columns to start from
+    screen : solve for this many features, those that the relaxation ranks first; ``trace["screening"]["safe"]`` says
+        whether the others are proved to be in no better model, and the certificate is for all features in either case
     time_limit : seconds, without those for compiling kernels
     gap_tol : relative gap at which the status is OPTIMAL
     engine : who searches for cuts (method "cuts"): "highs" (default), "scip" or "gurobi"
@@ -120,14 +127,16 @@ def best_subset(
         max_memory=max_memory,
     )  # fmt: skip
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
+    kept = _check_screen(screen, "screen")
     clock = Clock(solver.time_limit)
-    task = _make_task(
+    task = make_task(
         X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty, loss=loss, epsilon=epsilon,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
     )  # fmt: skip
     with watching(live, listener) as told:
         # Passing over the data takes a part of the time.
-        result = replace(solver, time_limit=clock.left()).solve(task.problem, task.first(start), told)
+        limited = _wrapped(replace(solver, time_limit=clock.left()), gamma, kept)
+        result = limited.solve(task.problem, task.first(start), told)
     warn_if_short([result], method)
     return task.complete(result)
 
@@ -149,6 +158,7 @@ def best_subset_path(
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
     start: Any = None,
+    screen: int | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -173,7 +183,7 @@ def best_subset_path(
     start : what the smallest k starts from
     time_limit : seconds for each
     X, y, gamma, loss, epsilon, method, fit_intercept, standardize, sample_weight, include, exclude, feature_names, \
-gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
+screen, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
 
     Returns
     -------
@@ -191,16 +201,30 @@ gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : se
     if method == "cuts" and solver.pool is None:
         solver = replace(solver, pool=CutPool())
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
-    task = _make_task(
+    kept = _check_screen(screen, "screen")
+    task = make_task(
         X, y, gamma, feature_names, include, exclude, k=max(numbers), loss=loss, epsilon=epsilon,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
     )  # fmt: skip
     problem, doubled = task.problem, isinstance(gammas, str)
     ridges = [problem.gamma] if gammas is None else check_gammas(gammas, problem.data, max(numbers))
     with watching(live, listener) as told:
-        found = solve_grid(solver, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), told, doubled)
+        wrapped = _wrapped(solver, gamma, kept)
+        found = solve_grid(
+            wrapped, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), told, doubled
+        )
     warn_if_short(list(found.values()), method)
     return [task.complete(found[value, k]) for value in ridges for k in numbers if (value, k) in found]
+
+
+def _wrapped(solver: Any, gamma: Any, screen: int | None) -> Any:
+    """The solver within those that screen features and choose the ridge, as far as that is asked for."""
+    inner = solver if screen is None else Screened(solver, screen, solver.time_limit, solver.gap_tol)
+    return LeaveOneOut(inner) if _is_word(gamma, "loo") else inner
+
+
+def _is_word(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
 
 
 def check_ks(ks: Any) -> list[int]:
@@ -292,10 +316,10 @@ def near_optimal(
     distance, most = number(within, "within", least=0), whole_number(limit, "limit", least=1)
     limits = {"time_limit": check_time_limit(time_limit, "time_limit"), "n_jobs": check_n_jobs(n_jobs, "n_jobs")}
     tree = make_solver("tree", {"proof": False}, gap_tol=1e-4, **limits)
-    return NearOptimalSearch(distance, most, tree).solve(_problem_again(result, X, y, sample_weight), result)
+    return NearOptimalSearch(distance, most, tree).solve(problem_of(result, X, y, sample_weight), result)
 
 
-def _problem_again(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
+def problem_of(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
     """Build the problem of a result from its data, or say that these are others."""
     about, design = result.statement, as_design(X)
     if design.shape[1] != about.p:
@@ -314,7 +338,7 @@ def _problem_again(result: Result, X: Any, y: Any, sample_weight: Any) -> Proble
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class Task:
     """A problem, and what its results have to know of the data beyond it."""
 
     problem: Problem
@@ -330,21 +354,21 @@ class _Task:
         return replace(result, feature_names=self.names, classes=self.classes)
 
 
-def _make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> _Task:
-    """Check the data and build the problem; the default γ follows from them."""
+def make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> Task:
+    """Check the data and build the problem; the default γ, with which leave-one-out begins, follows from them."""
     design = as_design(X)
     names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", design.shape[1])
     settings["include"] = by_number(include, "include", names)
     settings["exclude"] = by_number(exclude, "exclude", names)
-    if isinstance(gamma, str) and gamma == "auto":
+    if _is_word(gamma, "auto") or _is_word(gamma, "loo"):
         problem = make_problem(design, y, gamma=np.inf, **settings)
         problem = problem.with_gamma(default_gamma(problem.data))
     else:
-        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto'")
+        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto' or 'loo'")
         problem = make_problem(design, y, gamma=given, **settings)
     # The fingerprint of the data is computed in the background from here on.
     evidence(problem)
-    return _Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
+    return Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
 
 
 def warmup() -> None:

@@ -58,6 +58,7 @@ class PathResult:
     seconds : time for the whole path, without that for compiling kernels.
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.
+    loss, fit_intercept : the name of the loss, and whether models have an intercept.
     """
 
     alphas: Array
@@ -74,6 +75,8 @@ class PathResult:
     seconds: float
     feature_names: list[str] | None = None
     classes: NDArray[Any] | None = None
+    loss: str = "squared"
+    fit_intercept: bool = True
 
     def at(self, alpha: float) -> LinearModel:
         """The model at any alpha between the largest and the smallest that were solved.

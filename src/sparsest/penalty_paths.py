@@ -101,6 +101,8 @@ def penalty_path(
         seconds=clock.seconds(),
         feature_names=feature_names(X),
         classes=np.unique(as_array(y, "y")) if data.loss.classification else None,
+        loss=data.loss.name,
+        fit_intercept=data.fit_intercept,
     )
 
 

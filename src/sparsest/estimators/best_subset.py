@@ -35,13 +35,14 @@ class _BestSubset(BestSubsetFit):
     ----------
     k : largest number of features (all of them when there are fewer)
     l0_penalty : price of a feature; ``k`` is ignored when it is given
-    gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, ``inf`` is none
+    gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, "loo" the one with the smallest
+        leave-one-out error of the chosen support, ``inf`` is none
     loss : by default "squared" for regression, "logistic" for classification
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : solve for columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
-    epsilon, method, include, exclude, start, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, callback, \
-verbose, options : see :func:`sparsest.best_subset`
+    epsilon, method, include, exclude, start, screen, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, \
+callback, verbose, options : see :func:`sparsest.best_subset`
 
     Attributes
     ----------
@@ -65,6 +66,7 @@ verbose, options : see :func:`sparsest.best_subset`
         include: Columns = (),
         exclude: Columns = (),
         start: Any = None,
+        screen: int | None = None,
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
         engine: str | None = None,
@@ -86,6 +88,7 @@ verbose, options : see :func:`sparsest.best_subset`
         self.include = include
         self.exclude = exclude
         self.start = start
+        self.screen = screen
         self.time_limit = time_limit
         self.gap_tol = gap_tol
         self.engine = engine
@@ -137,6 +140,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         include: Columns = (),
         exclude: Columns = (),
         start: Any = None,
+        screen: int | None = None,
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
         engine: str | None = None,
@@ -159,6 +163,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
             include=include,
             exclude=exclude,
             start=start,
+            screen=screen,
             time_limit=time_limit,
             gap_tol=gap_tol,
             engine=engine,
