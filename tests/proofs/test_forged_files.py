@@ -89,7 +89,9 @@ def test_numbers_that_json_has_not_are_refused(honest, word):
 PROBLEM = {
     "k": ["2", 2.0, -1, True, None, [2], 10**400, 2**60],
     "gamma": ["0.3", 0.0, -1.0, True, None, "nan", 10**400, {}],
-    "epsilon": ["0.1", -1.0, True, None, 10**400, 1e400],
+    "parameters": ["0.1", None, {"epsilon": 0.1}, [], 10**400],
+    "offset": ["false", 1, None, 0.0],
+    "exposure": ["false", 1, None, True],
     "l0_penalty": ["1", -1.0, True, 10**400],
     "n": [0, -1, 1.0, True, "20", None, 10**400],
     "p": [0, -1, 5.0, True, "5", None, 10**400],

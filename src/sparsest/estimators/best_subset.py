@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
+from sparsest.losses import Loss
 from sparsest.result import Result, Status
 
 _Class = TypeVar("_Class")
@@ -22,12 +23,14 @@ class _BestSubset(SparseLinearModel):
     k : largest number of features (all of them when there are fewer)
     l0_penalty : price of a feature; ``k`` is ignored when it is given
     gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, ``inf`` is none
-    loss : by default "squared" for regression, "logistic" for classification
+    loss : by default "squared" for regression, "logistic" for classification; a name, or an object that has the
+        parameters epsilon, delta, quantile or theta itself
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : solve for columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
-    epsilon, method, include, exclude, start, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, callback, \
-verbose, options : see :func:`sparsest.best_subset`
+    epsilon, delta, quantile, theta : parameters of the loss (regressors only), see :func:`sparsest.best_subset`
+    method, include, exclude, start, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, \
+options : see :func:`sparsest.best_subset`
 
     Attributes
     ----------
@@ -49,8 +52,11 @@ verbose, options : see :func:`sparsest.best_subset`
         *,
         l0_penalty: float | None = None,
         gamma: float | str = "auto",
-        loss: str | None = None,
-        epsilon: float = 0.1,
+        loss: str | Loss | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        quantile: float | None = None,
+        theta: float | None = None,
         method: str = "tree",
         standardize: bool = True,
         fit_intercept: bool = True,
@@ -72,6 +78,9 @@ verbose, options : see :func:`sparsest.best_subset`
         self.gamma = gamma
         self.loss = loss
         self.epsilon = epsilon
+        self.delta = delta
+        self.quantile = quantile
+        self.theta = theta
         self.method = method
         self.standardize = standardize
         self.fit_intercept = fit_intercept
@@ -88,15 +97,15 @@ verbose, options : see :func:`sparsest.best_subset`
         self.verbose = verbose
         self.options = options
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
+    def _fit_linear(self, X: Any, y: Array, **data: Any) -> None:
         result = best_subset(
             X,
             y,
             self.k if self.l0_penalty is None else None,
-            loss=self._loss_name,
-            sample_weight=sample_weight,
+            loss=self._chosen_loss,
             feature_names=getattr(self, "feature_names_in_", None),
             **{name: getattr(self, name) for name in _SETTINGS},
+            **data,
         )
         self.result_ = result
         self.coef_, self.intercept_ = result.coef, result.intercept
@@ -130,9 +139,8 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         *,
         l0_penalty: float | None = None,
         gamma: float | str = "auto",
-        loss: str | None = None,
+        loss: str | Loss | None = None,
         class_weight: dict[Any, float] | str | None = None,
-        epsilon: float = 0.1,
         method: str = "tree",
         standardize: bool = True,
         fit_intercept: bool = True,
@@ -154,7 +162,6 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
             l0_penalty=l0_penalty,
             gamma=gamma,
             loss=loss,
-            epsilon=epsilon,
             method=method,
             standardize=standardize,
             fit_intercept=fit_intercept,
@@ -173,6 +180,6 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         )
         self.class_weight = class_weight
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
-        super()._fit_linear(X, y, sample_weight)
+    def _fit_linear(self, X: Any, y: Array, **data: Any) -> None:
+        super()._fit_linear(X, y, **data)
         self.result_ = replace(self.result_, classes=self.classes_)

@@ -6,9 +6,8 @@ import scipy.sparse as sp
 
 from checks import against_enumeration, best_subset, check_certificate, solve
 from oracles import best_of, relaxation_value, sample_values
-from samples import LOSS_NAMES, sample, sample_weights
+from samples import LOSS_NAMES, sample, sample_weights, strong_response
 from sparsest.designs import Dense
-from sparsest.losses import LOSSES
 from sparsest.result import Incumbent, Root, Status
 
 N, P = 20, 7
@@ -127,7 +126,7 @@ def test_an_easy_problem_is_tight(loss):
     rng = np.random.default_rng(5)
     X = rng.standard_normal((200, 8))
     signal = 2.0 * X[:, 1] - 2.0 * X[:, 4]
-    y = np.sign(signal) if LOSSES[loss].classification else signal + 0.1 * rng.standard_normal(200)
+    y = strong_response(loss, signal, 0.1, rng)
     result, told = relax(X, y, k=2, loss=loss, gamma=0.05, fixing=False, relaxation_tol=1e-9)
     assert result.status is Status.OPTIMAL and result.support.tolist() == [1, 4]
     [point] = result.certificate.proof.points

@@ -180,8 +180,15 @@ class _Run:
 
 
 def starting_point(problem: Problem) -> Array:
-    """``-y`` for regression, ``-y/2`` for classification, projected onto the feasible dual points."""
-    alpha = -0.5 * problem.y if problem.loss.classification else -problem.y
+    """``-y/2`` for classification, ``-y`` for regression, projected onto the feasible dual points.
+
+    Where the link is logarithmic, ``-y`` is at the border of the domain: the derivative without features is inside.
+    """
+    if problem.loss.log_link:
+        margin = np.full(problem.n, problem.data.intercept_for(np.zeros(problem.n)))
+        alpha = problem.loss.derivative(problem.y, margin)
+    else:
+        alpha = -0.5 * problem.y if problem.loss.classification else -problem.y
     return project(problem, problem.weights * alpha)
 
 
