@@ -88,12 +88,10 @@ def test_parameters_reach_the_solver(loss):
     forced = estimator_of(loss, include=[5], exclude=[0, 1], fit_intercept=False, gap_tol=0.5).fit(X, y)
     assert 5 in forced.support_ and not {0, 1} & set(forced.support_)
     assert np.ravel(forced.intercept_)[0] == 0.0
-    for model in (
-        estimator_of(loss, **unusual(loss)),
-        estimator_of(loss).set_params(loss=LOSSES[loss](**unusual(loss))),
-    ):
+    given = unusual(loss)
+    for model in (estimator_of(loss, **given), estimator_of(loss).set_params(loss=LOSSES[loss](**given))):
         statement = model.fit(X, y).result_.certificate.statement
-        assert statement.parameters == unusual(loss)
+        assert statement.parameters == given
         assert statement.loss == loss and statement.k == 2
 
 
