@@ -2,10 +2,11 @@
 
     python benchmarks/losses.py [--part paths subsets ranges real ...] [--limit 30] [--repeat 3]
 
-``paths``: Poisson and logistic Lasso and elastic-net paths, as in ``paths.py``: same data and alphas, times of the solvers alone.
-``subsets``: abess with the same k; its support is refitted with our ridge, so that both answers are values of one objective.
-``ranges``: counts whose means go from 0.05 to 5,000.  ``real``: comments on blog posts, and salaries of baseball players
-(the folder ``shared/data``).  Every best subset comes with its gap, and its certificate is verified.
+``paths``: Poisson and logistic Lasso and elastic-net paths, as in ``paths.py``: same data and alphas, times of the
+solvers alone.  ``subsets``: abess with the same k and ridge; its support is refitted with ours, so that both answers
+are values of one objective.  ``ranges``: counts whose means go from 0.05 to 5,000.  ``real``: comments on blog posts,
+and salaries of baseball players (the folder ``shared/data``).  Every best subset comes with its gap, and its
+certificate is verified.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsest import best_subset
 from sparsest.api import penalty_path
+from sparsest.data import make_data
 from sparsest.datasets import load_folder, make_toeplitz
 from sparsest.penalties import make_penalty
 from sparsest.problem import make_problem
+from sparsest.ridge import default_gamma
 from sparsest.solvers.shared.support import fit_support
+
+PATH_CASES = ("1000x5000", "5000x1000", "csc 1000x5000")
 
 
 def responses(loss: str, signal, rng):
@@ -39,9 +44,9 @@ def responses(loss: str, signal, rng):
     return rng.poisson(np.exp(1.0 + 0.5 * u)).astype(float)
 
 
-def compare_paths(repeat: int) -> None:
+def compare_paths(cases, repeat: int) -> None:
     """Our time over glmnet's at its default tolerance and at the first that is as precise, and both deviances."""
-    for case in ("1000x5000", "5000x1000", "csc 1000x5000"):
+    for case in cases:
         X, signal = paths.CASES[case]()
         X = paths.standardise(X)
         for loss in ("poisson", "logistic"):
@@ -92,7 +97,7 @@ def compare_subsets(limit: float) -> None:
             data = make_toeplitz(n, p, k, rho=rho, snr=2.0, rng=0)
             X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
             y = responses(loss, X @ data.coef, np.random.default_rng(1))
-            gamma = 10.0 / n
+            gamma = default_gamma(make_data(X, y, loss=loss))
             seconds, result, checked = solve(X, y, k, limit, loss=loss, gamma=gamma, standardize=False)
             start = time.perf_counter()
             model = peer(support_size=k, alpha=1.0 / (2.0 * gamma)).fit(X, y)
@@ -160,12 +165,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = ("paths", "subsets", "ranges", "real")
     parser.add_argument("--part", nargs="*", default=parts, choices=parts)
+    parser.add_argument("--case", nargs="*", default=PATH_CASES, choices=list(paths.CASES))
     parser.add_argument("--limit", type=float, default=30.0)
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     if "paths" in options.part:
-        compare_paths(options.repeat)
+        compare_paths(options.case, options.repeat)
     if "subsets" in options.part:
         compare_subsets(options.limit)
     if "ranges" in options.part:

@@ -86,7 +86,7 @@ def support_value(loss, X, y, gamma, fit_intercept, weights=None):
     terms = weights @ _cvxpy_losses(loss, y, u)
     ridge = 0.5 / gamma * cp.sum_squares(w) if m and np.isfinite(gamma) else 0.0
     # Exponential cones cannot be solved as precisely as quadratic ones.
-    precise(terms + ridge, [] if fit_intercept else [b == 0.0], 1e-9 if loss in EXPONENTIAL else 1e-11)
+    precise(terms + ridge, [] if fit_intercept else [b == 0.0], 1e-8 if loss in EXPONENTIAL else 1e-11)
     coef = w.value if m else np.zeros(0)
     return objective(loss, X, y, coef, float(b.value) if fit_intercept else 0.0, gamma, weights)
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers, check_entries
 from sparsest.data import added_to_predictions, make_data
-from sparsest.losses import PARAMETERS, Loss, make_loss, mean_of
+from sparsest.losses import LOSSES, PARAMETERS, Loss, make_loss, mean_of
 from sparsest.result import probabilities
 
 
@@ -139,6 +139,13 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         if whole == 0.0:
             return float(left == 0.0)
         return 1.0 - left / whole
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare which responses the loss takes."""
+        tags = super().__sklearn_tags__()
+        name = getattr(self._chosen_loss, "name", self._chosen_loss)
+        tags.target_tags.positive_only = isinstance(name, str) and name in LOSSES and LOSSES[name].log_link
+        return tags
 
 
 def _is_logistic(estimator: Any) -> bool:
