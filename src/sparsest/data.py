@@ -67,6 +67,12 @@ class Data:
             *(None if given is None else given[keep] for given in (self.offset, self.exposure)),
         )
 
+    @property
+    def added(self) -> Array | float:
+        """What is added to predictions of the response as given: offset and logarithm of the exposure."""
+        added = _total_offset(self.offset, self.exposure)
+        return 0.0 if added is None else added
+
     @cached_property
     def curvature(self) -> float:
         """A typical curvature of the losses: their mean at the model without features.

@@ -22,6 +22,7 @@ class Stop(Enum):
     COMPLETE = "solved for every alpha"
     SATURATED = "ended where the model fits perfectly: smaller alphas would only follow noise"
     MAX_FEATURES = "ended at max_features"
+    N_FEATURES = "ended with the last model of at most n_features"
     TIME_LIMIT = "stopped at the time limit"
     INTERRUPTED = "interrupted"
 
@@ -60,6 +61,7 @@ class PathResult:
     loss : the loss.
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.
+    fit_intercept : whether models have an intercept.
     """
 
     alphas: Array
@@ -77,6 +79,7 @@ class PathResult:
     loss: Loss = field(default_factory=lambda: make_loss("squared"))
     feature_names: list[str] | None = None
     classes: NDArray[Any] | None = None
+    fit_intercept: bool = True
 
     def at(self, alpha: float) -> LinearModel:
         """The model at any alpha between the largest and the smallest that were solved.

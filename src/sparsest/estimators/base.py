@@ -7,7 +7,8 @@ A concrete estimator defines ``_fit_linear(X, y, **data)``, which fits data that
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,18 @@ from sparsest.checks import as_array, as_numbers, check_entries
 from sparsest.data import added_to_predictions, make_data
 from sparsest.losses import LOSSES, PARAMETERS, Loss, make_loss, mean_of
 from sparsest.result import probabilities
+
+_Class = TypeVar("_Class")
+
+
+def with_parameters(shared: type) -> Callable[[type[_Class]], type[_Class]]:
+    """Append the parameters that a base class documents to a class's docstring."""
+
+    def documented(cls: type[_Class]) -> type[_Class]:
+        cls.__doc__ = f"{cls.__doc__}\n{(shared.__doc__ or '').partition(chr(10))[2]}"
+        return cls
+
+    return documented
 
 
 class SparseLinearModel(SelectorMixin, BaseEstimator):
@@ -46,8 +59,12 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
         return make_loss(self._chosen_loss, **given)
 
     @abstractmethod
-    def _fit_linear(self, X: Any, y: Any, **data: Any) -> None:
-        """Fit checked data, with weights, offset and exposure; set ``coef_``, ``intercept_`` and ``support_``."""
+    def _fit_linear(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> None:
+        """Fit checked data; set ``coef_``, ``intercept_`` and ``support_``."""
+
+    @abstractmethod
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
+        """Check the data, fit them and return self; ``routed`` are offset and exposure, and what splitters take."""
 
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
         check_entries(X, "X")
@@ -98,10 +115,13 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         -------
         self
         """
+        return self._fit(X, y, sample_weight, offset=offset, exposure=exposure)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
         X, y = self._check_fit(X, y)
         if self._loss.classification:
             raise ValueError(f"loss {self._loss.name!r} is for two classes: use the classifier, or another loss")
-        self._fit_linear(X, as_numbers(y, "y"), sample_weight=sample_weight, offset=offset, exposure=exposure)
+        self._fit_linear(X, as_numbers(y, "y"), sample_weight, **routed)
         return self
 
     def predict(self, X: Any, offset: Any = None, exposure: Any = None) -> Array:
@@ -175,6 +195,9 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
         -------
         self
         """
+        return self._fit(X, y, sample_weight, offset=offset)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
         X, y = self._check_fit(X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -182,8 +205,7 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
             raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(y)}.")
         if self.classes_.size < 2:
             raise ValueError("Classifier can't train when only one class is present.")
-        labels = np.where(y == self.classes_[1], 1.0, -1.0)
-        self._fit_linear(X, labels, sample_weight=self._weights(y, sample_weight), offset=offset)
+        self._fit_linear(X, np.where(y == self.classes_[1], 1.0, -1.0), self._weights(y, sample_weight), **routed)
         self.coef_ = np.atleast_2d(self.coef_)
         self.intercept_ = np.atleast_1d(self.intercept_)
         return self
