@@ -311,6 +311,5 @@ def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> A
     """``g²/(2d)`` with the curvature of a column alone: what adding one feature would gain, roughly."""
     null = problem.data.null.products
     gradient = (problem.design.tdot(fit.alpha) if fit.support.size else null)[candidates]
-    smooth = problem.loss.smoothed(1.0)
-    curvature = problem.column_norms[candidates] ** 2 * smooth.smoothness + problem.ridge
+    curvature = problem.column_norms[candidates] ** 2 * problem.data.curvature + problem.ridge
     return gradient**2 / (2.0 * curvature)
