@@ -59,6 +59,8 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
 
     living, fixings = Living(problem), Fixings()
     relaxed = relaxer.relax(problem, problem.root, living, start, after_round, fixings, clock.expired)
+    # Where time has run out in the first round nothing else has given a support.
+    goal.rounded(relaxed.rounded(problem))
     return RootRelaxation(
         relaxed.region,
         Start(relaxed.features, relaxed.w, relaxed.b),

@@ -78,7 +78,7 @@ class LocalSearch:
             moves += taken
             if better is not None:
                 fit, thorough = better, False
-            elif thorough or not self.thorough:
+            elif thorough or not self.thorough or pool.features.size == region.p - region.forced_out.size:
                 break
             else:
                 thorough = True
@@ -162,11 +162,13 @@ def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
     for begin in range(0, problem.p, width):
         part = np.arange(begin, min(begin + width, problem.p))
         cross = design.tdot(weighted, None if part.size == problem.p else part) / scale[part, None]
-        A = cross @ N
-        d = mean_curvature + problem.ridge / scale[part] ** 2 - np.einsum("ij,ij->i", A, cross)
-        slope = gradient[part, None] - A * (w / n_diagonal)
-        d = np.maximum(d, _DEPENDENT)[:, None] + A**2 / n_diagonal
-        promise[part] = (slope**2 / (2.0 * d) - w**2 / (2.0 * n_diagonal)).max(axis=1)
+        # Where nearly dependent columns have coefficients beyond all scales there is no number, and no promise.
+        with np.errstate(over="ignore", invalid="ignore"):
+            A = cross @ N
+            d = mean_curvature + problem.ridge / scale[part] ** 2 - np.einsum("ij,ij->i", A, cross)
+            slope = gradient[part, None] - A * (w / n_diagonal)
+            d = np.maximum(d, _DEPENDENT)[:, None] + A**2 / n_diagonal
+            promise[part] = (slope**2 / (2.0 * d) - w**2 / (2.0 * n_diagonal)).max(axis=1)
     return promise
 
 
