@@ -216,10 +216,11 @@ def _response(rng, X, loss, counted, ordinary, traits):
 
 def _not_negative(rng, loss, y, counted, ordinary, traits):
     """Means e^u whose logarithms follow a signal, rounded to counts or positive; not all of those that count zero."""
-    u = float(rng.choice([0.3, 1.0])) * y / _size(y) + float(rng.choice([0.0, 1.0]))
+    apart = (y - y.mean()) / _size(y)
+    u = float(rng.choice([0.3, 1.0])) * apart + float(rng.choice([0.0, 1.0]))
     if not ordinary and rng.random() < 0.4:
         traits.append("wide means")
-        u = 2.0 + 6.0 * u / np.abs(u).max()
+        u = 2.0 + 6.0 * apart
     means = np.exp(u)
     if loss == "gamma":
         return means
