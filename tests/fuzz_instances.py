@@ -52,10 +52,10 @@ class Instance:
             yield "CSC", sp.csc_array(dense)
 
 
-def make_instance(seed):
-    """Return the instance of a seed."""
+def make_instance(seed, losses=LOSSES, shares=SHARES):
+    """Return the instance of a seed, with one of these losses."""
     rng = np.random.default_rng(seed)
-    loss = str(rng.choice(LOSSES, p=SHARES))
+    loss = str(rng.choice(losses, p=shares))
     n = 3 + int((MAX_ROWS - 2) * rng.beta(1.0, 1.3))
     p = 1 + int(MAX_COLUMNS * rng.beta(1.2, 1.6))
     ordinary = rng.random() < 0.3

@@ -133,9 +133,7 @@ def test_cross_validation_scores_by_the_deviance(make):
     assert model.best_score_ < 0.0
     train, test = next(KFold(3).split(X))
     if grid:
-        alone = PenalizedRegressor(loss="poisson", alpha=0.1, tol=1e-4).fit(
-            X[train], y[train], exposure=exposure[train]
-        )
+        alone = PenalizedRegressor(loss="poisson", alpha=0.1, tol=1e-4)
         row = np.flatnonzero(model.cv_results_["param_alpha"] == 0.1)[0]
     else:
         alone = BestSubsetRegressor(2, loss="poisson", gamma=0.5, method="relaxation")
