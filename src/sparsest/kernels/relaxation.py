@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Mask
-from sparsest.kernels.jit import kernel
+from sparsest.kernels.jit import inlined, kernel
 
 # Each makes the step shorter by a sixth or more: 200 of them by all the digits there are.
 _SHORTENINGS = 200
@@ -33,7 +33,7 @@ class Regulariser(NamedTuple):
     price: float
 
 
-@kernel
+@inlined
 def largest_sigma(price):
     """Return the σ beyond which no indicator is worth its price."""
     return 1.0 / np.sqrt(2.0 * price) if price > 0.0 else np.inf
@@ -107,6 +107,22 @@ def penalty_value(w, omega, sigma):
     return total, sigma
 
 
+@inlined
+def ranked_sample(values, step, rank):
+    """Return the ``rank``-th largest of every ``step``-th entry."""
+    top, count = np.empty(rank), 0
+    for at in range(0, values.size, step):
+        value = values[at]
+        if count < rank or value > top[rank - 1]:
+            place = min(count, rank - 1)
+            while place > 0 and top[place - 1] < value:
+                top[place] = top[place - 1]
+                place -= 1
+            top[place] = value
+            count = min(count + 1, rank)
+    return top[count - 1]
+
+
 @kernel
 def largest_sum(values, count):
     """Return the sum of the ``count`` largest entries and the smallest of them; ``values`` is reordered."""
@@ -122,8 +138,8 @@ def largest_sum(values, count):
     low, high = 0, size - 1
     if size > 512 and 16 * count < size:
         # Most can be told by a glance at a few: go on with what is above one of the largest of 64.
-        sample = np.sort(values[:: size // 64])
-        floor, above = sample[sample.size - 4 - 2 * sample.size * count // size], 0
+        step = size // 64
+        floor, above = ranked_sample(values, step, 4 + 2 * count // step), 0
         for j in range(size):
             if values[j] > floor:
                 values[above], values[j] = values[j], values[above]
@@ -213,7 +229,7 @@ def largest_eigenvalue(H, iterations):
     return value
 
 
-@kernel
+@inlined
 def proximal(v, L, omega, sigma, a, shift, out):
     """Write the proximal step from v into ``out``; return the σ found.  ``a`` and ``shift`` are work space."""
     root_delta, forced, budget, price = omega
