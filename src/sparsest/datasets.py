@@ -200,8 +200,8 @@ def load_breast_cancer() -> Dataset:
 
         table = np.column_stack(load(return_X_y=True))
     measured = (
-        "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points", "symmetry",
-        "fractal dimension",
+        "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points",
+        "symmetry", "fractal dimension",
     )  # fmt: skip
     names = [f"mean {name}" for name in measured] + [f"{name} error" for name in measured]
     return Dataset(

@@ -57,6 +57,11 @@ def cache_directory() -> Path:
     return directory
 
 
+def is_cache_empty() -> bool:
+    """Whether no kernel of just these sources has been compiled yet."""
+    return next(cache_directory().rglob("*.nbi"), None) is None
+
+
 class _Stopwatch(event.Listener):
     """The time during which any thread holds numba's compiler or waits for it; calls of compiled kernels do neither."""
 
