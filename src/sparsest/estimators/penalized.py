@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from sparsest.api import penalty_path
 from sparsest.arrays import Array
 from sparsest.checks import number
-from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
+from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
+from sparsest.losses import Loss
 from sparsest.path_result import PathResult
 
-_Class = TypeVar("_Class")
+
+class PenalizedFit(SparseLinearModel):
+    """What a fitted penalised model has."""
+
+    gap_: float | None
+    kkt_violation_: float
+    n_iter_: int
+    result_: PathResult
+
+    def _keep_path(self, path: PathResult, at: int) -> None:
+        """Take over one model of a path."""
+        self.result_ = path
+        self.coef_ = path.coefs[:, [at]].toarray()[:, 0]
+        self.intercept_ = float(path.intercepts[at])
+        self.support_ = np.flatnonzero(self.coef_)
+        self.gap_ = None if path.dual_gaps is None else float(path.dual_gaps[at])
+        self.kkt_violation_ = float(path.kkt_violations[at])
+        self.n_iter_ = max(1, int(path.n_iter[at]))
 
 
-class _Penalized(SparseLinearModel):
+class _Penalized(PenalizedFit):
     """The parameters and the fit that regression and classification share.
 
     Parameters
@@ -24,7 +42,9 @@ class _Penalized(SparseLinearModel):
     alpha : penalty strength, > 0; the loss is the weighted mean over the observations
     l1_ratio : share of the l1 part in the elastic net, in (0, 1]
     concavity : the g of MCP (default 3) or SCAD (default 3.7)
-    loss : by default "squared" for regression, "logistic" for classification
+    loss : by default "squared" for regression, "logistic" for classification; a name, or an object that has the
+        parameters epsilon, delta or theta itself
+    epsilon, delta, theta : parameters of the loss (regressors only), see :func:`sparsest.best_subset`
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : penalise the coefficients of columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
@@ -41,11 +61,6 @@ class _Penalized(SparseLinearModel):
     result_ : the path of one alpha behind the fit
     """
 
-    gap_: float | None
-    kkt_violation_: float
-    n_iter_: int
-    result_: PathResult
-
     def __init__(
         self,
         penalty: str = "l1",
@@ -53,7 +68,10 @@ class _Penalized(SparseLinearModel):
         *,
         l1_ratio: float = 1.0,
         concavity: float | None = None,
-        loss: str | None = None,
+        loss: str | Loss | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        theta: float | None = None,
         standardize: bool = True,
         fit_intercept: bool = True,
         penalty_factor: Any = None,
@@ -64,48 +82,39 @@ class _Penalized(SparseLinearModel):
         self.l1_ratio = l1_ratio
         self.concavity = concavity
         self.loss = loss
+        self.epsilon = epsilon
+        self.delta = delta
+        self.theta = theta
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.penalty_factor = penalty_factor
         self.tol = tol
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **added: Any) -> None:
         result = penalty_path(
             X,
             y,
             self.penalty,
-            loss=self._loss_name,
+            loss=self._loss,
             alphas=[number(self.alpha, "alpha", above=0)],
             l1_ratio=self.l1_ratio,
             concavity=self.concavity,
             fit_intercept=self.fit_intercept,
             standardize=self.standardize,
-            sample_weight=sample_weight,
             penalty_factor=self.penalty_factor,
             tol=self.tol,
+            sample_weight=sample_weight,
+            **added,
         )
-        self.result_ = result
-        self.coef_ = result.coefs.toarray()[:, 0]
-        self.intercept_ = float(result.intercepts[0])
-        self.support_ = np.flatnonzero(self.coef_)
-        self.gap_ = None if result.dual_gaps is None else float(result.dual_gaps[0])
-        self.kkt_violation_ = float(result.kkt_violations[0])
-        self.n_iter_ = max(1, int(result.n_iter[0]))
+        self._keep_path(result, 0)
 
 
-def _with_parameters(cls: type[_Class]) -> type[_Class]:
-    """Append the shared parameters to a class's docstring."""
-    shared = (_Penalized.__doc__ or "").partition("\n")[2]
-    cls.__doc__ = f"{cls.__doc__}\n{shared}"
-    return cls
-
-
-@_with_parameters
+@with_parameters(_Penalized)
 class PenalizedRegressor(SparseRegressor, _Penalized):
     """A linear regression with an l1, elastic-net, MCP or SCAD penalty."""
 
 
-@_with_parameters
+@with_parameters(_Penalized)
 class PenalizedClassifier(SparseClassifier, _Penalized):
     """A linear classifier of two classes with an l1, elastic-net, MCP or SCAD penalty."""
 
@@ -116,7 +125,7 @@ class PenalizedClassifier(SparseClassifier, _Penalized):
         *,
         l1_ratio: float = 1.0,
         concavity: float | None = None,
-        loss: str | None = None,
+        loss: str | Loss | None = None,
         class_weight: dict[Any, float] | str | None = None,
         standardize: bool = True,
         fit_intercept: bool = True,

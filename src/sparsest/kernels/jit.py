@@ -42,7 +42,8 @@ _FLAGS = {
 def cache_directory() -> Path:
     """Where compiled kernels of just these sources are kept."""
     package = Path(__file__).parent.parent
-    sources = [package / "losses.py", package / "penalties.py", *sorted((package / "kernels").glob("*.py"))]
+    files = [*(package / "losses").glob("*.py"), *(package / "kernels").glob("*.py")]
+    sources = [package / "penalties.py", *sorted(files)]
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
     for source in sources:
         if source.exists():
