@@ -6,61 +6,77 @@ import numpy as np
 
 from sparsest.arrays import Array, Indices, Mask
 from sparsest.designs import Design
+from sparsest.kernels.screening import foreseen, unsettled
 
-# Points θ that are remembered as references: each costs a product with θ in every round, and a feature whose reference
-# is forgotten has to be computed.
-_N_REFERENCES = 12
-# Rounding errors of the difference of squares in the bound, relative to the size of θ.
-_BOUND_ROUNDING = 1e-7
+# Points θ that are remembered as references: each costs a product with θ in every round, and a feature whose references
+# are forgotten has to be computed.
+_N_REFERENCES = 16
+# Features whose extrapolated gradient exceeds this share of its limit are foreseen.
+_FORESEEN_SHARE = 0.99
 
 
 class Gradients:
     """Knowledge of ``X'θ`` that is renewed where it matters.
 
-    A gradient g known at a reference θ' bounds the one at θ: ``|X_j'θ| ≤ |s g| + ‖X_j‖ ‖θ - sθ'‖`` for every s, with
-    the norm ``‖r‖² = Σ r²/ω`` and its dual.  Features whose bound is below their limit are not looked at.
+    Gradients g, g' known at references θ', θ'' bound the one at θ:
+    ``|X_j'θ| ≤ |s g + t g'| + ‖X_j‖ ‖θ - sθ' - tθ''‖`` for all s and t, with the norm ``‖r‖² = Σ r²/ω`` and its dual.
+    Features whose bound is below their limit are not looked at.
 
     Parameters
     ----------
     view : the design whose gradients are wanted.
     norms : ``‖X_j‖`` of every column, with ``‖x‖² = Σ ω x²``.
     weights : ω.
-    theta : the first θ, at which all gradients are computed.
+    slope : limits of the gradients, as multiples of α.
+    theta : the first θ, at which all gradients are computed, as for an infinite α.
 
     Attributes
     ----------
     value : the gradients, as they were when last computed.
-    guess : their sizes at the last θ; ``|s g|`` where they were not computed.
     """
 
-    def __init__(self, view: Design, norms: Array, weights: Array, theta: Array) -> None:
-        # A column of zeros has no bound either before it has been looked at.
-        self._view, self._norms, self._root = view, np.maximum(norms, 1e-300), np.sqrt(weights)
+    def __init__(self, view: Design, norms: Array, weights: Array, slope: Array, theta: Array) -> None:
+        self._view, self._norms, self._slope, self._root = view, norms, slope, np.sqrt(weights)
         p = norms.size
-        self._references, self._squares = np.zeros((_N_REFERENCES, theta.size)), np.ones(_N_REFERENCES)
-        self._latest = 0
-        # Every feature's reference; the number behind the last stands for one that has been forgotten.
-        self._reference_of = np.full(p, _N_REFERENCES)
-        self.value, self.guess = np.zeros(p), np.zeros(p)
-        self.renew(theta, np.zeros(p), np.ones(p, dtype=bool))
+        self._references = np.zeros((_N_REFERENCES, theta.size))
+        # A reference that is not there yet is of size one: nobody refers to it.
+        self._products, self._alphas = np.eye(_N_REFERENCES), np.full(_N_REFERENCES, np.inf)
+        self._latest, self._found = 0, np.empty(p, dtype=np.intp)
+        self.value, self._earlier = view.tdot(theta), np.zeros(p)
+        self._reference, self._before = np.zeros(p, dtype=np.intp), np.full(p, _N_REFERENCES)
+        tau = theta / self._root
+        self._remember(tau, self._references @ tau, float(tau @ tau), np.inf)
+        self._reference[:] = self._latest
 
-    def renew(self, theta: Array, limit: Array, candidates: Mask) -> Indices:
-        """Make ``value`` exact for the candidates that may exceed their limit; returns those."""
-        tau, reference_of = theta / self._root, self._reference_of
-        inner, square = self._references @ tau, float(tau @ tau)
-        share = inner / self._squares
-        distance = np.sqrt(np.maximum(square - inner * share, 0.0)) + _BOUND_ROUNDING * np.sqrt(square)
-        self.guess = np.append(np.abs(share), 1.0)[reference_of] * np.abs(self.value)
-        bound = self.guess + np.append(distance, np.inf)[reference_of] * self._norms
-        needed = np.flatnonzero(candidates & ~(bound <= limit))
+    @property
+    def _known(self) -> tuple[Array, Array, Indices, Indices]:
+        return self.value, self._earlier, self._reference, self._before
+
+    def _remember(self, tau: Array, inner: Array, square: float, alpha: float) -> None:
+        """Let θ take the place of the oldest reference."""
         self._latest = (self._latest + 1) % _N_REFERENCES
-        self._references[self._latest], self._squares[self._latest] = tau, max(square, 1e-300)
-        reference_of[reference_of == self._latest] = _N_REFERENCES
-        reference_of[needed] = self._latest
+        self._references[self._latest], self._alphas[self._latest] = tau, alpha
+        self._products[self._latest] = self._products[:, self._latest] = inner
+        self._products[self._latest, self._latest] = max(square, 1e-300)
+
+    def renew(self, theta: Array, alpha: float, outside: Mask) -> Indices:
+        """Make ``value`` exact for the features outside that may exceed their limit at α; returns those."""
+        tau = theta / self._root
+        inner, square = self._references @ tau, float(tau @ tau)
+        reused = (self._latest + 1) % _N_REFERENCES
+        count = unsettled(
+            self._products, inner, square, self._known, self._norms, self._slope, alpha, outside, reused, self._found
+        )
+        needed = self._found[:count].copy()
+        # What was computed before for the same alpha says nothing about how gradients change with it.
+        older = needed[np.append(self._alphas, np.inf)[self._reference[needed]] != alpha]
+        self._earlier[older], self._before[older] = self.value[older], self._reference[older]
+        self._remember(tau, inner, square, alpha)
         self.value[needed] = self._view.tdot(theta, needed)
-        self.guess[needed] = np.abs(self.value[needed])
+        self._reference[needed] = self._latest
         return needed
 
-    def at(self, index: Indices, theta: Array) -> Array:
-        """``X_S'θ``, which is not remembered."""
-        return self._view.tdot(theta, index)
+    def foresee(self, alpha: float, outside: Mask) -> Indices:
+        """The features outside that will probably be needed at the next α."""
+        count = foreseen(self._known, self._alphas, self._slope, alpha, _FORESEEN_SHARE, outside, self._found)
+        return self._found[:count].copy()
