@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.arrays import Array
+from sparsest.arrays import Array, Indices
 from sparsest.designs.base import Design
 from sparsest.designs.dense import Dense
 from sparsest.designs.packs import stored_columns
@@ -15,7 +15,7 @@ from sparsest.kernels.path import Lines
 
 # A dense matrix whose columns are not lines in memory is copied if it takes no more bytes than this.
 _COPY_BYTES = 1 << 28
-# Bytes that copies of the columns in use may take, beyond those of the whole matrix.
+# Columns in use for which there is room at first.
 _ROOM = 32
 
 
@@ -27,11 +27,11 @@ def path_columns(view: Design, weights: Array, centred: bool) -> Lines | Stored 
     stored, shift, scale = take_apart(view)
     n, p = view.shape
     if isinstance(stored, Sparse):
-        room = [np.empty(p) for _ in range(4)]
-        centre, scales, mass, curvature = room
+        centre, scales, mass, curvature, step = np.empty((5, p))
+        uniform = bool((weights == weights[0]).all())
         return Stored(
-            *stored_columns(stored.matrix), shift, scale, np.empty(p, dtype=np.intp), centre, scales, mass, curvature,
-            weights, bool((weights == weights[0]).all()), centred, np.zeros(n), np.zeros(1),
+            *stored_columns(stored.matrix), shift, scale, np.empty(p, dtype=np.intp), centre, scales, mass,
+            curvature, step, weights, uniform, centred, np.zeros(n), np.zeros(1),
         )  # fmt: skip
     if not isinstance(stored, Dense):
         return None
@@ -41,28 +41,29 @@ def path_columns(view: Design, weights: Array, centred: bool) -> Lines | Stored 
     return _with_room(Lines(lines, shift, scale, np.sqrt(weights), *_buffers(0, n)), _ROOM)
 
 
-def _buffers(room: int, n: int) -> tuple:
-    return np.empty(room, dtype=np.intp), np.empty((room, n)), np.empty((room, room)), np.empty(room)
+def _buffers(room: int, n: int) -> tuple[Indices, Array, Array, Array, Array]:
+    return np.empty(room, dtype=np.intp), np.empty((room, n)), np.empty((room, room)), np.empty(room), np.empty(room)
 
 
 def _with_room(columns: Lines, room: int) -> Lines:
     """Copy the columns in use into larger buffers."""
-    used = columns.index.size
-    index, copies, gram, curvature = _buffers(room, columns.root.size)
-    index[:used], copies[:used], curvature[:used] = columns.index, columns.copies, columns.curvature
-    gram[:used, :used] = columns.gram
-    return columns._replace(index=index, copies=copies, gram=gram, curvature=curvature)
+    used = columns.names.size
+    names, copies, gram, curvature, step = _buffers(room, columns.root.size)
+    names[:used], copies[:used], gram[:used, :used] = columns.names, columns.copies, columns.gram
+    curvature[:used], step[:used] = columns.curvature, columns.step
+    return columns._replace(names=names, copies=copies, gram=gram, curvature=curvature, step=step)
 
 
 def enlarged(columns: Lines | Stored, most: int) -> Lines | Stored:
     """The same columns with room for more, up to a number."""
-    return columns if isinstance(columns, Stored) else _with_room(columns, min(2 * columns.index.size, most))
+    return columns if isinstance(columns, Stored) else _with_room(columns, min(2 * columns.names.size, most))
 
 
-def keep(columns: Lines | Stored, positions: np.ndarray) -> None:
+def keep(columns: Lines | Stored, positions: Indices) -> None:
     """Drop all columns in use but those at these positions."""
     k = positions.size
-    columns.index[:k], columns.curvature[:k] = columns.index[positions], columns.curvature[positions]
+    columns.names[:k], columns.curvature[:k] = columns.names[positions], columns.curvature[positions]
+    columns.step[:k] = columns.step[positions]
     if isinstance(columns, Stored):
         columns.centre[:k], columns.scale[:k] = columns.centre[positions], columns.scale[positions]
         columns.mass[:k] = columns.mass[positions]

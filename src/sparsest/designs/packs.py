@@ -74,7 +74,7 @@ class Pack(ABC):
         """``G`` over the columns at these positions."""
 
     @abstractmethod
-    def model(self, theta: Array) -> Any:
+    def model(self, theta: Array | None) -> Any:
         """What the kernels of coordinate descent work on, where ``X_E'θ`` is the gradient; with a G, θ may be None."""
 
 
@@ -151,13 +151,15 @@ class SparsePack(Pack):
         product -= np.outer(self._mass[positions], self._centre[positions])
         return product / np.outer(scale, scale)
 
-    def model(self, theta: Array) -> Stored:
+    def model(self, theta: Array | None) -> Stored:
         """The stored columns with θ as residual."""
+        if theta is None:
+            raise ValueError("without a Gram matrix the model needs θ")
         centre = self._centre
         curvature = (self._squares - self._mass * centre) / self._scale**2
         return Stored(
             *self._stored, self._all_shifts, self._all_scales, self._index, centre, self._scale, self._mass, curvature,
-            self._h, self._uniform, self._centred, theta.copy(), np.zeros(1),
+            1.0 / curvature, self._h, self._uniform, self._centred, theta.copy(), np.zeros(1),
         )  # fmt: skip
 
 
@@ -232,7 +234,13 @@ class DensePack(Pack):
     def _fill(self, first: int) -> None:
         """Compute the Gram matrix from this column on."""
         self._mass = np.concatenate([self._mass[:first], np.empty(self._index.size - first)])
-        for new in self._blocks(first):
+        if first == 0 and self._copies is not None:
+            # A matrix times its own transpose costs half of what two matrices cost.
+            part, root = self._columns(slice(0, self._index.size)), np.sqrt(self._h)
+            self._mass[:] = self._h @ part
+            half = root[:, None] * part
+            np.matmul(half.T, half, out=self._gram[: self._index.size, : self._index.size])
+        for new in self._blocks(first) if first or self._copies is None else ():
             weighted = self._h[:, None] * self._columns(new)
             self._mass[new] = weighted.sum(axis=0)
             for old in self._blocks(0):
@@ -278,4 +286,4 @@ class DensePack(Pack):
 
     def model(self, theta: Array | None = None) -> Gram:
         """``G`` itself, in memory that may be larger."""
-        return Gram(self._gram, self._diagonal)
+        return Gram(self._gram, self._diagonal, 1.0 / self._diagonal)

@@ -29,7 +29,8 @@ class _Penalized(SparseLinearModel):
     standardize : penalise the coefficients of columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
     penalty_factor : factor of alpha for every feature; 0 means never penalised
-    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha
+    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha; by
+        default 1e-3 with fewer observations than features and 1e-5 otherwise
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class _Penalized(SparseLinearModel):
         standardize: bool = True,
         fit_intercept: bool = True,
         penalty_factor: Any = None,
-        tol: float = 1e-5,
+        tol: float | None = None,
     ) -> None:
         self.penalty = penalty
         self.alpha = alpha
@@ -121,7 +122,7 @@ class PenalizedClassifier(SparseClassifier, _Penalized):
         standardize: bool = True,
         fit_intercept: bool = True,
         penalty_factor: Any = None,
-        tol: float = 1e-5,
+        tol: float | None = None,
     ) -> None:
         super().__init__(
             penalty,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.jit import derivative, dispatched, kernel, value
+from sparsest.kernels.jit import derivative, dispatched, inlined, kernel, value
 
 # Moves smaller than this share of the largest move of the sweep before are left for a later sweep: each costs as much
 # as a large one and brings less.
@@ -36,13 +36,13 @@ def threshold(self: Any, lam: float) -> float:
     return self.threshold(lam)
 
 
-@dispatched
+@inlined
 def slope_at(self: Any, j: int, grad: Array) -> float:
     """The gradient of the quadratic at the current w, for one feature."""
     return self.slope_at(j, grad)
 
 
-@dispatched
+@inlined
 def shift(self: Any, j: int, change: float, grad: Array) -> None:
     """Follow a change of ``w_j``."""
     self.shift(j, change, grad)
@@ -61,10 +61,11 @@ def refresh(self: Any, grad: Array) -> None:
 
 
 class Gram(NamedTuple):
-    """``G`` itself, in memory that may be larger, and its diagonal; the gradient is carried along."""
+    """``G`` itself, in memory that may be larger, its diagonal and the inverse of it; the gradient is carried along."""
 
     gram: Array
     curvature: Array
+    step: Array
 
     def slope_at(self, j, grad):
         """The gradient for one feature."""
@@ -96,7 +97,7 @@ def gram_image(gram: Array, d: Array) -> Array:
 class Stored(NamedTuple):
     """``G = X'diag(h)X`` of columns ``(x_j - centre_j) / scale_j``, of which x is stored; ``mass_j = Σ_i h_i x_ij``.
 
-    ``index`` names the columns among all that are stored, whose shifts and scales are ``shift_of`` and ``scale_of``;
+    ``names`` are the columns among all that are stored, whose shifts and scales are ``shift_of`` and ``scale_of``;
     buffers may be longer than the columns are many.  The gradient is ``X'(residual + h constant)``: centring
     moves the constant alone.  With an intercept the centres are means under h and the residual sums to zero;
     without one they are zero.  ``uniform`` says that all h are equal.
@@ -107,11 +108,12 @@ class Stored(NamedTuple):
     starts: Indices
     shift_of: Array
     scale_of: Array
-    index: Indices
+    names: Indices
     centre: Array
     scale: Array
     mass: Array
     curvature: Array
+    step: Array
     h: Array
     uniform: bool
     centred: bool
@@ -120,20 +122,17 @@ class Stored(NamedTuple):
 
     def slope_at(self, j, grad):
         """The gradient for one feature."""
-        total = gathered(self.entries, self.rows, self.starts, self.index[j], self.residual)
+        total = gathered(self.entries, self.rows, self.starts, self.names[j], self.residual)
         return (total + self.constant[0] * self.mass[j]) / self.scale[j]
 
     def shift(self, j, change, grad):
         """Follow a change of ``w_j``."""
-        move, column = change / self.scale[j], self.index[j]
+        move = change / self.scale[j]
         self.constant[0] -= move * self.centre[j]
         if self.uniform:
-            move *= self.h[0]
-            for e in range(self.starts[column], self.starts[column + 1]):
-                self.residual[self.rows[e]] += move * self.entries[e]
+            scattered(self.entries, self.rows, self.starts, self.names[j], move * self.h[0], self.residual)
         else:
-            for e in range(self.starts[column], self.starts[column + 1]):
-                self.residual[self.rows[e]] += move * self.entries[e] * self.h[self.rows[e]]
+            weighted(self.entries, self.rows, self.starts, self.names[j], move, self.h, self.residual)
 
     def refresh(self, grad):
         """Compute the gradient from the residual."""
@@ -142,7 +141,7 @@ class Stored(NamedTuple):
 
     def take_in(self, first, count):
         """Measure the columns that were named in these places, with weights that sum to one."""
-        part = self.index[first : first + count]
+        part = self.names[first : first + count]
         mass, squares = self.mass[first : first + count], np.empty(count)
         stored_moments(self.entries, self.rows, self.starts, part, self.h, mass, squares)
         for q in range(count):
@@ -150,6 +149,7 @@ class Stored(NamedTuple):
             self.scale[j] = self.scale_of[part[q]]
             self.centre[j] = mass[q] if self.centred else 0.0
             self.curvature[j] = (squares[q] - mass[q] * self.centre[j]) / (self.scale[j] * self.scale[j])
+            self.step[j] = 1.0 / self.curvature[j]
 
     def fit(self, w, target, tau):
         """Compute the residual anew; ``τ = √h (Xw - y)`` and ``target = √h y``."""
@@ -190,12 +190,34 @@ class Stored(NamedTuple):
 @kernel
 def gathered(entries, rows, starts, j, r):
     """``x_j'r`` of the stored entries."""
-    total, e = 0.0, starts[j]
-    # Gathered loads are slower in vectors than one by one: a while loop is left alone.
-    while e < starts[j + 1]:
+    total, other, e, end = 0.0, 0.0, starts[j], starts[j + 1]
+    # Gathered loads are slower in vectors than one by one: a while loop is left alone.  Two sums need not wait for each
+    # other.
+    while e + 1 < end:
         total += entries[e] * r[rows[e]]
+        other += entries[e + 1] * r[rows[e + 1]]
+        e += 2
+    if e < end:
+        total += entries[e] * r[rows[e]]
+    return total + other
+
+
+@kernel
+def scattered(entries, rows, starts, j, factor, r):
+    """Add a multiple of ``x_j`` to r."""
+    e = starts[j]
+    while e < starts[j + 1]:
+        r[rows[e]] += factor * entries[e]
         e += 1
-    return total
+
+
+@kernel
+def weighted(entries, rows, starts, j, factor, h, r):
+    """Add a multiple of ``diag(h) x_j`` to r."""
+    e = starts[j]
+    while e < starts[j + 1]:
+        r[rows[e]] += factor * entries[e] * h[rows[e]]
+        e += 1
 
 
 @kernel
@@ -210,8 +232,7 @@ def stored_sum(entries, rows, starts, index, w, out):
     """Add ``X_S w`` of the stored entries to ``out``."""
     for q in range(index.size):
         if w[q] != 0.0:
-            for e in range(starts[index[q]], starts[index[q] + 1]):
-                out[rows[e]] += w[q] * entries[e]
+            scattered(entries, rows, starts, index[q], w[q], out)
 
 
 @kernel
@@ -245,9 +266,9 @@ def _sweep(model, w, grad, lam, penalty, chosen, count, bar):
     worst = 0.0
     for q in range(count):
         j = chosen[q]
-        h = model.curvature[j]
-        new = prox(penalty, w[j] - slope_at(model, j, grad) / h, lam[j], 1.0 / h)
-        size = h * abs(new - w[j])
+        step = model.step[j]
+        new = prox(penalty, w[j] - step * slope_at(model, j, grad), lam[j], step)
+        size = model.curvature[j] * abs(new - w[j])
         worst = max(worst, size)
         if size > bar or (size > 0.0 and new * w[j] == 0.0):
             shift(model, j, new - w[j], grad)
@@ -314,12 +335,11 @@ def stored_image(model, d, active, fit, out):
     for j in active:
         move = d[j] / model.scale[j]
         middle += move * model.centre[j]
-        for e in range(model.starts[model.index[j]], model.starts[model.index[j] + 1]):
-            fit[model.rows[e]] += move * model.entries[e]
+        scattered(model.entries, model.rows, model.starts, model.names[j], move, fit)
     for i in range(fit.size):
         fit[i] = model.h[i] * (fit[i] - middle)
     for j in active:
-        out[j] = gathered(model.entries, model.rows, model.starts, model.index[j], fit) / model.scale[j]
+        out[j] = gathered(model.entries, model.rows, model.starts, model.names[j], fit) / model.scale[j]
 
 
 @kernel

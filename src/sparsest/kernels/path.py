@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sparsest.arrays import Array, Indices, Mask
 from sparsest.kernels.descent import descend, extrapolate, fit, gram_image, threshold, violation
 from sparsest.kernels.jit import dispatched, kernel, second_derivative, value
-from sparsest.kernels.screening import foreseen, unsettled
+from sparsest.kernels.screening import foreseen, inner_products, remember, unsettled
 
 # Why a step returns: it is done, the buffers are full, sweeps are too slow, or all sweeps allowed have been made.
 DONE, FULL, SLOW, EXHAUSTED = 0, 1, 2, 3
@@ -32,12 +32,10 @@ DONE, FULL, SLOW, EXHAUSTED = 0, 1, 2, 3
 _GROWING_VIOLATION = 1e-2
 # A goal within this factor of that is aimed at from the start.
 _NEARLY_TIGHT = 0.05
-# Features whose extrapolated gradient exceeds this share of its limit are foreseen.
-_FORESEEN_SHARE = 0.99
 # Features whose gradient is within this share of its limit join together with violators: most would be needed soon.
 _NEAR_SHARE = 0.96
 # The violation asked for is chosen such that the gap will be about this share of the tolerance.
-_GAP_SHARE = 0.4
+_GAP_SHARE = 0.9
 # Sweeps after which those that are still needed are estimated from the progress so far.
 _TRIAL_SWEEPS = 12
 # Rounds of minimising and checking; one or two are usual.
@@ -50,17 +48,18 @@ class Lines(NamedTuple):
     """Columns ``(x_j - shift_j)/scale_j`` of a dense matrix, those in use times √ω, and their Gram matrix.
 
     ``lines`` holds all columns as they are stored, one in each row; ``copies`` and ``gram`` are buffers for those in
-    use, which ``index`` names.
+    use, whose ``names`` are in a third.
     """
 
     lines: NDArray[Any]
     shift_of: Array
     scale_of: Array
     root: Array
-    index: Indices
+    names: Indices
     copies: Array
     gram: Array
     curvature: Array
+    step: Array
 
     def slope_at(self, j, grad):
         """The gradient for one feature."""
@@ -79,7 +78,7 @@ class Lines(NamedTuple):
         """Copy the columns that were named in these places, and compute their inner products with all before."""
         end, n = first + count, self.root.size
         for q in range(first, end):
-            line, copy, j = self.lines[self.index[q]], self.copies[q], self.index[q]
+            line, copy, j = self.lines[self.names[q]], self.copies[q], self.names[q]
             for i in range(n):
                 copy[i] = (line[i] - self.shift_of[j]) / self.scale_of[j] * self.root[i]
         product = np.dot(self.copies[first:end], self.copies[:end].T)
@@ -88,6 +87,7 @@ class Lines(NamedTuple):
                 self.gram[first + a, q] = product[a, q]
                 self.gram[q, first + a] = product[a, q]
             self.curvature[first + a] = product[a, first + a]
+            self.step[first + a] = 1.0 / product[a, first + a]
 
     def fit(self, w, target, tau):
         """``τ = √ω (Xw - y)``."""
@@ -124,7 +124,7 @@ class Lines(NamedTuple):
             row, total = self.gram[q], 0.0
             for k in range(w.size):
                 total += row[k] * w[k]
-            grad[q] = origin[self.index[q]] + total
+            grad[q] = origin[self.names[q]] + total
 
     def image(self, d):
         """``Gd``."""
@@ -188,67 +188,16 @@ class Fixed(NamedTuple):
     null_loss: float
 
 
-class Memory(NamedTuple):
-    """Gradients at earlier points: every feature's last two, and the points, as in :mod:`sparsest.kernels.screening`."""
-
-    value: Array
-    earlier: Array
-    reference: Indices
-    before: Indices
-    references: Array
-    products: Array
-    alphas: Array
-    latest: Indices
-
-
-class Report(NamedTuple):
-    """What a step found: sweeps made, the largest violation, the loss and the duality gap."""
-
-    sweeps: int
-    violation: float
-    loss: float
-    gap: float
-
-
-@kernel
-def remember(memory, tau, inner, square, alpha, needed, count, fresh):
-    """Let τ replace the oldest reference, with the gradients that were computed there."""
-    m = memory.alphas.size
-    slot = (memory.latest[0] + 1) % m
-    for q in range(count):
-        j = needed[q]
-        a = memory.reference[j]
-        # What was computed before for the same alpha says nothing about how gradients change with it.
-        if a < m and memory.alphas[a] != alpha:
-            memory.earlier[j], memory.before[j] = memory.value[j], a
-        memory.value[j], memory.reference[j] = fresh[q], slot
-    for i in range(tau.size):
-        memory.references[slot, i] = tau[i]
-    for a in range(m):
-        memory.products[slot, a] = memory.products[a, slot] = inner[a]
-    memory.products[slot, slot] = max(square, 1e-300)
-    memory.alphas[slot], memory.latest[0] = alpha, slot
-
-
 @kernel
 def _check(columns, at, fixed, memory, alpha):
     """Compute the gradients outside that may exceed their limits; returns how many, and the largest excess."""
-    m = memory.alphas.size
     fit(columns, at.w[: at.size[0]], fixed.target, at.tau)
-    square, total, inner = 0.0, 0.0, np.zeros(m)
+    total = 0.0
     for i in range(at.tau.size):
-        square += at.tau[i] * at.tau[i]
         at.theta[i] = fixed.root[i] * at.tau[i]
         total += at.theta[i]
-    for a in range(m):
-        row, product = memory.references[a], 0.0
-        for i in range(at.tau.size):
-            product += row[i] * at.tau[i]
-        inner[a] = product
-    known, reused = (memory.value, memory.earlier, memory.reference, memory.before), (memory.latest[0] + 1) % m
-    count = unsettled(
-        memory.products, inner, square, known, fixed.norms, fixed.slope, alpha, at.outside, reused, at.found
-    )
+    inner, square = inner_products(memory, at.tau)
+    count = unsettled(memory, inner, square, fixed.norms, fixed.slope, alpha, at.outside, at.found)
     products(columns, at.found, count, at.theta, total, at.fresh)
     remember(memory, at.tau, inner, square, alpha, at.found, count, at.fresh)
     excess = 0.0
@@ -259,7 +208,7 @@ def _check(columns, at, fixed, memory, alpha):
 
 @kernel
 def admit(columns, at, fixed, alpha, count, share):
-    """Take in those found whose gradients exceed a share of their limits (all if it is 0); False if there is no room."""
+    """Take in those found whose gradients exceed a share of their limits (all if it is 0); False if room is lacking."""
     first = at.size[0]
     end = first
     for q in range(count):
@@ -268,7 +217,7 @@ def admit(columns, at, fixed, alpha, count, share):
             continue
         if end >= at.w.size:
             break
-        columns.index[end], at.outside[j] = j, False
+        columns.names[end], at.outside[j] = j, False
         at.w[end], at.before[end], at.lam[end] = 0.0, 0.0, alpha * fixed.factor[j]
         end += 1
     if end > first:
@@ -283,10 +232,9 @@ def begin(columns, at, fixed, memory, alpha, ratio):
     """Guess the solution for the next α, and take in the features it will need; False if there is no room."""
     m = at.size[0]
     for q in range(m):
-        at.lam[q] = alpha * fixed.factor[columns.index[q]]
+        at.lam[q] = alpha * fixed.factor[columns.names[q]]
     extrapolate(columns, at.w[:m], at.before[:m], at.grad[:m], at.lam[:m], ratio)
-    known = (memory.value, memory.earlier, memory.reference, memory.before)
-    count = foreseen(known, memory.alphas, fixed.slope, alpha, _FORESEEN_SHARE, at.outside, at.found)
+    count = foreseen(memory, fixed.slope, alpha, at.outside, at.found)
     return admit(columns, at, fixed, alpha, count, 0.0)
 
 
@@ -295,7 +243,7 @@ def _loss(columns, w, grad, fixed):
     """The loss at w, and ``c'w``."""
     along, total = 0.0, 0.0
     for q in range(w.size):
-        along += w[q] * fixed.origin[columns.index[q]]
+        along += w[q] * fixed.origin[columns.names[q]]
         total += w[q] * grad[q]
     return fixed.null_loss + 0.5 * (along + total), along
 
@@ -337,6 +285,12 @@ def _gap(columns, at, fixed, penalty, alpha, count):
 
 
 @kernel
+def _largest_violation(alpha, tol):
+    """The violation that is allowed however small the gap."""
+    return min(_GROWING_VIOLATION, tol ** (2.0 / 3.0)) * alpha
+
+
+@kernel
 def _goal(w, fixed, penalty, alpha, tol, share):
     """The violation at which the gap will be about a share of what is allowed.
 
@@ -349,7 +303,7 @@ def _goal(w, fixed, penalty, alpha, tol, share):
         active += w[q] != 0.0
     by_curvature = np.sqrt(2.0 * allowed * second_derivative(penalty, 1.0, alpha) / active)
     goal = max(allowed / max(size, 1e-300), by_curvature)
-    return max(min(goal, _GROWING_VIOLATION * alpha, tol ** (2.0 / 3.0) * alpha), 1e-15 * alpha)
+    return max(min(goal, _largest_violation(alpha, tol)), 1e-15 * alpha)
 
 
 @kernel
@@ -373,7 +327,7 @@ def _minimise(columns, at, penalty, goal, allowed, patience):
 
 @kernel
 def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowed, patience):
-    """Minimise at α; returns why it ended, and a report.
+    """Minimise at α; returns why it ended, the sweeps made, the largest violation, the loss and the relative gap.
 
     Parameters
     ----------
@@ -392,23 +346,24 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
         made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, patience if tight else np.inf)
         sweeps += made
         if slow:
-            return SLOW, Report(sweeps, worst, loss, gap)
+            return SLOW, sweeps, worst, loss, gap
         if m < p:
             count, excess = _check(columns, at, fixed, memory, alpha)
             if excess > goal and sweeps < allowed:
                 if not admit(columns, at, fixed, alpha, count, _NEAR_SHARE):
-                    return FULL, Report(sweeps, worst, loss, gap)
+                    return FULL, sweeps, worst, loss, gap
                 continue
         slopes(columns, at.w[:m], 0, fixed.origin, fixed.target, at.grad[:m])
         worst = max(violation(at.grad[:m], at.w[:m], at.lam[:m], m, penalty), excess)
         loss = _loss(columns, at.w[:m], at.grad[:m], fixed)[0]
         if convex:
             gap = _gap(columns, at, fixed, penalty, alpha, count) / max(fixed.null_loss, 1e-300)
-        reached = gap <= tol if convex else worst <= tol * alpha
+        # A penalty with curvature has small gaps also where conditions are much violated.
+        reached = gap <= tol and worst <= _largest_violation(alpha, tol) if convex else worst <= tol * alpha
         if reached or sweeps >= allowed:
             code = DONE if reached else EXHAUSTED
             break
         if tight and convex:
             share *= 0.3 * max(tol / gap, 1e-3)
         tight = True
-    return code, Report(sweeps, worst, loss, gap)
+    return code, sweeps, worst, loss, gap

@@ -12,7 +12,8 @@ from sparsest.arrays import Array, Indices
 from sparsest.designs.columns import enlarged, keep
 from sparsest.intercepts import best_intercept
 from sparsest.kernels.descent import Stored
-from sparsest.kernels.path import FULL, SLOW, Fixed, Lines, Memory, Point, Report, admit, begin, solve
+from sparsest.kernels.path import FULL, SLOW, Fixed, Lines, Point, admit, begin, solve
+from sparsest.solvers.paths.gradients import make_memory
 from sparsest.solvers.paths.quadratic import Iterate, make_quadratic
 from sparsest.solvers.paths.task import Task
 from sparsest.solvers.paths.walk import GROWING_VIOLATION, SATURATED_LOSS, UNPENALISED_VIOLATION, Fit, Walk
@@ -20,9 +21,6 @@ from sparsest.solvers.paths.walk import GROWING_VIOLATION, SATURATED_LOSS, UNPEN
 # With no more features than this all of them are in the set from the start: then no more products with the
 # observations are needed.
 _FEW_FEATURES = 256
-# Points at which gradients are remembered: each costs a product with the residual in every check, and a feature whose
-# references are forgotten has to be computed.
-_N_REFERENCES = 16
 # Columns at zero are dropped when the set has more than this many for each that is in use, and as many as there may be
 # from the start.
 _MAX_CROWDING = 1.5
@@ -47,41 +45,24 @@ class CompiledWalk(Walk):
         target = root * (task.y - self.null_intercept)
         gradient = task.view.tdot(-root * target)
         self.fixed = Fixed(gradient, task.factor, self.slope, task.norms, root, target, 0.5 * float(target @ target))
-        self.at = self._buffers(columns.index.size)
+        self.at = self._buffers(columns.names.size)
         self.at.tau[:] = -target
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
         if unpenalised.size:
             gradient = self._fit_unpenalised(unpenalised)
         self._begin(gradient)
-        self.memory = self._memory(gradient)
+        self.memory = make_memory(self.at.tau, gradient, self.alpha_max)
         usable = np.flatnonzero(self.outside)
         if usable.size <= _FEW_FEATURES:
             self._admit(usable)
         # What a nonconvex set of features was: every set that contains it is no better.
-        self._not_convex: Indices | None = None
+        self._not_convex = usable[:0]
 
     def _buffers(self, room: int) -> Point:
         n, p = self.task.view.shape
-        return Point(
-            *(np.zeros(room) for _ in range(4)), np.zeros(n), np.zeros(n), np.zeros(1, dtype=np.intp), self.outside,
-            np.zeros(p, dtype=np.intp), np.zeros(p),
-        )  # fmt: skip
-
-    def _memory(self, gradient: Array) -> Memory:
-        """Know the gradient at the first α."""
-        n, p = self.task.view.shape
-        products, references, alphas = (
-            np.eye(_N_REFERENCES),
-            np.zeros((_N_REFERENCES, n)),
-            np.full(_N_REFERENCES, np.inf),
-        )
-        references[0], alphas[0] = self.at.tau, self.alpha_max
-        products[0, 0] = max(float(self.at.tau @ self.at.tau), 1e-300)
-        nowhere = np.full(p, _N_REFERENCES)
-        return Memory(
-            gradient.copy(), np.zeros(p), np.zeros(p, dtype=np.intp), nowhere, references, products, alphas,
-            np.zeros(1, dtype=np.intp),
-        )  # fmt: skip
+        w, before, grad, lam = np.zeros((4, room))
+        size, found = np.zeros(1, dtype=np.intp), np.zeros(p, dtype=np.intp)
+        return Point(w, before, grad, lam, np.zeros(n), np.zeros(n), size, self.outside, found, np.zeros(p))
 
     @property
     def size(self) -> int:
@@ -90,7 +71,7 @@ class CompiledWalk(Walk):
 
     def _enlarge(self) -> None:
         columns = enlarged(self.columns, self.task.view.shape[1])
-        at, m = self._buffers(columns.index.size), self.size
+        at, m = self._buffers(columns.names.size), self.size
         for new, old in zip(at[:4], self.at[:4], strict=True):
             new[:m] = old[:m]
         self.columns, self.at = columns, self.at._replace(w=at.w, before=at.before, grad=at.grad, lam=at.lam)
@@ -119,19 +100,19 @@ class CompiledWalk(Walk):
     def _prune(self) -> None:
         """Let go of features at zero when they are many."""
         m, w = self.size, self.at.w
-        wanted = (w[:m] != 0.0) | (self.task.factor[self.columns.index[:m]] == 0.0)
+        wanted = (w[:m] != 0.0) | (self.task.factor[self.columns.names[:m]] == 0.0)
         positions = np.flatnonzero(wanted)
         if m <= _MAX_CROWDING * positions.size + _FEW_FEATURES:
             return
-        self.outside[self.columns.index[:m][~wanted]] = True
+        self.outside[self.columns.names[:m][~wanted]] = True
         keep(self.columns, positions)
         self.quadratic.keep(positions, m)
         for buffer in self.at[:4]:
             buffer[: positions.size] = buffer[positions]
         self.at.size[0] = positions.size
 
-    def _solve(self, alpha: float, tol: float, convex: bool, max_sweeps: int) -> Report:
-        """Solve for the next alpha to a gap, if convex, or a violation."""
+    def _solve(self, alpha: float, tol: float, convex: bool, max_sweeps: int) -> tuple[int, float, float, float]:
+        """Solve for the next alpha to a gap, if convex, or a violation; returns sweeps, violation, loss and gap."""
         self._prune()
         # What there is no room for now will be found by the first check.
         full = not begin(self.columns, self.at, self.fixed, self.memory, alpha, self._ratio(alpha))
@@ -139,43 +120,44 @@ class CompiledWalk(Walk):
         while True:
             if full:
                 self._enlarge()
-            code, report = solve(
+            code, sweeps, violation, loss, gap = solve(
                 self.columns, self.task.penalty, self.at, self.fixed, self.memory, alpha, tol, convex, tight,
-                max_sweeps - n_sweeps, patience * self.quadratic.price(self.at.w[: self.size]),
+                max_sweeps - n_sweeps, patience * self.quadratic.price(self.columns, self.at.w[: self.size]),
             )  # fmt: skip
             full = code == FULL
-            n_sweeps += report.sweeps
+            n_sweeps += sweeps
             if code == SLOW:
                 tight = True
-                if not self.quadratic.newton(self.columns, self._iterate(), 0.1 * report.violation):
+                if not self.quadratic.newton(self.columns, self._iterate(), 0.1 * violation):
                     patience *= 10.0
             elif not full:
-                return report._replace(sweeps=n_sweeps)
+                return n_sweeps, violation, loss, gap
 
     def _pass(self, alpha: float, max_sweeps: int) -> int:
-        return self._solve(alpha, GROWING_VIOLATION, False, max_sweeps).sweeps
+        return self._solve(alpha, GROWING_VIOLATION, False, max_sweeps)[0]
 
     def _reach(self, alpha: float, max_sweeps: int) -> Fit:
-        convex, m = self.task.penalty.convex, 0
-        report = self._solve(alpha, self.task.tol, convex, max_sweeps)
+        convex = self.task.penalty.convex
+        n_sweeps, violation, loss, gap = self._solve(alpha, self.task.tol, convex, max_sweeps)
         m = self.size
         return Fit(
-            index=self.columns.index[:m].copy(),
+            index=self.columns.names[:m].copy(),
             w=self.at.w[:m].copy(),
             b=self.null_intercept,
-            gap=report.gap if convex else None,
-            kkt=report.violation / alpha,
+            gap=gap if convex else None,
+            kkt=violation / alpha,
             locally_convex=convex or self._locally_convex(),
-            saturated=report.loss < SATURATED_LOSS * self.fixed.null_loss,
-            n_sweeps=report.sweeps,
+            saturated=loss < SATURATED_LOSS * self.fixed.null_loss,
+            n_sweeps=n_sweeps,
         )
 
     def _locally_convex(self) -> bool:
         """Whether the Hessian over the nonzero coefficients exceeds the penalty's concavity."""
         active = np.flatnonzero(self.at.w[: self.size])
-        index = self.columns.index[active]
-        known = self._not_convex
-        if active.size > self.task.y.size or (known is not None and np.isin(known, index).all()):
+        index = self.columns.names[active]
+        present = np.zeros(self.outside.size, dtype=bool)
+        present[index] = True
+        if active.size > self.task.y.size or (self._not_convex.size and present[self._not_convex].all()):
             return False
         if active.size == 0:
             return True

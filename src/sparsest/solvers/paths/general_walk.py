@@ -16,6 +16,8 @@ from sparsest.solvers.paths.task import Task
 from sparsest.solvers.paths.walk import GROWING_VIOLATION, SATURATED_LOSS, UNPENALISED_VIOLATION, Fit, Walk
 from sparsest.solvers.paths.working_set import WorkingSet
 
+# With no more features than this, a working set is minimised to its last digits before the others are checked.
+_FEW_FEATURES = 256
 # Rounds of minimising and checking for one α; one or two are usual.
 _MAX_ROUNDS = 200
 # Features whose gradient is within this share of α of its limit join together with violators: most would be needed
@@ -121,7 +123,9 @@ class GeneralWalk(Walk):
         """Minimise at this alpha until no feature violates by more than ``tol``; returns the violation."""
         task = self.task
         lam = alpha * task.factor[self.set.index]
-        goal = max(tol, GROWING_VIOLATION * alpha)
+        # Few features cost little to check, and most were foreseen.
+        few = self.outside.size <= _FEW_FEATURES
+        goal = tol if few else max(tol, GROWING_VIOLATION * alpha)
         worst, excess, self._checked = np.inf, np.empty(0), self.set.index[:0]
         for _ in range(_MAX_ROUNDS):
             self.set.minimise(lam, goal)

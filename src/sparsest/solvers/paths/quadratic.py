@@ -33,6 +33,8 @@ _FIRST_SWEEPS, _SWEEPS = 12, 3
 # Newton steps that take as long.
 _NEWTON_SWEEPS = 4.0
 _NEWTON_CALL_ENTRIES = 8e5
+# Of conjugate gradients over stored columns twenty iterations are usual, each of which costs about as much as a sweep.
+_CG_SWEEPS = 20.0
 # A new inverse of a active features costs a³ and a sweep with them a²: one tenth of a sweep for each.
 _REBUILD_SWEEPS_PER_FEATURE = 0.1
 # An inverse that holds less than this share of the active features will be computed anew.
@@ -67,16 +69,18 @@ class Quadratic(ABC):
     """How to minimise a quadratic, given as a model for the kernels of coordinate descent, plus a penalty."""
 
     @abstractmethod
-    def price(self, w: Array) -> float:
+    def price(self, model: Any, w: Array) -> float:
         """What a Newton step costs, in sweeps."""
 
     @abstractmethod
     def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
         """Solve ``(G_AA + diag κ) d = goal``; returns d and Gd, or None if that is singular."""
 
+    @abstractmethod
     def keep(self, positions: Indices, size: int) -> None:
         """Of so many columns, only those at these positions remain."""
 
+    @abstractmethod
     def forget(self) -> None:
         """The columns have other weights now."""
 
@@ -99,7 +103,7 @@ class Quadratic(ABC):
                 break
             digits_per_sweep = max(np.log(before / worst) / sweeps, 1e-9)
             needed = np.log(worst / tol) / digits_per_sweep
-            if needed <= self.price(at.w):
+            if needed <= self.price(model, at.w):
                 budget = int(needed) + 1
             else:
                 budget = _SWEEPS if self.newton(model, at, tol) else _SWEEPS_IF_SINGULAR
@@ -159,7 +163,8 @@ class Direct(Quadratic):
         """The columns have other weights now."""
         self._inverse.reset()
 
-    def price(self, w: Array) -> float:
+    def price(self, model: Any, w: Array) -> float:
+        """What a Newton step costs, in sweeps."""
         n_active = np.count_nonzero(w)
         price = _NEWTON_SWEEPS + _NEWTON_CALL_ENTRIES / (1.0 + n_active * w.size)
         if self._inverse.size >= _LEAST_HELD * n_active:
@@ -199,8 +204,17 @@ class Direct(Quadratic):
 class Iterative(Quadratic):
     """Newton steps by conjugate gradients alone: over stored columns an iteration costs about as much as a sweep."""
 
-    def price(self, w: Array) -> float:
-        return _NEWTON_SWEEPS
+    def keep(self, positions: Indices, size: int) -> None:
+        """Nothing is known of the columns."""
+
+    def forget(self) -> None:
+        """Nothing is known of the columns."""
+
+    def price(self, model: Any, w: Array) -> float:
+        """What a Newton step costs, in sweeps."""
+        active = model.names[: w.size][w != 0.0]
+        n_entries = int((model.starts[active + 1] - model.starts[active]).sum())
+        return _CG_SWEEPS + _NEWTON_CALL_ENTRIES / (1.0 + n_entries)
 
     def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
         step = stored_solve(model, goal, active, kappa, tol, _MAX_CG_ITERATIONS)

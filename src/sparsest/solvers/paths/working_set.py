@@ -44,7 +44,7 @@ _MAX_SEPARATED_MODELS = 3
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
 _LARGE_MARGIN = 30.0
-_MAX_INTERCEPT_STEPS = 8
+_MAX_INTERCEPT_STEPS, _LAST_INTERCEPT_STEP = 8, 1e-9
 
 
 def is_quadratic(loss: Loss) -> bool:
@@ -71,6 +71,7 @@ class WorkingSet:
         self.n_sweeps = 0
         self.max_sweeps = 0
         self.exact = is_quadratic(loss)
+        self._tangents = make_penalty("l1")
         # Predictions are of the size of y.
         self._unit = float(np.abs(y).max())
         self._grad: Array | None = None
@@ -111,7 +112,8 @@ class WorkingSet:
                 break
             step = slope / curvature
             b -= step
-            if abs(step) <= 1e-15 * max(self._unit, abs(b)):
+            # The error that is left is about the square of the step.
+            if abs(step) <= _LAST_INTERCEPT_STEP * max(self._unit, abs(b)):
                 return b
         return best_intercept(self.loss, self.y, self.weights, margin, b)
 
@@ -190,17 +192,44 @@ class WorkingSet:
         concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
             worst = self.violation(lam)
-            n_separated += concave and self.separated
+            separated = concave and self.separated
+            n_separated += separated
             if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:
                 break
-            fresh = worst > _SLOW_PROGRESS * previous and not fresh
+            # Steps with a concave penalty's curvature bring their own weights.
+            fresh = worst > _SLOW_PROGRESS * previous and not (fresh or concave)
             if fresh:
                 self._weigh()
             previous = worst
             goal = max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
-            if not self._improve(lam, goal) and fresh:
+            improved = self._improve(lam, goal)
+            # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
+            if concave and not separated:
+                improved |= self._newton(lam)
+            if not improved and (fresh or concave):
                 break
         return worst
+
+    def _newton(self, lam: Array) -> bool:
+        """One Newton step on the nonzero coefficients, if the objective is convex in them; whether it descends."""
+        active = np.flatnonzero(self.w)
+        if active.size == 0 or active.size > self.y.size:
+            return False
+        w, strength = self.w[active], lam[active]
+        self._weigh()
+        hessian = self.pack.gram(active)
+        hessian[np.diag_indices(active.size)] += self.penalty.second_derivative(w, strength)
+        factor, info = lapack.dpotrf(hessian, lower=1)
+        if info != 0:
+            return False
+        slope = self.grad()[active] + self.penalty.derivative(w, strength)
+        goal = w - lapack.dpotrs(factor, slope, lower=1)[0]
+        goal[(goal * w < 0.0) & (strength > 0.0)] = 0.0
+        target = self.w.copy()
+        target[active] = goal
+        share = self._move(target, lam)
+        self._grad = None
+        return share > 0.0
 
     def _minimise_exact(self, lam: Array, tol: float) -> float:
         at = Iterate(self.w, self.grad(), lam, self.penalty)
@@ -251,7 +280,7 @@ class WorkingSet:
         concave = not penalty.convex
         if concave:
             slope = np.abs(penalty.derivative(self.w, lam))
-            penalty, strength = make_penalty("l1"), np.where(self.w == 0.0, penalty.threshold(lam), slope)
+            penalty, strength = self._tangents, np.where(self.w == 0.0, penalty.threshold(lam), slope)
         start, at = self.w, Iterate(self.w.copy(), self.grad().copy(), strength, penalty)
         sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps)
         self.n_sweeps += sweeps
