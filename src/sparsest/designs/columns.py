@@ -7,13 +7,15 @@ import numpy as np
 from sparsest.arrays import Array, Indices
 from sparsest.designs.base import Design
 from sparsest.designs.dense import Dense
-from sparsest.designs.packs import stored_columns
+from sparsest.designs.packs import float64_columns
 from sparsest.designs.sparse import Sparse
 from sparsest.designs.standardized import take_apart
 from sparsest.kernels.descent import Stored
 from sparsest.kernels.path import Lines
 
-# A dense matrix whose columns are not lines in memory is copied if it takes no more bytes than this.
+# A dense matrix whose columns are not lines of float64 in memory is copied if that takes no more bytes than this.  Columns in use
+# may take as many, or as many as the whole matrix as it is stored; of a path they are seldom more than twice as many
+# as there are observations.
 _COPY_BYTES = 1 << 28
 # Columns in use for which there is room at first.
 _ROOM = 32
@@ -30,10 +32,10 @@ def path_columns(view: Design, weights: Array, centred: bool) -> Lines | Stored 
         centre, scales, mass, curvature, step = np.empty((5, p))
         uniform = bool((weights == weights[0]).all())
         return Stored(
-            *stored_columns(stored.matrix), shift, scale, np.empty(p, dtype=np.intp), centre, scales, mass,
+            *float64_columns(stored.matrix), shift, scale, np.empty(p, dtype=np.intp), centre, scales, mass,
             curvature, step, weights, uniform, centred, np.zeros(n), np.zeros(1),
         )  # fmt: skip
-    if not isinstance(stored, Dense):
+    if not isinstance(stored, Dense) or 8 * n * min(p, 2 * n) > max(stored.array.nbytes, _COPY_BYTES):
         return None
     lines = stored.as_lines(_COPY_BYTES)
     if lines is None:

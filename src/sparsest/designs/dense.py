@@ -67,13 +67,14 @@ class Dense(Design):
         lines = self.array.T if flags.f_contiguous else self.array
         return frozen(lines.view(np.uint8) if lines.dtype == np.bool_ else lines)
 
-    def as_lines(self, copy_bytes: int) -> NDArray[Any] | None:
-        """All columns, one in each line, copied if need be; None if they took more bytes than that."""
-        if self._by_column and self._lines is not None:
-            return self._lines
-        if self.array.nbytes > copy_bytes:
+    def as_lines(self, copy_bytes: int) -> Array | None:
+        """All columns in float64, one in each line, copied if need be; None if a copy took more bytes than that."""
+        lines = self._lines
+        if self._by_column and lines is not None and lines.dtype == np.float64:
+            return lines
+        if 8 * self.array.size > copy_bytes:
             return None
-        return Dense(np.asfortranarray(self.array))._lines
+        return frozen(np.asfortranarray(self.array, dtype=np.float64).T)
 
     @property
     def _by_column(self) -> bool:

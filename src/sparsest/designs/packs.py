@@ -79,7 +79,7 @@ class Pack(ABC):
 
 
 class SparsePack(Pack):
-    """The columns' places in the matrix; shift and scale enter the products, nothing is copied or made dense.
+    """The columns' places in the matrix; shift and scale enter the products, nothing is made dense.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class SparsePack(Pack):
     def __init__(self, matrix: sp.csc_array, shift: Array, scale: Array, centred: bool) -> None:
         if shift.any() and not centred:
             raise ValueError("the quadratic over stored columns that a view shifts is known only when it is centred")
-        self._matrix, self._stored, self._centred = matrix, stored_columns(matrix), centred
+        self._matrix, self._stored, self._centred = matrix, float64_columns(matrix), centred
         self._all_shifts, self._all_scales = shift, scale
         self._h, self._uniform = np.ones(matrix.shape[0]), True
         self._mass, self._squares = np.empty(0), np.empty(0)
@@ -168,6 +168,12 @@ def stored_columns(matrix: sp.csc_array) -> tuple[NDArray[Any], NDArray[np.uint3
     # Unsigned numbers spare the kernels a look at each sign.
     rows = matrix.indices.view(np.uint32) if matrix.indices.dtype == np.int32 else matrix.indices.astype(np.uint32)
     return frozen(matrix.data), frozen(rows), frozen(matrix.indptr.astype(np.intp))
+
+
+def float64_columns(matrix: sp.csc_array) -> tuple[Array, NDArray[np.uint32], Indices]:
+    """The same with entries of float64: large kernels are compiled for these alone."""
+    entries, rows, starts = stored_columns(matrix)
+    return frozen(np.asarray(entries, dtype=np.float64)), rows, starts
 
 
 class DensePack(Pack):

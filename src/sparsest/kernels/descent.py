@@ -103,7 +103,7 @@ class Stored(NamedTuple):
     without one they are zero.  ``uniform`` says that all h are equal.
     """
 
-    entries: NDArray[Any]
+    entries: Array
     rows: NDArray[np.uint32]
     starts: Indices
     shift_of: Array

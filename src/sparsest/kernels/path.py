@@ -5,7 +5,7 @@
 over columns that come in two forms, NamedTuples whose methods are compiled with the step:
 
 =============  ==============================================================================================
-``Lines``      a dense matrix in Fortran order; columns in use are copied, and their Gram matrix is kept
+``Lines``      a dense matrix of float64 in Fortran order; columns in use are copied, and their Gram matrix is kept
 ``Stored``     compressed sparse columns and the residual, as in :mod:`sparsest.kernels.descent`
 =============  ==============================================================================================
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices, Mask
 from sparsest.kernels.descent import descend, extrapolate, fit, gram_image, threshold, violation
@@ -47,11 +46,11 @@ _INSIDE = 1.0 - 1e-15
 class Lines(NamedTuple):
     """Columns ``(x_j - shift_j)/scale_j`` of a dense matrix, those in use times √ω, and their Gram matrix.
 
-    ``lines`` holds all columns as they are stored, one in each row; ``copies`` and ``gram`` are buffers for those in
+    ``lines`` holds all columns, one in each row; ``copies`` and ``gram`` are buffers for those in
     use, whose ``names`` are in a third.
     """
 
-    lines: NDArray[Any]
+    lines: Array
     shift_of: Array
     scale_of: Array
     root: Array
