@@ -394,7 +394,7 @@ def warmup() -> None:
         loss = "squared" if target is y else "logistic"
         for penalty in PENALTIES:
             share = 0.5 if penalty == "elastic_net" else 1.0
-            penalty_path(matrix, target, penalty, loss=loss, alphas=5, l1_ratio=share, tol=0.1)
+            penalty_path(matrix, target, penalty, loss=loss, alphas=5, l1_ratio=share, max_features=3, tol=0.1)
     compile_kernels()
     for dtype in (np.float32, np.float64):
         as_design(sp.csc_array(X.astype(dtype))).tdot(np.ones(12), [0])

@@ -43,9 +43,10 @@ def test_columns_in_use(storage, center):
     theta -= theta.mean()
     products(form, np.arange(P), P, theta, theta.sum(), out)
     np.testing.assert_allclose(out, view.tdot(theta), atol=1e-6)
-    w, target, grad = np.array([0.5, 0.0, -2.0]), np.sqrt(WEIGHTS) * theta, np.empty(3)
-    slopes(form, w, 0, view.tdot(-WEIGHTS * theta), target, grad)
-    np.testing.assert_allclose(grad, gram @ w - E.T @ (WEIGHTS * theta), atol=1e-5)
+    y = theta - WEIGHTS @ theta
+    w, target, grad = np.array([0.5, 0.0, -2.0]), np.sqrt(WEIGHTS) * y, np.empty(3)
+    slopes(form, w, 0, view.tdot(-WEIGHTS * y), target, grad)
+    np.testing.assert_allclose(grad, gram @ w - E.T @ (WEIGHTS * y), atol=1e-5)
 
 
 @pytest.mark.parametrize("storage", ["fortran", "sparse"])

@@ -13,9 +13,9 @@ from sparsest.designs.standardized import take_apart
 from sparsest.kernels.descent import Stored
 from sparsest.kernels.path import Lines
 
-# A dense matrix whose columns are not lines of float64 in memory is copied if that takes no more bytes than this.  Columns in use
-# may take as many, or as many as the whole matrix as it is stored; of a path they are seldom more than twice as many
-# as there are observations.
+# A dense matrix whose columns are not lines of float64 in memory is copied if that takes no more bytes than this.
+# Columns in use may take as many, or as many as the whole matrix as it is stored; of a path they are seldom more than
+# twice as many as there are observations.
 _COPY_BYTES = 1 << 28
 # Columns in use for which there is room at first.
 _ROOM = 32

@@ -78,6 +78,11 @@ class Pack(ABC):
         """What the kernels of coordinate descent work on, where ``X_E'θ`` is the gradient; with a G, θ may be None."""
 
 
+def _inverse(curvature: Array) -> Array:
+    """The length of a step in each column; constant columns have none."""
+    return 1.0 / np.maximum(curvature, np.finfo(np.float64).tiny)
+
+
 class SparsePack(Pack):
     """The columns' places in the matrix; shift and scale enter the products, nothing is made dense.
 
@@ -159,7 +164,7 @@ class SparsePack(Pack):
         curvature = (self._squares - self._mass * centre) / self._scale**2
         return Stored(
             *self._stored, self._all_shifts, self._all_scales, self._index, centre, self._scale, self._mass, curvature,
-            1.0 / curvature, self._h, self._uniform, self._centred, theta.copy(), np.zeros(1),
+            _inverse(curvature), self._h, self._uniform, self._centred, theta.copy(), np.zeros(1),
         )  # fmt: skip
 
 
@@ -292,4 +297,4 @@ class DensePack(Pack):
 
     def model(self, theta: Array | None = None) -> Gram:
         """``G`` itself, in memory that may be larger."""
-        return Gram(self._gram, self._diagonal, 1.0 / self._diagonal)
+        return Gram(self._gram, self._diagonal, _inverse(self._diagonal))

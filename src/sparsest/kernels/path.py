@@ -29,8 +29,9 @@ DONE, FULL, SLOW, EXHAUSTED = 0, 1, 2, 3
 
 # Violation, as a share of α, to which a working set is minimised while it still grows.
 _GROWING_VIOLATION = 1e-2
-# A goal within this factor of that is aimed at from the start.
-_NEARLY_TIGHT = 0.05
+# A goal within this factor of that is aimed at from the start; while the set may still grow, Newton steps come too
+# early unless they save this many times what they cost.
+_NEARLY_TIGHT, _EARLY_PATIENCE = 0.05, 10.0
 # Features whose gradient is within this share of its limit join together with violators: most would be needed soon.
 _NEAR_SHARE = 0.96
 # The violation asked for is chosen such that the gap will be about this share of the tolerance.
@@ -340,9 +341,10 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
     for _ in range(_MAX_ROUNDS):
         m = at.size[0]
         goal = _goal(at.w[:m], fixed, penalty, alpha, tol, share) if convex else tol * alpha
+        endurance = patience if tight else _EARLY_PATIENCE * patience
         if not tight and goal < _NEARLY_TIGHT * _GROWING_VIOLATION * alpha:
-            goal = _GROWING_VIOLATION * alpha
-        made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, patience if tight else np.inf)
+            goal, endurance = _GROWING_VIOLATION * alpha, np.inf
+        made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance)
         sweeps += made
         if slow:
             return SLOW, sweeps, worst, loss, gap
