@@ -157,7 +157,7 @@ class Dense(Design):
         if lines is None or lines.dtype != np.float64:
             return None
         out = np.zeros((2, self.shape[1]), dtype=np.uint64)
-        line_digests(lines.view(np.uint64), _frozen(keys), self._by_column, out)
+        line_digests(lines.view(np.uint64), frozen(keys), self._by_column, out)
         return out
 
     def pack(self, centred: bool) -> DensePack:

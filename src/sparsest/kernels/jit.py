@@ -147,7 +147,7 @@ def dispatched(function: Callable[..., Any]) -> Callable[..., Any]:
     return _dispatch(function, "never")
 
 
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+def dispatched_inline(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like :func:`dispatched`, but within the caller's body: for tuples of many arrays, which are slow to hand on."""
     return _dispatch(function, "always")
 
