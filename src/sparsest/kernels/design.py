@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.kernels.jit import kernel
+from sparsest.kernels.jit import inlined, kernel
 
 # Rows whose sums are taken together before they are added up: 256 of 64 columns stay in the second cache.
 _PANEL, _TILE = 256, 64
@@ -73,7 +73,7 @@ def line_sums(lines, index, begin, end, factors, out):
                     total[t] += a * x[t] + b * y[t] + (c * z[t] + d * u[t])
 
 
-@kernel
+@inlined
 def _mean(panel, count):
     """The mean of some entries; of equal entries exactly their value."""
     first, total = panel[0], 0.0
@@ -82,7 +82,7 @@ def _mean(panel, count):
     return first + total / count
 
 
-@kernel
+@inlined
 def _add_panel(panel, count, at, share, targets, about, j, sums):
     """Add what some rows of column j, which start at ``at``, contribute to its sums."""
     first, second = 0.0, 0.0
