@@ -98,7 +98,7 @@ def _solve_squared(
     expired: Callable[[], bool],
 ) -> WorkingSolution:
     """Columns are centred under an intercept, so b is the mean of y and the Gram matrix needs no correction."""
-    b = problem.data.intercept_for(np.zeros(problem.n))
+    b = problem.data.null.b
     weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
     target = problem.weights * (problem.y - b)
     H, c = weighted.T @ columns, columns.T @ target
