@@ -7,7 +7,7 @@ from oracles import objective, relaxation_value, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.kernels.relaxation import dual_gain, penalty_value
 from sparsest.problem import make_problem
-from sparsest.solvers.relaxation.working_set import make_regulariser, solve_working_set
+from sparsest.solvers.relaxation.working_set import _ProximalNewton, make_regulariser, solve_working_set
 
 N, P = 24, 6
 
@@ -72,3 +72,14 @@ def test_without_time_the_values_are_still_those_of_the_point(loss):
     assert stopped.primal >= best.dual * (1.0 - 1e-9)
     dual = -problem.conjugate_sum(problem.feasible(stopped.alpha)) - dual_gain(columns.T @ stopped.alpha, omega)
     assert stopped.dual <= dual + 1e-9 * abs(dual)
+
+
+def test_gram_matrices_follow_the_curvatures():
+    _, problem, columns, omega, _ = solve("squared_hinge", {"k": 2}, ())
+    newton = _ProximalNewton(problem, columns, omega, lambda: False)
+    rng = np.random.default_rng(0)
+    curvature = np.ones(N)
+    for changes in (N, 3, 0, 2, N // 2 + 1, 5):
+        curvature = curvature.copy()
+        curvature[rng.choice(N, changes, replace=False)] = rng.choice([1e-4, 1.0], changes)
+        np.testing.assert_allclose(newton._gram(curvature), columns.T @ (curvature[:, None] * columns), rtol=1e-10)
