@@ -91,7 +91,8 @@ def best_subset(
     l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
     gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" shrinks coefficients by about a tenth: it is 10/n
         for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`.  "loo" takes the one
-        with the smallest leave-one-out error of the chosen support, see :mod:`sparsest.solvers.leave_one_out`
+        with the smallest leave-one-out error of the chosen support, for more observations than features; see
+        :mod:`sparsest.solvers.leave_one_out`
     loss : "squared", "logistic", "hinge", "squared_hinge", "epsilon_insensitive" or "squared_epsilon_insensitive"
     epsilon : half width of the insensitive zone of the last two
     method : how to solve it; see the table of methods in the README
