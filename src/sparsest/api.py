@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparsest.advice import warn_if_short
 from sparsest.checks import (
+    as_array,
     by_number,
     check_names,
     column_names,
@@ -23,7 +24,7 @@ from sparsest.checks import (
     shown,
     whole_number,
 )
-from sparsest.data import encode_labels
+from sparsest.data import Data, encode_labels
 from sparsest.designs import as_design, compile_kernels
 from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
@@ -31,7 +32,7 @@ from sparsest.penalty_paths import penalty_path
 from sparsest.problem import Problem, make_problem
 from sparsest.progress import watching
 from sparsest.result import Event, Result
-from sparsest.ridge import default_gamma
+from sparsest.ridge import default_gamma, gamma_grid
 from sparsest.settings import METHODS, check_n_jobs, check_time_limit, make_solver
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
@@ -48,6 +49,9 @@ Columns = Sequence[int] | Sequence[str]
 
 _check_callback = optional(function)
 _check_screen = optional(whole_number, least=1)
+
+# Doubling γ has changed nothing where coefficients have moved by less than this part of their length.
+NO_CHANGE = 0.01
 
 
 def best_subset(
@@ -144,6 +148,7 @@ def best_subset_path(
     ks: Sequence[int],
     *,
     gamma: float | str = "auto",
+    gammas: Sequence[float] | str | None = None,
     loss: str | Loss = "squared",
     epsilon: float = 0.1,
     method: str = "tree",
@@ -165,15 +170,18 @@ def best_subset_path(
     verbose: bool = False,
     options: dict[str, Any] | None = None,
 ) -> list[Result]:
-    """Solve for several numbers of features, each starting from what the one before has found.
+    """Solve for several numbers of features, and several ridges, each starting from what one before has found.
 
-    The data are checked and centred once; each solution is the next one's start, its relaxation the next
-    relaxation's; with ``method="cuts"`` one pool of cuts serves all.  After Ctrl-C the rest gets its first models.
+    The data are checked and centred once; each solution is the start of the next k, and of the next larger γ with the
+    same k, and so are relaxations and dual points; with ``method="cuts"`` one pool of cuts serves all.  After Ctrl-C
+    the rest gets its first models.
 
     Parameters
     ----------
     ks : numbers of features, in any order
-    start : what the smallest of them starts from
+    gammas : several γs in place of ``gamma``: a list, or "auto" for a small one that is doubled up to twenty times,
+        until that changes neither a support nor, by more than one per cent, the coefficients
+    start : what the smallest k starts from
     time_limit : seconds for each
     X, y, gamma, loss, epsilon, method, fit_intercept, standardize, sample_weight, include, exclude, feature_names, \
 screen, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
@@ -181,9 +189,12 @@ screen, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, opti
     Returns
     -------
     list of Result
-        One for each entry of ``ks``, in the same order.
+        One for each entry of ``ks``, in the same order; with several γs those of the first γ, then those of the next:
+        in the order given, or rising.  ``result.statement`` tells k and gamma of each.
     """
-    numbers = _check_ks(ks)
+    numbers = check_ks(ks)
+    if gammas is not None and gamma != "auto":
+        raise ValueError("give gamma or gammas, not both")
     solver = make_solver(
         method, options, time_limit=time_limit, gap_tol=gap_tol, engine=engine, n_jobs=n_jobs, node_limit=node_limit,
         max_memory=max_memory,
@@ -196,10 +207,15 @@ screen, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, opti
         X, y, gamma, feature_names, include, exclude, k=max(numbers), loss=loss, epsilon=epsilon,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
     )  # fmt: skip
+    problem, doubled = task.problem, isinstance(gammas, str)
+    ridges = [problem.gamma] if gammas is None else check_gammas(gammas, problem.data, max(numbers))
     with watching(live, listener) as told:
-        found = _solve_each(_wrapped(solver, gamma, kept), task.problem, sorted(set(numbers)), task.first(start), told)
+        wrapped = _wrapped(solver, gamma, kept)
+        found = solve_grid(
+            wrapped, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), told, doubled
+        )
     warn_if_short(list(found.values()), method)
-    return [task.complete(found[k]) for k in numbers]
+    return [task.complete(found[value, k]) for value in ridges for k in numbers if (value, k) in found]
 
 
 def _wrapped(solver: Any, gamma: Any, screen: int | None) -> Any:
@@ -212,7 +228,8 @@ def _is_word(value: Any, word: str) -> bool:
     return isinstance(value, str) and value == word
 
 
-def _check_ks(ks: Any) -> list[int]:
+def check_ks(ks: Any) -> list[int]:
+    """Numbers of features, as given."""
     try:
         entries = list(ks)
     except TypeError as error:
@@ -222,16 +239,47 @@ def _check_ks(ks: Any) -> list[int]:
     return [whole_number(k, "every entry of ks", least=0) for k in entries]
 
 
-def _solve_each(solver: Any, problem: Problem, ks: list[int], start: Any, told: Callback | None) -> dict[int, Result]:
-    """Solve for rising k."""
+def check_gammas(gammas: Any, data: Data, k: int) -> list[float]:
+    """The γs of a grid: as given, one number, or those that ``"auto"`` stands for."""
+    if isinstance(gammas, str) and gammas == "auto":
+        return gamma_grid(data, k).tolist()
+    given = as_array(gammas, "gammas")
+    if given.ndim > 1 or given.size == 0 or given.dtype.kind not in "fiu":
+        raise ValueError(f"gammas must be 'auto', a number or a list of numbers, got {shown(gammas)}")
+    return [
+        number(value, "every entry of gammas", above=0, finite=False, or_else="'auto'")
+        for value in np.atleast_1d(given)
+    ]
+
+
+def solve_grid(
+    solver: Any, problem: Problem, ks: list[int], gammas: list[float], start: Any, told: Callback | None, doubled: bool
+) -> dict[tuple[float, int], Result]:
+    """Solve for rising γ and rising k, each from the result of the γ before, or of the k before.
+
+    With ``doubled`` γs, no more are tried after one that has changed nothing.
+    """
     n_allowed = problem.p - problem.exclude.size
-    problems = {k: problem.with_sparsity(check_sparsity(k, None, problem.include.size, n_allowed)) for k in ks}
-    found: dict[int, Result] = {}
+    rules = {k: check_sparsity(k, None, problem.include.size, n_allowed) for k in ks}
+    found: dict[tuple[float, int], Result] = {}
     clock = Clock(np.inf)
+    before: float | None = None
     with clock.listening():
-        for k, one in problems.items():
-            start = found[k] = solver.solve(one, start, _stop_at_once if clock.expired() else told)
+        for gamma in gammas:
+            for k in ks:
+                start = start if before is None else found[before, k]
+                one = problem.with_gamma(gamma).with_sparsity(rules[k])
+                start = found[gamma, k] = solver.solve(one, start, _stop_at_once if clock.expired() else told)
+            if doubled and before is not None and all(_unchanged(found[before, k], found[gamma, k]) for k in ks):
+                break
+            before = gamma
     return found
+
+
+def _unchanged(result: Result, other: Result) -> bool:
+    """Whether two models have the same support, and hardly different coefficients."""
+    distance, length = np.linalg.norm(result.coef - other.coef), np.linalg.norm(other.coef)
+    return np.array_equal(result.support, other.support) and bool(distance <= NO_CHANGE * length)
 
 
 def _stop_at_once(event: Event) -> bool:

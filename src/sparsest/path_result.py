@@ -20,6 +20,7 @@ class Stop(Enum):
     COMPLETE = "solved for every alpha"
     SATURATED = "ended where the model fits perfectly: smaller alphas would only follow noise"
     MAX_FEATURES = "ended at max_features"
+    N_FEATURES = "ended with the last model of at most n_features"
     TIME_LIMIT = "stopped at the time limit"
     INTERRUPTED = "interrupted"
 

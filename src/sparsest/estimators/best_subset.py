@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any
 
 from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
-from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
+from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.result import Result, Status
 
-_Class = TypeVar("_Class")
+
+class BestSubsetFit(SparseLinearModel):
+    """What a fitted best subset has."""
+
+    objective_: float
+    lower_bound_: float
+    gap_: float
+    status_: Status
+    result_: Result
+
+    def _keep_result(self, result: Result) -> None:
+        self.result_ = result
+        self.coef_, self.intercept_ = result.coef, result.intercept
+        self.support_, self.status_ = result.support, result.status
+        self.objective_, self.lower_bound_, self.gap_ = result.objective, result.lower_bound, result.gap
 
 
-class _BestSubset(SparseLinearModel):
+class _BestSubset(BestSubsetFit):
     """The parameters and the fit that regression and classification share.
 
     Parameters
@@ -37,12 +51,6 @@ callback, verbose, options : see :func:`sparsest.best_subset`
     objective_, lower_bound_, gap_, status_ : what is proved
     result_ : the :class:`sparsest.Result` with the certificate; it does not hold the data
     """
-
-    objective_: float
-    lower_bound_: float
-    gap_: float
-    status_: Status
-    result_: Result
 
     def __init__(
         self,
@@ -91,7 +99,7 @@ callback, verbose, options : see :func:`sparsest.best_subset`
         self.verbose = verbose
         self.options = options
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
         result = best_subset(
             X,
             y,
@@ -101,29 +109,19 @@ callback, verbose, options : see :func:`sparsest.best_subset`
             feature_names=getattr(self, "feature_names_in_", None),
             **{name: getattr(self, name) for name in _SETTINGS},
         )
-        self.result_ = result
-        self.coef_, self.intercept_ = result.coef, result.intercept
-        self.support_, self.status_ = result.support, result.status
-        self.objective_, self.lower_bound_, self.gap_ = result.objective, result.lower_bound, result.gap
+        self._keep_result(result)
 
 
 # The parameters that go to the solver as they are.
 _SETTINGS = tuple(name for name in signature(_BestSubset).parameters if name not in ("k", "loss"))
 
 
-def _with_parameters(cls: type[_Class]) -> type[_Class]:
-    """Append the shared parameters to a class's docstring."""
-    shared = (_BestSubset.__doc__ or "").partition("\n")[2]
-    cls.__doc__ = f"{cls.__doc__}\n{shared}"
-    return cls
-
-
-@_with_parameters
+@with_parameters(_BestSubset)
 class BestSubsetRegressor(SparseRegressor, _BestSubset):
     """The best regression with at most ``k`` features, with a proof."""
 
 
-@_with_parameters
+@with_parameters(_BestSubset)
 class BestSubsetClassifier(SparseClassifier, _BestSubset):
     """The best classifier of two classes with at most ``k`` features, with a proof."""
 
@@ -178,6 +176,5 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         )
         self.class_weight = class_weight
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
-        super()._fit_linear(X, y, sample_weight)
-        self.result_ = replace(self.result_, classes=self.classes_)
+    def _keep_result(self, result: Result) -> None:
+        super()._keep_result(replace(result, classes=self.classes_))
