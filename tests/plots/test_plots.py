@@ -3,14 +3,21 @@
 import subprocess
 import sys
 from itertools import pairwise
-from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
 import pytest
 
 from samples import hard, sample
-from sparsest import BestSubsetRegressor, PenalizedRegressor, StabilitySelection, best_subset, best_subset_path, plots
+from sparsest import (
+    BestSubsetRegressor,
+    BestSubsetRegressorCV,
+    PenalizedRegressorCV,
+    StabilitySelection,
+    best_subset,
+    best_subset_path,
+    plots,
+)
 from sparsest.api import penalty_path
 from sparsest.plots.style import line_styles, spread
 from sparsest.result import Root
@@ -66,35 +73,43 @@ def test_coefficients_over_k_and_of_an_estimator():
     assert display.positions.tolist() == [1, 2, 4] and display.over == "k"
     ax = labelled(display)
     assert any(text.get_text().startswith("gene ") for text in ax.texts)
-    fitted = plots.CoefficientPathDisplay.from_estimator(PenalizedRegressor(alpha=0.1).fit(X, y))
-    assert fitted.chosen == 0.1 and fitted.positions.tolist() == [0.1]
-    labelled(fitted)
+    model = PenalizedRegressorCV(alphas=10, cv=3).fit(X, y)
+    display = plots.CoefficientPathDisplay.from_estimator(model)
+    assert display.chosen == model.alpha_ and np.array_equal(display.coefs, model.result_.coefs.toarray())
+    labelled(display)
 
 
-def validated(**columns):
-    """What a fitted estimator with cross-validation has."""
-    return SimpleNamespace(cv_results_={name: np.asarray(column) for name, column in columns.items()})
-
-
-def test_validation_curve():
-    """At each k the best gamma; the one-standard-error point is the smallest k within an error of the best."""
-    estimator = validated(
-        param_k=[1, 1, 2, 2, 3, 3],
-        param_gamma=[0.1, 1.0] * 3,
-        mean_test_score=[-5.0, -4.0, -1.2, -2.0, -1.0, -3.0],
-        se_test_score=[0.3] * 6,
-    )
-    estimator.k_, estimator.gamma_ = 3, 0.1
-    display = plots.ValidationCurveDisplay.from_estimator(estimator)
-    assert display.positions.tolist() == [1, 2, 3] and display.mean.tolist() == [-4.0, -1.2, -1.0]
-    assert display.one_se == 2 and display.chosen == 3
+@pytest.mark.parametrize("selection", ["best", "one_se"])
+def test_validation_over_k_and_gamma(selection):
+    """At each k the best gamma; with that selection the one-standard-error point is the estimator's own choice."""
+    X, y = sample("squared", N, P)
+    model = BestSubsetRegressorCV(ks=[1, 2, 4, 6], gammas=[0.05, 0.5], cv=4, selection=selection).fit(X, y)
+    table = model.cv_results_
+    display = plots.ValidationCurveDisplay.from_estimator(model)
+    assert display.positions.tolist() == [1, 2, 4, 6] and display.chosen == model.k_
+    best = [table["mean_test_score"][table["param_k"] == k].max() for k in display.positions]
+    assert display.mean.tolist() == best
+    assert display.one_se <= model.k_ and (selection == "best" or display.one_se == model.k_)
     text = labels(labelled(display))
-    assert "chosen: k = 3" in text and "one standard error: k = 2" in text
-    chart = plots.ValidationMapDisplay.from_estimator(estimator)
-    assert chart.mean.tolist() == [[-5.0, -1.2, -1.0], [-4.0, -2.0, -3.0]] and chart.chosen == (3.0, 0.1)
+    assert f"chosen: k = {model.k_}" in text and f"one standard error: k = {display.one_se:g}" in text
+    chart = plots.ValidationMapDisplay.from_estimator(model)
+    assert chart.mean.shape == (2, 4) and chart.chosen == (model.k_, model.gamma_)
     ax = labelled(chart)
-    assert ax.get_title(loc="left") == "chosen: k = 3, gamma = 0.1"
-    assert np.array_equal(ax.images[0].get_array(), chart.mean)
+    assert ax.get_title(loc="left").startswith(f"chosen: k = {model.k_}, gamma = ")
+    assert np.nanmax(ax.images[0].get_array()) == table["mean_test_score"].max()
+
+
+@pytest.mark.parametrize("selection", ["best", "one_se"])
+def test_validation_over_alpha(selection):
+    """The other parameters are those of the choice."""
+    X, y = sample("squared", N, P)
+    model = PenalizedRegressorCV("elastic_net", alphas=12, l1_ratios=[0.5, 0.9], cv=4, selection=selection).fit(X, y)
+    display = plots.ValidationCurveDisplay.from_estimator(model)
+    table = model.cv_results_
+    own = table["param_l1_ratio"] == model.l1_ratio_
+    assert sorted(display.positions) == sorted(table["param_alpha"][own]) and display.chosen == model.alpha_
+    assert display.one_se >= model.alpha_ if selection == "best" else display.one_se == model.alpha_
+    labelled(display)
 
 
 def test_validation_curve_over_alpha():
@@ -106,12 +121,18 @@ def test_validation_curve_over_alpha():
     assert ax.xaxis_inverted() and "one standard error: alpha = 0.5" in labels(ax)
 
 
+def test_one_validation_set_has_no_standard_error():
+    display = plots.ValidationCurveDisplay(np.array([1.0, 2.0]), np.array([-2.0, -1.0]), np.full(2, np.nan), chosen=2)
+    assert display.one_se is None
+    assert labels(labelled(display)) == ["chosen: k = 2", "mean ± one standard error"]
+
+
 def test_estimators_without_scores_are_refused():
-    with pytest.raises(ValueError, match="no mean scores"):
-        plots.ValidationCurveDisplay.from_estimator(validated(param_k=[1]))
-    estimator = validated(param_alpha=[1.0], mean_test_score=[0.0], se_test_score=[0.1])
-    with pytest.raises(ValueError, match="a map needs scores over k and gamma"):
-        plots.ValidationMapDisplay.from_estimator(estimator)
+    X, y = sample("squared", N, P)
+    with pytest.raises(ValueError, match="cv_results_ has param_alpha, mean_test_score"):
+        plots.ValidationCurveDisplay.from_estimator(BestSubsetRegressor(2, method="local").fit(X, y))
+    with pytest.raises(ValueError, match="cv_results_ has param_k, param_gamma"):
+        plots.ValidationMapDisplay.from_estimator(PenalizedRegressorCV(alphas=3, cv=2).fit(X, y))
 
 
 def test_gap_over_time():

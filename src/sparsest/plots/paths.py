@@ -48,10 +48,8 @@ class CoefficientPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, **settings: Any) -> CoefficientPathDisplay:
-        """Of a fitted estimator whose ``result_`` or ``path_`` is a penalty path; its own alpha is marked."""
-        path = getattr(estimator, "path_", None) or estimator.result_
-        chosen = getattr(estimator, "alpha_", getattr(estimator, "alpha", None))
-        return cls.from_result(path, **{"chosen": chosen, **settings})
+        """Of a fitted ``PenalizedRegressorCV`` or ``PenalizedClassifierCV``; its alpha is marked."""
+        return cls.from_result(estimator.result_, **{"chosen": estimator.alpha_, **settings})
 
     def plot(self, ax: Any = None) -> CoefficientPathDisplay:
         """Draw the path."""

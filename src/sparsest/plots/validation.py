@@ -11,18 +11,13 @@ from sparsest.arrays import Array
 from sparsest.plots.style import BLACK, BLUE, ORANGE, VERMILION, axes, finish
 
 
-def _column(results: dict[str, Any], *names: str) -> Array | None:
-    """The first of these columns that a table has."""
-    return next((np.asarray(results[name], dtype=np.float64) for name in names if name in results), None)
-
-
-def _scores(estimator: Any) -> tuple[dict[str, Any], Array, Array]:
-    results = estimator.cv_results_
-    mean = _column(results, "mean_test_score", "mean_score")
-    error = _column(results, "se_test_score", "std_error")
-    if mean is None or error is None:
-        raise ValueError("cv_results_ has no mean scores and standard errors: fit an estimator of this package")
-    return results, mean, error
+def _table(estimator: Any, *needed: str) -> dict[str, Array]:
+    """The columns of ``cv_results_``, or what is missing."""
+    results = getattr(estimator, "cv_results_", {})
+    if not {"mean_test_score", "se_test_score", *needed} <= set(results):
+        columns = ", ".join((*needed, "mean_test_score", "se_test_score"))
+        raise ValueError(f"this needs a fitted estimator whose cv_results_ has {columns}")
+    return results
 
 
 @dataclass
@@ -47,21 +42,30 @@ class ValidationCurveDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, **settings: Any) -> ValidationCurveDisplay:
-        """Of a fitted estimator with cross-validation: at each k or alpha the best of its other parameters."""
-        results, mean, error = _scores(estimator)
-        over = "k" if _column(results, "param_k", "k") is not None else "alpha"
-        positions = _column(results, f"param_{over}", over)
-        assert positions is not None
-        order = np.argsort(-mean, kind="stable")
+        """Of a fitted estimator with cross-validation.
+
+        At each k it is the best gamma; over alpha it is the other parameters of the choice.
+        """
+        over = "k" if "param_k" in getattr(estimator, "cv_results_", {}) else "alpha"
+        results = _table(estimator, f"param_{over}")
+        positions, mean, error = (results[name] for name in (f"param_{over}", "mean_test_score", "se_test_score"))
+        rows = np.arange(mean.size)
+        if over == "alpha":
+            others = [results[name] for name in results if name.startswith("param_") and name != "param_alpha"]
+            rows = rows[np.all([values == values[estimator.best_index_] for values in others], axis=0)]
+        order = rows[np.argsort(-mean[rows], kind="stable")]
         _, first = np.unique(positions[order], return_index=True)
         best = order[first]
-        chosen = getattr(estimator, f"{over}_", None)
-        return cls(positions[best], mean[best], error[best], over, **{"chosen": chosen, **settings})
+        chosen = getattr(estimator, f"{over}_")
+        settings = {"chosen": chosen, **settings}
+        return cls(positions[best].astype(np.float64), mean[best], error[best], over, **settings)
 
     @property
-    def one_se(self) -> float:
-        """The simplest position whose mean is within one standard error of the best."""
+    def one_se(self) -> float | None:
+        """The simplest position whose mean is within one standard error of the best; None where that is not known."""
         best = int(np.nanargmax(self.mean))
+        if np.isnan(self.standard_error[best]):
+            return None
         within = self.positions[self.mean >= self.mean[best] - self.standard_error[best]]
         return float(within.min() if self.over == "k" else within.max())
 
@@ -75,13 +79,13 @@ class ValidationCurveDisplay:
             x, y, e, color=BLUE, ecolor="#7FB2D5", marker="o", markersize=3.5, linewidth=1.4, elinewidth=1.0, capsize=2,
             label="mean ± one standard error",
         )  # fmt: skip
-        best = int(np.nanargmax(y))
-        ax.axhline(y[best] - e[best], color=BLACK, linewidth=0.8, linestyle=":", label="one error below the best")
-        at = int(np.flatnonzero(x == self.one_se)[0])
-        ax.plot(
-            x[at], y[at], "s", markersize=10, markerfacecolor="none", markeredgecolor=VERMILION, markeredgewidth=2,
-            label=f"one standard error: {self.over} = {x[at]:.4g}",
-        )  # fmt: skip
+        if (simplest := self.one_se) is not None:
+            best, at = int(np.nanargmax(y)), int(np.flatnonzero(x == simplest)[0])
+            ax.axhline(y[best] - e[best], color=BLACK, linewidth=0.8, linestyle=":", label="one error below the best")
+            ax.plot(
+                x[at], y[at], "s", markersize=10, markerfacecolor="none", markeredgecolor=VERMILION, markeredgewidth=2,
+                label=f"one standard error: {self.over} = {x[at]:.4g}",
+            )  # fmt: skip
         if self.chosen is not None:
             at = int(np.argmin(np.abs(x - self.chosen)))
             ax.plot(
@@ -119,14 +123,11 @@ class ValidationMapDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, **settings: Any) -> ValidationMapDisplay:
         """Of a fitted ``BestSubsetRegressorCV`` or ``BestSubsetClassifierCV``."""
-        results, mean, _ = _scores(estimator)
-        k, gamma = _column(results, "param_k", "k"), _column(results, "param_gamma", "gamma")
-        if k is None or gamma is None:
-            raise ValueError("a map needs scores over k and gamma: fit BestSubsetRegressorCV or BestSubsetClassifierCV")
-        ks, column = np.unique(k, return_inverse=True)
-        gammas, row = np.unique(gamma, return_inverse=True)
+        results = _table(estimator, "param_k", "param_gamma")
+        ks, column = np.unique(results["param_k"], return_inverse=True)
+        gammas, row = np.unique(results["param_gamma"], return_inverse=True)
         table = np.full((gammas.size, ks.size), np.nan)
-        table[row, column] = mean
+        table[row, column] = results["mean_test_score"]
         chosen = (float(estimator.k_), float(estimator.gamma_))
         return cls(ks, gammas, table, **{"chosen": chosen, **settings})
 
