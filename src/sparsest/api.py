@@ -26,7 +26,7 @@ from sparsest.checks import (
 )
 from sparsest.data import Data, encode_labels
 from sparsest.designs import as_design, compile_kernels
-from sparsest.losses import Loss
+from sparsest.losses import Loss, make_loss
 from sparsest.penalties import PENALTIES
 from sparsest.penalty_paths import penalty_path
 from sparsest.problem import Problem, make_problem
@@ -36,6 +36,8 @@ from sparsest.ridge import default_gamma, gamma_grid
 from sparsest.settings import METHODS, check_n_jobs, check_time_limit, make_solver
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
+from sparsest.solvers.leave_one_out import LeaveOneOut
+from sparsest.solvers.screened import Screened
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
 from sparsest.sparsity import check_sparsity
@@ -46,6 +48,7 @@ Callback = Callable[[Event], Any]
 Columns = Sequence[int] | Sequence[str]
 
 _check_callback = optional(function)
+_check_screen = optional(whole_number, least=1)
 
 # Doubling γ has changed nothing where coefficients have moved by less than this part of their length.
 NO_CHANGE = 0.01
@@ -59,15 +62,21 @@ def best_subset(
     l0_penalty: float | None = None,
     gamma: float | str = "auto",
     loss: str | Loss = "squared",
-    epsilon: float = 0.1,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    quantile: float | None = None,
+    theta: float | None = None,
     method: str = "tree",
     fit_intercept: bool = True,
     standardize: bool = True,
     sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
     include: Columns = (),
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
     start: Any = None,
+    screen: int | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -90,16 +99,26 @@ def best_subset(
     k : the largest number of features
     l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
     gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" shrinks coefficients by about a tenth: it is 10/n
-        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`
-    loss : "squared", "logistic", "hinge", "squared_hinge", "epsilon_insensitive" or "squared_epsilon_insensitive"
-    epsilon : half width of the insensitive zone of the last two
+        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`.  "loo" takes the one
+        with the smallest leave-one-out error of the chosen support, see :mod:`sparsest.solvers.leave_one_out`
+    loss : "squared", "epsilon_insensitive", "squared_epsilon_insensitive", "huber" or "quantile" for any y; "logistic",
+        "hinge" or "squared_hinge" for two labels; "poisson", "negative_binomial" or "tweedie" for y ≥ 0, "gamma" for
+        y > 0, with the mean ``e^{x'w + b}``; or an object of :mod:`sparsest.losses`
+    epsilon : half width of the zone of the epsilon-insensitive losses, by default 0.1
+    delta : residual from which on Huber's loss is linear, by default 1.35
+    quantile : the quantile, between 0 and 1, that the quantile loss predicts, by default 0.5
+    theta : of the negative binomial loss, by default 1: the variance is ``μ + μ²/θ``
     method : how to solve it; see the table of methods in the README
     fit_intercept : whether to fit an intercept, which is not penalised
     standardize : solve for columns of mean square 1; coefficients are returned for the data as given
     sample_weight : n weights, not negative
+    offset : n numbers that are added to ``x'w + b``
+    exposure : n numbers above zero that the mean is proportional to, for losses with a logarithmic link
     include, exclude : columns that must, and must not, be in the model, by number or by name
     feature_names : names of the columns; by default those of a data frame
     start : an earlier ``Result`` or a list of columns to start from
+    screen : solve for this many features, those that the relaxation ranks first; ``trace["screening"]["safe"]`` says
+        whether the others are proved to be in no better model, and the certificate is for all features in either case
     time_limit : seconds, without those for compiling kernels
     gap_tol : relative gap at which the status is OPTIMAL
     engine : who searches for cuts (method "cuts"): "highs" (default), "scip" or "gurobi"
@@ -120,14 +139,18 @@ def best_subset(
         max_memory=max_memory,
     )  # fmt: skip
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
+    kept = _check_screen(screen, "screen")
     clock = Clock(solver.time_limit)
-    task = _make_task(
-        X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty, loss=loss, epsilon=epsilon,
-        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
+    task = make_task(
+        X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty,
+        loss=make_loss(loss, epsilon=epsilon, delta=delta, quantile=quantile, theta=theta),
+        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight, offset=offset,
+        exposure=exposure,
     )  # fmt: skip
     with watching(live, listener) as told:
         # Passing over the data takes a part of the time.
-        result = replace(solver, time_limit=clock.left()).solve(task.problem, task.first(start), told)
+        limited = _wrapped(replace(solver, time_limit=clock.left()), gamma, kept)
+        result = limited.solve(task.problem, task.first(start), told)
     warn_if_short([result], method)
     return task.complete(result)
 
@@ -140,15 +163,21 @@ def best_subset_path(
     gamma: float | str = "auto",
     gammas: Sequence[float] | str | None = None,
     loss: str | Loss = "squared",
-    epsilon: float = 0.1,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    quantile: float | None = None,
+    theta: float | None = None,
     method: str = "tree",
     fit_intercept: bool = True,
     standardize: bool = True,
     sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
     include: Columns = (),
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
     start: Any = None,
+    screen: int | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -172,8 +201,9 @@ def best_subset_path(
         until that changes neither a support nor, by more than one per cent, the coefficients
     start : what the smallest k starts from
     time_limit : seconds for each
-    X, y, gamma, loss, epsilon, method, fit_intercept, standardize, sample_weight, include, exclude, feature_names, \
-gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
+    X, y, gamma, loss, epsilon, delta, quantile, theta, method, fit_intercept, standardize, sample_weight, offset, \
+exposure, include, exclude, feature_names, screen, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, \
+options : see :func:`best_subset`
 
     Returns
     -------
@@ -191,16 +221,32 @@ gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : se
     if method == "cuts" and solver.pool is None:
         solver = replace(solver, pool=CutPool())
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
-    task = _make_task(
-        X, y, gamma, feature_names, include, exclude, k=max(numbers), loss=loss, epsilon=epsilon,
-        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
+    kept = _check_screen(screen, "screen")
+    task = make_task(
+        X, y, gamma, feature_names, include, exclude, k=max(numbers),
+        loss=make_loss(loss, epsilon=epsilon, delta=delta, quantile=quantile, theta=theta),
+        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight, offset=offset,
+        exposure=exposure,
     )  # fmt: skip
     problem, doubled = task.problem, isinstance(gammas, str)
     ridges = [problem.gamma] if gammas is None else check_gammas(gammas, problem.data, max(numbers))
     with watching(live, listener) as told:
-        found = solve_grid(solver, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), told, doubled)
+        wrapped = _wrapped(solver, gamma, kept)
+        found = solve_grid(
+            wrapped, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), told, doubled
+        )
     warn_if_short(list(found.values()), method)
     return [task.complete(found[value, k]) for value in ridges for k in numbers if (value, k) in found]
+
+
+def _wrapped(solver: Any, gamma: Any, screen: int | None) -> Any:
+    """The solver within those that screen features and choose the ridge, as far as that is asked for."""
+    inner = solver if screen is None else Screened(solver, screen, solver.time_limit, solver.gap_tol)
+    return LeaveOneOut(inner) if _is_word(gamma, "loo") else inner
+
+
+def _is_word(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
 
 
 def check_ks(ks: Any) -> list[int]:
@@ -269,6 +315,8 @@ def near_optimal(
     limit: int = 100,
     *,
     sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
     time_limit: float = 60.0,
     n_jobs: int | None = None,
 ) -> NearOptimal:
@@ -277,7 +325,7 @@ def near_optimal(
     Parameters
     ----------
     result : what :func:`best_subset` returned
-    X, y, sample_weight : the data of the result, which does not keep them
+    X, y, sample_weight, offset, exposure : the data of the result, which does not keep them
     within : relative distance; 0.01 is one per cent
     limit : the largest number of supports to return
     time_limit : seconds
@@ -292,29 +340,30 @@ def near_optimal(
     distance, most = number(within, "within", least=0), whole_number(limit, "limit", least=1)
     limits = {"time_limit": check_time_limit(time_limit, "time_limit"), "n_jobs": check_n_jobs(n_jobs, "n_jobs")}
     tree = make_solver("tree", {"proof": False}, gap_tol=1e-4, **limits)
-    return NearOptimalSearch(distance, most, tree).solve(_problem_again(result, X, y, sample_weight), result)
+    data = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+    return NearOptimalSearch(distance, most, tree).solve(problem_of(result, X, y, **data), result)
 
 
-def _problem_again(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
+def problem_of(result: Result, X: Any, y: Any, sample_weight: Any = None, **added: Any) -> Problem:
     """Build the problem of a result from its data, or say that these are others."""
     about, design = result.statement, as_design(X)
     if design.shape[1] != about.p:
         raise ValueError(f"the result is for data with {about.p} columns, this X has {design.shape[1]}")
     problem = make_problem(
-        design, y, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, loss=about.loss, epsilon=about.epsilon,
-        fit_intercept=about.fit_intercept, standardize=about.standardize, sample_weight=sample_weight,
-        include=about.include, exclude=about.exclude,
+        design, y, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, loss=about.loss, **about.parameters,
+        fit_intercept=about.fit_intercept, standardize=about.standardize, include=about.include,
+        exclude=about.exclude, sample_weight=sample_weight, **added,
     )  # fmt: skip
     if evidence(problem).fingerprint() != about.fingerprint:
         raise ValueError(
-            "X, y or sample_weight are not those of the result: give the data of the fit again, in the same order "
-            "(the class_weight of a classifier is a part of sample_weight)"
+            "X, y, sample_weight, offset or exposure are not those of the result: give the data of the fit again, in "
+            "the same order (the class_weight of a classifier is a part of sample_weight)"
         )
     return problem
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class Task:
     """A problem, and what its results have to know of the data beyond it."""
 
     problem: Problem
@@ -330,21 +379,21 @@ class _Task:
         return replace(result, feature_names=self.names, classes=self.classes)
 
 
-def _make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> _Task:
-    """Check the data and build the problem; the default γ follows from them."""
+def make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> Task:
+    """Check the data and build the problem; the default γ, with which leave-one-out begins, follows from them."""
     design = as_design(X)
     names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", design.shape[1])
     settings["include"] = by_number(include, "include", names)
     settings["exclude"] = by_number(exclude, "exclude", names)
-    if isinstance(gamma, str) and gamma == "auto":
+    if _is_word(gamma, "auto") or _is_word(gamma, "loo"):
         problem = make_problem(design, y, gamma=np.inf, **settings)
         problem = problem.with_gamma(default_gamma(problem.data))
     else:
-        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto'")
+        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto' or 'loo'")
         problem = make_problem(design, y, gamma=given, **settings)
     # The fingerprint of the data is computed in the background from here on.
     evidence(problem)
-    return _Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
+    return Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
 
 
 def warmup() -> None:

@@ -4,6 +4,7 @@ from sparsest.estimators.best_subset import BestSubsetClassifier, BestSubsetRegr
 from sparsest.estimators.best_subset_cv import BestSubsetClassifierCV, BestSubsetRegressorCV
 from sparsest.estimators.penalized import PenalizedClassifier, PenalizedRegressor
 from sparsest.estimators.penalized_cv import PenalizedClassifierCV, PenalizedRegressorCV
+from sparsest.estimators.stability import StabilitySelection
 
 __all__ = [
     "BestSubsetClassifier",
@@ -14,4 +15,5 @@ __all__ = [
     "PenalizedClassifierCV",
     "PenalizedRegressor",
     "PenalizedRegressorCV",
+    "StabilitySelection",
 ]
