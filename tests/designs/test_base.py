@@ -27,7 +27,7 @@ def test_a_design_lacks_nothing():
     class Incomplete(Foreign):
         dot = Design.dot
 
-    with pytest.raises(TypeError, match="abstract method '?dot"):
+    with pytest.raises(TypeError, match=r"abstract method '?dot"):
         Incomplete(matrix())
 
 
@@ -47,9 +47,8 @@ def test_settled_moments():
     """The mean is the nearest float; variances vanish for constant columns alone."""
     about, rest = np.array([1e16, 3.0, 0.1, 5.0]), np.array([1.25, 0.25, 1e-18, 7.0])
     constant = np.array([False, False, False, True])
-    mean, remains, variance = settled(
-        about, rest, np.array([2.0, 0.0, -1e-20, 4.0]), constant, np.array([0, 0, 0, 9.0])
-    )
+    first = np.array([0.0, 0.0, 0.0, 9.0])
+    mean, remains, variance = settled(about, rest, np.array([2.0, 0.0, -1e-20, 4.0]), constant, first)
     assert mean.tolist() == [1e16 + 2.0, 3.25, 0.1, 9.0]
     assert remains.tolist() == [-0.75, 0.0, 1e-18, 0.0]
     tiny = np.finfo(np.float64).tiny
