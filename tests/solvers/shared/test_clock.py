@@ -1,13 +1,9 @@
 """Ctrl-C inside compiled kernels, handlers of the program's own, errors in threads, and what the clock counts."""
 
 import ctypes
-import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -338,22 +334,3 @@ def test_compiling_does_not_count(monkeypatch):
     assert clock.seconds() == 3.0 and clock.left() == 2.0
     now[0] += 2.0
     assert clock.expired() and clock.left() == 0.0
-
-
-def test_compiling_is_announced_once(tmp_path):
-    """One line in the process that compiles, whatever it compiles; none in the next one."""
-    code = (
-        "import numpy as np; from sparsest.kernels.relaxation import gradient_product, largest_sum;"
-        "x = np.ones(3); gradient_product(np.eye(3), x, x.copy()); largest_sum(x, 2)"
-    )
-    environment = {**os.environ, "SPARSEST_CACHE_DIR": str(tmp_path)}
-    said = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True,
-            cwd=Path(__file__).parents[2], check=True,
-        )  # fmt: skip
-        assert done.stdout == ""
-        said.append(done.stderr)
-    assert said[0].count("\n") == 1 and said[0].startswith("sparsest: compiling the numerical kernels")
-    assert said[1] == ""
