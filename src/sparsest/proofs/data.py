@@ -21,15 +21,34 @@ from numpy.typing import NDArray
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
 
-_BLOCK_BYTES = 1 << 24
-# Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
-_PACKED_BYTES = 1 << 31
 _EXACT_INTEGER = 2**53
 # Ridges of columns as they are can be as extreme as the squares of their scales; beyond these nothing is proved, for a
 # number that underflows has no relative error, and one that overflows none at all.
 SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
 # Weights between these, and their products with data, are far from both.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
+
+
+class Room(NamedTuple):
+    """Bytes that a check takes for its parts.
+
+    What is read or computed in parts of other sizes is the same; what would need more than ``most`` is refused.
+    """
+
+    # Columns that are read at a time.
+    block: int = 1 << 24
+    # Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
+    packed: int = 1 << 31
+    # Gains that are computed at a time.
+    gains: int = 1 << 24
+    # Leaves of a regression tree that are bounded together, and the matrices of those of one kind.
+    leaves: int = 1 << 21
+    matrices: int = 1 << 20
+    # A square matrix, or the points of one combination: not without end.
+    most: int = 1 << 31
+
+
+_USUAL_ROOM = Room()
 
 
 class Block(NamedTuple):
@@ -49,9 +68,19 @@ class Block(NamedTuple):
 
 
 class Data:
-    """Checked data; rows of weight zero are left out."""
+    """Checked data; rows of weight zero are left out.  ``room`` is what checks of them may take."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, classification: bool, fit_intercept: bool, scaled: bool):
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classification: bool,
+        fit_intercept: bool,
+        scaled: bool,
+        room: Room = _USUAL_ROOM,
+    ) -> None:
+        self.room = room
         self._matrix = _matrix(X)
         n, p = self._matrix.shape
         weights = np.ones(n) if sample_weight is None else _vector(sample_weight, n, "sample_weight")
@@ -74,9 +103,10 @@ class Data:
             raise ValueError("y is too large")
 
     @classmethod
-    def of(cls, statement: Statement, X: Any, y: Any, sample_weight: Any) -> Data:
+    def of(cls, statement: Statement, X: Any, y: Any, sample_weight: Any, room: Room = _USUAL_ROOM) -> Data:
         """Read the data that a statement is about."""
-        return cls(X, y, sample_weight, statement.rule.classification, statement.fit_intercept, statement.standardize)
+        form = statement.rule.classification, statement.fit_intercept, statement.standardize
+        return cls(X, y, sample_weight, *form, room)
 
     @cached_property
     def y_norm(self) -> float:
@@ -160,7 +190,7 @@ class Columns:
         self.position: Indices = np.full(data.p, -1)
         self.position[features] = np.arange(features.size)
         self._packed: Array | None = None
-        if 8 * data.n * features.size <= _PACKED_BYTES:
+        if 8 * data.n * features.size <= data.room.packed:
             self._packed = np.empty((data.n, features.size), order="F")
         bounds: list[tuple[Array, ...]] = []
         for part in self._parts():
@@ -179,7 +209,7 @@ class Columns:
         self.units: Array = joined[4]
 
     def _parts(self) -> Iterator[slice]:
-        width = max(1, _BLOCK_BYTES // (8 * self.data.n))
+        width = max(1, self.data.room.block // (8 * self.data.n))
         for begin in range(0, self.features.size, width):
             yield slice(begin, min(begin + width, self.features.size))
 
@@ -241,7 +271,7 @@ def ridge_below(ridge: Array, gamma: float) -> Array:
 def fingerprint(data: Data) -> str:
     """The fingerprint of data, in a pass of its own."""
     found = Fingerprint(data.n, data.p)
-    width = max(1, _BLOCK_BYTES // (8 * data.n))
+    width = max(1, data.room.block // (8 * data.n))
     for begin in range(0, data.p, width):
         found.add(data.stored(slice(begin, min(begin + width, data.p))))
     found.add(data.response)
