@@ -12,8 +12,8 @@ from sparsest.problem import make_problem
 from sparsest.proofs.steps import PrimalPoint, SplitPoint
 from sparsest.result import Status
 from sparsest.solvers.exact import gram_bounder as gram
-from sparsest.solvers.exact import leaps
 from sparsest.solvers.exact.bounder import Request
+from sparsest.solvers.exact.tuning import Tuning
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -104,11 +104,10 @@ def test_the_form_of_points_follows_from_what_the_check_has():
     assert np.array_equal(plain.features, bounder.survivors[outcome.point.used])
 
 
-def test_columns_of_the_gram_matrix(monkeypatch):
+def test_columns_of_the_gram_matrix():
     """Those that were asked for, each once, in a store that grows."""
-    monkeypatch.setattr(gram, "_FULL_GRAM", 5)
     columns = np.asfortranarray(np.random.default_rng(0).standard_normal((20, 600)))
-    found = gram.GramColumns(columns)
+    found = gram.GramColumns(columns, full_gram=5)
     assert not found.complete and found.count == 0
     for asked in (np.array([3, 1]), np.array([1, 2]), np.arange(600)):
         found.add(asked)
@@ -118,19 +117,12 @@ def test_columns_of_the_gram_matrix(monkeypatch):
     assert found.count == 600 and np.array_equal(np.sort(slot), np.arange(600))
 
 
-@pytest.fixture
-def regions(monkeypatch):
-    """Search by regions even where leaps and bounds would do."""
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-
-
 @pytest.mark.parametrize("form", [{"k": 5}, {"l0_penalty": 20.0}], ids=str)
-def test_columns_of_the_gram_matrix_computed_when_needed(monkeypatch, regions, form):
+def test_columns_of_the_gram_matrix_computed_when_needed(regions, form):
     X, y = hard(80, 25)
     whole = grow(X, y, **form, gamma=0.05)
-    monkeypatch.setattr(gram, "_FULL_GRAM", 5)
-    monkeypatch.setattr(gram, "_COLUMNS_AT_ONCE", 1)
-    one, two = (grow(X, y, **form, gamma=0.05, n_jobs=n_jobs) for n_jobs in (1, 2))
+    lazily = {"tuning": Tuning(full_gram=5, gram_columns=1)}
+    one, two = (grow(X, y, **form, gamma=0.05, n_jobs=n_jobs, options=lazily) for n_jobs in (1, 2))
     for lazy in (one, two):
         assert lazy.status is whole.status is Status.OPTIMAL
         assert np.array_equal(lazy.support, whole.support) and not lazy.certificate.proof.splits
@@ -140,14 +132,13 @@ def test_columns_of_the_gram_matrix_computed_when_needed(monkeypatch, regions, f
 
 def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions):
     X, y = hard(80, 25)
-    monkeypatch.setattr(gram, "_FULL_GRAM", 5)
-    settings = {"k": 5, "gamma": 0.05, "max_memory": 1e7}
+    few = Tuning(full_gram=5)
+    settings = {"k": 5, "gamma": 0.05, "max_memory": 1e7, "options": {"tuning": few}}
     assert grow(X, y, **settings).status is Status.OPTIMAL
     monkeypatch.setattr(gram.GramBounder, "stored", lambda self: 2e7)
     assert grow(X, y, **settings).status is Status.NODE_LIMIT
     monkeypatch.undo()
-    monkeypatch.setattr(gram, "_FULL_GRAM", 5)
-    nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0)
+    nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0, tuning=few)
     nodes.start(np.arange(4), np.ones(4), 0.0)
     assert nodes.gram.count == np.count_nonzero(nodes.gram.stored[1] != NOT_STORED) > 0
     assert nodes.stored() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count

@@ -21,12 +21,6 @@ from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.dual import null_value
 
 
-@pytest.fixture
-def regions(monkeypatch):
-    """Search by regions even where leaps and bounds would do."""
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-
-
 @pytest.fixture(scope="module")
 def solved():
     """A problem that takes many regions, and its solution."""
@@ -64,7 +58,6 @@ def test_the_bound_of_all_nodes_holds_at_any_moment(regions, monkeypatch, loss, 
         assert proved.bound >= self.lower_bound() - 1e-9 * abs(optimum)
         bounds.append(self.lower_bound())
 
-    monkeypatch.setattr(search, "_BATCH_SIZE", 1)
     monkeypatch.setattr(search.Search, "_split", checked)
     assert run.run() is Status.OPTIMAL
     assert bounds == sorted(bounds) and all(bound <= optimum * (1.0 + 1e-9) for bound in bounds)

@@ -28,12 +28,6 @@ def grow(X, y, **settings):
     return solve(X, y, method="tree", **{"n_jobs": 1, **settings})
 
 
-@pytest.fixture
-def regions(monkeypatch):
-    """Search by regions even where leaps and bounds would do."""
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-
-
 @pytest.fixture(scope="module")
 def solved():
     """A problem that takes many regions, and its solution."""

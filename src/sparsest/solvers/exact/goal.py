@@ -9,6 +9,7 @@ import numpy as np
 
 from sparsest.arrays import Indices
 from sparsest.problem import Problem
+from sparsest.solvers.exact.tuning import USUAL, Tuning
 from sparsest.solvers.shared.claims import allowance
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.dual import null_value
@@ -27,6 +28,7 @@ class Limits(NamedTuple):
     max_memory: float
     n_jobs: int | None
     proof: bool
+    tuning: Tuning = USUAL
 
 
 class Goal(ABC):
