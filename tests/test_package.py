@@ -65,11 +65,22 @@ TESTED_ELSEWHERE = {
     "arrays": None,
     # Its tables are what the command line prints.
     "report": "test_cli",
-    # The parts of one walk along a path, which has no meaning without the others.
+    # The parts of one walk along a path, which are being written anew.
     **dict.fromkeys(
         (f"solvers/paths/{name}" for name in ("gap", "quadratic", "task", "walk", "working_set")),
         "solvers/paths/test_path",
     ),
+    # The parts of cross-validation, so far tested through the estimators alone.
+    **dict.fromkeys(
+        (
+            *(f"estimators/{name}" for name in ("best_subset_cv", "penalized_cv")),
+            *(f"selection/{name}" for name in ("cross_validation", "folds", "grids", "models", "penalized")),
+            *(f"selection/{name}" for name in ("scores", "subsets")),
+            *(f"solvers/grid/{name}" for name in ("gram", "method", "relaxed", "swaps")),
+        ),
+        "estimators/test_cross_validated",
+    ),
+    "selection/certified_search": "selection/test_certified",
 }
 
 
