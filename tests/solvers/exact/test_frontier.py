@@ -55,7 +55,8 @@ def test_equal_nodes_come_in_the_order_they_were_pushed():
     # Also when the order has been another meanwhile.
     frontier.depth_first(True)
     frontier.depth_first(False)
-    assert [frontier.pop() for _ in nodes] == nodes and all(a is b for a, b in zip(nodes, nodes, strict=True))
+    popped = [frontier.pop() for _ in nodes]
+    assert all(one is other for one, other in zip(popped, nodes, strict=True))
 
 
 def test_a_closed_node_keeps_what_its_proof_needs():
