@@ -10,6 +10,7 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
 import compiled
+import plain
 from processes import run, run_process
 from samples import LOSS_NAMES
 from sparsest.kernels import jit
@@ -22,6 +23,12 @@ def test_kernels_run_uncompiled(loss):
     plain = json.loads(run("compiled.py", loss, NUMBA_DISABLE_JIT="1"))
     assert plain["hits"] == plain["misses"] == 0
     np.testing.assert_allclose(plain["values"], compiled.table(make_loss(loss, 0.3)), rtol=1e-14, atol=1e-14)
+
+
+def test_searches_without_the_compiler():
+    """Plain Python finds what the compiled kernels find, the kernels that others call among them."""
+    plain_values = json.loads(run("plain.py", NUMBA_DISABLE_JIT="1"))
+    np.testing.assert_allclose(plain_values, plain.found(), rtol=1e-5, atol=1e-6)
 
 
 def test_kernels_are_cached_across_processes(tmp_path):
