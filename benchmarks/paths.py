@@ -118,7 +118,7 @@ def glmnet(X, y, alphas, name, loss, repeat, tol):
     if name in ("mcp", "scad"):
         return None
     mixing = SETTINGS[name].get("l1_ratio", 1.0)
-    family = "gaussian" if loss == "squared" else "binomial"
+    family = {"squared": "gaussian", "logistic": "binomial", "poisson": "poisson"}[loss]
     with tempfile.TemporaryDirectory() as folder:
         read = _write_for_r(X, y, alphas, folder)
         script = f"""

@@ -120,6 +120,22 @@ def test_verify_refuses_a_proof_of_another_problem(proof, option, holds):
     assert ("the certificate is for" in shown.output) != holds
 
 
+def test_counts_with_an_exposure(tmp_path):
+    """A fit with it, and a verification that needs it too."""
+    rng = np.random.default_rng(0)
+    X, exposure = rng.standard_normal((30, 4)), rng.uniform(0.5, 2.0, 30)
+    np.savez(tmp_path / "data.npz", X=X, y=rng.poisson(exposure * np.exp(X[:, 1])), exposure=exposure)
+    asked = ("--k", "1", "--loss", "negative_binomial", "--theta", "3")
+    shown = run("fit", tmp_path, *asked, "--exposure", "--json", "--output", tmp_path / "model.zip")
+    assert shown.exit_code == 0 and json.loads(shown.output)["support"] == [1]
+    Result.load(tmp_path / "model.zip").certificate.save(tmp_path / "proof.bin")
+    assert run("verify", tmp_path / "proof.bin", tmp_path, "--exposure").exit_code == 0
+    shown = run("verify", tmp_path / "proof.bin", tmp_path)
+    assert shown.exit_code == 1 and "is for data with exposure" in shown.output
+    shown = run("fit", tmp_path, *asked, "--offset")
+    assert shown.exit_code == 2 and "has no array offset" in shown.output
+
+
 def test_verify_exactly_and_the_binary_form(proof):
     folder, *_ = proof
     Certificate.load(folder / "proof.json").save(folder / "proof.bin")

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from checks import best_subset
 from exact import least_squares_value
-from samples import LOSS_NAMES, sample
+from samples import DIFFERENCES, LOSS_NAMES, sample
 from sparsest.api import METHODS
 from sparsest.losses import LOSSES
 
@@ -40,8 +40,8 @@ def test_large_means(loss, make, mean):
     """Of columns and of y: entries are rounded so that they can be added without error."""
     X, y = sample(loss, 30, 5)
     X = np.round(64.0 * X) / 64.0
-    plain = y if LOSSES[loss].classification else np.round(64.0 * y) / 64.0
-    offset = 0.0 if LOSSES[loss].classification else mean
+    plain = np.round(64.0 * y) / 64.0 if loss in DIFFERENCES else y
+    offset = mean if loss in DIFFERENCES else 0.0
     expected = best_subset(X, plain, 2, gamma=1.0, loss=loss)
     result = best_subset(make(X + mean * np.array([1.0, 0.0, -1.0, 2.0, 1.0])), plain + offset, 2, gamma=1.0, loss=loss)
     assert result.support.tolist() == expected.support.tolist()

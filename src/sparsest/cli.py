@@ -16,7 +16,7 @@ import typer
 
 if TYPE_CHECKING:
     from sparsest.datasets import Dataset
-    from sparsest.proofs import Certificate, Verdict
+    from sparsest.proofs import Certificate
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Select the few features that matter, and prove it.")
 
@@ -100,14 +100,21 @@ def fit(
     l0_penalty: Annotated[float | None, typer.Option(help="The price of a feature, instead of k.")] = None,
     gamma: Annotated[str, typer.Option(help="The ridge is |w|²/(2 gamma): a number, inf for none, or auto.")] = "auto",
     loss: Annotated[
-        str, typer.Option(help="squared, logistic, hinge, squared_hinge, epsilon_insensitive, …")
+        str, typer.Option(help="squared, huber, quantile, logistic, hinge, poisson, negative_binomial, gamma, …")
     ] = "squared",
-    epsilon: Annotated[float, typer.Option(help="Half width of the insensitive zone.")] = 0.1,
+    epsilon: Annotated[float | None, typer.Option(help="Half width of the insensitive zone.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Where Huber's loss becomes linear.")] = None,
+    quantile: Annotated[float | None, typer.Option(help="The quantile of the quantile loss.")] = None,
+    theta: Annotated[float | None, typer.Option(help="Theta of the negative binomial loss.")] = None,
     method: Annotated[str, typer.Option(help="tree, cuts, relaxation, subgradient or local.")] = "tree",
     fit_intercept: Annotated[bool, typer.Option(help="Whether to fit an intercept.")] = True,
     standardize: Annotated[bool, typer.Option(help="Whether to solve for columns of mean square 1.")] = True,
     weighted: Annotated[
         bool, typer.Option("--weighted", help="Weigh the observations by the array sample_weight of data.npz.")
+    ] = False,
+    offset: Annotated[bool, typer.Option("--offset", help="Add the array offset of data.npz to predictions.")] = False,
+    exposure: Annotated[
+        bool, typer.Option("--exposure", help="Means are proportional to the array exposure of data.npz.")
     ] = False,
     include: Annotated[list[str], typer.Option(help="A column that must be in the model; repeat for more.")] = [],  # noqa: B006
     exclude: Annotated[list[str], typer.Option(help="A column that must not be in it; repeat for more.")] = [],  # noqa: B006
@@ -136,12 +143,13 @@ def fit(
     from sparsest.result import Result
 
     with _one_line_errors():
-        table, weights = _load(data, weighted)
+        table, rows = _load(data, sample_weight=weighted, offset=offset, exposure=exposure)
         names = None if table.feature_names is None else table.feature_names.tolist()
         result = best_subset(
             table.X, table.y, k if l0_penalty is None else None, l0_penalty=l0_penalty,
-            gamma=gamma if gamma == "auto" else _number(gamma), loss=loss, epsilon=epsilon, method=method,
-            fit_intercept=fit_intercept, standardize=standardize, sample_weight=weights,
+            gamma=gamma if gamma == "auto" else _number(gamma), loss=loss, epsilon=epsilon, delta=delta,
+            quantile=quantile, theta=theta, **rows, method=method,
+            fit_intercept=fit_intercept, standardize=standardize,
             include=_columns(include, names), exclude=_columns(exclude, names), feature_names=names,
             start=None if start is None else Result.load(start), time_limit=time_limit, gap_tol=gap_tol, engine=engine,
             n_jobs=n_jobs, node_limit=node_limit, max_memory=max_memory, verbose=verbose and not as_json,
@@ -191,6 +199,10 @@ def verify(
     weighted: Annotated[
         bool, typer.Option("--weighted", help="Weigh the observations by the array sample_weight of data.npz.")
     ] = False,
+    offset: Annotated[bool, typer.Option("--offset", help="Add the array offset of data.npz to predictions.")] = False,
+    exposure: Annotated[
+        bool, typer.Option("--exposure", help="Means are proportional to the array exposure of data.npz.")
+    ] = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Check in rational arithmetic, slowly (needs python-flint).")
     ] = False,
@@ -204,7 +216,8 @@ def verify(
     expected = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "loss": loss}
     with _one_line_errors():
         proof = _read_certificate(Path(certificate))
-        verdict = _check(proof, data, weighted, exact, expected)
+        table, rows = _load(data, sample_weight=weighted, offset=offset, exposure=exposure)
+        verdict = proof.verify(table.X, table.y, exact=exact, **rows, **expected)
     if as_json:
         problem = {"statement": proof.statement.to_json()}
         typer.echo(json.dumps(_finite({**verdict._asdict(), "gap": verdict.gap}) | problem))
@@ -225,20 +238,16 @@ def _read_certificate(file: Path) -> Certificate:
     return Certificate.load(file)
 
 
-def _check(certificate: Certificate, folder: str, weighted: bool, exact: bool, expected: dict[str, Any]) -> Verdict:
-    """Load the data of a folder and check a certificate against them."""
-    data, weights = _load(folder, weighted)
-    return certificate.verify(data.X, data.y, weights, exact=exact, **expected)
-
-
-def _load(folder: str, weighted: bool) -> tuple[Dataset, Any]:
-    """Load the data of a folder, and their weights where they are wanted."""
+def _load(folder: str, **wanted: bool) -> tuple[Dataset, dict[str, Any]]:
+    """Load the data of a folder, and those of its arrays of rows that are wanted."""
     from sparsest.datasets import load_folder
 
     data = load_folder(folder)
-    if weighted and data.sample_weight is None:
-        raise ValueError(f"data.npz in {folder} has no array sample_weight")
-    return data, data.sample_weight if weighted else None
+    rows = {name: getattr(data, name) for name, asked in wanted.items() if asked}
+    for name, values in rows.items():
+        if values is None:
+            raise ValueError(f"data.npz in {folder} has no array {name}")
+    return data, rows
 
 
 @app.command()

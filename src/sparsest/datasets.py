@@ -51,8 +51,8 @@ class Dataset(NamedTuple):
         Indices of the nonzero true coefficients, in increasing order.
     feature_names, target_names : ndarray of str, or None
         Names of the columns of X and of the classes.
-    sample_weight : ndarray of shape (n,), or None
-        Weights of the observations.
+    sample_weight, offset, exposure : ndarray of shape (n,), or None
+        Weights of the observations, what is added to their predictions, and what their means are proportional to.
     """
 
     X: Any
@@ -62,6 +62,8 @@ class Dataset(NamedTuple):
     feature_names: NDArray[np.str_] | None = None
     target_names: NDArray[np.str_] | None = None
     sample_weight: NDArray[np.floating] | None = None
+    offset: NDArray[np.floating] | None = None
+    exposure: NDArray[np.floating] | None = None
 
 
 def make_toeplitz(
@@ -211,11 +213,16 @@ def load_breast_cancer() -> Dataset:
     )
 
 
+# Arrays of a folder with an entry for each observation, beside the response.
+_OF_ROWS = ("sample_weight", "offset", "exposure")
+
+
 def load_folder(path: str | os.PathLike[str]) -> Dataset:
     """Data of one folder.
 
-    The file `data.npz` holds `y`, `X` unless it is sparse, and possibly `feature_names` and `sample_weight`; a
-    sparse X is the file `X.npz` in the form of `scipy.sparse.save_npz`. Types and labels are kept as they are stored.
+    The file `data.npz` holds `y`, `X` unless it is sparse, and possibly `feature_names`, `sample_weight`, `offset` and
+    `exposure`; a sparse X is the file `X.npz` in the form of `scipy.sparse.save_npz`. Types and labels are kept as they
+    are stored.
 
     Parameters
     ----------
@@ -238,7 +245,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
     arrays = _read(folder / "data.npz", _stored_arrays)
     if "y" not in arrays:
         raise ValueError(f"{folder / 'data.npz'} has no array y")
-    y, names, weights = arrays["y"], arrays.get("feature_names"), arrays.get("sample_weight")
+    y, names = arrays["y"], arrays.get("feature_names")
     X: Any = arrays["X"] if "X" in arrays else _load_sparse(folder)
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise ValueError(f"X and y in {folder} do not fit together: shapes {X.shape} and {y.shape}")
@@ -247,9 +254,11 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
             raise ValueError(f"{name} in {folder} contains NaN or infinity: impute or drop those entries first")
     if names is not None and names.shape != (X.shape[1],):
         raise ValueError(f"{folder} has {X.shape[1]} features but feature_names of shape {names.shape}")
-    if weights is not None and weights.shape != y.shape:
-        raise ValueError(f"{folder} has {y.size} observations but sample_weight of shape {weights.shape}")
-    return Dataset(X, y, feature_names=names, sample_weight=weights)
+    rows = {name: arrays[name] for name in _OF_ROWS if name in arrays}
+    for name, values in rows.items():
+        if values.shape != y.shape:
+            raise ValueError(f"{folder} has {y.size} observations but {name} of shape {values.shape}")
+    return Dataset(X, y, feature_names=names, **rows)
 
 
 def _load_sparse(folder: Path) -> Any:
@@ -286,7 +295,7 @@ def _stored_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
     if not isinstance(stored, np.lib.npyio.NpzFile):
         raise ValueError("it holds a single array without a name")
     with stored:
-        arrays = {name: stored[name] for name in ("X", "y", "feature_names", "sample_weight") if name in stored}
+        arrays = {name: stored[name] for name in ("X", "y", "feature_names", *_OF_ROWS) if name in stored}
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise ValueError(f"its {name} is not an array")

@@ -13,7 +13,7 @@ from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers, number, optional, whole_number
 from sparsest.data import make_data
 from sparsest.designs import feature_names
-from sparsest.losses import Loss
+from sparsest.losses import Loss, make_loss
 from sparsest.path_result import PathResult
 from sparsest.penalties import Penalty, make_penalty
 from sparsest.solvers.paths.path import PathSolver
@@ -29,6 +29,9 @@ def penalty_path(
     penalty: str | Penalty = "l1",
     *,
     loss: str | Loss = "squared",
+    epsilon: float | None = None,
+    delta: float | None = None,
+    theta: float | None = None,
     alphas: int | Any = 100,
     l1_ratio: float = 1.0,
     concavity: float | None = None,
@@ -37,6 +40,8 @@ def penalty_path(
     fit_intercept: bool = True,
     standardize: bool = True,
     sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
     penalty_factor: Any = None,
     tol: float = 1e-5,
     max_iter: int = 10_000,
@@ -51,7 +56,9 @@ def penalty_path(
     X : matrix, sparse matrix or data frame of shape (n, p).
     y : targets, or two labels for a classification loss.
     penalty : {"l1", "elastic_net", "mcp", "scad"}
-    loss : a smooth loss: {"squared", "logistic", "squared_hinge", "squared_epsilon_insensitive"}
+    loss : a smooth loss: {"squared", "logistic", "squared_hinge", "squared_epsilon_insensitive", "huber", "poisson",
+        "gamma", "negative_binomial", "tweedie"}, or an object of :mod:`sparsest.losses`.
+    epsilon, delta, theta : parameters of the loss, see :func:`sparsest.best_subset`.
     alphas : how many, log-spaced from the smallest alpha with an empty model to 1e-2 (n < p) or 1e-4 of it; or the
         alphas themselves, in any order.  Automatic paths end where the fit is perfect; those of MCP and SCAD always do,
         and also where the classes are separated: no minimiser is finite there.
@@ -65,6 +72,8 @@ def penalty_path(
     standardize : whether the penalty acts on columns scaled to mean square 1; coefficients are returned for the
         data as given in either case.
     sample_weight : weights of the observations; a weight of 2 equals a duplicated row.
+    offset : numbers that are added to ``x'w + b``.
+    exposure : numbers above zero that the mean is proportional to, for losses with a logarithmic link.
     penalty_factor : factor of alpha for every feature, used as it is; 0 means never penalised.
     tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha.
         Objectives are more precise than that: in our benchmarks the default leaves relative errors below 1e-7.
@@ -91,7 +100,11 @@ def penalty_path(
         tol=number(tol, "tol", above=0, below=1),
         max_iter=whole_number(max_iter, "max_iter", least=1),
     )
-    data = make_data(X, y, loss=loss, fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight)
+    chosen = make_loss(loss, epsilon=epsilon, delta=delta, theta=theta)
+    data = make_data(
+        X, y, loss=chosen, fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
+        offset=offset, exposure=exposure,
+    )  # fmt: skip
     factor = check_factor(penalty_factor, data.p)
     # Passing over the data takes a part of the time.
     path = replace(settings, time_limit=clock.left()).solve(data, factor)
@@ -99,9 +112,9 @@ def penalty_path(
     return replace(
         path,
         seconds=clock.seconds(),
+        loss=chosen,
         feature_names=feature_names(X),
         classes=np.unique(as_array(y, "y")) if data.loss.classification else None,
-        loss=data.loss.name,
         fit_intercept=data.fit_intercept,
     )
 

@@ -1,18 +1,24 @@
-"""What all estimators share: checks of what they are given, predictions, labels, weights of classes, the columns."""
+"""What all estimators share: checks of what they are given, predictions, scores, labels, weights, routed metadata."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
+from sklearn.metrics import d2_pinball_score, d2_tweedie_score, r2_score
+from sklearn.model_selection import KFold, cross_validate
 
 from estimators.helpers import estimator_of, same_coefficients
 from samples import LOSS_NAMES, sample, sample_weights
-from sparsest import PenalizedClassifier
+from sparsest import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier, PenalizedRegressor
 from sparsest.estimators.base import SparseClassifier, SparseRegressor
-from sparsest.losses import LOSSES
+from sparsest.losses import LOSSES, Poisson, make_loss
 
 P = 6
+POWERS = {"squared": 0, "poisson": 1, "tweedie": 1.5, "gamma": 2}
+REGRESSION = [name for name in LOSS_NAMES if not LOSSES[name].classification]
 
 
 class Given(SparseRegressor):
@@ -21,8 +27,8 @@ class Given(SparseRegressor):
     def __init__(self, loss=None):
         self.loss = loss
 
-    def _fit_linear(self, X, y, sample_weight):
-        self.given_ = X, y, sample_weight
+    def _fit_linear(self, X, y, sample_weight, **routed):
+        self.given_ = X, y, sample_weight, routed
         self.coef_, self.intercept_, self.support_ = np.array([0.0, 2.0, 0.0, -1.0]), 0.5, np.array([1, 2, 3])
 
 
@@ -41,8 +47,9 @@ X4, Y4 = sample("squared", 12, 4)
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array, lambda X: X.astype(np.float32)])
 def test_predictions_are_those_of_the_coefficients(storage):
     model = Given().fit(storage(X4), Y4)
-    X, y, weights = model.given_
+    X, y, weights, routed = model.given_
     assert X.dtype == storage(X4).dtype and y.dtype == np.float64 and weights is None
+    assert routed == {"offset": None, "exposure": None}
     np.testing.assert_allclose(model.predict(storage(X4)), 2.0 * X4[:, 1] - X4[:, 3] + 0.5, rtol=1e-5, atol=1e-5)
     assert np.array_equal(model.get_support(), [False, True, True, True])
     assert model.transform(X4).shape == (12, 3)
@@ -51,8 +58,9 @@ def test_predictions_are_those_of_the_coefficients(storage):
 def test_a_classifier_fits_signs_and_predicts_labels():
     labels = np.where(Y4.mean() < Y4, "high", "low")
     model = GivenClasses(class_weight={"high": 2.0, "low": 3.0}).fit(X4, labels, sample_weight=np.arange(1.0, 13.0))
-    _, y, weights = model.given_
+    _, y, weights, routed = model.given_
     assert np.array_equal(y, np.where(labels == "low", 1.0, -1.0))
+    assert routed == {"offset": None}
     assert np.array_equal(weights, np.arange(1.0, 13.0) * np.where(labels == "low", 3.0, 2.0))
     assert model.coef_.shape == (1, 4) and model.intercept_.shape == (1,)
     score = 2.0 * X4[:, 1] - X4[:, 3] + 0.5
@@ -149,3 +157,98 @@ def test_weights_of_classes(make):
     same_coefficients(
         make("logistic", class_weight="balanced").fit(X, y), make("logistic", class_weight=share).fit(X, y)
     )
+
+
+def test_predictions_are_those_of_a_poisson_regression():
+    X, y = sample("poisson", 60, 3)
+    weights = sample_weights(True, 60)
+    model = BestSubsetRegressor(3, loss="poisson", gamma=0.5, standardize=False, method="local").fit(X, y, weights)
+    theirs = PoissonRegressor(alpha=1.0 / (0.5 * weights.sum()), solver="newton-cholesky", tol=1e-10)
+    theirs.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.predict(X), theirs.predict(X), rtol=1e-5)
+    assert model.score(X, y, weights) == pytest.approx(theirs.score(X, y, weights), rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", POWERS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_are_explained_deviances(loss, weighted):
+    X, y = sample(loss, 50, 4)
+    weights = sample_weights(weighted, 50)
+    if weighted:
+        weights[::5] = 0.0
+    model = estimator_of(loss).fit(X, y)
+    expected = d2_tweedie_score(y, model.predict(X), sample_weight=weights, power=POWERS[loss])
+    assert model.score(X, y, weights) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_quantile_is_predicted_and_scored():
+    X, y = sample("quantile", 80, 2)
+    model = estimator_of("quantile", quantile=0.8, gamma=1e6).fit(X, y)
+    theirs = QuantileRegressor(quantile=0.8, alpha=0.0).fit(X, y)
+    assert model.score(X, y) == pytest.approx(d2_pinball_score(y, model.predict(X), alpha=0.8), rel=1e-9)
+    assert model.score(X, y) == pytest.approx(d2_pinball_score(y, theirs.predict(X), alpha=0.8), rel=1e-4)
+    assert np.mean(y <= model.predict(X) + 1e-9) == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.parametrize("loss", ["huber", "epsilon_insensitive"])
+def test_other_losses_are_scored_by_squares(loss):
+    X, y = sample(loss, 50, 4)
+    model = estimator_of(loss).fit(X, y)
+    assert model.score(X, y) == pytest.approx(r2_score(y, model.predict(X)), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", REGRESSION)
+def test_a_perfect_score_and_the_constant_one(loss):
+    X, y = sample(loss, 30, 3)
+    model = estimator_of(loss).fit(X, y)
+    model.coef_, model.intercept_ = np.zeros(3), 0.0
+    data_mean = {"quantile": np.median(y)}.get(loss, y.mean())
+    model.intercept_ = np.log(data_mean) if LOSSES[loss].log_link else data_mean
+    assert model.score(X, y) == pytest.approx(0.0, abs=1e-9)
+    assert model.score(X, np.full(30, model.predict(X)[0])) in (0.0, 1.0)
+
+
+@pytest.mark.parametrize("make", [estimator_of, lambda loss: PenalizedRegressor(loss=loss, alpha=0.1)])
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "negative_binomial"])
+def test_exposures_in_predictions_and_scores(make, loss):
+    X, y = sample(loss, 40, 4)
+    exposure = np.random.default_rng(0).uniform(0.5, 2.0, 40)
+    model = make(loss).fit(X, y, exposure=exposure)
+    np.testing.assert_allclose(model.predict(X, exposure=exposure), exposure * model.predict(X), rtol=1e-12)
+    offset = np.log(exposure)
+    np.testing.assert_allclose(model.predict(X, offset=offset), exposure * model.predict(X), rtol=1e-12)
+    other = make(loss).fit(X, y, offset=offset)
+    np.testing.assert_allclose(other.coef_, model.coef_, atol=1e-6)
+    assert model.score(X, y, exposure=exposure) == pytest.approx(model.score(X, y, offset=offset), rel=1e-12)
+    # Known exposures explain more than none: the model was made for them.
+    assert model.score(X, y, exposure=exposure) != pytest.approx(model.score(X, y), rel=1e-3)
+
+
+def test_metadata_are_routed():
+    X, y = sample("poisson", 60, 4)
+    exposure = np.random.default_rng(0).uniform(0.5, 2.0, 60)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = estimator_of("poisson").set_fit_request(exposure=True).set_score_request(exposure=True)
+        found = cross_validate(model, X, y, cv=KFold(3), params={"exposure": exposure})["test_score"]
+    for score, (train, test) in zip(found, KFold(3).split(X), strict=True):
+        alone = estimator_of("poisson").fit(X[train], y[train], exposure=exposure[train])
+        assert score == pytest.approx(alone.score(X[test], y[test], exposure=exposure[test]), rel=1e-9)
+
+
+def test_offsets_of_a_classifier():
+    X, y = sample("logistic", 40, 4)
+    offset = np.random.default_rng(0).standard_normal(40)
+    model = BestSubsetClassifier(2, method="local").fit(X, y, offset=offset)
+    np.testing.assert_allclose(model.decision_function(X, offset), model.decision_function(X) + offset)
+    assert np.array_equal(model.predict(X, offset) > 0, model.decision_function(X, offset) > 0)
+    assert model.result_.certificate.verify(X, y, offset=offset)
+    np.testing.assert_allclose(model.predict_proba(X, offset), model.result_.predict_proba(X, offset=offset))
+
+
+def test_a_loss_object_is_a_parameter():
+    X, y = sample("poisson", 40, 4)
+    model = clone(estimator_of("poisson").set_params(loss=Poisson())).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), estimator_of("poisson").fit(X, y).predict(X))
+    assert make_loss(model.loss) is model.loss
+    with pytest.raises(ValueError, match="is for two classes"):
+        estimator_of("squared").set_params(loss=make_loss("hinge")).fit(X, np.sign(y - y.mean()))

@@ -31,7 +31,7 @@ ROOM = Room()
 
 def bound(problem, *steps, room=ROOM, **changes):
     statement, points, X, y = problem
-    found = prove(Data.of(statement, X, y, None, room), statement, Proof(steps, points), **changes)
+    found = prove(Data.of(statement, X, y, None, room=room), statement, Proof(steps, points), **changes)
     assert not found.complaints
     return found.bound
 
@@ -151,8 +151,8 @@ def test_enumeration_is_sharp():
         {"k": 2, "gamma": 1e300},
         {"k": 2, "gamma": 5e-324},
         {"k": 2, "gamma": 1.7e308},
-        {"k": 2, "epsilon": 1e300},
         {"k": 2, "loss": "epsilon_insensitive", "epsilon": 1e300},
+        {"k": 2, "loss": "huber", "delta": 1e300},
     ],
     ids=str,
 )

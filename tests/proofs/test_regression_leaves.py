@@ -31,7 +31,7 @@ ROOM = Room()
 
 def bounds_about(statement, X, y, weights=None, center=(), values=(), room=ROOM):
     step = RegressionTree(indices(*center), np.array(values, dtype=float), np.array([LEAF], dtype=np.int32))
-    return RegressionBounds(Data.of(statement, X, y, weights, room), statement, np.arange(X.shape[1]), step)
+    return RegressionBounds(Data.of(statement, X, y, weights, room=room), statement, np.arange(X.shape[1]), step)
 
 
 def leaves_of(bounds, entries, forced=()):

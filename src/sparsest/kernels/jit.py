@@ -36,7 +36,8 @@ _FLAGS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contra
 def cache_directory() -> Path:
     """Where compiled kernels of just these sources are kept."""
     package = Path(__file__).parent.parent
-    sources = [package / "losses.py", package / "penalties.py", *sorted((package / "kernels").glob("*.py"))]
+    files = [*(package / "losses").glob("*.py"), *(package / "kernels").glob("*.py")]
+    sources = [package / "penalties.py", *sorted(files)]
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
     for source in sources:
         if source.exists():

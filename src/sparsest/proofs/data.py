@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsest.proofs.losses import LossRule
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
 
@@ -68,16 +69,21 @@ class Block(NamedTuple):
 
 
 class Data:
-    """Checked data; rows of weight zero are left out.  ``room`` is what checks of them may take."""
+    """Checked data; rows of weight zero are left out, and losses of differences have their offset in the response.
+
+    ``room`` is what checks of them may take.
+    """
 
     def __init__(
         self,
         X: Any,
         y: Any,
         sample_weight: Any,
-        classification: bool,
+        rule: LossRule,
         fit_intercept: bool,
         scaled: bool,
+        offset: Any = None,
+        exposure: Any = None,
         room: Room = _USUAL_ROOM,
     ) -> None:
         self.room = room
@@ -88,7 +94,13 @@ class Data:
             raise ValueError("sample_weight must not be negative, nor zero everywhere")
         if weights[weights > 0].min() < _SMALLEST_WEIGHT or weights.max() > _LARGEST_WEIGHT:
             raise ValueError(f"sample_weight must be zero or between {_SMALLEST_WEIGHT} and {_LARGEST_WEIGHT}")
-        target = _labels(y, n) if classification else _vector(y, n, "y")
+        target = _labels(y, n) if rule.classification else _vector(y, n, "y")
+        if rule.log_link and not (target > 0.0 if rule.positive else target >= 0.0).all():
+            raise ValueError(f"y must be {'above zero' if rule.positive else 'zero or above'} for this loss")
+        given = None if offset is None else _vector(offset, n, "offset")
+        if given is not None and rule.shifts:
+            # A loss of differences has its offset taken from the response; the problem is about what results.
+            target, given = target - given, None
         self._rows: Indices | None = None if weights.all() else np.flatnonzero(weights)
         kept = slice(None) if self._rows is None else self._rows
         self.weights: Array = weights[kept]
@@ -96,17 +108,48 @@ class Data:
         self.n, self.p = self.weights.size, p
         self.fit_intercept, self.scaled = fit_intercept, scaled
         self.total: float = float(self.weights.sum())
-        # The response of a regression may be shifted like the columns.
-        self.y_shift = 0.0 if classification or not fit_intercept else _center(self.response[:, None], self.weights)[0]
+        self.given_offset = None if given is None else given[kept]
+        self.given_exposure = None if exposure is None else _exposure(exposure, n)[kept]
+        # What is added to predictions, and how far it may be off: logarithms are within 4 units of their last place.
+        self.offset, self.offset_error = np.zeros(self.n), np.zeros(self.n)
+        if self.given_offset is not None:
+            self.offset = self.given_offset
+        if self.given_exposure is not None:
+            log = np.log(self.given_exposure)
+            self.offset = self.offset + log
+            self.offset_error = 9.0 * UNIT * np.abs(log) + 2.0 * UNIT * np.abs(self.offset)
+        # The response of a loss of differences may be shifted like the columns.
+        self.y_shift = _center(self.response[:, None], self.weights)[0] if rule.shifts and fit_intercept else 0.0
         self.y: Array = self.response - self.y_shift
         if not np.isfinite(self.y).all():
             raise ValueError("y is too large")
 
     @classmethod
-    def of(cls, statement: Statement, X: Any, y: Any, sample_weight: Any, room: Room = _USUAL_ROOM) -> Data:
+    def of(
+        cls,
+        statement: Statement,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        offset: Any = None,
+        exposure: Any = None,
+        room: Room = _USUAL_ROOM,
+    ) -> Data:
         """Read the data that a statement is about."""
-        form = statement.rule.classification, statement.fit_intercept, statement.standardize
-        return cls(X, y, sample_weight, *form, room)
+        for name, given in (("offset", offset), ("exposure", exposure)):
+            if getattr(statement, name) != (given is not None):
+                wanted = "with" if getattr(statement, name) else "without"
+                raise ValueError(f"the certificate is for data {wanted} {name}")
+        settings = statement.rule, statement.fit_intercept, statement.standardize
+        return cls(X, y, sample_weight, *settings, offset, exposure, room)
+
+    def vectors(self) -> Iterator[Array]:
+        """What belongs to the data beside the columns, in the order of the fingerprint."""
+        yield self.response
+        yield self.weights
+        for given in (self.given_offset, self.given_exposure):
+            if given is not None:
+                yield given
 
     @cached_property
     def y_norm(self) -> float:
@@ -244,7 +287,8 @@ class Columns:
 class Fingerprint:
     """SHA-256 of the data in a form that does not depend on how they are stored.
 
-    Columns, response (labels as -1 and 1) and weights in double precision, little-endian, with 0 for -0.
+    Columns, response (labels as -1 and 1), weights, and offset and exposure where there are such, in double precision,
+    little-endian, with 0 for -0.
     """
 
     def __init__(self, n: int, p: int) -> None:
@@ -274,8 +318,8 @@ def fingerprint(data: Data) -> str:
     width = max(1, data.room.block // (8 * data.n))
     for begin in range(0, data.p, width):
         found.add(data.stored(slice(begin, min(begin + width, data.p))))
-    found.add(data.response)
-    found.add(data.weights)
+    for vector in data.vectors():
+        found.add(vector)
     return found.text()
 
 
@@ -339,6 +383,14 @@ def _vector(values: Any, n: int, name: str) -> Array:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} contains NaN or infinity")
     return array
+
+
+def _exposure(exposure: Any, n: int) -> Array:
+    """Exposures, which have logarithms."""
+    values = _vector(exposure, n, "exposure")
+    if not (values > 0.0).all():
+        raise ValueError("exposure must be above zero")
+    return values
 
 
 def _labels(y: Any, n: int) -> Array:

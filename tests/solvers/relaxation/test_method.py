@@ -5,8 +5,9 @@ import pytest
 
 from checks import against_enumeration, best_subset, check_certificate
 from oracles import best_of, sample_values
-from samples import LOSS_NAMES, sample
+from samples import LOSS_NAMES, sample, strong_response
 from solvers.relaxation.relaxing import relax
+from sparsest.data import make_data
 from sparsest.losses import LOSSES
 from sparsest.result import Incumbent, Root, Status
 
@@ -47,11 +48,12 @@ def test_an_easy_problem_is_tight(loss):
     rng = np.random.default_rng(5)
     X = rng.standard_normal((200, 8))
     signal = 2.0 * X[:, 1] - 2.0 * X[:, 4]
-    y = np.sign(signal) if LOSSES[loss].classification else signal + 0.1 * rng.standard_normal(200)
-    result, told = relax(X, y, k=2, loss=loss, gamma=0.05, fixing=False, relaxation_tol=1e-9)
+    y = strong_response(loss, signal, 0.1, rng)
+    gamma = 0.05 / make_data(X, y, loss=loss).curvature if LOSSES[loss].log_link else 0.05
+    result, told = relax(X, y, k=2, loss=loss, gamma=gamma, fixing=False, relaxation_tol=1e-9)
     assert result.status is Status.OPTIMAL and result.support.tolist() == [1, 4]
     [point] = result.certificate.proof.points
-    gains = 0.025 * (X.T @ point.values) ** 2
+    gains = 0.5 * gamma * (X.T @ point.values) ** 2
     separation = gains[[1, 4]].min() - np.delete(gains, [1, 4]).max()
     assert separation > 0.1 * gains.max()
     assert told["separation"] == pytest.approx(separation, rel=1e-4)

@@ -17,7 +17,7 @@ from sparsest.arrays import Array, Indices, Mask
 from sparsest.designs import Design
 from sparsest.intercepts import best_intercept
 from sparsest.kernels.descent import violation
-from sparsest.losses import Loss
+from sparsest.losses import Loss, Squared
 from sparsest.penalties import Penalty, make_penalty
 from sparsest.solvers.paths.quadratic import Effort, Iterate, make_quadratic
 
@@ -40,7 +40,7 @@ _MAX_HALVINGS = 12
 _OBJECTIVE_ROUNDING = 1e-14
 # Models after which a concave fit of separated classes is given up: it has no minimum.
 _MAX_SEPARATED_MODELS = 3
-# A model without curvature has no minimum: observations keep at least this share of the loss's smoothness.
+# A model without curvature has no minimum: observations keep at least this share of the mean curvature at the start.
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
 _LARGE_MARGIN = 30.0
@@ -48,9 +48,8 @@ _MAX_INTERCEPT_STEPS = 8
 
 
 def _is_quadratic(loss: Loss) -> bool:
-    """Whether the second derivative is the same everywhere, so that one model serves for ever."""
-    y, u = np.meshgrid([-1.0, 1.0], [-1e9, -1.0, -1e-3, 0.0, 1e-3, 1.0, 1e9])
-    return np.ptp(loss.second_derivative(y, u)) == 0.0
+    """Whether one model of the loss serves for ever."""
+    return isinstance(loss, Squared)
 
 
 class WorkingSet:
@@ -72,9 +71,10 @@ class WorkingSet:
         self.max_sweeps = 0
         self._grad: Array | None = None
         self._exact = _is_quadratic(loss)
-        # Predictions are of the size of y.
-        self._unit = float(np.abs(y).max())
+        # Predictions are of the size of y, or of its logarithms.
+        self._unit = 1.0 if loss.log_link else float(np.abs(y).max())
         self._set_margin(np.zeros(y.size), 0.0)
+        self._least_curvature = _LEAST_CURVATURE * float(weights @ loss.second_derivative(y, self.margin + self.b))
         self.quadratic.weigh(self._curvature())
 
     def _set_margin(self, margin: Array, b: float) -> None:
@@ -83,6 +83,7 @@ class WorkingSet:
 
     def _best_intercept(self, margin: Array, b: float) -> float:
         """Newton from a near guess; the bracketing search where that fails."""
+        guess = b
         for _ in range(_MAX_INTERCEPT_STEPS):
             slope = float(self.weights @ self.loss.derivative(self.y, margin + b))
             curvature = float(self.weights @ self.loss.second_derivative(self.y, margin + b))
@@ -92,11 +93,11 @@ class WorkingSet:
             b -= step
             if abs(step) <= 1e-15 * max(self._unit, abs(b)):
                 return b
-        return best_intercept(self.loss, self.y, self.weights, margin, b)
+        return best_intercept(self.loss, self.y, self.weights, margin, guess)
 
     def _curvature(self) -> Array:
         second = self.loss.second_derivative(self.y, self.margin + self.b)
-        return self.weights * np.maximum(second, _LEAST_CURVATURE * self.loss.smoothness)
+        return self.weights * np.maximum(second, self._least_curvature)
 
     @property
     def exhausted(self) -> bool:
@@ -110,8 +111,9 @@ class WorkingSet:
     @property
     def separated(self) -> bool:
         """Whether ever larger coefficients would fit ever better: where a penalty levels off, no minimum is left."""
-        endless = self.loss.classification and self.loss.value(1.0, _LARGE_MARGIN) > 0.0
-        return endless and bool((self.y * (self.margin + self.b) > 0.0).all())
+        if not self.loss.classification or not (self.y * (self.margin + self.b) > 0.0).all():
+            return False
+        return bool((self.loss.value(self.y, _LARGE_MARGIN * self.y) > 0.0).all())
 
     def add(self, index: Indices) -> None:
         """Take in these columns of the design, with coefficients of zero."""

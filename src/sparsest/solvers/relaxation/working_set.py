@@ -240,7 +240,7 @@ class _ProximalNewton:
         """One proximal Newton step with a line search; None when rounding leaves no decrease."""
         problem, columns, loss = self.problem, self.columns, self.problem.loss
         # The floor keeps the model bounded where hardly any observation is curved.
-        second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * loss.smoothness)
+        second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * problem.data.curvature)
         curvature = problem.weights * second
         scaled = np.sqrt(curvature)[:, None] * columns
         # One array times itself takes half the work of a product of two.

@@ -253,6 +253,5 @@ def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[],
 def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> Array:
     """``g²/(2d)`` with the curvature of a column alone: what adding one feature would gain, roughly."""
     gradient = problem.design.tdot(fit.alpha)[candidates]
-    smooth = problem.loss.smoothed(1.0)
-    curvature = problem.column_norms[candidates] ** 2 * smooth.smoothness + problem.ridge
+    curvature = problem.column_norms[candidates] ** 2 * problem.data.curvature + problem.ridge
     return gradient**2 / (2.0 * curvature)
