@@ -67,7 +67,10 @@ TESTED_ELSEWHERE = {
     "report": "test_cli",
     # The parts of one walk along a path, which are being written anew.
     **dict.fromkeys(
-        (f"solvers/paths/{name}" for name in ("gap", "quadratic", "task", "walk", "working_set")),
+        (
+            f"solvers/paths/{name}"
+            for name in ("gap", "general_walk", "quadratic", "task", "walk", "walks", "working_set")
+        ),
         "solvers/paths/test_path",
     ),
     # The parts of cross-validation, so far tested through the estimators alone.

@@ -102,3 +102,20 @@ BAD = [
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         make_problem(X9, Y9, **settings)
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_the_model_without_features_is_known_from_the_first_pass(loss, fit_intercept, standardize):
+    X, y = sample(loss, 20, 6, 0)
+    X[:, 2] += 1e5
+    weights = sample_weights(True, 20)
+    problem = make_problem(
+        X, y, 2, gamma=1.0, loss=loss, fit_intercept=fit_intercept, standardize=standardize, sample_weight=weights
+    )
+    null = problem.data.null
+    assert null.b == problem.data.intercept_for(np.zeros(problem.n))
+    np.testing.assert_allclose(problem.feasible(null.alpha), null.alpha, rtol=1e-12)
+    size = np.abs(problem.design.columns(np.arange(6))).T @ np.abs(null.alpha)
+    np.testing.assert_allclose(null.products, problem.design.tdot(null.alpha), rtol=0, atol=1e-10 * size.max())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -405,15 +406,20 @@ def warmup() -> None:
     X = rng.standard_normal((12, 16))
     y = X[:, 0] + 2.0 * rng.standard_normal(12)
     labels = np.sign(y)
+    # Leaps and bounds come first: a demo beside which this runs wants them last.
+    best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
     # More features than observations: regions, not leaps and bounds, and more than a few of them.
     best_subset(X, y, 4, gamma=1.0, n_jobs=1)
     best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
     best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
-    best_subset(X, labels, l0_penalty=0.1, gamma=1.0, loss="hinge", method="relaxation")
-    best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
     stored = np.asfortranarray(X)
     stored.flags.writeable = False
-    for matrix in (X, stored, sp.csc_array(X)):
+    # Columns of large means are the dense ones that no compiled step takes.
+    for matrix, target in product((stored, X + 1e8, sp.csc_array(X)), (y, labels)):
+        loss = "squared" if target is y else "logistic"
         for penalty in PENALTIES:
-            penalty_path(matrix, y, penalty, alphas=5, l1_ratio=0.5 if penalty == "elastic_net" else 1.0)
+            share = 0.5 if penalty == "elastic_net" else 1.0
+            penalty_path(matrix, target, penalty, loss=loss, alphas=5, l1_ratio=share, max_features=3, tol=0.1)
     compile_kernels()
+    for dtype in (np.float32, np.float64):
+        as_design(sp.csc_array(X.astype(dtype))).tdot(np.ones(12), [0])

@@ -12,6 +12,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
 
@@ -178,11 +179,13 @@ def load_diabetes_quadratic() -> Dataset:
     Dataset
         Without coef and support.
     """
-    from sklearn.datasets import load_diabetes
+    names = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+    main, target = _table("diabetes_data_raw.csv.gz"), _table("diabetes_target.csv.gz")
+    if main is None or target is None:
+        from sklearn.datasets import load_diabetes
 
-    source = load_diabetes()
-    names = list(source.feature_names)
-    main = np.asarray(source.data, dtype=np.float64)
+        main, target = load_diabetes(return_X_y=True)
+    main = (main - main.mean(axis=0)) / main.std(axis=0)
     terms = [(name, main[:, j]) for j, name in enumerate(names)]
     terms += [(f"{name}^2", main[:, j] ** 2) for j, name in enumerate(names) if name != "sex"]
     terms += [
@@ -191,7 +194,7 @@ def load_diabetes_quadratic() -> Dataset:
     X = np.asfortranarray(np.column_stack([column for _, column in terms]))
     X -= X.mean(axis=0)
     X /= np.sqrt(np.mean(X**2, axis=0))
-    return Dataset(X, np.asarray(source.target, dtype=np.float64), feature_names=np.array([t for t, _ in terms]))
+    return Dataset(X, target.ravel(), feature_names=np.array([t for t, _ in terms]))
 
 
 def load_breast_cancer() -> Dataset:
@@ -202,15 +205,30 @@ def load_breast_cancer() -> Dataset:
     Dataset
         Without coef and support; `target_names[y]` are the names of the labels.
     """
-    from sklearn.datasets import load_breast_cancer as load
+    table = _table("breast_cancer.csv", delimiter=",", skiprows=1)
+    if table is None:
+        from sklearn.datasets import load_breast_cancer as load
 
-    source = load()
+        table = np.column_stack(load(return_X_y=True))
+    measured = (
+        "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points",
+        "symmetry", "fractal dimension",
+    )  # fmt: skip
+    names = [f"mean {name}" for name in measured] + [f"{name} error" for name in measured]
     return Dataset(
-        np.asfortranarray(source.data, dtype=np.float64),
-        np.asarray(source.target),
-        feature_names=np.asarray(source.feature_names, dtype=np.str_),
-        target_names=np.asarray(source.target_names, dtype=np.str_),
+        np.asfortranarray(table[:, :-1]),
+        table[:, -1].astype(np.int64),
+        feature_names=np.array([*names, *(f"worst {name}" for name in measured)]),
+        target_names=np.array(["malignant", "benign"]),
     )
+
+
+def _table(file: str, **layout: Any) -> NDArray[np.float64] | None:
+    """A table that comes with scikit-learn, whose import would take a second; None if it is elsewhere."""
+    package = find_spec("sklearn")
+    assert package is not None and package.submodule_search_locations is not None
+    path = Path(package.submodule_search_locations[0], "datasets", "data", file)
+    return np.loadtxt(path, ndmin=2, **layout) if path.is_file() else None
 
 
 # Arrays of a folder with an entry for each observation, beside the response.

@@ -7,12 +7,19 @@ import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
-from sklearn.metrics import d2_pinball_score, d2_tweedie_score, r2_score
+from sklearn.metrics import d2_pinball_score, d2_tweedie_score, mean_poisson_deviance, r2_score
 from sklearn.model_selection import KFold, cross_validate
 
 from estimators.helpers import estimator_of, same_coefficients
 from samples import LOSS_NAMES, sample, sample_weights
-from sparsest import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier, PenalizedRegressor
+from sparsest import (
+    BestSubsetClassifier,
+    BestSubsetRegressor,
+    BestSubsetRegressorCV,
+    PenalizedClassifier,
+    PenalizedRegressor,
+    PenalizedRegressorCV,
+)
 from sparsest.estimators.base import SparseClassifier, SparseRegressor
 from sparsest.losses import LOSSES, Poisson, make_loss
 
@@ -252,3 +259,26 @@ def test_a_loss_object_is_a_parameter():
     assert make_loss(model.loss) is model.loss
     with pytest.raises(ValueError, match="is for two classes"):
         estimator_of("squared").set_params(loss=make_loss("hinge")).fit(X, np.sign(y - y.mean()))
+
+
+@pytest.mark.parametrize("make", [lambda **s: BestSubsetRegressorCV([1, 2], gammas=0.5, **s), PenalizedRegressorCV])
+def test_cross_validation_scores_by_the_deviance(make):
+    """Of the fold's rows with their exposures; a scorer of scikit-learn sees the means."""
+    X, y = sample("poisson", 60, 4)
+    exposure = np.random.default_rng(0).uniform(0.5, 2.0, 60)
+    grid = {} if make is not PenalizedRegressorCV else {"alphas": [0.3, 0.1]}
+    model = make(loss="poisson", cv=KFold(3), **grid).fit(X, y, exposure=exposure)
+    named = make(loss="poisson", cv=KFold(3), scoring="neg_mean_poisson_deviance", **grid).fit(X, y, exposure=exposure)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], named.cv_results_["mean_test_score"], rtol=1e-9)
+    assert model.best_score_ < 0.0
+    train, test = next(KFold(3).split(X))
+    if grid:
+        alone = PenalizedRegressor(loss="poisson", alpha=0.1, tol=1e-4)
+        row = np.flatnonzero(model.cv_results_["param_alpha"] == 0.1)[0]
+    else:
+        alone = BestSubsetRegressor(2, loss="poisson", gamma=0.5, method="relaxation")
+        row = np.flatnonzero(model.cv_results_["param_k"] == 2)[0]
+    alone.fit(X[train], y[train], exposure=exposure[train])
+    expected = -mean_poisson_deviance(y[test], alone.predict(X[test], exposure=exposure[test]))
+    assert model.cv_results_["split0_test_score"][row] == pytest.approx(expected, rel=1e-3)
+    np.testing.assert_allclose(model.predict(X, exposure=exposure), exposure * model.predict(X), rtol=1e-12)

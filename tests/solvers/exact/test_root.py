@@ -22,7 +22,7 @@ def begun(loss, gamma=0.3, **form):
     X, y = sample(loss, N, P, 10)
     problem = make_problem(X, y, loss=loss, gamma=gamma, **form)
     goal = BestSupport(problem, Clock(60.0), 1e-4, LocalSearch())
-    goal.polish()
+    goal.search_locally()
     return problem, goal
 
 

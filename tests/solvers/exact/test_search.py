@@ -35,7 +35,7 @@ def solved():
 def search_of(problem, gap_tol=1e-4, **limits):
     settings, clock = Tree(n_jobs=1, gap_tol=gap_tol, **limits), Clock(np.inf)
     goal = BestSupport(problem, clock, gap_tol, settings.moves)
-    goal.polish()
+    goal.search_locally()
     return search.Search(problem, goal, clock, settings.limits()), goal
 
 

@@ -88,7 +88,7 @@ def test_no_ridge_and_more_columns_than_rows_has_no_proof(loss):
     X, y = sample(loss, 10, 14, 5)
     result = grow(X, y, k=3, loss=loss, gamma=np.inf)
     assert result.status is Status.HEURISTIC or result.gap <= 1e-4
-    assert result.objective <= solve(X, y, 3, loss=loss, gamma=np.inf).objective
+    assert result.objective <= solve(X, y, 3, loss=loss, gamma=np.inf).objective * (1.0 + 1e-12)
 
 
 @losses

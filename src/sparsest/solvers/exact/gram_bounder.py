@@ -102,7 +102,7 @@ class GramBounder:
     ) -> None:
         self.problem, self.survivors, self.rounding, self.expired = problem, survivors, rounding, expired
         self.tuning = tuning
-        self.mean = problem.data.intercept_for(np.zeros(problem.n))
+        self.mean = problem.data.null.b
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
         self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
