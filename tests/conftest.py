@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from sparsest.solvers.exact import adapting, leaps
+from sparsest.solvers.exact import leaps
+from sparsest.solvers.exact.tuning import Tuning
 
 settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("seeded")
@@ -40,13 +41,15 @@ def keyboard():
 
 
 @pytest.fixture
-def adaptive(monkeypatch):
-    """Let the tree adapt bounds early and everywhere, so that diagonals shift."""
+def regions(monkeypatch):
+    """Let the tree search by regions even where leaps and bounds would do."""
     monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(adapting, "_FIRST_AT", 3)
-    monkeypatch.setattr(adapting, "_FIRST_PER_SURVIVOR", 0.0)
-    monkeypatch.setattr(adapting, "_LEVELS_BETWEEN", 1)
-    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 10**9)
+
+
+@pytest.fixture
+def adaptive(regions):
+    """Settings of a tree that adapts bounds early and everywhere, so that diagonals shift."""
+    return Tuning(adapt_first=3, adapt_first_per_survivor=0.0, adapt_levels=1, adapt_trial=10**9)
 
 
 @pytest.fixture(params=["compiled", "plain"])

@@ -88,10 +88,8 @@ def test_float32_rounds_the_float64_data(make):
 
 @MAKERS
 @pytest.mark.parametrize("entries", [1, 20, 70])
-def test_block_size_does_not_matter(make, entries, monkeypatch):
-    whole = make(10, 25, 8, rng=8)
-    monkeypatch.setattr(datasets, "_BLOCK_ENTRIES", entries)
-    blocked = make(10, 25, 8, rng=8)
+def test_block_size_does_not_matter(make, entries):
+    whole, blocked = make(10, 25, 8, rng=8), make(10, 25, 8, rng=8, block_entries=entries)
     np.testing.assert_allclose(blocked.X, whole.X, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(blocked.y, whole.y, rtol=1e-10)
 
@@ -128,10 +126,9 @@ def test_toeplitz_correlation(rho, scale):
     assert np.all(np.abs(X.mean(axis=0)) < 5 / math.sqrt(n))
 
 
-def test_toeplitz_correlation_survives_block_borders(monkeypatch):
+def test_toeplitz_correlation_survives_block_borders():
     n = 20_000
-    monkeypatch.setattr(datasets, "_BLOCK_ENTRIES", 3 * n)
-    X = make_toeplitz(n, 8, 2, rho=0.7, rng=12).X
+    X = make_toeplitz(n, 8, 2, rho=0.7, rng=12, block_entries=3 * n).X
     neighbours = [X[:, j] @ X[:, j + 1] / n for j in range(7)]
     np.testing.assert_allclose(neighbours, 0.7, atol=5 * math.sqrt(2 / n))
 

@@ -33,6 +33,7 @@ __all__ = [
 Task = Literal["regression", "classification"]
 Seed = int | np.random.Generator | None
 
+# Random numbers that are drawn at a time: 8 MB.
 _BLOCK_ENTRIES = 2**20
 
 
@@ -77,6 +78,7 @@ def make_toeplitz(
     rng: Seed = None,
     dtype: DTypeLike = np.float64,
     scale: bool = True,
+    block_entries: int = _BLOCK_ENTRIES,
 ) -> Dataset:
     """Gaussian data whose features correlate as Σ_ij = ρ^|i-j|.
 
@@ -98,6 +100,8 @@ def make_toeplitz(
         Type of X, y and coef.
     scale : bool
         Scale columns to unit root mean square.
+    block_entries : int
+        Entries of X that are drawn at a time; the data are the same but for rounding.
 
     Returns
     -------
@@ -105,12 +109,13 @@ def make_toeplitz(
         X is Fortran-ordered.
     """
     _check_arguments(n, p, k, snr, task, dtype, scale)
+    width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
     number(rho, "rho", above=-1, below=1)
     generator = _generator(rng)
     w = np.zeros(p)
     w[generator.choice(p, size=k, replace=False)] = generator.choice([-1.0, 1.0], size=k)
     noise = generator.standard_normal(n)
-    return _assemble(_toeplitz_blocks(n, p, rho, generator), w, noise, snr, task, np.dtype(dtype), scale)
+    return _assemble(_toeplitz_blocks(n, p, rho, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
 
 
 def make_hard(
@@ -123,6 +128,7 @@ def make_hard(
     rng: Seed = None,
     dtype: DTypeLike = np.float64,
     scale: bool = True,
+    block_entries: int = _BLOCK_ENTRIES,
 ) -> Dataset:
     """Gaussian data without mutual incoherence: one false feature correlates with every true one.
 
@@ -143,6 +149,8 @@ def make_hard(
         Type of X, y and coef.
     scale : bool
         Scale columns to unit root mean square.
+    block_entries : int
+        Entries of X that are drawn at a time; the data are the same but for rounding.
 
     Returns
     -------
@@ -150,13 +158,14 @@ def make_hard(
         X is Fortran-ordered.
     """
     _check_arguments(n, p, k, snr, task, dtype, scale)
+    width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
     if not 2 <= k < p:
         raise ValueError(f"k must be at least 2 and less than p = {p} for the hard design, got {k}")
     generator = _generator(rng)
     w = np.zeros(p)
     w[:k] = 1 / math.sqrt(k)
     noise = generator.standard_normal(n)
-    return _assemble(_hard_blocks(n, p, k, generator), w, noise, snr, task, np.dtype(dtype), scale)
+    return _assemble(_hard_blocks(n, p, k, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
 
 
 def load_diabetes_quadratic() -> Dataset:
@@ -370,17 +379,18 @@ def _assemble(
     return Dataset(rows.T, y.astype(dtype), coef.astype(dtype), np.flatnonzero(w))
 
 
-def _normal_blocks(n: int, p: int, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """Independent standard normal features, in blocks of shape (features, n)."""
-    width = max(1, _BLOCK_ENTRIES // n)
+def _normal_blocks(n: int, p: int, generator: np.random.Generator, width: int) -> Iterator[NDArray[np.float64]]:
+    """Independent standard normal features, in blocks of shape (width, n)."""
     for start in range(0, p, width):
         yield generator.standard_normal((min(width, p - start), n))
 
 
-def _toeplitz_blocks(n: int, p: int, rho: float, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def _toeplitz_blocks(
+    n: int, p: int, rho: float, generator: np.random.Generator, width: int
+) -> Iterator[NDArray[np.float64]]:
     """Features of the recursion x_j = ρ x_{j-1} + √(1-ρ²) z_j, in blocks of shape (features, n)."""
     previous: NDArray[np.float64] | None = None
-    for block in _normal_blocks(n, p, generator):
+    for block in _normal_blocks(n, p, generator, width):
         for feature in block:
             if previous is not None:
                 feature *= math.sqrt(1 - rho**2)
@@ -391,12 +401,12 @@ def _toeplitz_blocks(n: int, p: int, rho: float, generator: np.random.Generator)
         yield block
 
 
-def _hard_blocks(n: int, p: int, k: int, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def _hard_blocks(n: int, p: int, k: int, generator: np.random.Generator, width: int) -> Iterator[NDArray[np.float64]]:
     """Features of the hard design, in blocks of shape (features, n)."""
     theta = (1 / k + 1 / math.sqrt(k)) / 2
     total = np.zeros(n)
     start = 0
-    for block in _normal_blocks(n, p, generator):
+    for block in _normal_blocks(n, p, generator, width):
         total += block[: max(0, k - start)].sum(axis=0)
         if start <= k < start + len(block):
             feature = block[k - start]

@@ -15,6 +15,7 @@ from sparsest.checks import flag, instance, number, optional, shown, whole_numbe
 from sparsest.solvers.cuts.method import ENGINES, Cuts
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.tree import Tree
+from sparsest.solvers.exact.tuning import Tuning
 from sparsest.solvers.local import Local
 from sparsest.solvers.relaxation.method import Relaxation
 from sparsest.solvers.relaxation.subgradient import STEP_RULES, Subgradient
@@ -43,6 +44,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "max_memory": partial(number, above=0, finite=False, or_else="None"),
     "proof": flag,
     "moves": partial(instance, kind=LocalSearch),
+    "tuning": partial(instance, kind=Tuning),
     "pool": optional(instance, kind=CutPool),
     "relaxation_tol": partial(number, above=0, below=1),
     "fixing": flag,

@@ -22,9 +22,6 @@ from sparsest.proofs.losses import LossRule
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
 
-_BLOCK_BYTES = 1 << 24
-# Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
-_PACKED_BYTES = 1 << 31
 # Bytes of columns that are digested at a time: they stay in the cache.
 _DIGESTED_AT_ONCE = 1 << 20
 _EXACT_INTEGER = 2**53
@@ -33,6 +30,28 @@ _EXACT_INTEGER = 2**53
 SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
 # Weights between these, and their products with data, are far from both.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
+
+
+class Room(NamedTuple):
+    """Bytes that a check takes for its parts.
+
+    What is read or computed in parts of other sizes is the same; what would need more than ``most`` is refused.
+    """
+
+    # Columns that are read at a time.
+    block: int = 1 << 24
+    # Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
+    packed: int = 1 << 31
+    # Gains that are computed at a time.
+    gains: int = 1 << 24
+    # Leaves of a regression tree that are bounded together, and the matrices of those of one kind.
+    leaves: int = 1 << 21
+    matrices: int = 1 << 20
+    # A square matrix, or the points of one combination: not without end.
+    most: int = 1 << 31
+
+
+_USUAL_ROOM = Room()
 
 
 class Block(NamedTuple):
@@ -52,7 +71,10 @@ class Block(NamedTuple):
 
 
 class Data:
-    """Checked data; rows of weight zero are left out, and losses of differences have their offset in the response."""
+    """Checked data; rows of weight zero are left out, and losses of differences have their offset in the response.
+
+    ``room`` is what checks of them may take.
+    """
 
     def __init__(
         self,
@@ -64,7 +86,9 @@ class Data:
         scaled: bool,
         offset: Any = None,
         exposure: Any = None,
+        room: Room = _USUAL_ROOM,
     ) -> None:
+        self.room = room
         self._matrix = _matrix(X)
         n, p = self._matrix.shape
         weights = np.ones(n) if sample_weight is None else _vector(sample_weight, n, "sample_weight")
@@ -104,7 +128,14 @@ class Data:
 
     @classmethod
     def of(
-        cls, statement: Statement, X: Any, y: Any, sample_weight: Any, offset: Any = None, exposure: Any = None
+        cls,
+        statement: Statement,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        offset: Any = None,
+        exposure: Any = None,
+        room: Room = _USUAL_ROOM,
     ) -> Data:
         """Read the data that a statement is about."""
         for name, given in (("offset", offset), ("exposure", exposure)):
@@ -112,7 +143,7 @@ class Data:
                 wanted = "with" if getattr(statement, name) else "without"
                 raise ValueError(f"the certificate is for data {wanted} {name}")
         settings = statement.rule, statement.fit_intercept, statement.standardize
-        return cls(X, y, sample_weight, *settings, offset, exposure)
+        return cls(X, y, sample_weight, *settings, offset, exposure, room)
 
     def vectors(self) -> Iterator[Array]:
         """What belongs to the data beside the columns, in the order of the fingerprint."""
@@ -204,7 +235,7 @@ class Columns:
         self.position: Indices = np.full(data.p, -1)
         self.position[features] = np.arange(features.size)
         self._packed: Array | None = None
-        if 8 * data.n * features.size <= _PACKED_BYTES:
+        if 8 * data.n * features.size <= data.room.packed:
             self._packed = np.empty((data.n, features.size), order="F")
         bounds: list[tuple[Array, ...]] = []
         for part in self._parts():
@@ -223,7 +254,7 @@ class Columns:
         self.units: Array = joined[4]
 
     def _parts(self) -> Iterator[slice]:
-        width = max(1, _BLOCK_BYTES // (8 * self.data.n))
+        width = max(1, self.data.room.block // (8 * self.data.n))
         for begin in range(0, self.features.size, width):
             yield slice(begin, min(begin + width, self.features.size))
 
@@ -316,7 +347,7 @@ def fingerprint(
     if products is not None:
         found.add_products(products)
     else:
-        width = max(1, _BLOCK_BYTES // (8 * data.n))
+        width = max(1, data.room.block // (8 * data.n))
         for begin in range(0, data.p, width):
             found.add(data.stored(slice(begin, min(begin + width, data.p))))
     for vector in data.vectors():

@@ -67,7 +67,9 @@ def test_a_dual_value_above_the_cutoff_is_enough(loss):
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_without_time_the_values_are_still_those_of_the_point(loss):
     best = solve(loss, {"k": 2}, ())[-1]
-    *_, problem, columns, omega, stopped = solve(loss, {"k": 2}, (), expired=lambda: True)
+    *_, problem, columns, omega, stopped = solve(loss, {"k": 2}, (), expired=lambda: True, stretch=0.0)
+    # It ends after one step, and after one stretch of the kernel's iterations.
+    assert stopped.iterations <= 1 < best.iterations
     assert stopped.dual <= best.primal * (1.0 + 1e-9)
     assert stopped.primal >= best.dual * (1.0 - 1e-9)
     dual = -problem.conjugate_sum(problem.feasible(stopped.alpha)) - dual_gain(columns.T @ stopped.alpha, omega)
@@ -83,3 +85,16 @@ def test_gram_matrices_follow_the_curvatures():
         curvature = curvature.copy()
         curvature[rng.choice(N, changes, replace=False)] = rng.choice([1e-4, 1.0], changes)
         np.testing.assert_allclose(newton._gram(curvature), columns.T @ (curvature[:, None] * columns), rtol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_stretches_reach_the_same_point(loss):
+    """However often the clock is asked."""
+    asked = []
+    whole, parts = (
+        solve(loss, {"k": 2}, (), stretch=stretch, expired=lambda: bool(asked.append(1)))[-1]
+        for stretch in (1e9, 100.0)
+    )
+    assert len(asked) > 10
+    assert parts.primal - parts.dual <= 1e-8
+    assert parts.dual == pytest.approx(whole.dual, rel=1e-8)

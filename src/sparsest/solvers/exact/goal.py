@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsest.arrays import Indices
 from sparsest.problem import Problem
+from sparsest.solvers.exact.tuning import USUAL, Tuning
 from sparsest.solvers.relaxation.living import Living
 from sparsest.solvers.relaxation.relaxer import Relaxer
 from sparsest.solvers.shared.claims import allowance
@@ -32,6 +33,7 @@ class Limits(NamedTuple):
     max_memory: float
     n_jobs: int | None
     proof: bool
+    tuning: Tuning = USUAL
 
 
 class Goal(ABC):

@@ -74,7 +74,7 @@ class Search:
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
         self.leaps_bound = -np.inf
-        self.adapting = Adapting()
+        self.adapting = Adapting(limits.tuning)
         self._told, self._polish_at = 0.0, float(_FIRST_POLISH_AT)
         evidence(problem)
 
@@ -134,7 +134,7 @@ class Search:
         rounded = self.limits.gap_tol >= _ROUNDED_TOLERANCE and self.survivors.size >= _ROUNDED_SURVIVORS
         rounding = _ROUNDING_SHARE * self.limits.gap_tol * abs(self.goal.fit.primal) if rounded else 0.0
         try:
-            self.bounder = make_bounder(self.problem, self.survivors, rounding, self.clock.expired)
+            self.bounder = make_bounder(self.problem, self.survivors, rounding, self.clock.expired, self.limits.tuning)
         except OutOfTime:
             return
         if not self.clock.expired():
@@ -255,7 +255,15 @@ class Search:
         assert root is not None
         left = root.state >= 0
         survivors, forced = self.survivors[left], root.state[left] == 1
-        search = Leaps.start(self.problem, survivors, forced, self.goal.fit, settings.gap_tol, settings.proof)
+        search = Leaps.start(
+            self.problem,
+            survivors,
+            forced,
+            self.goal.fit,
+            settings.gap_tol,
+            settings.proof,
+            settings.tuning.leaps_slice,
+        )
         if search is None:
             return None
         time, nodes, memory = (1.0, 1.0, 1.0) if self._only_leaps else (0.3, 0.9, 0.5)

@@ -58,22 +58,24 @@ def solve_working_set(
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool] = lambda: False,
+    stretch: float = _STRETCH,
 ) -> WorkingSolution:
     """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``.
 
-    If ``expired`` says so, it ends before; the values are those of the point that it returns in any case.
+    If ``expired`` says so, it ends before; the values are those of the point that it returns in any case.  It is asked
+    after so many multiplications as a ``stretch`` has.
     """
     if omega.budget == 0 and not omega.forced.all():
         # The forced features alone, where no other may enter: neither path nor step leads to exactly zero.
         inside = omega.forced
         alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
-        point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired)
+        point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired, stretch)
         return _widened(point, inside)
     if isinstance(problem.loss, Squared):
-        return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired)
+        return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch)
     if isinstance(problem.loss, PiecewiseLinear):
         return _solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired)
-    return _ProximalNewton(problem, columns, omega, expired).solve(w, b, tolerance, cutoff)
+    return _ProximalNewton(problem, columns, omega, expired, stretch).solve(w, b, tolerance, cutoff)
 
 
 def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:
@@ -96,6 +98,7 @@ def _solve_squared(
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool],
+    stretch: float,
 ) -> WorkingSolution:
     """Columns are centred under an intercept, so b is the mean of y and the Gram matrix needs no correction."""
     b = problem.data.null.b
@@ -104,20 +107,27 @@ def _solve_squared(
     H, c = weighted.T @ columns, columns.T @ target
     constant = 0.5 * float(target @ (problem.y - b))
     w = w.copy()
-    primal, dual, iterations = _relax_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired)
+    primal, dual, iterations = _relax_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired, stretch)
     alpha = problem.weights * (columns @ w + b - problem.y)
     return WorkingSolution(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
 
 
 def _relax_quadratic(
-    H: Array, c: Array, omega: Regulariser, w: Array, tolerance: float, cutoff: float, expired: Callable[[], bool]
+    H: Array,
+    c: Array,
+    omega: Regulariser,
+    w: Array,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool],
+    stretch: float,
 ) -> tuple[float, float, int]:
     """Call the kernel in stretches; return the primal and the dual value and the number of iterations."""
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
-    stretch = int(_STRETCH / max(c.size, 1) ** 2) + 1
+    at_once = int(stretch / max(c.size, 1) ** 2) + 1
     best, iterations = -np.inf, 0
     while True:
-        most = min(stretch, _MAX_INNER - iterations)
+        most = min(at_once, _MAX_INNER - iterations)
         primal, dual, count, L, _ = relax_quadratic(H, c, omega, w, L, tolerance, cutoff, most)
         best, iterations = max(best, dual), iterations + count
         if count < most or iterations >= _MAX_INNER or primal - best <= tolerance or expired():
@@ -192,8 +202,11 @@ class _State(NamedTuple):
 class _ProximalNewton:
     """Proximal Newton steps for a smooth loss, with the dual value computed on the way."""
 
-    def __init__(self, problem: Problem, columns: Array, omega: Regulariser, expired: Callable[[], bool]) -> None:
-        self.problem, self.columns, self.omega, self.expired = problem, columns, omega, expired
+    def __init__(
+        self, problem: Problem, columns: Array, omega: Regulariser, expired: Callable[[], bool], stretch: float
+    ) -> None:
+        self.problem, self.columns, self.omega = problem, columns, omega
+        self.expired, self.stretch = expired, stretch
         self.iterations = 0
         # The Gram matrix of the last step, and the curvatures it was made with.
         self.gram, self.curvature = np.empty((0, 0)), np.full(problem.n, np.inf)
@@ -239,7 +252,7 @@ class _ProximalNewton:
             gradient -= sums * (state.alpha.sum() / total)
         c = H @ state.w - gradient
         target = state.w.copy()
-        self.iterations += _relax_quadratic(H, c, self.omega, target, tolerance, np.inf, self.expired)[2]
+        self.iterations += _relax_quadratic(H, c, self.omega, target, tolerance, np.inf, self.expired, self.stretch)[2]
         direction = target - state.w
         expected = float(gradient @ direction) + penalty_value(target, self.omega, 0.0)[0] - state.penalty
         t = 1.0
