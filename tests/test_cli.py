@@ -1,6 +1,7 @@
 """The command line."""
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from typer.testing import CliRunner
 
 from checks import best_subset, solve
 from samples import sample, sample_weights
-from sparsest import Certificate, Result
+from sparsest import Certificate, Result, cli
 from sparsest.cli import app
+from sparsest.kernels import jit
 
 
 def run(*arguments):
@@ -20,6 +22,26 @@ def run(*arguments):
 def test_help_without_arguments():
     shown = run()
     assert all(command in shown.output for command in ("demo", "fit", "verify", "warmup"))
+
+
+def test_a_process_beside_the_first_demo_is_ended_with_it(monkeypatch, tmp_path):
+    started = []
+
+    class Helper(subprocess.Popen):
+        def __init__(self, command, **settings):
+            started.append(self)
+            super().__init__([*command[:2], "import time; time.sleep(60)"], **settings)
+
+    monkeypatch.setattr(cli.subprocess, "Popen", Helper)
+    monkeypatch.setattr(jit, "cache_directory", lambda: tmp_path)
+    with cli._compiling_beside():
+        assert started[0].poll() is None
+    assert started[0].returncode != 0
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "leap.nbi").touch()
+    with cli._compiling_beside():
+        pass
+    assert len(started) == 1
 
 
 def test_demo_prints_tables():

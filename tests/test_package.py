@@ -73,17 +73,19 @@ TESTED_ELSEWHERE = {
         ),
         "solvers/paths/test_path",
     ),
-    # The parts of cross-validation, so far tested through the estimators alone.
+    # The parts of cross-validation that are tested through the estimators.
     **dict.fromkeys(
         (
             *(f"estimators/{name}" for name in ("best_subset_cv", "penalized_cv")),
-            *(f"selection/{name}" for name in ("cross_validation", "folds", "grids", "models", "penalized")),
-            *(f"selection/{name}" for name in ("scores", "subsets")),
-            *(f"solvers/grid/{name}" for name in ("gram", "method", "relaxed", "swaps")),
+            *(f"selection/{name}" for name in ("models", "penalized", "subsets")),
         ),
         "estimators/test_cross_validated",
     ),
     "selection/certified_search": "selection/test_certified",
+    # All displays have the same methods.
+    **dict.fromkeys(
+        (f"plots/{name}" for name in ("paths", "search", "selection", "style", "validation")), "plots/test_plots"
+    ),
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
     # What a study is, and its figures.

@@ -101,7 +101,8 @@ def best_subset(
     l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
     gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" shrinks coefficients by about a tenth: it is 10/n
         for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`.  "loo" takes the one
-        with the smallest leave-one-out error of the chosen support, see :mod:`sparsest.solvers.leave_one_out`
+        with the smallest leave-one-out error of the chosen support, for more observations than features; see
+        :mod:`sparsest.solvers.leave_one_out`
     loss : "squared", "epsilon_insensitive", "squared_epsilon_insensitive", "huber" or "quantile" for any y; "logistic",
         "hinge" or "squared_hinge" for two labels; "poisson", "negative_binomial" or "tweedie" for y ≥ 0, "gamma" for
         y > 0, with the mean ``e^{x'w + b}``; or an object of :mod:`sparsest.losses`

@@ -7,7 +7,7 @@ arguments of their own; the rest are the fields of a method's frozen dataclass, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -84,6 +84,11 @@ def make_solver(method: Any, options: Any, *, time_limit: Any, gap_tol: Any, **a
     settings = {"time_limit": time_limit, "gap_tol": gap_tol, **given, **further}
     found: Solver = solver(**{name: CHECKS[name](value, name) for name, value in settings.items()})
     return found
+
+
+def without_proof(solver: Any) -> Any:
+    """The same solver, but without certificates where it can do without."""
+    return replace(solver, proof=False) if "proof" in {field.name for field in fields(solver)} else solver
 
 
 def _check_names(given: Iterable[str], known: Set[str], whose: str) -> None:

@@ -7,7 +7,7 @@ from oracles import objective, relaxation_value, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.kernels.relaxation import dual_gain, penalty_value
 from sparsest.problem import make_problem
-from sparsest.solvers.relaxation.working_set import make_regulariser, solve_working_set
+from sparsest.solvers.relaxation.working_set import _ProximalNewton, make_regulariser, solve_working_set
 
 N, P = 24, 6
 
@@ -87,3 +87,14 @@ def test_stretches_reach_the_same_point(loss):
     assert len(asked) > 10
     assert parts.primal - parts.dual <= 1e-8
     assert parts.dual == pytest.approx(whole.dual, rel=1e-8)
+
+
+def test_gram_matrices_follow_the_curvatures():
+    _, problem, columns, omega, _ = solve("squared_hinge", {"k": 2}, ())
+    newton = _ProximalNewton(problem, columns, omega, lambda: False)
+    rng = np.random.default_rng(0)
+    curvature = np.ones(N)
+    for changes in (N, 3, 0, 2, N // 2 + 1, 5):
+        curvature = curvature.copy()
+        curvature[rng.choice(N, changes, replace=False)] = rng.choice([1e-4, 1.0], changes)
+        np.testing.assert_allclose(newton._gram(curvature), columns.T @ (curvature[:, None] * columns), rtol=1e-10)

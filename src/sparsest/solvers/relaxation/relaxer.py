@@ -22,12 +22,10 @@ from sparsest.solvers.relaxation.living import Living
 from sparsest.solvers.relaxation.solution import Fixings, Relaxed, Start
 from sparsest.solvers.relaxation.working_set import WorkingSolution, make_regulariser, solve_working_set
 from sparsest.solvers.shared.dual import DualBound, null_value, scaled_bound
-from sparsest.solvers.shared.threads import all_threads, single_threaded
+from sparsest.solvers.shared.threads import single_threaded
 from sparsest.sparsity import Region
 
 _MAX_ROUNDS = 100
-# Multiplications of a Gram matrix that are worth all threads: below, a product takes a millisecond or two.
-_LARGE = 1e8
 # The first working set is solved to this part of the value without features: where the relaxation is tight one round is
 # then enough, and where it is not this has cost nothing.
 _FIRST_PRECISION = 1e-3
@@ -65,7 +63,7 @@ class Relaxer:
             wanted = max(near, 0.3 * self.tolerance * min(1.0, 10 * precision))
             scale = abs(best.primal) if np.isfinite(best.primal) else null_value(problem)
             columns = living.columns(features)
-            with all_threads() if problem.n * features.size**2 > _LARGE else single_threaded():
+            with single_threaded():
                 point = solve_working_set(problem, columns, omega, w, b, wanted * scale, np.inf, expired)
             w, b = point.w, point.b
             iterations += point.iterations
