@@ -76,6 +76,17 @@ def test_without_time_the_values_are_still_those_of_the_point(loss):
     assert stopped.dual <= dual + 1e-9 * abs(dual)
 
 
+def test_gram_matrices_follow_the_curvatures():
+    _, problem, columns, omega, _ = solve("squared_hinge", {"k": 2}, ())
+    newton = _ProximalNewton(problem, columns, omega, lambda: False)
+    rng = np.random.default_rng(0)
+    curvature = np.ones(N)
+    for changes in (N, 3, 0, 2, N // 2 + 1, 5):
+        curvature = curvature.copy()
+        curvature[rng.choice(N, changes, replace=False)] = rng.choice([1e-4, 1.0], changes)
+        np.testing.assert_allclose(newton._gram(curvature), columns.T @ (curvature[:, None] * columns), rtol=1e-10)
+
+
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_stretches_reach_the_same_point(loss):
     """However often the clock is asked."""
@@ -87,14 +98,3 @@ def test_stretches_reach_the_same_point(loss):
     assert len(asked) > 10
     assert parts.primal - parts.dual <= 1e-8
     assert parts.dual == pytest.approx(whole.dual, rel=1e-8)
-
-
-def test_gram_matrices_follow_the_curvatures():
-    _, problem, columns, omega, _ = solve("squared_hinge", {"k": 2}, ())
-    newton = _ProximalNewton(problem, columns, omega, lambda: False)
-    rng = np.random.default_rng(0)
-    curvature = np.ones(N)
-    for changes in (N, 3, 0, 2, N // 2 + 1, 5):
-        curvature = curvature.copy()
-        curvature[rng.choice(N, changes, replace=False)] = rng.choice([1e-4, 1.0], changes)
-        np.testing.assert_allclose(newton._gram(curvature), columns.T @ (curvature[:, None] * columns), rtol=1e-10)
