@@ -73,15 +73,9 @@ TESTED_ELSEWHERE = {
         ),
         "solvers/paths/test_path",
     ),
-    # The parts of cross-validation that are tested through the estimators.
-    **dict.fromkeys(
-        (
-            *(f"estimators/{name}" for name in ("best_subset_cv", "penalized_cv")),
-            *(f"selection/{name}" for name in ("models", "penalized", "subsets")),
-        ),
-        "estimators/test_cross_validated",
-    ),
-    "selection/certified_search": "selection/test_certified",
+    # Their parts have tests of their own; what is left is how these are put together.
+    "estimators/best_subset_cv": "estimators/test_cross_validated",
+    "estimators/penalized_cv": "estimators/test_cross_validated",
     # All displays have the same methods.
     **dict.fromkeys(
         (f"plots/{name}" for name in ("paths", "search", "selection", "style", "validation")), "plots/test_plots"
