@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
@@ -18,11 +19,6 @@ from sparsest.selection.cross_validation import Validation, cross_validate
 from sparsest.selection.folds import make_folds
 from sparsest.selection.models import Models
 from sparsest.selection.scores import make_score
-
-try:
-    from sklearn.utils._metadata_requests import _routing_enabled
-except ImportError:  # pragma: no cover
-    from sklearn.utils.metadata_routing import _routing_enabled
 
 
 class CrossValidated(SparseLinearModel):
@@ -53,7 +49,7 @@ class CrossValidated(SparseLinearModel):
         -------
         self
         """
-        if _routing_enabled():
+        if get_config()["enable_metadata_routing"]:
             given = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
             routed = process_routing(self, "fit", **given, **params)
             split, score = routed.splitter.split, routed.scorer.score
