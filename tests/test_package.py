@@ -73,17 +73,13 @@ TESTED_ELSEWHERE = {
         ),
         "solvers/paths/test_path",
     ),
-    # The parts of cross-validation, so far tested through the estimators alone.
+    # Their parts have tests of their own; what is left is how these are put together.
+    "estimators/best_subset_cv": "estimators/test_cross_validated",
+    "estimators/penalized_cv": "estimators/test_cross_validated",
+    # All displays have the same methods.
     **dict.fromkeys(
-        (
-            *(f"estimators/{name}" for name in ("best_subset_cv", "penalized_cv")),
-            *(f"selection/{name}" for name in ("cross_validation", "folds", "grids", "models", "penalized")),
-            *(f"selection/{name}" for name in ("scores", "subsets")),
-            *(f"solvers/grid/{name}" for name in ("gram", "method", "relaxed", "swaps")),
-        ),
-        "estimators/test_cross_validated",
+        (f"plots/{name}" for name in ("paths", "search", "selection", "style", "validation")), "plots/test_plots"
     ),
-    "selection/certified_search": "selection/test_certified",
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
     # What a study is, and its figures.

@@ -31,3 +31,22 @@ def test_rows_without_weight_are_left_out():
     assert fold.train.tolist() == [0, 1, 2, 3] and fold.test.tolist() == [4, 5, 6, 7, 8]
     with pytest.raises(ValueError, match="no rows of positive weight"):
         make_folds([([1], [0, 3])], X, Y, classification=False, weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([], "cv gives no folds"),
+        ([([0, 1], [])], "fold 0 of cv has no rows of positive weight"),
+        ([([0, 1], [2]), ([], [2])], "fold 1 of cv has no rows of positive weight"),
+        ([([0, 1], [12])], "row numbers from 0 to 11"),
+        ([([0, -1], [2])], "folds must be pairs of row numbers"),
+        ([([0.0, 1.0], [2])], "folds must be pairs of row numbers"),
+        ([(np.ones(11, dtype=bool), [2])], "masks of 12 rows"),
+        ([([[0, 1]], [2])], "folds must be pairs of row numbers"),
+    ],
+    ids=str,
+)
+def test_bad_folds(cv, message):
+    with pytest.raises(ValueError, match=message):
+        make_folds(cv, X, Y, classification=False)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.metrics import log_loss, mean_squared_error
+from sklearn.metrics import log_loss, mean_absolute_error, mean_poisson_deviance, mean_squared_error
 
+from samples import sample
 from sparsest.data import make_data
 from sparsest.result import probabilities
 from sparsest.selection.models import Models
@@ -38,3 +39,22 @@ def test_deviance_and_scorers_agree(store, loss):
     np.testing.assert_allclose(scored, np.array(expected) / (1.0 if classes is None else 2.0))
     with pytest.raises(ValueError, match="magic"):
         make_score("magic", {}, classes)
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_offsets_and_exposures_are_added_to_the_rows_they_belong_to(loss):
+    X, y = sample(loss, 20, 3)
+    rng, rows = np.random.default_rng(0), np.array([17, 3, 4, 8, 12, 1, 0, 9])
+    added = {"offset": 0.3 * rng.standard_normal(20)}
+    if loss == "poisson":
+        added["exposure"] = rng.uniform(0.5, 2.0, 20)
+    coefs, intercepts = 0.3 * rng.standard_normal((3, 2)), np.array([0.2, -0.1])
+    u = X @ coefs + intercepts + (added["offset"] + np.log(added.get("exposure", np.ones(20))))[:, None]
+    means, metric = (u, mean_squared_error) if loss == "squared" else (np.exp(u), mean_poisson_deviance)
+    data, models = make_data(X, y, loss=loss, standardize=True, **added), Models(sp.csc_array(coefs), intercepts)
+    for score, error in (
+        (make_score(None, {}, None), metric),
+        (make_score("neg_mean_absolute_error", {}, None), mean_absolute_error),
+    ):
+        expected = [-error(y[rows], mean) for mean in means[rows].T]
+        np.testing.assert_allclose(score(models, data, rows), expected, rtol=1e-10)

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from checks import best_subset
+from samples import sample
 from sparsest.data import make_data
 from sparsest.datasets import make_toeplitz
 from sparsest.solvers.grid.method import GramGrid
+from sparsest.solvers.local import Local
+from sparsest.solvers.relaxation.method import Relaxation
 
 NONE = np.empty(0, dtype=np.intp)
 KS, GAMMAS = [0, 1, 3, 5], [0.005, 0.05, 0.5]
@@ -52,3 +55,16 @@ def test_awful_columns():
     found, _ = GramGrid(NONE, NONE).solve(make_data(X, y, standardize=True), [1, 5, 30], [1e-3, 1.0, 1e6])
     assert all(np.isfinite(model.w).all() and 3 not in model.support for model in found.values())
     assert found[1.0, 1].support[0] in (0, 4, 5) and found[1e6, 5].value >= 0.0
+
+
+def test_without_a_ridge_there_is_no_relaxation():
+    with pytest.raises(ValueError, match="needs a ridge: give finite gammas"):
+        GramGrid(NONE, NONE).solve(make_data(*sample("squared", 20, 3)), [1], [1.0, np.inf])
+
+
+def test_which_models_these_are():
+    squared, logistic = (make_data(*sample(loss, 20, 3), loss=loss) for loss in ("squared", "logistic"))
+    assert GramGrid.suits(squared, Relaxation())
+    assert not GramGrid.suits(squared, Relaxation(polish=False))
+    assert not GramGrid.suits(squared, Local(60.0, 1e-4))
+    assert not GramGrid.suits(logistic, Relaxation())
