@@ -3,8 +3,7 @@
 import builtins
 import json
 import pickle
-import zipfile
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -146,8 +145,9 @@ def test_frame(monkeypatch):
 )
 def test_files(tmp_path, loss, settings):
     result, X, y = fitted(loss, **settings)
-    result.save(tmp_path / "model.zip")
-    again = Result.load(tmp_path / "model.zip")
+    result = replace(result, about={"settings": {"k": 2}})
+    result.save(tmp_path / "model.json")
+    again = Result.load(tmp_path / "model.json")
     for field in fields(Result):
         if field.name not in ("trace", "certificate"):
             assert np.array_equal(getattr(again, field.name), getattr(result, field.name)), field.name
@@ -161,11 +161,12 @@ def test_labels_that_are_no_text_and_no_numbers_are_not_saved(tmp_path):
     dates = np.where(y > 0, np.datetime64("2021-01-01"), np.datetime64("2020-01-01"))
     result = best_subset(X, dates, 2, loss="logistic", gamma=0.3)
     with pytest.raises(ValueError, match="labels of type date cannot be saved"):
-        result.save(tmp_path / "model.zip")
+        result.save(tmp_path / "model.json")
 
 
 FORGED = [
-    {"form": "sparsest result 2"},
+    {"format": "sparsest path"},
+    {"version": 2},
     {"support": [1, 0]},
     {"support": [0, 99]},
     {"support": [0.5, 1.0]},
@@ -182,41 +183,59 @@ FORGED = [
     {"feature_names": [1] * P},
     {"classes": ["a"]},
     {"classes": [[], {}]},
-    {"statement": {}},
+    {"about": []},
+    {"certificate": "valid"},
+    {"certificate": {}},
+    {"problem": {}},
     {"more": 1},
 ]
 
 
+def forge(tmp_path, change):
+    """The file of a result with some entries replaced."""
+    result, *_ = fitted()
+    result.save(tmp_path / "model.json")
+    kept = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    (tmp_path / "forged.json").write_text(json.dumps({**kept, **change}), encoding="utf-8")
+    return tmp_path / "forged.json"
+
+
+def test_a_file_written_again_is_read(tmp_path):
+    assert Result.load(forge(tmp_path, {})).status is Result.load(tmp_path / "model.json").status
+
+
 @pytest.mark.parametrize("change", FORGED, ids=str)
 def test_forged_files_are_refused(tmp_path, change):
-    result, *_ = fitted()
-    result.save(tmp_path / "model.zip")
-    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
-        kept, proof = json.loads(archive.read("result.json")), archive.read("certificate.bin")
-    with zipfile.ZipFile(tmp_path / "forged.zip", "w") as archive:
-        archive.writestr("result.json", json.dumps({**kept, **change}))
-        archive.writestr("certificate.bin", proof)
     with pytest.raises(ValueError):
-        Result.load(tmp_path / "forged.zip")
+        Result.load(forge(tmp_path, change))
 
 
 def test_a_certificate_of_another_problem_is_refused(tmp_path):
-    result, X, y = fitted()
+    _, X, y = fitted()
     other = best_subset(X, y, 3, gamma=0.3)
-    result.save(tmp_path / "model.zip")
-    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
-        kept = archive.read("result.json")
-    with zipfile.ZipFile(tmp_path / "forged.zip", "w") as archive:
-        archive.writestr("result.json", kept)
-        archive.writestr("certificate.bin", other.certificate.to_bytes())
     with pytest.raises(ValueError, match="a certificate for another problem"):
-        Result.load(tmp_path / "forged.zip")
+        Result.load(forge(tmp_path, {"certificate": json.loads(other.certificate.to_json())}))
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", b"PK\x03\x04 but no archive", b"PK\x05\x06" + bytes(18)], ids=str)
-def test_files_that_are_no_results(tmp_path, content):
-    (tmp_path / "model.zip").write_bytes(content)
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 2}', '{"format": NaN}', "[" * 100_000, "[1]"], ids=lambda text: text[:9]
+)
+def test_json_that_is_not_strict(tmp_path, text):
+    (tmp_path / "model.json").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match="is no file of a result"):
-        Result.load(tmp_path / "model.zip")
+        Result.load(tmp_path / "model.json")
+
+
+def test_a_bound_that_is_infinite_is_kept(tmp_path):
+    result = replace(fitted()[0], lower_bound=-np.inf, certificate=None)
+    result.save(tmp_path / "model.json")
+    assert Result.load(tmp_path / "model.json").lower_bound == -np.inf
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"PK\x03\x04 an archive", b"\xff\xfe{}"], ids=str)
+def test_files_that_are_no_results(tmp_path, content):
+    (tmp_path / "model.json").write_bytes(content)
+    with pytest.raises(ValueError, match="is no file of a result"):
+        Result.load(tmp_path / "model.json")
     with pytest.raises(FileNotFoundError, match="there is no file"):
-        Result.load(tmp_path / "missing.zip")
+        Result.load(tmp_path / "missing.json")
