@@ -4,8 +4,8 @@
 ``format``          "sparsest model"
 ``version``         1; a reader refuses others
 ``written_by``      versions of sparsest, Python and NumPy
-``problem``         the problem: n, p, loss, epsilon, gamma, k, l0_penalty, include, exclude, fit_intercept, standardize,
-                    and the fingerprint of the data
+``problem``         the problem: n, p, loss, epsilon, gamma, k, l0_penalty, include, exclude, fit_intercept,
+                    standardize, and the fingerprint of the data
 ``feature_names``   names of all p columns, or null
 ``support``         numbers of the chosen columns, increasing
 ``coef``            their coefficients, for the data as given
@@ -28,6 +28,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,7 @@ def write(path: str | Path, kept: dict[str, Any], statement: Statement, certific
 
 def versions() -> dict[str, str]:
     """Versions of what has computed a result."""
-    from sparsest import __version__
-
-    return {"sparsest": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return {"sparsest": version("sparsest"), "python": platform.python_version(), "numpy": np.__version__}
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | None]:
