@@ -247,10 +247,10 @@ def near_optimal(
     distance, most = number(within, "within", least=0), whole_number(limit, "limit", least=1)
     limits = {"time_limit": check_time_limit(time_limit, "time_limit"), "n_jobs": check_n_jobs(n_jobs, "n_jobs")}
     tree = make_solver("tree", {"proof": False}, gap_tol=1e-4, **limits)
-    return NearOptimalSearch(distance, most, tree).solve(_problem_again(result, X, y, sample_weight), result)
+    return NearOptimalSearch(distance, most, tree).solve(problem_again(result, X, y, sample_weight), result)
 
 
-def _problem_again(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
+def problem_again(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
     """Build the problem of a result from its data, or say that these are others."""
     about, design = result.statement, as_design(X)
     if design.shape[1] != about.p:

@@ -1,0 +1,111 @@
+"""The command ``fit``: the best model with few features, proved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from sparsest.cli import options as o
+from sparsest.cli.app import INTERRUPTED, command
+
+
+@command
+def fit(
+    data: o.Data,
+    target: o.Target = None,
+    k: Annotated[int, typer.Option(help="The largest number of features.")] = 10,
+    l0_penalty: Annotated[float | None, typer.Option(help="The price of a feature, instead of k.")] = None,
+    loss: o.Loss = "auto",
+    gamma: o.Gamma = "auto",
+    epsilon: o.Epsilon = 0.1,
+    fit_intercept: o.FitIntercept = True,
+    standardize: o.Standardize = True,
+    include: o.Include = [],  # noqa: B006
+    exclude: o.Exclude = [],  # noqa: B006
+    ids: o.Ids = [],  # noqa: B006
+    weights: o.Weights = None,
+    impute: o.Impute = None,
+    method: o.Method = "tree",
+    time_limit: o.TimeLimit = 60.0,
+    gap_tol: o.GapTol = 1e-4,
+    threads: o.Threads = None,
+    start: Annotated[str | None, typer.Option(help="A model.json to start from.", rich_help_panel="Search")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="highs, scip or gurobi, for the method cuts.", rich_help_panel="Search")
+    ] = None,
+    node_limit: Annotated[
+        int | None, typer.Option(help="The largest number of nodes.", rich_help_panel="Search")
+    ] = None,
+    max_memory: Annotated[
+        float | None,
+        typer.Option(help="Bytes for open regions, proof and Gram matrix.", rich_help_panel="Search"),
+    ] = None,
+    option: Annotated[
+        list[str],
+        typer.Option(help="A further setting of the method, NAME=VALUE; repeat for more.", rich_help_panel="Search"),
+    ] = [],  # noqa: B006
+    out: o.Out = None,
+    report: o.Report = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+) -> int:
+    """Find the best model with few features, and prove it.
+
+    Example: `sparsest fit patients.csv --target survived --k 5 --impute median --out model.json --report report.html`
+
+    Numbers are taken as they are, columns of text become one feature for each level, identifiers are left out. Ctrl-C
+    ends the search with the best model so far. The options are the arguments of the function best_subset.
+    """
+    from sparsest.api import best_subset
+    from sparsest.cli.data import choose_loss, columns_of, gamma_of, load
+    from sparsest.cli.live import watched
+    from sparsest.cli.output import print_json, print_model, refuse_overwriting, tell_files, the_command
+    from sparsest.result import Result, Status
+    from sparsest.tables import Wishes
+
+    refuse_overwriting(force, out, report)
+    further = dict(_setting(text) for text in option)
+    first = None if start is None else Result.load(start)
+    table = load(data, Wishes(target, weights, o.names(ids), o.names(exclude), impute), quiet=as_json)
+    settings: dict[str, Any] = {
+        "k": k if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
+        "loss": choose_loss(loss, table.target), "epsilon": epsilon, "method": method,
+        "fit_intercept": fit_intercept, "standardize": standardize, "include": columns_of(o.names(include), table),
+        "exclude": columns_of(o.names(exclude), table), "time_limit": time_limit, "gap_tol": gap_tol,
+        "engine": engine, "n_jobs": threads, "node_limit": node_limit, "max_memory": max_memory, "options": further,
+    }  # fmt: skip
+    with watched(data, time_limit, quiet=as_json) as (record, listener):
+        result = best_subset(
+            table.matrix, table.target, sample_weight=table.weights, feature_names=table.names, start=first,
+            callback=listener, **settings,
+        )  # fmt: skip
+    about = {"table": table.encoding.to_json(), "settings": settings, "command": the_command(), "notes": table.notes}
+    result = replace(result, about=about)
+    if out is not None:
+        result.save(out)
+    if report is not None:
+        from sparsest.cli.reporting import write_report
+
+        write_report(report, result, table, record, data=data, model=out or "model.json")
+    if as_json:
+        content = {"problem": result.statement.to_json(), **result.to_dict(), "notes": table.notes}
+        print_json("fit", {**content, "files": tell_files(model=out, report=report)})
+    else:
+        print_model(result, f"{table.encoding.target or data}: {result.statement.sentence()}")
+        for name, path in tell_files(model=out, report=report).items():
+            typer.echo(f"{name} written to {path}")
+    return INTERRUPTED if result.status is Status.INTERRUPTED else 0
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, with a value of JSON where it is one, and a text else."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--option must be NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
