@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -17,6 +16,7 @@ from sparsest.checks import column_names
 from sparsest.designs import as_design
 from sparsest.proofs.certificate import Certificate, relative_gap
 from sparsest.proofs.statement import Statement
+from sparsest.wording import proof_sentence
 
 
 class Status(Enum):
@@ -238,13 +238,13 @@ class Result:
         return "\n".join([self.statement.sentence(), *model, *self.proof_lines()])
 
     def _repr_html_(self) -> str:
-        """The same as a table, for notebooks."""
-        cells = "".join(
-            f"<tr><td>{html.escape(name)}</td><td style='text-align: right'>{value}</td></tr>"
-            for name, value in self.rows()
-        )
-        below = "<br>".join(html.escape(line) for line in (*self.proof_lines(), self.statement.sentence()))
-        return f"<table><tr><th>feature</th><th>coefficient</th></tr>{cells}</table><p>{below}</p>"
+        """The parts of a report that need no data, for notebooks."""
+        from sparsest.markup import fragment, paragraph, table
+
+        sentence = proof_sentence(self.statement, self.status.name, self.gap)
+        below = " ".join((*self.proof_lines(), self.statement.sentence()))
+        model = table(["feature", "coefficient"], self.rows(), right=(1,))
+        return fragment(paragraph(sentence, strong=True), model, paragraph(below))
 
 
 def probabilities(score: Array) -> Array:

@@ -40,7 +40,7 @@ def demo(
                 k,
                 loss=loss,
                 time_limit=time_limit,
-                feature_names=list(data.feature_names),
+                feature_names=names,
                 callback=listener,
             )
         printed.append({"title": title, **result.to_dict()})

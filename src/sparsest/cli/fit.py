@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -77,7 +78,7 @@ def fit(
         "exclude": columns_of(o.names(exclude), table), "time_limit": time_limit, "gap_tol": gap_tol,
         "engine": engine, "n_jobs": threads, "node_limit": node_limit, "max_memory": max_memory, "options": further,
     }  # fmt: skip
-    with watched(data, time_limit, quiet=as_json) as (record, listener):
+    with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
         result = best_subset(
             table.matrix, table.target, sample_weight=table.weights, feature_names=table.names, start=first,
             callback=listener, **settings,

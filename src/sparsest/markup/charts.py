@@ -18,6 +18,8 @@ _LINE, _LETTER = 18, 7
 _LETTERS = "abcdefg"
 # Dots that are drawn at most: more cannot be told apart, and make a large file.
 _MOST_DOTS = 1500
+# Lines of a path that are drawn, and those that have a name.
+_MOST_LINES, _NAMED_LINES = 60, 6
 
 
 class Series(NamedTuple):
@@ -96,6 +98,18 @@ def chart(
     inside = Markup("\n").join(parts)
     shape = '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
     return Markup(shape).format(_WIDTH, _HEIGHT, f"{y_label} over {x_label}", inside)
+
+
+def paths_chart(x: Array, lines: Array, names: Sequence[str]) -> Markup:
+    """Draw many lines over a logarithmic axis; those that end highest or lowest at the left are named.
+
+    Parameters
+    ----------
+    lines : one row for each line, with its values at ``x``, which falls
+    """
+    order = np.argsort(-np.abs(lines[:, -1]), kind="stable")[:_MOST_LINES]
+    series = [Series(x, lines[i], names[i] if rank < _NAMED_LINES else "") for rank, i in enumerate(order)]
+    return chart(series, "penalty (stronger to the right)", "coefficient", log_x=True, level=0.0)
 
 
 def _finite(one: Series, log_x: bool) -> tuple[Array, Array]:

@@ -36,6 +36,11 @@ STYLE = Markup("""
 """)
 
 
+def paragraph(text: str, strong: bool = False) -> Markup:
+    """A paragraph of escaped text, in the soft colour or in strong letters."""
+    return Markup("<p><strong>{}</strong></p>" if strong else '<p class="soft">{}</p>').format(text)
+
+
 def fragment(*parts: Markup | str) -> str:
     """Parts with their style, for a notebook; what is no markup is escaped."""
     inside = Markup("\n").join(Markup("{}").format(part) for part in parts)

@@ -31,8 +31,8 @@ def describe(result: Result, near: NearOptimal, within: float) -> Alternatives:
     others = [(one, value) for one, value in found if one != best]
     share = f"{100 * within:g} %"
     if not others and not near.complete:
-        late = f"The search for others within {share} was stopped after {near.seconds:.0f} seconds, before it had found one"
-        return Alternatives([f"{late}: there may be many."], Markup(""), [])
+        late = f"The search for others within {share} was stopped after {near.seconds:.0f} seconds"
+        return Alternatives([f"{late}, before it had found one: there may be many."], Markup(""), [])
     if not others:
         return Alternatives([f"There is no other choice that fits within {share} of this one."], Markup(""), [])
     count = f"{len(others)}" if near.complete else f"at least {len(others)}"

@@ -8,12 +8,10 @@ import numpy as np
 from markupsafe import Markup
 
 from sparsest.arrays import Array
-from sparsest.markup import Series, chart
+from sparsest.markup import Series, chart, paths_chart
 from sparsest.path_result import PathResult
 from sparsest.progress import Record
 
-# Lines of a path that have a name; the others share a colour.
-_NAMED_LINES = 6
 # The chart of a search shows at least this part of the misfit: a gap that does not matter is not to look large.
 _LEAST_HEIGHT = 0.05
 
@@ -28,11 +26,7 @@ def bound_and_incumbent(record: Record) -> Markup:
 def path_lines(path: PathResult, names: Sequence[str]) -> Markup:
     """Coefficients over the penalty; the largest ones are named."""
     used = np.unique(path.coefs.indices)
-    table = path.coefs[used].toarray()
-    order = np.argsort(-np.abs(table[:, -1]), kind="stable")
-    lines = [Series(path.alphas, table[i], names[used[i]]) for i in order[:_NAMED_LINES]]
-    lines += [Series(path.alphas, table[i]) for i in order[_NAMED_LINES:60]]
-    return chart(lines, "penalty (stronger to the right)", "coefficient", log_x=True, level=0.0)
+    return paths_chart(path.alphas, path.coefs[used].toarray(), [names[j] for j in used])
 
 
 def features_over_penalty(path: PathResult) -> Markup:
