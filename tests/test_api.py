@@ -53,6 +53,19 @@ def same(first, second, rel=1e-7):
     assert first.intercept == pytest.approx(second.intercept, rel=1e3 * rel, abs=1e3 * rel)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@losses
+def test_the_model_is_that_of_its_certificate(loss, method):
+    """The intercept is fitted anew for the certificate: whoever computes the objective finds the one reported."""
+    X, y = sample(loss, 24, P)
+    result = solve(1e3 + X, y, 2, loss=loss, gamma=0.5, method=method)
+    incumbent = result.certificate.incumbent
+    assert np.array_equal(result.coef[incumbent.support], incumbent.coef)
+    assert np.count_nonzero(result.coef) == np.count_nonzero(incumbent.coef)
+    constant = incumbent.intercept + incumbent.rest - incumbent.coef @ incumbent.center
+    assert result.intercept == pytest.approx(constant, rel=1e-12)
+
+
 @losses
 @intercepts
 @pytest.mark.parametrize("standardize", [False, True])

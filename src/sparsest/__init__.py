@@ -13,13 +13,22 @@ if TYPE_CHECKING:
     from sparsest.api import best_subset, best_subset_path, near_optimal, penalty_path
     from sparsest.estimators import (
         BestSubsetClassifier,
+        BestSubsetClassifierCV,
         BestSubsetRegressor,
+        BestSubsetRegressorCV,
         PenalizedClassifier,
+        PenalizedClassifierCV,
         PenalizedRegressor,
+        PenalizedRegressorCV,
+        StabilitySelection,
     )
     from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
+    from sparsest.selection.advise import Advice, advise
+    from sparsest.selection.certified import CertifiedChoice
+    from sparsest.selection.certified_search import certified_choice
+    from sparsest.selection.criteria import information_criterion
 
 __version__ = "0.1.0"
 
@@ -33,28 +42,48 @@ _HOMES = {
     "Certificate": "proofs",
     "Verdict": "proofs",
     "BestSubsetClassifier": "estimators",
+    "BestSubsetClassifierCV": "estimators",
     "BestSubsetRegressor": "estimators",
+    "BestSubsetRegressorCV": "estimators",
     "PenalizedClassifier": "estimators",
+    "PenalizedClassifierCV": "estimators",
     "PenalizedRegressor": "estimators",
+    "PenalizedRegressorCV": "estimators",
+    "StabilitySelection": "estimators",
     "Result": "result",
     "Status": "result",
+    "Advice": "selection.advise",
+    "CertifiedChoice": "selection.certified",
+    "advise": "selection.advise",
+    "certified_choice": "selection.certified_search",
+    "information_criterion": "selection.criteria",
 }
 _MODULES = ("datasets", "metrics")
 
 __all__ = [
+    "Advice",
     "BestSubsetClassifier",
+    "BestSubsetClassifierCV",
     "BestSubsetRegressor",
+    "BestSubsetRegressorCV",
     "Certificate",
+    "CertifiedChoice",
     "PathResult",
     "PenalizedClassifier",
+    "PenalizedClassifierCV",
     "PenalizedRegressor",
+    "PenalizedRegressorCV",
     "Result",
+    "StabilitySelection",
     "Status",
     "Stop",
     "Verdict",
+    "advise",
     "best_subset",
     "best_subset_path",
+    "certified_choice",
     "datasets",
+    "information_criterion",
     "metrics",
     "near_optimal",
     "penalty_path",

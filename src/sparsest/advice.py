@@ -31,12 +31,15 @@ def warn_if_short(results: Sequence[Result], method: str) -> None:
 
     worst = max(short, key=lambda result: result.gap)
     where = "" if len(results) == 1 else f"k = {worst.statement.k}, the worst of {len(short)} of {len(results)}: "
-    warnings.warn(where + _message(worst), ConvergenceWarning, stacklevel=_level_of_the_user())
+    warnings.warn(where + _message(worst), ConvergenceWarning, stacklevel=level_of_the_user())
 
 
 def _message(result: Result) -> str:
     if isinf(result.statement.gamma) and result.lower_bound <= _floor(result):
         return _NO_RIDGE
+    if result.status is Status.HEURISTIC and not result.trace.get("screening", {"safe": True})["safe"]:
+        left = result.trace["screening"]["n_not_excluded"]
+        return f"screening was heuristic: {left} of the dropped features may be in a better model; raise screen"
     ended = result.status.value.partition(";")[0] if result.status is not Status.HEURISTIC else "the search is complete"
     return f"{ended}, with a gap of {result.gap:.2g} left to prove: {_ADVICE[result.status]}"
 
@@ -46,7 +49,7 @@ def _floor(result: Result) -> float:
     return (result.statement.l0_penalty or 0.0) * len(result.statement.include)
 
 
-def _level_of_the_user() -> int:
+def level_of_the_user() -> int:
     """How far up the stack the call from outside of the package is, seen from the one who warns."""
     level, frame = 0, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsest":

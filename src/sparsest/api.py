@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparsest.advice import warn_if_short
 from sparsest.checks import (
+    as_array,
     by_number,
     check_names,
     column_names,
@@ -23,7 +24,7 @@ from sparsest.checks import (
     shown,
     whole_number,
 )
-from sparsest.data import encode_labels
+from sparsest.data import Data, encode_labels
 from sparsest.designs import as_design, compile_kernels
 from sparsest.losses import Loss
 from sparsest.penalties import PENALTIES
@@ -31,10 +32,12 @@ from sparsest.penalty_paths import penalty_path
 from sparsest.problem import Problem, make_problem
 from sparsest.progress import watching
 from sparsest.result import Event, Result
-from sparsest.ridge import default_gamma
+from sparsest.ridge import default_gamma, gamma_grid
 from sparsest.settings import METHODS, check_n_jobs, check_time_limit, make_solver
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
+from sparsest.solvers.leave_one_out import LeaveOneOut
+from sparsest.solvers.screened import Screened
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
 from sparsest.sparsity import check_sparsity
@@ -45,6 +48,10 @@ Callback = Callable[[Event], Any]
 Columns = Sequence[int] | Sequence[str]
 
 _check_callback = optional(function)
+_check_screen = optional(whole_number, least=1)
+
+# Doubling γ has changed nothing where coefficients have moved by less than this part of their length.
+NO_CHANGE = 0.01
 
 
 def best_subset(
@@ -64,6 +71,7 @@ def best_subset(
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
     start: Any = None,
+    screen: int | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -86,7 +94,8 @@ def best_subset(
     k : the largest number of features
     l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
     gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" shrinks coefficients by about a tenth: it is 10/n
-        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`
+        for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`.  "loo" takes the one
+        with the smallest leave-one-out error of the chosen support, see :mod:`sparsest.solvers.leave_one_out`
     loss : "squared", "logistic", "hinge", "squared_hinge", "epsilon_insensitive" or "squared_epsilon_insensitive"
     epsilon : half width of the insensitive zone of the last two
     method : how to solve it; see the table of methods in the README
@@ -96,6 +105,8 @@ def best_subset(
     include, exclude : columns that must, and must not, be in the model, by number or by name
     feature_names : names of the columns; by default those of a data frame
     start : an earlier ``Result`` or a list of columns to start from
+    screen : solve for this many features, those that the relaxation ranks first; ``trace["screening"]["safe"]`` says
+        whether the others are proved to be in no better model, and the certificate is for all features in either case
     time_limit : seconds, without those for compiling kernels
     gap_tol : relative gap at which the status is OPTIMAL
     engine : who searches for cuts (method "cuts"): "highs" (default), "scip" or "gurobi"
@@ -116,14 +127,16 @@ def best_subset(
         max_memory=max_memory,
     )  # fmt: skip
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
+    kept = _check_screen(screen, "screen")
     clock = Clock(solver.time_limit)
-    task = _make_task(
+    task = make_task(
         X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty, loss=loss, epsilon=epsilon,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
     )  # fmt: skip
     with watching(live, listener) as told:
         # Passing over the data takes a part of the time.
-        result = replace(solver, time_limit=clock.left()).solve(task.problem, task.first(start), told)
+        limited = _wrapped(replace(solver, time_limit=clock.left()), gamma, kept)
+        result = limited.solve(task.problem, task.first(start), told)
     warn_if_short([result], method)
     return task.complete(result)
 
@@ -134,6 +147,7 @@ def best_subset_path(
     ks: Sequence[int],
     *,
     gamma: float | str = "auto",
+    gammas: Sequence[float] | str | None = None,
     loss: str | Loss = "squared",
     epsilon: float = 0.1,
     method: str = "tree",
@@ -144,6 +158,7 @@ def best_subset_path(
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
     start: Any = None,
+    screen: int | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -154,25 +169,31 @@ def best_subset_path(
     verbose: bool = False,
     options: dict[str, Any] | None = None,
 ) -> list[Result]:
-    """Solve for several numbers of features, each starting from what the one before has found.
+    """Solve for several numbers of features, and several ridges, each starting from what one before has found.
 
-    The data are checked and centred once; each solution is the next one's start, its relaxation the next
-    relaxation's; with ``method="cuts"`` one pool of cuts serves all.  After Ctrl-C the rest gets its first models.
+    The data are checked and centred once; each solution is the start of the next k, and of the next larger γ with the
+    same k, and so are relaxations and dual points; with ``method="cuts"`` one pool of cuts serves all.  After Ctrl-C
+    the rest gets its first models.
 
     Parameters
     ----------
     ks : numbers of features, in any order
-    start : what the smallest of them starts from
+    gammas : several γs in place of ``gamma``: a list, or "auto" for a small one that is doubled up to twenty times,
+        until that changes neither a support nor, by more than one per cent, the coefficients
+    start : what the smallest k starts from
     time_limit : seconds for each
     X, y, gamma, loss, epsilon, method, fit_intercept, standardize, sample_weight, include, exclude, feature_names, \
-gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
+screen, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : see :func:`best_subset`
 
     Returns
     -------
     list of Result
-        One for each entry of ``ks``, in the same order.
+        One for each entry of ``ks``, in the same order; with several γs those of the first γ, then those of the next:
+        in the order given, or rising.  ``result.statement`` tells k and gamma of each.
     """
-    numbers = _check_ks(ks)
+    numbers = check_ks(ks)
+    if gammas is not None and gamma != "auto":
+        raise ValueError("give gamma or gammas, not both")
     solver = make_solver(
         method, options, time_limit=time_limit, gap_tol=gap_tol, engine=engine, n_jobs=n_jobs, node_limit=node_limit,
         max_memory=max_memory,
@@ -180,17 +201,34 @@ gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, options : se
     if method == "cuts" and solver.pool is None:
         solver = replace(solver, pool=CutPool())
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
-    task = _make_task(
+    kept = _check_screen(screen, "screen")
+    task = make_task(
         X, y, gamma, feature_names, include, exclude, k=max(numbers), loss=loss, epsilon=epsilon,
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
     )  # fmt: skip
+    problem, doubled = task.problem, isinstance(gammas, str)
+    ridges = [problem.gamma] if gammas is None else check_gammas(gammas, problem.data, max(numbers))
     with watching(live, listener) as told:
-        found = _solve_each(solver, task.problem, sorted(set(numbers)), task.first(start), told)
+        wrapped = _wrapped(solver, gamma, kept)
+        found = solve_grid(
+            wrapped, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), told, doubled
+        )
     warn_if_short(list(found.values()), method)
-    return [task.complete(found[k]) for k in numbers]
+    return [task.complete(found[value, k]) for value in ridges for k in numbers if (value, k) in found]
 
 
-def _check_ks(ks: Any) -> list[int]:
+def _wrapped(solver: Any, gamma: Any, screen: int | None) -> Any:
+    """The solver within those that screen features and choose the ridge, as far as that is asked for."""
+    inner = solver if screen is None else Screened(solver, screen, solver.time_limit, solver.gap_tol)
+    return LeaveOneOut(inner) if _is_word(gamma, "loo") else inner
+
+
+def _is_word(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
+
+
+def check_ks(ks: Any) -> list[int]:
+    """Numbers of features, as given."""
     try:
         entries = list(ks)
     except TypeError as error:
@@ -200,16 +238,47 @@ def _check_ks(ks: Any) -> list[int]:
     return [whole_number(k, "every entry of ks", least=0) for k in entries]
 
 
-def _solve_each(solver: Any, problem: Problem, ks: list[int], start: Any, told: Callback | None) -> dict[int, Result]:
-    """Solve for rising k."""
+def check_gammas(gammas: Any, data: Data, k: int) -> list[float]:
+    """The γs of a grid: as given, one number, or those that ``"auto"`` stands for."""
+    if isinstance(gammas, str) and gammas == "auto":
+        return gamma_grid(data, k).tolist()
+    given = as_array(gammas, "gammas")
+    if given.ndim > 1 or given.size == 0 or given.dtype.kind not in "fiu":
+        raise ValueError(f"gammas must be 'auto', a number or a list of numbers, got {shown(gammas)}")
+    return [
+        number(value, "every entry of gammas", above=0, finite=False, or_else="'auto'")
+        for value in np.atleast_1d(given)
+    ]
+
+
+def solve_grid(
+    solver: Any, problem: Problem, ks: list[int], gammas: list[float], start: Any, told: Callback | None, doubled: bool
+) -> dict[tuple[float, int], Result]:
+    """Solve for rising γ and rising k, each from the result of the γ before, or of the k before.
+
+    With ``doubled`` γs, no more are tried after one that has changed nothing.
+    """
     n_allowed = problem.p - problem.exclude.size
-    problems = {k: problem.with_sparsity(check_sparsity(k, None, problem.include.size, n_allowed)) for k in ks}
-    found: dict[int, Result] = {}
+    rules = {k: check_sparsity(k, None, problem.include.size, n_allowed) for k in ks}
+    found: dict[tuple[float, int], Result] = {}
     clock = Clock(np.inf)
+    before: float | None = None
     with clock.listening():
-        for k, one in problems.items():
-            start = found[k] = solver.solve(one, start, _stop_at_once if clock.expired() else told)
+        for gamma in gammas:
+            for k in ks:
+                start = start if before is None else found[before, k]
+                one = problem.with_gamma(gamma).with_sparsity(rules[k])
+                start = found[gamma, k] = solver.solve(one, start, _stop_at_once if clock.expired() else told)
+            if doubled and before is not None and all(_unchanged(found[before, k], found[gamma, k]) for k in ks):
+                break
+            before = gamma
     return found
+
+
+def _unchanged(result: Result, other: Result) -> bool:
+    """Whether two models have the same support, and hardly different coefficients."""
+    distance, length = np.linalg.norm(result.coef - other.coef), np.linalg.norm(other.coef)
+    return np.array_equal(result.support, other.support) and bool(distance <= NO_CHANGE * length)
 
 
 def _stop_at_once(event: Event) -> bool:
@@ -247,10 +316,10 @@ def near_optimal(
     distance, most = number(within, "within", least=0), whole_number(limit, "limit", least=1)
     limits = {"time_limit": check_time_limit(time_limit, "time_limit"), "n_jobs": check_n_jobs(n_jobs, "n_jobs")}
     tree = make_solver("tree", {"proof": False}, gap_tol=1e-4, **limits)
-    return NearOptimalSearch(distance, most, tree).solve(problem_again(result, X, y, sample_weight), result)
+    return NearOptimalSearch(distance, most, tree).solve(problem_of(result, X, y, sample_weight), result)
 
 
-def problem_again(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
+def problem_of(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem:
     """Build the problem of a result from its data, or say that these are others."""
     about, design = result.statement, as_design(X)
     if design.shape[1] != about.p:
@@ -269,7 +338,7 @@ def problem_again(result: Result, X: Any, y: Any, sample_weight: Any) -> Problem
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class Task:
     """A problem, and what its results have to know of the data beyond it."""
 
     problem: Problem
@@ -285,21 +354,21 @@ class _Task:
         return replace(result, feature_names=self.names, classes=self.classes)
 
 
-def _make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> _Task:
-    """Check the data and build the problem; the default γ follows from them."""
+def make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, exclude: Any, **settings: Any) -> Task:
+    """Check the data and build the problem; the default γ, with which leave-one-out begins, follows from them."""
     design = as_design(X)
     names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", design.shape[1])
     settings["include"] = by_number(include, "include", names)
     settings["exclude"] = by_number(exclude, "exclude", names)
-    if isinstance(gamma, str) and gamma == "auto":
+    if _is_word(gamma, "auto") or _is_word(gamma, "loo"):
         problem = make_problem(design, y, gamma=np.inf, **settings)
         problem = problem.with_gamma(default_gamma(problem.data))
     else:
-        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto'")
+        given = number(gamma, "gamma", above=0, finite=False, or_else="'auto' or 'loo'")
         problem = make_problem(design, y, gamma=given, **settings)
     # The fingerprint of the data is computed in the background from here on.
     evidence(problem)
-    return _Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
+    return Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
 
 
 def warmup() -> None:

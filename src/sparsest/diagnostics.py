@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.api import best_subset, problem_again
+from sparsest.api import best_subset, problem_of
 from sparsest.arrays import Array, Indices
 from sparsest.data import encode_labels
 from sparsest.designs import as_design
@@ -57,7 +57,7 @@ def diagnose(result: Result, X: Any, y: Any, sample_weight: Any = None) -> Diagn
     result : what ``best_subset`` returned
     X, y, sample_weight : the data of the result, which does not keep them
     """
-    problem = problem_again(result, X, y, sample_weight)
+    problem = problem_of(result, X, y, sample_weight)
     chosen = result.support
     empty = fit_support(problem, np.empty(0, dtype=np.intp)).primal
     full = fit_support(problem, chosen).primal

@@ -20,6 +20,7 @@ class Stop(Enum):
     COMPLETE = "solved for every alpha"
     SATURATED = "ended where the model fits perfectly: smaller alphas would only follow noise"
     MAX_FEATURES = "ended at max_features"
+    N_FEATURES = "ended with the last model of at most n_features"
     TIME_LIMIT = "stopped at the time limit"
     INTERRUPTED = "interrupted"
 
@@ -57,6 +58,7 @@ class PathResult:
     seconds : time for the whole path, without that for compiling kernels.
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.
+    loss, fit_intercept : the name of the loss, and whether models have an intercept.
     """
 
     alphas: Array
@@ -73,6 +75,8 @@ class PathResult:
     seconds: float
     feature_names: list[str] | None = None
     classes: NDArray[Any] | None = None
+    loss: str = "squared"
+    fit_intercept: bool = True
 
     def at(self, alpha: float) -> LinearModel:
         """The model at any alpha between the largest and the smallest that were solved.

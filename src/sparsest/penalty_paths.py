@@ -33,6 +33,7 @@ def penalty_path(
     l1_ratio: float = 1.0,
     concavity: float | None = None,
     max_features: int | None = None,
+    n_features: int | None = None,
     fit_intercept: bool = True,
     standardize: bool = True,
     sample_weight: Any = None,
@@ -57,6 +58,9 @@ def penalty_path(
     l1_ratio : share of the l1 part in the elastic net, in (0, 1].
     concavity : the g of MCP (default 3) or SCAD (default 3.7).
     max_features : stop when a solution has this many nonzero coefficients; none with more is returned.
+    n_features : end with the last solution of at most this many nonzero coefficients.  Where the alphas pass over that
+        number, one between them that has it takes the place of the first with more (bisection); so a wanted number of
+        features is really used wherever the path has it.
     fit_intercept : whether to fit a constant, which is never penalised.
     standardize : whether the penalty acts on columns scaled to mean square 1; coefficients are returned for the
         data as given in either case.
@@ -81,25 +85,28 @@ def penalty_path(
     clock = Clock(number(time_limit, "time_limit", above=0, finite=False))
     settings = PathSolver(
         penalty=make_penalty(penalty, l1_ratio, concavity),
-        alphas=_check_alphas(alphas),
+        alphas=check_alphas(alphas),
         max_features=optional(whole_number, least=0)(max_features, "max_features"),
+        n_features=optional(whole_number, least=0)(n_features, "n_features"),
         tol=number(tol, "tol", above=0, below=1),
         max_iter=whole_number(max_iter, "max_iter", least=1),
     )
     data = make_data(X, y, loss=loss, fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight)
-    factor = _check_factor(penalty_factor, data.p)
+    factor = check_factor(penalty_factor, data.p)
     # Passing over the data takes a part of the time.
     path = replace(settings, time_limit=clock.left()).solve(data, factor)
-    _warn(path, settings)
+    warn_unconverged(path, settings)
     return replace(
         path,
         seconds=clock.seconds(),
         feature_names=feature_names(X),
         classes=np.unique(as_array(y, "y")) if data.loss.classification else None,
+        loss=data.loss.name,
+        fit_intercept=data.fit_intercept,
     )
 
 
-def _check_alphas(alphas: Any) -> Array | int:
+def check_alphas(alphas: Any) -> Array | int:
     """How many alphas are wanted, or, if they were given, the alphas in falling order."""
     array = as_array(alphas, "alphas")
     if array.ndim == 0:
@@ -110,7 +117,8 @@ def _check_alphas(alphas: Any) -> Array | int:
     return np.sort(given)[::-1]
 
 
-def _check_factor(penalty_factor: Any, p: int) -> Array:
+def check_factor(penalty_factor: Any, p: int) -> Array:
+    """Factors of alpha, one for each feature."""
     if penalty_factor is None:
         return np.ones(p)
     factor = as_numbers(as_array(penalty_factor, "penalty_factor"), "penalty_factor")
@@ -121,7 +129,7 @@ def _check_factor(penalty_factor: Any, p: int) -> Array:
     return factor
 
 
-def _warn(path: PathResult, settings: PathSolver) -> None:
+def warn_unconverged(path: PathResult, settings: PathSolver) -> None:
     """Say once how many of the alphas that were solved did not converge, and what to do about it."""
     failed = path.solved & ~path.converged
     if not failed.any():

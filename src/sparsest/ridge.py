@@ -1,14 +1,19 @@
-"""The default ridge."""
+"""The default ridge, and the grid of ridges that validation chooses from."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from sparsest.arrays import Array
 from sparsest.data import Data
 
 # The default penalises the coefficients of a typical column by this part of the curvature that the losses have there:
 # they shrink by about a tenth.
 _STRENGTH = 0.1
+# The first γ of a grid is doubled at most so often.
+_DOUBLINGS = 20
+# Squares of rows are summed over at most so many columns, evenly chosen.
+_COLUMNS_FOR_ROWS = 1000
 
 
 def default_gamma(data: Data) -> float:
@@ -36,3 +41,16 @@ def curvature_at_null(data: Data) -> float:
     value = float(weights @ data.loss.value(data.y, margin))
     slope = float(weights @ data.loss.derivative(data.y, margin) ** 2)
     return slope / (2.0 * value) if value > 0.0 and slope > 0.0 else 1.0
+
+
+def gamma_grid(data: Data, k: int) -> Array:
+    """``γ0 = p / (k n h max_i ‖x_i‖²)``, doubled twenty times (Bertsimas, Pauphilet and Van Parys 2020).
+
+    The first leaves models of k features hardly larger than zero, the last hardly shrinks them.  As in
+    :func:`default_gamma`, h is the mean curvature of the loss; n is the sum of the weights.
+    """
+    subset = np.unique(np.linspace(0, data.p - 1, min(data.p, _COLUMNS_FOR_ROWS)).astype(np.intp))
+    squares = (data.design.columns(subset) ** 2).sum(axis=1).max() * data.p / subset.size
+    scale = max(k, 1) * float(data.weights.sum()) * curvature_at_null(data) * float(squares)
+    first = data.p / scale if scale > 0.0 else 1.0
+    return np.asarray(first * 2.0 ** np.arange(_DOUBLINGS + 1), dtype=np.float64)

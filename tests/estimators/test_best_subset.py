@@ -103,7 +103,7 @@ def test_gamma_auto():
     X, y = sample("squared", 40, P)
     model = BestSubsetRegressor(2, gamma="auto").fit(X, y)
     assert model.result_.certificate.statement.gamma == pytest.approx(10.0 / 40.0, rel=1e-12)
-    with pytest.raises(ValueError, match="gamma must be a number > 0 or inf or 'auto', got 'large'"):
+    with pytest.raises(ValueError, match="gamma must be a number > 0 or inf or 'auto' or 'loo', got 'large'"):
         BestSubsetRegressor(gamma="large").fit(X, y)
 
 

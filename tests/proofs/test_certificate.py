@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from checks import best_subset
 from proofs.helpers import LOSSES, certificate_of, indices, optimum_of, sample, sample_weights
 from sparsest.proofs import Certificate, relative_gap
+from sparsest.proofs.data import Data
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.steps import Branch, DualPoint, Leaf, Proof, Regression, RegressionTree, SplitPoint
 
@@ -246,3 +247,24 @@ def test_a_perfect_fit_holds_for_every_storage(scale):
         certificate = best_subset(X, y, 2, gamma=gamma, method="local").certificate
         assert_the_same_verdict(certificate, X, y, storages(X))
         assert certificate.support.tolist() == indices(1, 3).tolist()
+
+
+def test_a_check_reads_the_data_once(monkeypatch):
+    """Fingerprint, moments and products come from one pass; the columns of incumbent and splits are read again."""
+    X, y = sample(30, 40, 3)
+    results = [best_subset(X, y, 3, gamma=0.05), best_subset(X, y, 3, gamma=0.02, method="relaxation")]
+    read = []
+    stored = Data.stored
+
+    def counted(self, features):
+        block = stored(self, features)
+        read.append(block.shape[1])
+        return block
+
+    monkeypatch.setattr(Data, "stored", counted)
+    for result in results:
+        read.clear()
+        assert result.certificate.verify(X, y)
+        bases = [split.features.size for split in result.certificate.proof.splits if split.base is None]
+        assert len(result.certificate.proof.points) > 1
+        assert sum(read) == 40 + result.support.size + sum(bases)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--enable-logging=stderr", "--v=0",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000", "--dump-dom",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+    "--enable-logging=stderr", "--v=0", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000",
+    "--dump-dom",
 )  # fmt: skip
 
 
@@ -30,5 +31,7 @@ def visit(page, tmp_path, *flags):
     )
     console = [line for line in shown.stderr.splitlines() if "CONSOLE" in line]
     events = json.loads(log.read_text(encoding="utf-8"))["events"]
-    urls = {event.get("params", {}).get("url", "") for event in events}
+    asked = [event["params"] for event in events if "url" in event.get("params", {})]
+    # What the browser asks for by itself has no page as its origin.
+    urls = {one["url"] for one in asked if one.get("initiator", "not an origin") != "not an origin"}
     return Seen(shown.stdout, console, sorted(url for url in urls if url.startswith(("http:", "https:", "ws"))))

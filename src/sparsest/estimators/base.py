@@ -7,7 +7,8 @@ A concrete estimator defines ``_fit_linear(X, y, sample_weight)``, which fits da
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,18 @@ from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers, check_entries
 from sparsest.losses import LOSSES
 from sparsest.result import probabilities
+
+_Class = TypeVar("_Class")
+
+
+def with_parameters(shared: type) -> Callable[[type[_Class]], type[_Class]]:
+    """Append the parameters that a base class documents to a class's docstring."""
+
+    def documented(cls: type[_Class]) -> type[_Class]:
+        cls.__doc__ = f"{cls.__doc__}\n{(shared.__doc__ or '').partition(chr(10))[2]}"
+        return cls
+
+    return documented
 
 
 class SparseLinearModel(SelectorMixin, BaseEstimator):
@@ -38,8 +51,27 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
         return self._default_loss if self.loss is None else self.loss
 
     @abstractmethod
-    def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_linear(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> None:
         """Fit checked data; set ``coef_``, ``intercept_`` and ``support_``."""
+
+    @abstractmethod
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
+        """Check the data, fit them and return self; ``routed`` is what goes to splitter and scorer."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : matrix or sparse matrix of shape (n_samples, n_features)
+        y : n_samples responses, or labels of two classes
+        sample_weight : n_samples weights, not negative
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
 
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
         check_entries(X, "X")
@@ -74,23 +106,11 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
 
     _default_loss = "squared"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : matrix or sparse matrix of shape (n_samples, n_features)
-        y : n_samples responses
-        sample_weight : n_samples weights, not negative
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
         X, y = self._check_fit(X, y)
         if isinstance(self.loss, str) and self.loss in LOSSES and LOSSES[self.loss].classification:
             raise ValueError(f"loss {self.loss!r} is for two classes: use the classifier, or another loss")
-        self._fit_linear(X, as_numbers(y, "y"), sample_weight)
+        self._fit_linear(X, as_numbers(y, "y"), sample_weight, **routed)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -111,19 +131,7 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
     classes_: NDArray[Any]
     _default_loss = "logistic"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : matrix or sparse matrix of shape (n_samples, n_features)
-        y : n_samples labels of two classes
-        sample_weight : n_samples weights, not negative
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
         X, y = self._check_fit(X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -131,7 +139,7 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
             raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(y)}.")
         if self.classes_.size < 2:
             raise ValueError("Classifier can't train when only one class is present.")
-        self._fit_linear(X, np.where(y == self.classes_[1], 1.0, -1.0), self._weights(y, sample_weight))
+        self._fit_linear(X, np.where(y == self.classes_[1], 1.0, -1.0), self._weights(y, sample_weight), **routed)
         self.coef_ = np.atleast_2d(self.coef_)
         self.intercept_ = np.atleast_1d(self.intercept_)
         return self

@@ -4,30 +4,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any
 
 from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
-from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
+from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.result import Result, Status
 
-_Class = TypeVar("_Class")
+
+class BestSubsetFit(SparseLinearModel):
+    """What a fitted best subset has."""
+
+    objective_: float
+    lower_bound_: float
+    gap_: float
+    status_: Status
+    result_: Result
+
+    def _keep_result(self, result: Result) -> None:
+        self.result_ = result
+        self.coef_, self.intercept_ = result.coef, result.intercept
+        self.support_, self.status_ = result.support, result.status
+        self.objective_, self.lower_bound_, self.gap_ = result.objective, result.lower_bound, result.gap
 
 
-class _BestSubset(SparseLinearModel):
+class _BestSubset(BestSubsetFit):
     """The parameters and the fit that regression and classification share.
 
     Parameters
     ----------
     k : largest number of features (all of them when there are fewer)
     l0_penalty : price of a feature; ``k`` is ignored when it is given
-    gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, ``inf`` is none
+    gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, "loo" the one with the smallest
+        leave-one-out error of the chosen support, ``inf`` is none
     loss : by default "squared" for regression, "logistic" for classification
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : solve for columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
-    epsilon, method, include, exclude, start, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, callback, \
-verbose, options : see :func:`sparsest.best_subset`
+    epsilon, method, include, exclude, start, screen, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, \
+callback, verbose, options : see :func:`sparsest.best_subset`
 
     Attributes
     ----------
@@ -36,12 +51,6 @@ verbose, options : see :func:`sparsest.best_subset`
     objective_, lower_bound_, gap_, status_ : what is proved
     result_ : the :class:`sparsest.Result` with the certificate; it does not hold the data
     """
-
-    objective_: float
-    lower_bound_: float
-    gap_: float
-    status_: Status
-    result_: Result
 
     def __init__(
         self,
@@ -57,6 +66,7 @@ verbose, options : see :func:`sparsest.best_subset`
         include: Columns = (),
         exclude: Columns = (),
         start: Any = None,
+        screen: int | None = None,
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
         engine: str | None = None,
@@ -78,6 +88,7 @@ verbose, options : see :func:`sparsest.best_subset`
         self.include = include
         self.exclude = exclude
         self.start = start
+        self.screen = screen
         self.time_limit = time_limit
         self.gap_tol = gap_tol
         self.engine = engine
@@ -88,7 +99,7 @@ verbose, options : see :func:`sparsest.best_subset`
         self.verbose = verbose
         self.options = options
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
         result = best_subset(
             X,
             y,
@@ -98,29 +109,19 @@ verbose, options : see :func:`sparsest.best_subset`
             feature_names=getattr(self, "feature_names_in_", None),
             **{name: getattr(self, name) for name in _SETTINGS},
         )
-        self.result_ = result
-        self.coef_, self.intercept_ = result.coef, result.intercept
-        self.support_, self.status_ = result.support, result.status
-        self.objective_, self.lower_bound_, self.gap_ = result.objective, result.lower_bound, result.gap
+        self._keep_result(result)
 
 
 # The parameters that go to the solver as they are.
 _SETTINGS = tuple(name for name in signature(_BestSubset).parameters if name not in ("k", "loss"))
 
 
-def _with_parameters(cls: type[_Class]) -> type[_Class]:
-    """Append the shared parameters to a class's docstring."""
-    shared = (_BestSubset.__doc__ or "").partition("\n")[2]
-    cls.__doc__ = f"{cls.__doc__}\n{shared}"
-    return cls
-
-
-@_with_parameters
+@with_parameters(_BestSubset)
 class BestSubsetRegressor(SparseRegressor, _BestSubset):
     """The best regression with at most ``k`` features, with a proof."""
 
 
-@_with_parameters
+@with_parameters(_BestSubset)
 class BestSubsetClassifier(SparseClassifier, _BestSubset):
     """The best classifier of two classes with at most ``k`` features, with a proof."""
 
@@ -139,6 +140,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         include: Columns = (),
         exclude: Columns = (),
         start: Any = None,
+        screen: int | None = None,
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
         engine: str | None = None,
@@ -161,6 +163,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
             include=include,
             exclude=exclude,
             start=start,
+            screen=screen,
             time_limit=time_limit,
             gap_tol=gap_tol,
             engine=engine,
@@ -173,6 +176,5 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         )
         self.class_weight = class_weight
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
-        super()._fit_linear(X, y, sample_weight)
-        self.result_ = replace(self.result_, classes=self.classes_)
+    def _keep_result(self, result: Result) -> None:
+        super()._keep_result(replace(result, classes=self.classes_))

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from sparsest.api import penalty_path
 from sparsest.arrays import Array
 from sparsest.checks import number
-from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor
+from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.path_result import PathResult
 
-_Class = TypeVar("_Class")
+
+class PenalizedFit(SparseLinearModel):
+    """What a fitted penalised model has."""
+
+    gap_: float | None
+    kkt_violation_: float
+    n_iter_: int
+    result_: PathResult
+
+    def _keep_path(self, path: PathResult, at: int) -> None:
+        """Take over one model of a path."""
+        self.result_ = path
+        self.coef_ = path.coefs[:, [at]].toarray()[:, 0]
+        self.intercept_ = float(path.intercepts[at])
+        self.support_ = np.flatnonzero(self.coef_)
+        self.gap_ = None if path.dual_gaps is None else float(path.dual_gaps[at])
+        self.kkt_violation_ = float(path.kkt_violations[at])
+        self.n_iter_ = max(1, int(path.n_iter[at]))
 
 
-class _Penalized(SparseLinearModel):
+class _Penalized(PenalizedFit):
     """The parameters and the fit that regression and classification share.
 
     Parameters
@@ -41,11 +58,6 @@ class _Penalized(SparseLinearModel):
     result_ : the path of one alpha behind the fit
     """
 
-    gap_: float | None
-    kkt_violation_: float
-    n_iter_: int
-    result_: PathResult
-
     def __init__(
         self,
         penalty: str = "l1",
@@ -69,7 +81,7 @@ class _Penalized(SparseLinearModel):
         self.penalty_factor = penalty_factor
         self.tol = tol
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any) -> None:
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
         result = penalty_path(
             X,
             y,
@@ -84,28 +96,15 @@ class _Penalized(SparseLinearModel):
             penalty_factor=self.penalty_factor,
             tol=self.tol,
         )
-        self.result_ = result
-        self.coef_ = result.coefs.toarray()[:, 0]
-        self.intercept_ = float(result.intercepts[0])
-        self.support_ = np.flatnonzero(self.coef_)
-        self.gap_ = None if result.dual_gaps is None else float(result.dual_gaps[0])
-        self.kkt_violation_ = float(result.kkt_violations[0])
-        self.n_iter_ = max(1, int(result.n_iter[0]))
+        self._keep_path(result, 0)
 
 
-def _with_parameters(cls: type[_Class]) -> type[_Class]:
-    """Append the shared parameters to a class's docstring."""
-    shared = (_Penalized.__doc__ or "").partition("\n")[2]
-    cls.__doc__ = f"{cls.__doc__}\n{shared}"
-    return cls
-
-
-@_with_parameters
+@with_parameters(_Penalized)
 class PenalizedRegressor(SparseRegressor, _Penalized):
     """A linear regression with an l1, elastic-net, MCP or SCAD penalty."""
 
 
-@_with_parameters
+@with_parameters(_Penalized)
 class PenalizedClassifier(SparseClassifier, _Penalized):
     """A linear classifier of two classes with an l1, elastic-net, MCP or SCAD penalty."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,10 @@ class Incumbent(NamedTuple):
     center: Array
     intercept: float
     rest: float = 0.0
+
+    def constant(self) -> float:
+        """The intercept beside columns as given, without their centres."""
+        return math.fsum([self.intercept, self.rest, *(-self.coef * self.center).tolist()])
 
     def complaints(self, statement: Statement) -> list[str]:
         """Why it is no admissible model."""

@@ -27,6 +27,8 @@ from sparsest.solvers.shared.threads import single_threaded
 # The smallest alpha of an automatic grid as a share of the largest, with fewer observations than features and
 # otherwise: glmnet's choice.
 _SMALLEST_SHARE_WIDE, _SMALLEST_SHARE_TALL = 1e-2, 1e-4
+# An alpha between two others is looked for until they are as near as this, relative to each other.
+_NEAREST_ALPHAS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class PathSolver:
     penalty : φ.
     alphas : the alphas in falling order, or how many to choose.
     max_features : a solution with this many nonzero coefficients is the last.
+    n_features : the last solution is one of at most this many, and of as many where the path has one.
     tol : precision of each solution, see :func:`sparsest.penalty_path`.
     max_iter : sweeps for each alpha.
     time_limit : seconds after which no alpha is begun.
@@ -46,6 +49,7 @@ class PathSolver:
     penalty: Penalty
     alphas: Array | int = 100
     max_features: int | None = None
+    n_features: int | None = None
     tol: float = 1e-5
     max_iter: int = 10_000
     time_limit: float = np.inf
@@ -57,7 +61,7 @@ class PathSolver:
         # The matrices of a working set are small: threads of BLAS would cost more than they bring.
         with clock.listening(), single_threaded():
             walk = Walk(task)
-            alphas = _alpha_grid(self.alphas, walk.alpha_max, task.view.shape)
+            alphas = _alpha_grid(self.alphas, walk.alpha_max, task.view.shape).copy()
             fits, stopped = self._follow(walk, alphas, clock)
         return _collect(task, alphas, fits, walk.null_intercept, stopped, clock.seconds())
 
@@ -71,6 +75,8 @@ class PathSolver:
                 return fits, Stop.INTERRUPTED if clock.interrupted else Stop.TIME_LIMIT
             fit = walk.advance(float(alpha))
             n_nonzero = np.count_nonzero(fit.w)
+            if self.n_features is not None and n_nonzero > self.n_features:
+                return self._last_of(self.n_features, walk, alphas, fits, clock), Stop.N_FEATURES
             if self.max_features is None or n_nonzero <= self.max_features:
                 fits.append(fit)
             if self.max_features is not None and n_nonzero >= self.max_features:
@@ -78,6 +84,23 @@ class PathSolver:
             if fit.saturated and may_saturate:
                 return fits, Stop.SATURATED
         return fits, Stop.COMPLETE
+
+    def _last_of(self, k: int, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> list[Fit]:
+        """Look between the last alpha and the next, which has too many features, for one of k; it replaces the next."""
+        n_solved = len(fits)
+        low, high = float(alphas[n_solved]), float(alphas[n_solved - 1]) if fits else walk.first_alpha
+        most = np.count_nonzero(fits[-1].w) if fits else -1
+        found: list[Fit] = []
+        while most < k and high > low * (1.0 + _NEAREST_ALPHAS) and not clock.expired():
+            middle = float(np.sqrt(low * high))
+            fit = walk.advance(middle)
+            n_nonzero = np.count_nonzero(fit.w)
+            if n_nonzero > k:
+                low = middle
+            else:
+                high = alphas[n_solved] = middle
+                most, found = n_nonzero, [fit]
+        return fits + found
 
 
 def _alpha_grid(alphas: Array | int, alpha_max: float, shape: tuple[int, int]) -> Array:

@@ -86,7 +86,7 @@ class Walk:
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
         if unpenalised.size:
             self._fit_unpenalised(unpenalised)
-        self.alpha = self.alpha_max
+        self.alpha = self.first_alpha = self.alpha_max
         # Features outside the working set whose gradients were computed in the last check.
         self._checked = unpenalised[:0]
 

@@ -61,7 +61,7 @@ class Subgradient:
         support = start_support(start, problem)
         if support is not None:
             run.offer(support)
-        alpha = starting_point(problem)
+        alpha = starting_point(problem, start)
         stale = 0
         for t in range(1, self.max_iterations + 1):
             point = run.evaluate(alpha)
@@ -87,7 +87,14 @@ class Subgradient:
             clock=clock,
             gap_tol=self.gap_tol,
             otherwise=clock.early() if clock.expired() else Status.HEURISTIC,
-            trace={"subgradient": {"iterations": run.count, "lower": run.lower, "upper": run.upper}},
+            trace={
+                "subgradient": {
+                    "iterations": run.count,
+                    "lower": run.lower,
+                    "upper": run.upper,
+                    "alpha": run.best.alpha,
+                }
+            },
         )
         result.trace["subgradient"]["tight"] = result.status is Status.OPTIMAL
         result.trace["subgradient"]["separation"] = problem.sparsity.separation(run.best.q, problem.root)
@@ -179,8 +186,11 @@ class _Run:
         return -problem.loss.conjugate_derivative(problem.y, alpha / problem.weights) - problem.gamma * inner
 
 
-def starting_point(problem: Problem) -> Array:
-    """``-y`` for regression, ``-y/2`` for classification, projected onto the feasible dual points."""
+def starting_point(problem: Problem, start: Any = None) -> Array:
+    """The best dual point of an earlier result; else ``-y``, for classification ``-y/2``; projected to be feasible."""
+    known = start.trace.get("subgradient", {}).get("alpha") if isinstance(start, Result) else None
+    if known is not None and known.size == problem.n and known.any():
+        return project(problem, known)
     alpha = -0.5 * problem.y if problem.loss.classification else -problem.y
     return project(problem, problem.weights * alpha)
 

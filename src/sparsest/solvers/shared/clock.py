@@ -152,6 +152,11 @@ class Clock:
         except KeyboardInterrupt as error:
             self.interrupt(error)
 
+    def relay(self, event: Event) -> bool:
+        """Send an event of a search within this one; True stops that search too."""
+        self.tell(event)
+        return self.interrupted
+
     def found(self, fit: SupportFit) -> None:
         """Send the event of a new incumbent."""
         self.tell(Incumbent(self.seconds(), fit.primal, tuple(fit.support.tolist())))

@@ -55,14 +55,16 @@ def make_result(
     certificate = certify(problem, fit, proof or single_leaf(np.zeros(problem.n)), bound)
     objective, bound = certificate.objective, certificate.lower_bound
     status = Status.OPTIMAL if relative_gap(objective, bound) <= gap_tol else otherwise
-    w = np.zeros(problem.p)
-    w[fit.support] = fit.w
-    coef, intercept = problem.data.original(w, fit.b)
+    model = certificate.incumbent
+    coef = np.zeros(problem.p)
+    coef[model.support] = model.coef
     clock.tell(Done(clock.seconds(), bound, objective, status))
     seconds = clock.seconds()
     kept = None if proof is None else certificate
     stated = certificate.statement
-    return Result(coef, intercept, fit.support, objective, bound, status, stated, kept, trace or {}, seconds, n_nodes)
+    return Result(
+        coef, model.constant(), fit.support, objective, bound, status, stated, kept, trace or {}, seconds, n_nodes
+    )
 
 
 def start_support(start: Any, problem: Problem) -> np.ndarray | None:

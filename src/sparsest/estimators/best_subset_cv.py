@@ -1,0 +1,137 @@
+"""Best subset as scikit-learn estimators that choose the number of features and the ridge by cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sparsest.api import Callback, Columns, best_subset, check_gammas, check_ks
+from sparsest.arrays import Array
+from sparsest.checks import by_number, column_numbers
+from sparsest.data import make_data
+from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
+from sparsest.estimators.best_subset import BestSubsetFit
+from sparsest.estimators.cross_validated import CrossValidated
+from sparsest.selection.grids import k_grid
+from sparsest.selection.subsets import SubsetGrid
+from sparsest.settings import make_solver
+
+
+@dataclass(eq=False, repr=False)
+class _BestSubsetCV(CrossValidated, BestSubsetFit):
+    """The parameters and the fit that regression and classification share.
+
+    Folds are centred and scaled by themselves; all models of a fold share its data, its Gram columns and their starts.
+
+    Parameters
+    ----------
+    ks : numbers of features to try; by default 1 to 10 and further ones up to 50 or a third of the observations
+    gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (a small γ, doubled up to twenty times until that changes nothing), a
+        list, or one number
+    cv : folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one pair
+        is one validation set
+    scoring : a scorer's name or a scorer; by default the negative deviance, which is the mean squared error for the
+        squared loss and twice the log loss for the logistic one
+    selection : "best" takes the best mean score, "one_se" the fewest features within one standard error of it
+    fold_method : how the models of the folds are found; see :func:`sparsest.best_subset`
+    method : how the model of all data is found
+    loss : by default "squared" for regression, "logistic" for classification
+    class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
+    standardize : solve for columns of mean square 1; coefficients are for the data as given
+    fit_intercept : whether to fit an intercept, which is not penalised
+    n_jobs : folds that are fitted at the same time, by joblib and its backend; and threads of the tree
+    time_limit : seconds for the model of all data, and for each model of a fold by another method than "relaxation"
+    epsilon, include, exclude, gap_tol, engine, node_limit, max_memory, callback, verbose, options : of the model of \
+all data, see :func:`sparsest.best_subset`
+
+    Attributes
+    ----------
+    k_, gamma_ : the choice
+    best_score_, best_index_ : its mean score, and its row in ``cv_results_``
+    cv_results_ : a row for each k and gamma: ``param_k``, ``param_gamma``, ``mean_test_score``, ``se_test_score``
+        (standard error), ``rank_test_score``, ``split0_test_score`` …, ``mean_n_features``
+    coef_, intercept_ : the linear model, for the data as given
+    support_ : the columns of the model, the same as ``get_support(indices=True)``
+    objective_, lower_bound_, gap_, status_ : what is proved
+    result_ : the :class:`sparsest.Result` with the certificate; it does not hold the data
+    """
+
+    ks: Any = None
+    _: KW_ONLY
+    gammas: Any = "auto"
+    cv: Any = None
+    scoring: Any = None
+    selection: str = "best"
+    fold_method: str = "relaxation"
+    method: str = "tree"
+    loss: str | None = None
+    epsilon: float = 0.1
+    standardize: bool = True
+    fit_intercept: bool = True
+    include: Columns = ()
+    exclude: Columns = ()
+    time_limit: float = 60.0
+    gap_tol: float = 1e-4
+    engine: str | None = None
+    n_jobs: int | None = None
+    node_limit: int | None = None
+    max_memory: float | None = None
+    callback: Callback | None = None
+    verbose: bool = False
+    options: dict[str, Any] | None = None
+
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
+        common = {
+            "loss": self._loss_name, "epsilon": self.epsilon, "fit_intercept": self.fit_intercept,
+            "standardize": self.standardize, "sample_weight": sample_weight,
+        }  # fmt: skip
+        data = make_data(X, y, **common)
+        grid = self._grid(data)
+        validation = self._validate(grid, data, X, y, sample_weight, **routed)
+        ks, gammas = grid.pairs()
+        index = validation.choose(self.selection, ks)
+        self._keep_validation(validation, index, k=ks, gamma=gammas)
+        self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
+        self._keep_result(
+            best_subset(
+                X, y, self.k_, gamma=self.gamma_, method=self.method, include=self.include, exclude=self.exclude,
+                feature_names=getattr(self, "feature_names_in_", None), time_limit=self.time_limit,
+                gap_tol=self.gap_tol, engine=self.engine, n_jobs=self._n_threads(), node_limit=self.node_limit,
+                max_memory=self.max_memory, callback=self.callback, verbose=self.verbose, options=self.options,
+                **common,
+            )
+        )  # fmt: skip
+
+    def _grid(self, data: Any) -> SubsetGrid:
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else tuple(names)
+        include, exclude = (
+            np.unique(column_numbers(by_number(given, name, names), name, data.p))
+            for name, given in (("include", self.include), ("exclude", self.exclude))
+        )
+        ks = k_grid(data.n, data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
+        gammas = sorted(set(check_gammas(self.gammas, data, ks[-1])))
+        solver = make_solver(self.fold_method, None, time_limit=self.time_limit, gap_tol=self.gap_tol)
+        return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, isinstance(self.gammas, str))
+
+    def _n_threads(self) -> int | None:
+        """Threads of the tree, which knows no negative numbers of them; other methods have one."""
+        return self.n_jobs if self.method == "tree" and self.n_jobs is not None and self.n_jobs > 0 else None
+
+
+@with_parameters(_BestSubsetCV)
+class BestSubsetRegressorCV(_BestSubsetCV, SparseRegressor):
+    """The best regression with few features, their number and the ridge chosen by cross-validation, with a proof."""
+
+
+@with_parameters(_BestSubsetCV)
+@dataclass(eq=False, repr=False, kw_only=True)
+class BestSubsetClassifierCV(_BestSubsetCV, SparseClassifier):
+    """The best classifier of two classes with few features, their number and the ridge chosen by cross-validation."""
+
+    class_weight: dict[Any, float] | str | None = None
+
+    def _keep_result(self, result: Any) -> None:
+        super()._keep_result(replace(result, classes=self.classes_))

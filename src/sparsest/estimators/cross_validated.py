@@ -1,0 +1,100 @@
+"""What the estimators that choose by cross-validation share: folds, scores, and the routing of weights and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import get_scorer
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from sparsest.arrays import Array
+from sparsest.checks import as_array, as_numbers
+from sparsest.data import Data
+from sparsest.estimators.base import SparseLinearModel
+from sparsest.selection.cross_validation import Validation, cross_validate
+from sparsest.selection.folds import make_folds
+from sparsest.selection.models import Models
+from sparsest.selection.scores import make_score
+
+try:
+    from sklearn.utils._metadata_requests import _routing_enabled
+except ImportError:  # pragma: no cover
+    from sklearn.utils.metadata_routing import _routing_enabled
+
+
+class CrossValidated(SparseLinearModel):
+    """An estimator with the parameters ``cv``, ``scoring``, ``selection`` and ``n_jobs``."""
+
+    cv: Any
+    scoring: Any
+    selection: str
+    n_jobs: int | None
+    cv_results_: dict[str, NDArray[Any]]
+    best_index_: int
+    best_score_: float
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+        """Choose by cross-validation, then fit the choice to all data.
+
+        Parameters
+        ----------
+        X : matrix or sparse matrix of shape (n_samples, n_features)
+        y : n_samples responses, or labels of two classes
+        sample_weight : n_samples weights, not negative; scores are weighted too
+        **params : ``groups`` for the splitter; with metadata routing whatever splitter and scorer ask for
+
+        Returns
+        -------
+        self
+        """
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            split, score = routed.splitter.split, routed.scorer.score
+        else:
+            unknown = sorted(params.keys() - {"groups"})
+            if unknown:
+                raise TypeError(f"fit takes no argument {unknown[0]!r} unless metadata routing is enabled")
+            split = params
+            score = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self._fit(X, y, sample_weight, split=split, score=score)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say who gets which metadata: the splitter those of ``split``, the scorer those of ``score``."""
+        scorer = None if self.scoring is None else get_scorer(self.scoring)
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+            .add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        )
+
+    def _validate(
+        self, fit: Callable[[Data], Models], data: Data, X: Any, y: Array, weights: Any, split: Any, score: Any
+    ) -> Validation:
+        """Cross-validate the models of ``fit``; ``weights`` are those of all rows; data have none of weight zero."""
+        classes = getattr(self, "classes_", None)
+        kept = _kept(weights, y.size)
+        folds = make_folds(self.cv, X, y, classification=classes is not None, weights=kept, **split)
+        params = {name: _of_kept(value, kept) for name, value in score.items()}
+        return cross_validate(fit, data, folds, make_score(self.scoring, params, classes), self.n_jobs)
+
+    def _keep_validation(self, validation: Validation, index: int, **params: Any) -> None:
+        self.cv_results_ = validation.table(**params)
+        self.best_index_, self.best_score_ = index, float(validation.mean[index])
+
+
+def _kept(weights: Any, n: int) -> Array:
+    """The weights of all rows."""
+    if weights is None:
+        return np.ones(n)
+    given = as_numbers(as_array(weights, "sample_weight"), "sample_weight")
+    return np.full(n, float(given)) if given.ndim == 0 else given
+
+
+def _of_kept(value: Any, weights: Array) -> Any:
+    """What has an entry for each row, without those of weight zero."""
+    array = np.asarray(value)
+    return array[weights > 0.0] if array.shape[:1] == weights.shape else value

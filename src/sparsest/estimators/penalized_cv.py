@@ -1,0 +1,149 @@
+"""Lasso, elastic net, MCP and SCAD as scikit-learn estimators that choose their parameters by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sparsest.arrays import Array
+from sparsest.checks import as_array, as_numbers, flag, number
+from sparsest.data import Data, make_data
+from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
+from sparsest.estimators.cross_validated import CrossValidated
+from sparsest.estimators.penalized import PenalizedFit
+from sparsest.path_result import PathResult
+from sparsest.penalties import make_penalty
+from sparsest.penalty_paths import check_alphas, check_factor, warn_unconverged
+from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
+from sparsest.solvers.paths.path import PathSolver
+
+# What is tried by default, beside alpha.
+_L1_RATIOS = (0.1, 0.5, 0.9, 1.0)
+_CONCAVITIES = {"mcp": (1.5, 3.0, 6.0), "scad": (2.5, 3.7, 7.0)}
+# The models of folds are only compared with each other: a gap of this part of the constant model's loss, far below the
+# standard errors of scores, is precise enough.
+_FOLD_TOL = 1e-4
+
+
+@dataclass(eq=False, repr=False)
+class _PenalizedCV(CrossValidated, PenalizedFit):
+    """The parameters and the fit that regression and classification share.
+
+    Parameters
+    ----------
+    penalty : {"l1", "elastic_net", "mcp", "scad"}
+    alphas : penalty strengths to try: how many, chosen from all data, or a list
+    l1_ratios : shares of the l1 part in the elastic net to try, a list or one number; 0.1, 0.5, 0.9 and 1 by default
+    concavities : the g of MCP (1.5, 3 and 6 by default) or SCAD (2.5, 3.7 and 7) to try, a list or one number
+    relax : whether to try blends with the refit without a penalty on each support too (the relaxed Lasso)
+    cv : folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one pair
+        is one validation set
+    scoring : a scorer's name or a scorer; by default the negative deviance, which is the mean squared error for the
+        squared loss and twice the log loss for the logistic one
+    selection : "best" takes the best mean score, "one_se" the largest alpha within one standard error of it
+    loss : by default "squared" for regression, "logistic" for classification
+    class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
+    standardize : penalise the coefficients of columns of mean square 1; coefficients are for the data as given
+    fit_intercept : whether to fit an intercept, which is not penalised
+    penalty_factor : factor of alpha for every feature; 0 means never penalised
+    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha
+    n_jobs : folds that are fitted at the same time, by joblib and its backend
+
+    Attributes
+    ----------
+    alpha_, l1_ratio_, concavity_, blend_ : the choice; None where the penalty has no such parameter.  A blend is the
+        share of the penalised model, 1 without ``relax``
+    best_score_, best_index_ : its mean score, and its row in ``cv_results_``
+    cv_results_ : a row for each choice: ``param_alpha``, ``param_l1_ratio``, ``param_concavity``, ``param_blend``,
+        ``mean_test_score``, ``se_test_score`` (standard error), ``rank_test_score``, ``split0_test_score`` …,
+        ``mean_n_features``
+    coef_, intercept_ : the linear model, for the data as given
+    support_ : columns with a nonzero coefficient
+    gap_ : relative duality gap of the penalised model, or None for MCP and SCAD
+    kkt_violation_ : largest violation of the optimality conditions, relative to alpha
+    n_iter_ : sweeps of coordinate descent
+    result_ : the path of all data that the choice is from
+    """
+
+    penalty: str = "l1"
+    _: KW_ONLY
+    alphas: Any = 100
+    l1_ratios: Any = None
+    concavities: Any = None
+    relax: bool = False
+    cv: Any = None
+    scoring: Any = None
+    selection: str = "best"
+    loss: str | None = None
+    standardize: bool = True
+    fit_intercept: bool = True
+    penalty_factor: Any = None
+    tol: float = 1e-5
+    n_jobs: int | None = None
+
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
+        data = make_data(
+            X, y, loss=self._loss_name, fit_intercept=self.fit_intercept, standardize=self.standardize,
+            sample_weight=sample_weight,
+        )  # fmt: skip
+        settings = list(self._settings())
+        factor = check_factor(self.penalty_factor, data.p)
+        alphas, tol = check_alphas(self.alphas), number(self.tol, "tol", above=0, below=1)
+        solvers = [PathSolver(make_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
+        paths = [solver.solve(data, factor) for solver in solvers]
+        grid = PenaltyGrid(
+            tuple((one.penalty, path.alphas[path.solved]) for one, path in zip(solvers, paths, strict=True)),
+            factor,
+            BLENDS if flag(self.relax, "relax") else (1.0,),
+            max(tol, _FOLD_TOL),
+        )
+        validation = self._validate(grid, data, X, y, sample_weight, **routed)
+        which, strengths, blends = grid.cells()
+        index = validation.choose(self.selection, -strengths, which + 1j * blends)
+        chosen = {name: [one.get(name) for one in settings] for name in ("l1_ratio", "concavity")}
+        columns = {name: np.array(values)[which] for name, values in chosen.items() if values[0] is not None}
+        self._keep_validation(validation, index, alpha=strengths, **columns, blend=blends)
+        self.alpha_, self.blend_ = float(strengths[index]), float(blends[index])
+        self.l1_ratio_, self.concavity_ = (values[which[index]] for values in chosen.values())
+        self._refit(data, paths[which[index]], solvers[0])
+
+    def _refit(self, data: Data, path: PathResult, solver: PathSolver) -> None:
+        """Take over the chosen model of all data."""
+        at = int(np.flatnonzero(path.alphas == self.alpha_)[0])
+        names, classes = getattr(self, "feature_names_in_", None), getattr(self, "classes_", None)
+        self._keep_path(replace(path, feature_names=None if names is None else names.tolist(), classes=classes), at)
+        if not path.converged[at]:
+            warn_unconverged(path, solver)
+        if self.blend_ < 1.0:
+            support, coef, self.intercept_ = list(blended(data, path, (self.blend_,)))[at]
+            self.coef_[support] = coef
+
+    def _settings(self) -> Iterator[dict[str, Any]]:
+        """What is tried beside alpha, as arguments of a path."""
+        for name, given, applies, default in (
+            ("l1_ratio", self.l1_ratios, self.penalty == "elastic_net", _L1_RATIOS),
+            ("concavity", self.concavities, self.penalty in _CONCAVITIES, _CONCAVITIES.get(self.penalty, ())),
+        ):
+            if given is not None and not applies:
+                raise ValueError(f"penalty {self.penalty!r} has no {name}: leave out the values that were given for it")
+            if applies:
+                values = default if given is None else np.unique(as_numbers(as_array(given, name), name)).tolist()
+                yield from ({name: value} for value in values)
+                return
+        yield {}
+
+
+@with_parameters(_PenalizedCV)
+class PenalizedRegressorCV(_PenalizedCV, SparseRegressor):
+    """A linear regression with an l1, elastic-net, MCP or SCAD penalty, chosen by cross-validation."""
+
+
+@with_parameters(_PenalizedCV)
+@dataclass(eq=False, repr=False, kw_only=True)
+class PenalizedClassifierCV(_PenalizedCV, SparseClassifier):
+    """A classifier of two classes with an l1, elastic-net, MCP or SCAD penalty, chosen by cross-validation."""
+
+    class_weight: dict[Any, float] | str | None = None

@@ -1,0 +1,230 @@
+"""Which method to use: from the size of the data, their correlation and noise, and what the user is after.
+
+The rules are those of Bertsimas, Pauphilet and Van Parys (2020), "Sparse Regression: Scalable Algorithms and Empirical
+Performance", Statistical Science 35; where they say nothing, those of our own measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.checks import word
+from sparsest.data import Data, encode_labels, make_data
+from sparsest.designs import unstandardized
+from sparsest.problem import pose
+from sparsest.ridge import default_gamma
+from sparsest.solvers.relaxation.method import Relaxation
+
+AIMS = ("prediction", "few_false_features", "proof")
+PAPER = "Bertsimas, Pauphilet and Van Parys (2020)"
+
+# The paper's regimes: SNR of 6 is low noise, 1 medium, 0.05 high; ρ of 0.2 is low correlation, 0.7 high.
+_HIGH_NOISE, _LOW_NOISE, _HIGH_CORRELATION = 0.25, 2.5, 0.6
+# Features that the signal-to-noise ratio is estimated with, at most a part of the observations; and folds.
+_FEATURES, _PART_OF_ROWS, _FOLDS = 10, 10, 3
+# Columns whose largest correlations are looked at.
+_SAMPLED_COLUMNS = 40
+# Entries of the data, and features, up to which a search for a proof is the first choice.
+_EXACT_ENTRIES, _EXACT_FEATURES = 1e8, 20_000
+# With so many times more observations than features least squares bounds prove models without a ridge.
+_TALL, _FEW_FEATURES = 4, 60
+# Features that a screening keeps.
+_KEPT = 500
+
+
+class Facts(NamedTuple):
+    """What the advice rests on."""
+
+    n: int
+    p: int
+    classification: bool
+    correlation: float
+    snr: float
+
+    def opening(self) -> str:
+        """The facts as the beginning of a sentence."""
+        noise = "high" if self.snr < _HIGH_NOISE else "low" if self.snr >= _LOW_NOISE else "medium"
+        return (
+            f"With n = {self.n}, p = {self.p}, correlations up to {self.correlation:.2f} for a typical feature and "
+            f"{noise} noise (a signal-to-noise ratio of about {self.snr:.2g} on held-out rows)"
+        )
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to use, why, and who says so.
+
+    Attributes
+    ----------
+    method : the public name to call or to fit, such as "best_subset" or "StabilitySelection"
+    settings : its arguments beside the data
+    why : two sentences
+    sources : where each rule that was applied comes from
+    facts : what the advice rests on
+    """
+
+    method: str
+    settings: dict[str, Any]
+    why: str
+    sources: tuple[str, ...]
+    facts: Facts
+
+    def __str__(self) -> str:
+        """The call, the reasons and their sources."""
+        arguments = "".join(f", {name}={value!r}" for name, value in self.settings.items())
+        return "\n".join([f"{self.method}(X, y{arguments})", self.why, *(f"- {source}" for source in self.sources)])
+
+
+class _Rule(NamedTuple):
+    method: str
+    settings: dict[str, Any]
+    reason: str
+    and_then: str
+    sources: tuple[str, ...]
+
+
+def advise(X: Any, y: Any, aim: str = "prediction") -> Advice:
+    """Propose a method and its settings, and say why.
+
+    Parameters
+    ----------
+    X : matrix, sparse matrix or data frame of shape (n, p)
+    y : n responses, or labels of two classes
+    aim : "prediction" of new responses, "few_false_features" among those chosen, or "proof" that no better model exists
+
+    Returns
+    -------
+    Advice
+        The public name to use, its settings, two sentences why, and the sources of the rules.
+    """
+    rule_of = {"prediction": _prediction, "few_false_features": _few_false_features, "proof": _proof}
+    chosen = rule_of[word(aim, "aim", words=AIMS)]
+    facts = look_at(X, y)
+    rule = chosen(facts)
+    loss = {"loss": "logistic"} if facts.classification and rule.method[0].islower() else {}
+    why = f"{facts.opening()}, {rule.reason}.  {rule.and_then}."
+    return Advice(rule.method, {**loss, **rule.settings}, why, rule.sources, facts)
+
+
+def look_at(X: Any, y: Any) -> Facts:
+    """Size, correlation and noise of the data; classes where y has two values."""
+    classification = _has_two_values(y)
+    data = make_data(X, y, loss="logistic" if classification else "squared", standardize=True)
+    return Facts(data.n, data.p, classification, _typical_correlation(data), _signal_to_noise(data))
+
+
+def _has_two_values(y: Any) -> bool:
+    try:
+        encode_labels(y)
+    except ValueError:
+        return False
+    return True
+
+
+def _typical_correlation(data: Data) -> float:
+    """The median, over some columns, of the largest correlation with another."""
+    alive = np.flatnonzero(data.column_norms > 0.0)
+    if alive.size < 2:
+        return 0.0
+    some = np.random.default_rng(0).permutation(alive)[:_SAMPLED_COLUMNS]
+    products = np.abs(data.design.tdot(data.weights[:, None] * data.design.columns(some), alive)) / data.weights.sum()
+    products[np.searchsorted(alive, some), np.arange(some.size)] = 0.0
+    return float(np.median(np.minimum(products.max(axis=0), 1.0)))
+
+
+def _signal_to_noise(data: Data) -> float:
+    """``PVE / (1 - PVE)`` of a sparse model, PVE the part of the loss that it explains on rows it has not seen."""
+    k = min(_FEATURES, max(1, data.n // _PART_OF_ROWS), data.p)
+    order = np.random.default_rng(0).permutation(data.n)
+    matrix, left, null = unstandardized(data.design), 0.0, 0.0
+    for fold in range(_FOLDS):
+        test, train = np.sort(order[fold::_FOLDS]), np.sort(np.delete(order, np.s_[fold::_FOLDS]))
+        part = data.rows(train)
+        model = Relaxation(polish=False).solve(pose(part, k, gamma=default_gamma(part)))
+        margin = matrix.rows(test).dot(model.coef) + model.intercept
+        constant = part.intercept_for(np.zeros(part.n)) + part.y_offset
+        weights, y = data.weights[test], data.response[test]
+        left += float(weights @ data.loss.value(y, margin))
+        null += float(weights @ data.loss.value(y, np.full(test.size, constant)))
+    explained = 1.0 - left / null if null > 0.0 else 0.0
+    return float(np.clip(explained, 0.0, 0.999) / (1.0 - np.clip(explained, 0.0, 0.999)))
+
+
+def _prediction(facts: Facts) -> _Rule:
+    kind = "Classifier" if facts.classification else "Regressor"
+    if facts.snr < _HIGH_NOISE:
+        return _Rule(
+            f"Penalized{kind}CV",
+            {"penalty": "elastic_net"},
+            "shrinkage matters more than the choice of features, and l1 penalties compete with other methods",
+            "The elastic net keeps correlated features together, and cross-validation sets its strength",
+            (f"{PAPER}, Summary and guidelines, 5th point: Lasso and elastic net are a robustness story",),
+        )
+    return _Rule(
+        f"BestSubset{kind}CV",
+        {},
+        "a cardinality constraint with a ridge predicts best, because it combines sparsity with shrinkage",
+        "Both k and the ridge are chosen by cross-validation",
+        (
+            f"{PAPER}, synthetic regression: prediction goes with accuracy, the exact formulation performing best",
+            f"{PAPER}, Conclusion: the best approaches combine a convex and a non-convex component",
+        ),
+    )
+
+
+def _few_false_features(facts: Facts) -> _Rule:
+    if facts.snr < _HIGH_NOISE:
+        return _Rule(
+            "StabilitySelection",
+            {"max_false": 1.0},
+            "one fit cannot tell true features from noise: keep those that are chosen in most halves of the data",
+            "The bound of the number that is kept by chance holds whatever the noise is",
+            (
+                "Meinshausen and Bühlmann (2010), theorem 1; Shah and Samworth (2013), theorems 1 and 2",
+                f"{PAPER}, Summary and guidelines, 2nd point: cardinality constraints have the fewest false features",
+            ),
+        )
+    misled = " and correlation misleads it" if facts.correlation >= _HIGH_CORRELATION else ""
+    return _Rule(
+        "certified_choice",
+        {"criterion": "ebic", "ks": min(50, max(1, facts.n // 5))},
+        f"a cardinality constraint finds true features and few others, where Lasso finds many false ones{misled}",
+        "EBIC counts all candidates, so that chance finds are dear, and its choice of k is proved",
+        (
+            f"{PAPER}, Summary and guidelines, 2nd point, and Conclusion: exact solutions have the fewest false ones",
+            f"{PAPER}, table of advantages: Lasso's false detection is sensitive to noise, its accuracy to correlation",
+            "Chen and Chen (2008): EBIC is consistent also where p grows with n",
+        ),
+    )
+
+
+def _proof(facts: Facts) -> _Rule:
+    k = min(_FEATURES, max(1, facts.n // _PART_OF_ROWS), facts.p)
+    if not facts.classification and facts.n >= _TALL * facts.p and facts.p <= _FEW_FEATURES:
+        return _Rule(
+            "best_subset",
+            {"k": k, "gamma": np.inf},
+            "least squares bounds prove the best subset itself, without a ridge",
+            "Leaps and bounds need seconds for tens of features",
+            ("Furnival and Wilson (1974), leaps and bounds; our benchmarks/exact.py",),
+        )
+    settings: dict[str, Any] = {"k": k, "gamma": "auto", "time_limit": 300.0}
+    time = f"{PAPER}, appendix on computational time: a small γ is solved fast, a large one may take long"
+    if facts.p <= _EXACT_FEATURES and facts.n * facts.p <= _EXACT_ENTRIES:
+        return _Rule(
+            "best_subset",
+            settings,
+            "branch and bound with a ridge proves the model, the sooner the stronger the ridge is",
+            "Where the time ends first, the gap says what is not proved",
+            (time,),
+        )
+    return _Rule(
+        "best_subset",
+        {**settings, "screen": _KEPT},
+        "the relaxation screens first and branch and bound solves for what it keeps",
+        "The result says whether screening was safe, and then its certificate is a proof for all features",
+        (time, f"{PAPER}, Summary and guidelines, 4th point: screen first, then use the expensive method"),
+    )

@@ -1,0 +1,308 @@
+"""The function :func:`certified_choice`: where it searches, and for how long.
+
+Sizes are bounded first by all features at once, then by relaxations, and where the choice is still open by the tree,
+which needs to go only as far as the size is excluded.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from sparsest.advice import level_of_the_user
+from sparsest.api import Callback, Columns, Task, make_task
+from sparsest.checks import function, optional, whole_number
+from sparsest.losses import Loss
+from sparsest.problem import Problem
+from sparsest.result import Result, Status
+from sparsest.selection.certified import CertifiedChoice, bounds_of_sizes, open_sizes, value_above
+from sparsest.selection.criteria import Criterion
+from sparsest.settings import make_solver
+from sparsest.solvers.exact.tree import Tree
+from sparsest.solvers.local import Local
+from sparsest.solvers.relaxation.method import Relaxation
+from sparsest.solvers.shared.clock import Clock
+from sparsest.solvers.shared.enumeration import enumerate_supports
+from sparsest.solvers.shared.results import make_result
+from sparsest.sparsity import check_sparsity
+
+# More features than any data have: their number is known when these have been read.
+_ALL = 2**31
+# Parts of the time for relaxations of rising sizes, and of the largest open ones.
+_SHARE_OF_WALK, _SHARE_OF_COVER = 0.3, 0.5
+# The walk ends this many sizes, or this part of the best, after the last improvement.
+_PATIENCE, _PATIENCE_SHARE = 4, 0.5
+# A size is searched to this part of the gap that excludes it, and to no smaller one than rounding allows.
+_EXCLUDING_SHARE, _LEAST_GAP, _LARGEST_GAP = 0.95, 1e-8, 0.9
+# Seconds of the first search of a size, and by how much they grow: a search cannot go on, it begins anew.
+_FIRST_SECONDS, _SECONDS_GROWTH = 1.0, 4.0
+
+
+def certified_choice(
+    X: Any,
+    y: Any,
+    criterion: str = "bic",
+    ks: int | Sequence[int] | None = None,
+    *,
+    gamma: float | str = "auto",
+    loss: str | Loss = "squared",
+    noise_variance: float | None = None,
+    xi: float = 1.0,
+    fit_intercept: bool = True,
+    standardize: bool = True,
+    sample_weight: Any = None,
+    include: Columns = (),
+    exclude: Columns = (),
+    feature_names: Sequence[str] | None = None,
+    time_limit: float = 60.0,
+    gap_tol: float = 1e-4,
+    n_jobs: int | None = None,
+    max_memory: float | None = None,
+    callback: Callback | None = None,
+) -> CertifiedChoice:
+    """Choose the number of features by an information criterion, over all supports, with a proof.
+
+    The criterion is that of the penalised likelihood, ``C(f(S)) + penalty(|S|)`` with f(S) the least objective of
+    :func:`sparsest.best_subset` on the support S; with ``gamma=inf`` it is the classical one.  See
+    :mod:`sparsest.selection.certified` for the theorem.
+
+    Parameters
+    ----------
+    X, y : the data
+    criterion : "aic", "aicc", "bic", "ebic", "gic" or "mbic"; see :mod:`sparsest.selection.criteria`
+    ks : the numbers of features that are admitted, or the largest; all by default (without a ridge, where all features
+        fit perfectly, up to half of the observations)
+    noise_variance : that of the responses, where it is known (squared loss)
+    xi : the ξ of EBIC, between 0 (BIC) and 1
+    time_limit : seconds for all sizes together
+    gap_tol : relative gap of the objective at which the model counts as the best of its size
+    gamma, loss, fit_intercept, standardize, sample_weight, include, exclude, feature_names, n_jobs, max_memory, \
+callback : see :func:`sparsest.best_subset`
+
+    Returns
+    -------
+    CertifiedChoice
+        The model, the bounds of all sizes with their certificates, and the sizes that are not excluded.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If sizes are left that might be better.
+    """
+    tree = make_solver("tree", None, time_limit=time_limit, gap_tol=gap_tol, n_jobs=n_jobs, max_memory=max_memory)
+    if isinstance(gamma, str) and gamma != "auto":
+        raise ValueError(f"gamma must be a number > 0, inf or 'auto', the same for all sizes, got {gamma!r}")
+    clock = Clock(tree.time_limit, optional(function)(callback, "callback"))
+    task = make_task(
+        X, y, gamma, feature_names, include, exclude, k=_ALL, loss=loss,
+        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
+    )  # fmt: skip
+    problem = task.problem
+    candidates = problem.p - problem.exclude.size
+    chosen = Criterion(
+        criterion,
+        problem.loss.name,
+        float(problem.weights.sum()),
+        candidates,
+        problem.fit_intercept,
+        noise_variance,
+        xi,
+    )
+    with clock.listening():
+        search = _Search(problem, chosen, _check_sizes(ks, problem, candidates), tree, clock)
+        search.run()
+    return _finish(search, task)
+
+
+def _check_sizes(ks: Any, problem: Problem, candidates: int) -> tuple[int, ...]:
+    """The sizes that are admitted."""
+    least = problem.include.size
+    if ks is None:
+        perfect = np.isinf(problem.gamma) and candidates > problem.n - 2
+        largest = max(least, problem.n // 2) if perfect else candidates
+        return tuple(range(least, largest + 1))
+    if not np.iterable(ks):
+        largest = whole_number(ks, "ks", least=least, or_else="a list of numbers of features")
+        return tuple(range(least, min(largest, candidates) + 1))
+    entries = [whole_number(k, "every entry of ks", least=least, most=candidates) for k in ks]
+    if not entries:
+        raise ValueError("ks is empty: give at least one number of features")
+    return tuple(sorted(set(entries)))
+
+
+def _finish(search: _Search, task: Task) -> CertifiedChoice:
+    """Put the choice together, and warn if it is not proved."""
+    best, gap_tol = search.best, search.tree.gap_tol
+    early = search.clock.early() if search.clock.expired() else Status.HEURISTIC
+
+    def completed(result: Result) -> Result:
+        # A search that was to exclude its size may have had another tolerance.
+        status = Status.OPTIMAL if result.gap <= gap_tol else early
+        return task.complete(replace(result, status=status))
+
+    proved = not search.open_sizes() and best.gap <= gap_tol
+    choice = CertifiedChoice(
+        completed(best),
+        search.criterion,
+        search.sizes,
+        {k: completed(replace(result, trace={})) for k, result in sorted(search.results.items())},
+        Status.OPTIMAL if proved else early,
+        search.clock.seconds(),
+    )
+    if choice.status not in (Status.OPTIMAL, Status.INTERRUPTED):
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"{len(choice.not_excluded)} of {len(choice.sizes)} numbers of features are not excluded, and the gap of "
+            f"the model is {best.gap:.2g}: give more time (time_limit), a smaller gamma, or fewer ks",
+            ConvergenceWarning,
+            stacklevel=level_of_the_user(),
+        )
+    return choice
+
+
+class _Search:
+    """One search for a certified choice: the best result so far, and for sizes those that bound them."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        criterion: Criterion,
+        sizes: tuple[int, ...],
+        tree: Tree,
+        clock: Clock,
+    ) -> None:
+        self.problem, self.criterion, self.sizes = problem, criterion, sizes
+        self.tree, self.clock = tree, clock
+        self.results: dict[int, Result] = {}
+        # The tolerances to which sizes have been searched as far as it goes.
+        self.finished: dict[int, float] = {}
+        self.best = self._relaxed(sizes[0], True, _SHARE_OF_WALK)
+        self.value = self._value(self.best)
+        self._offer(sizes[0], self.best)
+
+    def run(self) -> None:
+        """Bound all sizes at once, then by relaxations, then by trees where the choice is open."""
+        if self.sizes[-1] == self.criterion.p:
+            self._bound_all()
+        self._walk()
+        self._cover()
+        self._prove()
+
+    def open_sizes(self) -> tuple[int, ...]:
+        """The sizes that are not excluded, beside that of the best model."""
+        known = {k: result.lower_bound for k, result in self.results.items()}
+        bounds = bounds_of_sizes(self.criterion, self.sizes, known)
+        return open_sizes(self.sizes, bounds, self.value, self.best.support.size)
+
+    def _problem(self, k: int) -> Problem:
+        sparsity = check_sparsity(k, None, self.problem.include.size, self.criterion.p)
+        return self.problem.with_sparsity(sparsity)
+
+    def _value(self, result: Result) -> float:
+        """The criterion of a result's model; one that is not admitted has none."""
+        size = int(result.support.size)
+        return value_above(self.criterion, result.objective, size) if size in self.sizes else inf
+
+    def _offer(self, k: int, result: Result) -> bool:
+        """Keep the better bound and the better model; say whether the model is better."""
+        if k not in self.results or result.lower_bound >= self.results[k].lower_bound:
+            self.results[k] = result
+        value = self._value(result)
+        better = value < self.value
+        if better or (value == self.value and result.lower_bound > self.best.lower_bound):
+            self.best, self.value = result, value
+        return better
+
+    def _bound_all(self) -> None:
+        """Bound the objective of all supports by that of all features."""
+        k = self.sizes[-1]
+        problem = self._problem(k)
+        found = enumerate_supports(problem, self.clock.expired)
+        if found is None:
+            return
+        result = make_result(
+            problem, found.fit, found.proof, found.bound, clock=Clock(inf), gap_tol=self.tree.gap_tol,
+            otherwise=Status.HEURISTIC,
+        )  # fmt: skip
+        self._offer(k, result)
+
+    def _relaxed(self, k: int, polish: bool, share: float) -> Result:
+        """Solve a size without a search for its proof."""
+        seconds, gap_tol = self._left(share), self.tree.gap_tol
+        smaller = [size for size in self.results if size < k]
+        start = self.results[max(smaller)] if smaller else None
+        solver = (
+            Local(seconds, gap_tol) if np.isinf(self.problem.gamma) else Relaxation(seconds, gap_tol, polish=polish)
+        )
+        return solver.solve(self._problem(k), start, self.clock.relay)
+
+    def _left(self, share: float = 1.0) -> float:
+        return max(share * self.clock.limit - self.clock.seconds(), 1e-3)
+
+    def _late(self, share: float) -> bool:
+        return self.clock.expired() or self.clock.seconds() > share * self.clock.limit
+
+    def _walk(self) -> None:
+        """Relax rising sizes until they have not become better for a while."""
+        last = 0
+        for i, k in enumerate(self.sizes):
+            if self._late(_SHARE_OF_WALK) or i - last > max(_PATIENCE, _PATIENCE_SHARE * last):
+                return
+            if k not in self.results and self._offer(k, self._relaxed(k, True, _SHARE_OF_WALK)):
+                last = i
+
+    def _cover(self) -> None:
+        """Relax the largest open size, whose bound holds for smaller ones too, until all have been looked at."""
+        while not self._late(_SHARE_OF_COVER) and not np.isinf(self.problem.gamma):
+            left = [k for k in self.open_sizes() if k not in self.results]
+            if not left:
+                return
+            self._offer(left[-1], self._relaxed(left[-1], False, _SHARE_OF_COVER))
+
+    def _prove(self) -> None:
+        """Search the open sizes, those nearest to being excluded first, with more and more time for each."""
+        seconds = _FIRST_SECONDS
+        while left := self._to_search():
+            for k in left:
+                if not self.clock.expired() and k in self._to_search():
+                    self._offer(k, self._searched(k, min(seconds, self._left())))
+            seconds *= _SECONDS_GROWTH
+
+    def _to_search(self) -> list[int]:
+        """The best model's size if it is not proved, then the open ones in order of what is missing."""
+        if self.clock.expired():
+            return []
+        first = [int(self.best.support.size)] if self.best.gap > self.tree.gap_tol else []
+        left = [*first, *sorted(self.open_sizes(), key=self._missing)]
+        return [k for k in left if self.finished.get(k, inf) > self._tolerance(k)]
+
+    def _missing(self, k: int) -> float:
+        """The part of a size's gap that has to be closed to exclude it."""
+        result = self.results.get(k)
+        if result is None:
+            return 1.0
+        wanted = self.criterion.losses_at(self.value, k) - result.lower_bound
+        return wanted / max(result.objective - result.lower_bound, 1e-300)
+
+    def _tolerance(self, k: int) -> float:
+        """The gap that excludes a size, or proves the best model."""
+        known = self.results.get(k)
+        if known is None or k == self.best.support.size or known.objective <= 0.0:
+            return self.tree.gap_tol
+        needed = 1.0 - self.criterion.losses_at(self.value, k) / known.objective
+        return float(np.clip(_EXCLUDING_SHARE * needed, _LEAST_GAP, _LARGEST_GAP))
+
+    def _searched(self, k: int, seconds: float) -> Result:
+        """Search a size as far as it takes to exclude it, or to prove its model."""
+        tolerance = self._tolerance(k)
+        solver = replace(self.tree, gap_tol=tolerance, time_limit=seconds)
+        result = solver.solve(self._problem(k), self.results.get(k), self.clock.relay)
+        if result.status is not Status.TIME_LIMIT:
+            self.finished[k] = tolerance
+        return result

@@ -1,0 +1,108 @@
+"""Cross-validation of all models of a grid at once, and the choice of one.
+
+In each fold everything, centring and scaling included, is done with the rows that are fitted to and with no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from sparsest.arrays import Array
+from sparsest.checks import word
+from sparsest.data import Data
+from sparsest.selection.folds import Fold
+from sparsest.selection.models import Models
+from sparsest.selection.scores import Score
+from sparsest.solvers.shared.threads import single_threaded
+
+SELECTIONS = ("best", "one_se")
+# Scores that differ by less than this part of them are equal but for rounding.
+_EQUAL = 1e-12
+
+
+class Validation(NamedTuple):
+    """Scores and numbers of features, a row for each model of the grid and a column for each fold."""
+
+    scores: Array
+    n_features: NDArray[np.intp]
+
+    @property
+    def mean(self) -> Array:
+        """The mean score of each model."""
+        return self.scores.mean(axis=1)
+
+    @property
+    def standard_error(self) -> Array:
+        """The standard error of the mean; NaN for a single fold."""
+        n_folds = self.scores.shape[1]
+        if n_folds == 1:
+            return np.full(self.scores.shape[0], np.nan)
+        with np.errstate(invalid="ignore"):
+            return self.scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
+
+    def choose(self, selection: str, complexity: Array, family: Array | None = None) -> int:
+        """The number of the chosen model.
+
+        Parameters
+        ----------
+        selection : "best" is the largest mean score, at equal scores the first; "one_se" the simplest model whose mean
+            is within one standard error of it, and the best of these at equal complexity
+        complexity : of each model
+        family : "one_se" chooses among the models of the family of the best one; None means all
+        """
+        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
+        if not np.isfinite(mean).any():
+            raise ValueError("no model has a finite score: look at the folds (cv) and at scoring")
+        top = mean.max()
+        best = int(np.flatnonzero(mean >= top - _EQUAL * abs(top))[0])
+        if word(selection, "selection", words=SELECTIONS) == "best":
+            return best
+        error = self.standard_error[best]
+        if not np.isfinite(error):
+            raise ValueError("selection='one_se' needs at least two folds with finite scores")
+        near = mean >= mean[best] - error
+        if family is not None:
+            near &= family == family[best]
+        simplest = near & (complexity == complexity[near].min())
+        return int(np.flatnonzero(simplest & (mean >= mean[simplest].max()))[0])
+
+    def table(self, **params: Any) -> dict[str, NDArray[Any]]:
+        """What was tried and how good it was, a row for each model: arrays that make a data frame.
+
+        ``params`` become columns ``param_…``; then come ``mean_test_score``, ``se_test_score`` (the standard error),
+        ``rank_test_score``, ``split0_test_score`` and so on, and ``mean_n_features``.
+        """
+        mean = self.mean
+        columns = {f"param_{name}": np.asarray(values) for name, values in params.items()}
+        columns["mean_test_score"], columns["se_test_score"] = mean, self.standard_error
+        columns["rank_test_score"] = 1 + np.searchsorted(np.sort(-mean), -mean)
+        columns |= {f"split{i}_test_score": scores for i, scores in enumerate(self.scores.T)}
+        columns["mean_n_features"] = self.n_features.mean(axis=1)
+        return columns
+
+
+def cross_validate(
+    fit: Callable[[Data], Models], data: Data, folds: list[Fold], score: Score, n_jobs: int | None = None
+) -> Validation:
+    """Fit all models to each fold's rows and score them on its other rows.
+
+    Parameters
+    ----------
+    fit : from data to models, always as many
+    n_jobs : folds at a time, by joblib's conventions and its backend
+    """
+    found = Parallel(n_jobs=n_jobs)(delayed(_validate)(fit, data, fold, score) for fold in folds)
+    scores, counts = zip(*found, strict=True)
+    return Validation(np.column_stack(scores), np.column_stack(counts))
+
+
+def _validate(fit: Callable[[Data], Models], data: Data, fold: Fold, score: Score) -> tuple[Array, NDArray[np.intp]]:
+    # One thread in any case: so scores do not depend on the number of jobs.
+    with single_threaded():
+        models = fit(data.rows(fold.train))
+        return score(models, data, fold.test), models.n_features

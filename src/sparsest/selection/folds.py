@@ -1,0 +1,59 @@
+"""Folds: which rows a model is fitted to, and which it is judged on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from sparsest.arrays import Array, Indices
+
+
+class Fold(NamedTuple):
+    """Numbers of rows."""
+
+    train: Indices
+    test: Indices
+
+
+def make_folds(
+    cv: Any, X: Any, y: Any, *, classification: bool, weights: Array | None = None, **split: Any
+) -> list[Fold]:
+    """Folds by scikit-learn's conventions for ``cv``, without the rows of weight zero.
+
+    Parameters
+    ----------
+    cv : None for five folds, their number, a splitter, or pairs of row numbers; one pair is one validation set
+    classification : whether a number means stratified folds
+    weights : of all rows
+    **split : what the splitter takes beside X and y, such as ``groups``
+
+    Returns
+    -------
+    list of Fold
+        Row numbers among those with a positive weight.
+    """
+    n = X.shape[0]
+    counts = np.ones(n, dtype=bool) if weights is None else np.asarray(weights) > 0.0
+    place = np.cumsum(counts) - 1
+    folds: list[Fold] = []
+    for train, test in check_cv(cv, y, classifier=classification).split(X, y, **split):
+        train, test = (_row_numbers(rows, n) for rows in (train, test))
+        fold = Fold(place[train[counts[train]]], place[test[counts[test]]])
+        if not (fold.train.size and fold.test.size):
+            raise ValueError(f"fold {len(folds)} of cv has no rows of positive weight to train or to test on")
+        folds.append(fold)
+    if not folds:
+        raise ValueError("cv gives no folds: give at least one pair of rows to train and to test on")
+    return folds
+
+
+def _row_numbers(rows: Any, n: int) -> Indices:
+    """Row numbers, also from a mask."""
+    found = np.asarray(rows)
+    if found.dtype == bool and found.shape == (n,):
+        return np.flatnonzero(found)
+    if found.ndim != 1 or (found.size and (found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n)):
+        raise ValueError(f"folds must be pairs of row numbers from 0 to {n - 1}, or of masks of {n} rows")
+    return found.astype(np.intp)

@@ -1,0 +1,85 @@
+"""Paths of several penalties, fitted to the same data, and the refits on their supports that they are blended with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparsest.arrays import Array, Indices
+from sparsest.data import Data
+from sparsest.path_result import PathResult
+from sparsest.penalties import Penalty
+from sparsest.problem import pose
+from sparsest.ridge import default_gamma
+from sparsest.selection.models import Models
+from sparsest.solvers.paths.path import PathSolver
+from sparsest.solvers.shared.support import fit_support
+
+# Shares of the penalised model in a blend with the refit on its support; 1 is the penalised model itself.
+BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Refits have the default ridge divided by this: none to speak of, but separated classes keep finite models.
+_WEAKER_RIDGE = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class PenaltyGrid:
+    """Penalties, each with its own falling alphas.
+
+    The models of the first penalty come first, in the order of its alphas, the blends of an alpha together.
+
+    Attributes
+    ----------
+    paths : penalties with their alphas
+    factor : factors of alpha, one for each feature
+    blends : shares of the penalised models in blends with refits
+    tol, max_iter : see :class:`PathSolver`
+    """
+
+    paths: tuple[tuple[Penalty, Array], ...]
+    factor: Array
+    blends: tuple[float, ...] = (1.0,)
+    tol: float = 1e-5
+    max_iter: int = 10_000
+
+    def cells(self) -> tuple[Indices, Array, Array]:
+        """The number of the penalty, the alpha, and the share in the blend, of each model."""
+        n_blends = len(self.blends)
+        number = np.repeat(np.arange(len(self.paths)), [alphas.size * n_blends for _, alphas in self.paths])
+        alphas = np.concatenate([np.repeat(alphas, n_blends) for _, alphas in self.paths])
+        return number, alphas, np.tile(self.blends, alphas.size // n_blends)
+
+    def __call__(self, data: Data) -> Models:
+        """Fit the models of all cells."""
+        models: list[tuple[Indices, Array, float]] = []
+        for penalty, alphas in self.paths:
+            path = PathSolver(penalty, alphas, tol=self.tol, max_iter=self.max_iter).solve(data, self.factor)
+            models += blended(data, path, self.blends)
+        return Models.of(data.p, models)
+
+
+def blended(data: Data, path: PathResult, blends: tuple[float, ...]) -> Iterator[tuple[Indices, Array, float]]:
+    """``share · penalised + (1 - share) · refit`` for every alpha and share."""
+    refits: dict[bytes, tuple[Array, float]] = {}
+    for i, intercept in enumerate(path.intercepts.tolist()):
+        part = slice(*path.coefs.indptr[i : i + 2])
+        features, coef = path.coefs.indices[part].astype(np.intp), path.coefs.data[part]
+        refit = coef, intercept
+        # As many features as observations fit anything: there the penalised model stays.
+        if min(blends) < 1.0 and features.size < data.n:
+            key = features.tobytes()
+            if key not in refits:
+                refits[key] = _refit(data, features)
+            refit = refits[key]
+        for share in blends:
+            yield features, share * coef + (1.0 - share) * refit[0], share * intercept + (1.0 - share) * refit[1]
+
+
+def _refit(data: Data, features: Indices) -> tuple[Array, float]:
+    """The model of a support without a penalty, for the data as given."""
+    fit = fit_support(pose(data, data.p, gamma=_WEAKER_RIDGE * default_gamma(data)), features)
+    w = np.zeros(data.p)
+    w[features] = fit.w
+    coef, intercept = data.original(w, fit.b)
+    return coef[features], intercept

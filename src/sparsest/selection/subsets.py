@@ -1,0 +1,67 @@
+"""Best subsets for all numbers of features and ridges of a grid, fitted to the same data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparsest.api import NO_CHANGE, solve_grid
+from sparsest.arrays import Array, Indices
+from sparsest.data import Data
+from sparsest.designs import in_units_of_data
+from sparsest.problem import pose
+from sparsest.selection.models import Models
+from sparsest.solvers.grid.method import GramGrid
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetGrid:
+    """Numbers of features and ridges: all pairs, the γs of the first k first.
+
+    Attributes
+    ----------
+    ks, gammas : both rising
+    solver : of a single model
+    include, exclude : columns that must, and must not, be in a model
+    doubled : whether larger γs repeat the models of one that has changed nothing
+    """
+
+    ks: tuple[int, ...]
+    gammas: tuple[float, ...]
+    solver: Any
+    include: Indices
+    exclude: Indices
+    doubled: bool = False
+
+    def pairs(self) -> tuple[Array, Array]:
+        """The k and the γ of each model."""
+        return np.repeat(self.ks, len(self.gammas)), np.tile(self.gammas, len(self.ks))
+
+    def __call__(self, data: Data) -> Models:
+        """Fit the models of all pairs."""
+        if GramGrid.suits(data, self.solver):
+            return Models.of(data.p, self._in_gram_space(data))
+        return Models.of(data.p, self._one_by_one(data))
+
+    def _in_gram_space(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
+        grid = GramGrid(self.include, self.exclude, NO_CHANGE if self.doubled else None)
+        found, b = grid.solve(data, self.ks, self.gammas)
+        for k in self.ks:
+            for gamma in self.gammas:
+                support, w, _ = found[gamma, k]
+                coef, constant = in_units_of_data(data.design, support, w)
+                yield support, coef, b + constant + data.y_offset
+
+    def _one_by_one(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
+        problem = pose(
+            data, self.ks[-1], gamma=self.gammas[0], include=self.include.tolist(), exclude=self.exclude.tolist()
+        )
+        found = solve_grid(self.solver, problem, list(self.ks), list(self.gammas), None, None, self.doubled)
+        last = max(gamma for gamma, _ in found)
+        for k in self.ks:
+            for gamma in self.gammas:
+                result = found[min(gamma, last), k]
+                yield result.support, result.coef[result.support], result.intercept

@@ -1,0 +1,335 @@
+"""The estimators that choose by cross-validation: scikit-learn's checks, its conventions, and no leakage."""
+
+from __future__ import annotations
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.linear_model import LassoCV
+from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from checks import check_certificate
+from sparsest import (
+    BestSubsetClassifierCV,
+    BestSubsetRegressor,
+    BestSubsetRegressorCV,
+    PenalizedClassifierCV,
+    PenalizedRegressor,
+    PenalizedRegressorCV,
+)
+
+SMALL = {"ks": (1, 3), "gammas": (0.1, 1.0), "cv": 3}
+FEW = {"alphas": 10, "cv": 3}
+CHEAP = [
+    BestSubsetRegressorCV(**SMALL),
+    BestSubsetClassifierCV(**SMALL),
+    PenalizedRegressorCV(**FEW),
+    PenalizedClassifierCV(**FEW, relax=True),
+]
+
+
+def ids(estimator):
+    return type(estimator).__name__
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@parametrize_with_checks(CHEAP)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def regression(n=90, p=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2.0, p) + 1.0
+    return X, X[:, :3] @ [1.0, -2.0, 1.5] + 2.0 * rng.standard_normal(n)
+
+
+def labelled(n=90, p=20, seed=0):
+    X, u = regression(n, p, seed)
+    return X, np.where(u > np.median(u), "yes", "no")
+
+
+def data_for(estimator):
+    return labelled() if hasattr(estimator, "predict_proba") else regression()
+
+
+def means(model):
+    return model.cv_results_["mean_test_score"]
+
+
+every = pytest.mark.parametrize("estimator", CHEAP, ids=ids)
+
+
+def test_cells_are_those_of_a_grid_search():
+    """Every cell has the score of its model fitted alone; the choice and the final model are the same."""
+    X, y = regression()
+    folds = list(KFold(4, shuffle=True, random_state=1).split(X))
+    ks, gammas = [1, 2, 3, 5], [0.01, 0.1, 1.0]
+    model = BestSubsetRegressorCV(ks, gammas=gammas, cv=folds).fit(X, y)
+    alone = BestSubsetRegressor(method="relaxation")
+    search = GridSearchCV(alone, {"k": ks, "gamma": gammas}, cv=folds, scoring="neg_mean_squared_error").fit(X, y)
+    theirs = {(row["k"], row["gamma"]): score for row, score in
+              zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)}  # fmt: skip
+    cells = zip(model.cv_results_["param_k"], model.cv_results_["param_gamma"], strict=True)
+    np.testing.assert_allclose(means(model), [theirs[cell] for cell in cells], rtol=1e-6)
+    assert {"k": model.k_, "gamma": model.gamma_} == search.best_params_
+    assert model.best_score_ == means(model).max() == means(model)[model.best_index_]
+    tree = BestSubsetRegressor(model.k_, gamma=model.gamma_).fit(X, y)
+    assert np.array_equal(model.support_, tree.support_) and model.objective_ == pytest.approx(tree.objective_)
+    assert model.gap_ <= 1e-4
+    check_certificate(model.result_, X, y)
+
+
+@pytest.mark.parametrize("fold_method", ["tree", "local", "subgradient", "cuts"])
+def test_other_methods_in_folds(fold_method):
+    X, y = regression(60, 8)
+    settings = {"ks": (1, 3), "gammas": (0.05, 0.2), "cv": 3}
+    model = BestSubsetRegressorCV(**settings, fold_method=fold_method).fit(X, y)
+    np.testing.assert_allclose(means(model), means(BestSubsetRegressorCV(**settings).fit(X, y)), rtol=0.05)
+
+
+def test_lasso_is_that_of_scikit_learn():
+    X, y = regression()
+    Z = StandardScaler().fit_transform(X)
+    theirs = LassoCV(alphas=50, cv=5, tol=1e-8, max_iter=10**5).fit(Z, y)
+    ours = PenalizedRegressorCV(alphas=theirs.alphas_, standardize=False, tol=1e-8, cv=5).fit(Z, y)
+    assert ours.alpha_ == theirs.alpha_
+    np.testing.assert_allclose(-means(ours), theirs.mse_path_.mean(axis=1), rtol=1e-3)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+
+
+def test_pure_noise_scores_like_chance():
+    """Nothing of its other rows is in a fold's models; after a look at all rows they would beat chance by far."""
+    settings = {"ks": (3,), "gammas": (0.1,), "method": "local", "cv": 5}
+    inside, outside, lasso, classes = [], [], [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((60, 1000)) * rng.uniform(0.1, 10.0, 1000), rng.standard_normal(60)
+        chance = np.mean([((y[test] - y[train].mean()) ** 2).mean() for train, test in KFold(5).split(X)])
+        screened = np.argsort(-np.abs((X / X.std(axis=0)).T @ (y - y.mean())))[:10]
+        inside.append(BestSubsetRegressorCV(**settings).fit(X, y).best_score_ / -chance)
+        outside.append(BestSubsetRegressorCV(**{**settings, "ks": (10,)}).fit(X[:, screened], y).best_score_ / -chance)
+        lasso.append(means(PenalizedRegressorCV(alphas=[0.2]).fit(X, y))[0] / -chance)
+        model = BestSubsetClassifierCV(**settings, scoring="accuracy").fit(X, np.argsort(np.argsort(y)) < 30)
+        classes.append(model.best_score_)
+    assert np.mean(inside) > 0.97 and np.mean(lasso) > 0.97
+    assert np.mean(outside) < 0.8
+    assert abs(np.mean(classes) - 0.5) < 0.1
+
+
+@every
+def test_one_standard_error(estimator):
+    X, y = data_for(estimator)
+    best, simple = clone(estimator).fit(X, y), clone(estimator).set_params(selection="one_se").fit(X, y)
+    for name, column in best.cv_results_.items():
+        np.testing.assert_array_equal(column, simple.cv_results_[name])
+    scores = np.array([best.cv_results_[f"split{i}_test_score"] for i in range(3)])
+    np.testing.assert_allclose(best.cv_results_["se_test_score"], scores.std(axis=0, ddof=1) / np.sqrt(3))
+    bar = best.best_score_ - best.cv_results_["se_test_score"][best.best_index_]
+    assert bar <= simple.best_score_ <= best.best_score_
+    near = means(best) >= bar
+    if hasattr(best, "k_"):
+        assert simple.k_ == best.cv_results_["param_k"][near].min()
+    else:
+        same = near & (best.cv_results_["param_blend"] == best.blend_)
+        assert simple.alpha_ == best.cv_results_["param_alpha"][same].max()
+    with pytest.raises(ValueError, match="at least two folds"):
+        clone(estimator).set_params(selection="one_se", cv=[(np.arange(60), np.arange(60, 90))]).fit(X, y)
+
+
+@every
+@pytest.mark.parametrize(
+    "cv",
+    [TimeSeriesSplit(3), PredefinedSplit(np.arange(90) % 3 - 1), [(np.arange(60), np.arange(60, 90))]],
+    ids=["time", "predefined", "one validation set"],
+)
+def test_splitters(estimator, cv):
+    X, y = data_for(estimator)
+    model = clone(estimator).set_params(cv=cv).fit(X, y)
+    splits = cv if isinstance(cv, list) else list(cv.split(X, y))
+    assert f"split{len(splits) - 1}_test_score" in model.cv_results_
+    assert f"split{len(splits)}_test_score" not in model.cv_results_
+    given = clone(estimator).set_params(cv=splits).fit(X, y)
+    np.testing.assert_array_equal(means(model), means(given))
+
+
+@every
+def test_groups_and_weights(estimator):
+    X, y = data_for(estimator)
+    groups, weights = np.arange(90) // 15, np.random.default_rng(0).uniform(0.5, 2.0, 90)
+    cv = GroupKFold(3)
+    splits = list(cv.split(X, y, groups))
+    plain = clone(estimator).set_params(cv=splits, scoring=None).fit(X, y, sample_weight=weights)
+    grouped = clone(estimator).set_params(cv=cv).fit(X, y, sample_weight=weights, groups=groups)
+    np.testing.assert_array_equal(means(plain), means(grouped))
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer = make_scorer(lambda y, u, sample_weight=None: -float(sample_weight is None)).set_score_request(
+            sample_weight=True
+        )
+        routed = clone(estimator).set_params(cv=cv).fit(X, y, sample_weight=weights, groups=groups)
+        np.testing.assert_array_equal(means(plain), means(routed))
+        assert (
+            means(clone(routed).set_params(scoring=scorer).fit(X, y, sample_weight=weights, groups=groups)) == 0
+        ).all()
+    with pytest.raises(TypeError, match="colours"):
+        clone(estimator).fit(X, y, colours=groups)
+
+
+@every
+def test_weights_repeat_and_drop_rows(estimator):
+    """A weight of two is a row twice, one of zero none, in fits and in scores alike."""
+    X, y = data_for(estimator)
+    weights = np.arange(90) % 3
+    fold = np.arange(90) % 2
+    splits = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in (0, 1)]
+    weighted = clone(estimator).set_params(cv=splits).fit(X, y, sample_weight=weights)
+    rows = np.repeat(np.arange(90), weights)
+    again = [(np.flatnonzero(fold[rows] != i), np.flatnonzero(fold[rows] == i)) for i in (0, 1)]
+    repeated = clone(estimator).set_params(cv=again).fit(X[rows], y[rows])
+    np.testing.assert_allclose(means(weighted), means(repeated), rtol=1e-3)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3, atol=1e-4)
+
+
+@every
+def test_scorers(estimator):
+    X, y = data_for(estimator)
+    name = "roc_auc" if hasattr(estimator, "predict_proba") else "neg_mean_absolute_error"
+    model = clone(estimator).set_params(scoring=name).fit(X, y)
+    assert 0.7 < model.best_score_ <= 1.0 if name == "roc_auc" else -3.0 < model.best_score_ < 0.0
+    if name != "roc_auc":
+        by_hand = clone(estimator).set_params(scoring=make_scorer(mean_absolute_error, greater_is_better=False))
+        np.testing.assert_array_equal(means(by_hand.fit(X, y)), means(model))
+    else:
+        loss = clone(estimator).set_params(scoring="neg_log_loss").fit(X, y)
+        deviance = means(clone(estimator).fit(X, y))
+        sane = deviance > -3.0
+        assert sane.sum() >= 4
+        np.testing.assert_allclose(2.0 * means(loss)[sane], deviance[sane], rtol=1e-6)
+
+
+@every
+def test_jobs_do_not_matter(estimator):
+    X, y = data_for(estimator)
+    cv = KFold(3, shuffle=True, random_state=0)
+    one, two = (clone(estimator).set_params(cv=cv, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    for name, column in one.cv_results_.items():
+        np.testing.assert_allclose(column, two.cv_results_[name], rtol=1e-6)
+    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-6)
+    assert one.best_index_ == two.best_index_
+
+
+def test_dask_cluster():
+    distributed = pytest.importorskip("distributed", reason="the extra test has it")
+    X, y = regression()
+    here = BestSubsetRegressorCV(**SMALL).fit(X, y)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        there = BestSubsetRegressorCV(**SMALL, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(means(here), means(there))
+    assert (here.k_, here.gamma_) == (there.k_, there.gamma_)
+
+
+@every
+def test_storages(estimator):
+    X, y = data_for(estimator)
+    X = np.where(np.abs(X) < 0.8, 0.0, X)
+    dense = clone(estimator).fit(X, y)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    for stored in (sp.csc_array(X), sp.csr_matrix(X), pd.DataFrame(X, columns=names)):
+        model = clone(estimator).fit(stored, y)
+        # Refits of separated classes are large and not worth comparing.
+        sane = means(dense) > -10.0
+        np.testing.assert_allclose(means(model)[sane], means(dense)[sane], rtol=1e-3)
+        np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-3, atol=1e-5)
+    assert model.feature_names_in_.tolist() == names
+    assert model.get_feature_names_out().tolist() == [names[j] for j in model.support_]
+    assert len(pd.DataFrame(model.cv_results_)) == means(model).size
+
+
+def test_relaxed_lasso_blends_least_squares():
+    X, y = regression(200)
+    model = PenalizedRegressorCV(relax=True, selection="one_se").fit(X, y)
+    support = model.support_
+    lasso = PenalizedRegressor(alpha=model.alpha_).fit(X, y)
+    least_squares = np.linalg.lstsq(np.c_[X[:, support], np.ones(200)], y, rcond=None)[0]
+    expected = model.blend_ * lasso.coef_[support] + (1.0 - model.blend_) * least_squares[:-1]
+    assert model.blend_ < 1.0
+    np.testing.assert_allclose(model.coef_[support], expected, rtol=1e-4, atol=1e-6)
+    assert model.best_score_ >= PenalizedRegressorCV().fit(X, y).best_score_ - 0.2
+
+
+def test_parameters_of_penalties():
+    X, y = regression()
+    net = PenalizedRegressorCV("elastic_net", l1_ratios=[0.3, 0.8], **FEW).fit(X, y)
+    assert net.l1_ratio_ in (0.3, 0.8) and net.concavity_ is None
+    assert set(net.cv_results_["param_l1_ratio"]) == {0.3, 0.8}
+    concave = PenalizedRegressorCV("mcp", concavities=2.5, **FEW).fit(X, y)
+    assert concave.concavity_ == 2.5 and concave.l1_ratio_ is None and concave.gap_ is None
+    with pytest.raises(ValueError, match="'l1' has no concavity"):
+        PenalizedRegressorCV(concavities=[3.0]).fit(X, y)
+
+
+def test_defaults():
+    """The automatic grids: k from 1, γ doubled, and the same choice as with the grid spelled out."""
+    X, y = regression(60, 6)
+    model = BestSubsetRegressorCV().fit(X, y)
+    table = model.cv_results_
+    assert set(table["param_k"]) == {1, 2, 3, 4, 5, 6}
+    gammas = np.unique(table["param_gamma"])
+    np.testing.assert_allclose(gammas[1:] / gammas[:-1], 2.0)
+    spelled = BestSubsetRegressorCV(range(1, 7), gammas=gammas).fit(X, y)
+    assert spelled.k_ == model.k_
+    np.testing.assert_allclose(means(model), means(spelled), rtol=0.02)
+    labels = BestSubsetClassifierCV(gammas=[0.1], cv=StratifiedKFold(3)).fit(X, y > 0)
+    assert labels.best_score_ < 0.0 and labels.result_.classes.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ks": 3}, "ks must be a list"),
+        ({"ks": []}, "ks is empty"),
+        ({"gammas": "large"}, "gammas must be 'auto'"),
+        ({"gammas": [0.0]}, "every entry of gammas must be a number > 0"),
+        ({"gammas": [np.inf]}, "needs a ridge"),
+        ({"selection": "simplest"}, "unknown selection"),
+        ({"fold_method": "magic"}, "unknown method"),
+        ({"cv": [([0, 1], [99])]}, "row numbers from 0 to 59"),
+        ({"cv": []}, "no folds"),
+        ({"include": (0, 1), "ks": (1,)}, "less than the 2 features"),
+    ],
+    ids=str,
+)
+def test_bad_parameters(change, message):
+    X, y = regression(60, 6)
+    with pytest.raises(ValueError, match=message):
+        BestSubsetRegressorCV(**{"ks": (1,), "gammas": (0.1,), **change}).fit(X, y)
+
+
+def test_documentation_has_the_parameters():
+    for estimator in CHEAP:
+        assert all(name in type(estimator).__doc__ for name in estimator.get_params())
+
+
+def test_forced_features():
+    X, y = regression()
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)])
+    model = BestSubsetRegressorCV((2, 4), gammas=(0.1,), include=["x19"], exclude=["x0"], cv=3).fit(frame, y)
+    assert 19 in model.support_ and 0 not in model.support_

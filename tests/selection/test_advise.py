@@ -1,0 +1,62 @@
+"""The advice follows the facts and the aim, and can be taken as it is."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparsest
+from sparsest.datasets import make_toeplitz
+from sparsest.selection.advise import AIMS, Facts, _few_false_features, _prediction, _proof, look_at
+
+
+@pytest.mark.parametrize(("rho", "snr"), [(0.2, 6.0), (0.7, 1.0), (0.2, 0.02)])
+def test_facts_are_near_those_of_the_design(rho, snr):
+    """Neighbours of a Toeplitz design correlate by ρ; the held-out signal is at most the true one, but for chance."""
+    data = make_toeplitz(n=400, p=50, k=5, rho=rho, snr=snr, rng=0)
+    facts = look_at(data.X, data.y)
+    assert (facts.n, facts.p, facts.classification) == (400, 50, False)
+    assert rho - 0.1 <= facts.correlation <= rho + 0.15
+    assert 0.4 * snr - 0.05 <= facts.snr <= 1.5 * snr + 0.05
+    assert look_at(sp.csc_array(data.X), data.y) == pytest.approx(facts, rel=1e-6)
+
+
+def test_odd_data():
+    """One column, constant columns and pure noise have facts too."""
+    rng = np.random.default_rng(0)
+    facts = look_at(np.column_stack([np.ones(12), rng.standard_normal(12)]), rng.standard_normal(12))
+    assert facts.correlation == 0.0 and 0.0 <= facts.snr < 1.0
+    assert look_at(rng.standard_normal((20, 3)), np.repeat(["a", "b"], 10)).classification
+
+
+def test_rules_follow_the_regimes():
+    """Each rule of the paper's guidelines, at facts of its regime."""
+    noisy, clear = Facts(200, 1000, False, 0.3, 0.05), Facts(200, 1000, False, 0.8, 6.0)
+    assert _prediction(noisy).method == "PenalizedRegressorCV" and _prediction(clear).method == "BestSubsetRegressorCV"
+    assert _prediction(noisy._replace(classification=True)).method == "PenalizedClassifierCV"
+    assert _few_false_features(noisy).method == "StabilitySelection"
+    assert _few_false_features(clear).method == "certified_choice"
+    assert "correlation misleads" in _few_false_features(clear).reason
+    assert "correlation misleads" not in _few_false_features(clear._replace(correlation=0.1)).reason
+    assert np.isinf(_proof(clear._replace(n=500, p=20)).settings["gamma"])
+    assert _proof(clear).settings["gamma"] == "auto" and "screen" not in _proof(clear).settings
+    assert _proof(clear._replace(p=100_000)).settings["screen"] >= _proof(clear._replace(p=100_000)).settings["k"]
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("aim", AIMS)
+def test_advice_can_be_taken(aim, classes):
+    data = make_toeplitz(n=80, p=12, k=2, rho=0.3, snr=8.0, rng=1)
+    y = np.where(data.y > 0, "b", "a") if classes else data.y
+    advice = sparsest.advise(data.X, y, aim=aim)
+    assert advice.why.count(".  ") == 1 and advice.why.endswith(".") and advice.sources
+    assert str(advice).startswith(advice.method) and all(source in str(advice) for source in advice.sources)
+    if aim == "prediction":
+        assert advice.method == f"BestSubset{'Classifier' if classes else 'Regressor'}CV"
+        return
+    result = getattr(sparsest, advice.method)(data.X, y, **advice.settings)
+    assert result.status is sparsest.Status.OPTIMAL
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="unknown aim 'fun'; choose one of prediction, few_false_features, proof"):
+        sparsest.advise(np.eye(4), np.arange(4.0), aim="fun")

@@ -1,0 +1,37 @@
+"""Complementary halves, and the bounds of stability selection."""
+
+import numpy as np
+import pytest
+
+from sparsest.selection.stability import complementary_pairs, expected_false, expected_false_unimodal, threshold_for
+
+
+@pytest.mark.parametrize("n", [10, 11])
+def test_halves_are_disjoint_and_seeded(n):
+    pairs = complementary_pairs(n, 20, np.random.RandomState(0))
+    for first, second in pairs:
+        assert first.size == second.size == n // 2
+        assert not set(first) & set(second) and set(first) | set(second) <= set(range(n))
+    again = complementary_pairs(n, 20, np.random.RandomState(0))
+    assert np.array_equal(np.array(pairs), np.array(again))
+    # No observation is left out for good, and no two pairs are alike.
+    assert set(np.concatenate([np.concatenate(pair) for pair in pairs])) == set(range(n))
+    assert len({pair[0].tobytes() for pair in pairs}) > 10
+
+
+def test_halves_of_classes():
+    classes = np.array([0] * 6 + [1] * 3)
+    for first, second in complementary_pairs(9, 5, np.random.RandomState(1), classes):
+        assert classes[first].sum() == classes[second].sum() == 1 and first.size == second.size == 4
+
+
+def test_bounds():
+    """Values by hand; the unimodal bound is never the worse one, and needs few features."""
+    assert expected_false(4.0, 100, 0.75) == pytest.approx(16 / 50)
+    assert expected_false_unimodal(4.0, 100, 0.7, 50) == pytest.approx(16 / 100 / (2 * (0.4 - 0.01)))
+    assert expected_false_unimodal(4.0, 100, 0.9, 50) == pytest.approx(16 / 100 * 4 * 0.11 / 1.02)
+    assert expected_false_unimodal(80.0, 100, 0.9, 50) == expected_false(80.0, 100, 0.9)
+    for threshold in np.arange(0.52, 1.0, 0.02):
+        assert expected_false_unimodal(3.0, 50, threshold, 50) <= expected_false(3.0, 50, threshold)
+    assert expected_false(3.0, 50, threshold_for(0.3, 3.0, 50)) == pytest.approx(0.3)
+    assert threshold_for(1e-9, 3.0, 50) == 1.0
