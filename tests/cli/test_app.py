@@ -7,7 +7,7 @@ import pytest
 from cli.runner import SCHEMA, run
 from sparsest import __version__
 
-COMMANDS = ("demo", "fit", "path", "predict", "verify", "warmup")
+COMMANDS = ("advise", "cv", "demo", "fit", "path", "predict", "verify", "warmup")
 
 
 def test_help_without_arguments():

@@ -11,7 +11,7 @@
 The other modules are the commands.  What ``--json`` prints is described in ``JSON.md``.
 """
 
-from sparsest.cli import demo, fit, path, predict, verify, warmup
+from sparsest.cli import advise, cv, demo, fit, path, predict, verify, warmup
 from sparsest.cli.app import app
 
-__all__ = ["app", "demo", "fit", "path", "predict", "verify", "warmup"]
+__all__ = ["advise", "app", "cv", "demo", "fit", "path", "predict", "verify", "warmup"]

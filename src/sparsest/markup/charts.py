@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -110,6 +110,17 @@ def paths_chart(x: Array, lines: Array, names: Sequence[str]) -> Markup:
     order = np.argsort(-np.abs(lines[:, -1]), kind="stable")[:_MOST_LINES]
     series = [Series(x, lines[i], names[i] if rank < _NAMED_LINES else "") for rank, i in enumerate(order)]
     return chart(series, "penalty (stronger to the right)", "coefficient", log_x=True, level=0.0)
+
+
+def scores_chart(x: Any, scores: Any, errors: Any, x_label: str, chosen: float, log_x: bool = False) -> Markup:
+    """Draw held-out scores with their standard errors, and a line at what was chosen."""
+    middle, width = np.asarray(scores, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    lines = [
+        Series(x, middle, "mean score"),
+        Series(x, middle - width, "± one standard error"),
+        Series(x, middle + width),
+    ]
+    return chart(lines, x_label, "score on held-out data", upright=chosen, log_x=log_x)
 
 
 def _finite(one: Series, log_x: bool) -> tuple[Array, Array]:

@@ -55,14 +55,3 @@ def calibration(predicted: Array, observed: Array) -> Markup:
     """Whether probabilities mean what they say."""
     lines = [Series(predicted, observed), Series(predicted, observed, "", "dots")]
     return chart(lines, "predicted probability", "observed share", diagonal=True)
-
-
-def validation_curve(ks: Sequence[float], scores: Sequence[float], errors: Sequence[float], chosen: float) -> Markup:
-    """Held-out scores over the number of features, with their standard errors."""
-    middle, width = np.array(scores, dtype=float), np.array(errors, dtype=float)
-    lines = [
-        Series(ks, middle, "mean score"),
-        Series(ks, middle - width, "± one standard error"),
-        Series(ks, middle + width),
-    ]
-    return chart(lines, "number of features", "score on held-out data", upright=chosen)

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sparsest.api import near_optimal
 from sparsest.diagnostics import diagnose, held_out
-from sparsest.markup import STYLE, table
+from sparsest.markup import STYLE, scores_chart, table
 from sparsest.path_result import PathResult
 from sparsest.progress import Record
 from sparsest.report import alternatives, answer, checks, figures
@@ -81,7 +81,7 @@ def model_report(
         search=None if record is None or not record.points else figures.bound_and_incumbent(record),
         result=result,
         curve=curve,
-        curve_chart=None if curve is None else figures.validation_curve(*curve[:4]),
+        curve_chart=None if curve is None else scores_chart(*curve[:3], "number of features", curve.chosen),
         near=None if quick else _alternatives(result, X, y, sample_weight),
         pairs=checks.correlated_pairs(result, found),
         substitutes=checks.substitute_table(result, found),
