@@ -1,7 +1,7 @@
 """Penalty paths against glmnet, adelie, pycasso and skglm: same data, same alphas, one run.
 
     python benchmarks/paths.py [--case NAME ...] [--penalty NAME ...] [--loss NAME ...] [--peer NAME ...]
-        [--repeat 3]
+        [--repeat 3] [--defaults] [--tol TOL]
 
 Every solver gets the columns standardised to mean square 1, a centred response of unit variance and the same
 alphas; only the solver is timed (in R inside R), the best of some repetitions counts, and compilation never does.
@@ -9,7 +9,8 @@ Precision is computed here from the returned coefficients: ``excess`` is the lar
 objective over the other's at the same alpha, ``violation`` the largest violation of the optimality
 conditions relative to alpha.  Every peer runs at its default tolerance, then at a hundredth of the one before,
 until it is as precise as asked (an excess of 1e-7 for the convex penalties, a violation of 1e-3 for the others,
-whose local minima differ) or takes more than three times as long as we do.  We run once, at our default.
+whose local minima differ) or takes more than three times as long as we do; with ``--defaults`` at its default alone.
+We run once, at our default or the tolerance given.
 """
 
 from __future__ import annotations
@@ -50,9 +51,12 @@ def sparse_case(n: int, p: int, density: float = 0.01) -> tuple[sp.csc_array, np
     return sp.csc_array(X), signal + rng.standard_normal(n) * signal.std()
 
 
-def gene_case() -> tuple[np.ndarray, np.ndarray]:
-    data = load_folder(DATA / "riboflavin")
-    return np.asfortranarray(data.X, dtype=float), data.y
+def folder_case(name: str) -> tuple[np.ndarray, np.ndarray]:
+    data = load_folder(DATA / name)
+    X = np.asarray(data.X, dtype=float)
+    labels = np.unique(data.y)
+    y = data.y == labels[1] if labels.size == 2 else data.y
+    return X[:, X.std(axis=0) > 0.0], np.asarray(y, dtype=float)
 
 
 CASES: dict[str, Callable] = {
@@ -62,7 +66,9 @@ CASES: dict[str, Callable] = {
     "200x100000": lambda: dense_case(200, 100000),
     "csc 1000x5000": lambda: sparse_case(1000, 5000),
     "csc 5000x20000": lambda: sparse_case(5000, 20000),
-    "riboflavin 71x4088": gene_case,
+    "riboflavin 71x4088": lambda: folder_case("riboflavin"),
+    "communities 1994x100": lambda: folder_case("communities_crime"),
+    "spam 4601x57": lambda: folder_case("spam_esl"),
 }
 
 
@@ -105,20 +111,20 @@ def best_time(run: Callable, repeat: int):
     return best, result
 
 
-def ours(X, y, alphas, name, loss, repeat):
+def ours(X, y, alphas, name, loss, repeat, precision):
     def run(alphas=alphas):
-        return penalty_path(X, y, name, loss=loss, alphas=alphas, standardize=False, **SETTINGS[name])
+        return penalty_path(X, y, name, loss=loss, alphas=alphas, standardize=False, **SETTINGS[name], **precision)
 
     run(alphas[:2])
     seconds, result = best_time(run, repeat)
-    return seconds, result.coefs[:, result.solved], result.intercepts[result.solved]
+    return seconds, result
 
 
 def glmnet(X, y, alphas, name, loss, repeat, tol):
     if name in ("mcp", "scad"):
         return None
     mixing = SETTINGS[name].get("l1_ratio", 1.0)
-    family = "gaussian" if loss == "squared" else "binomial"
+    family = {"squared": "gaussian", "logistic": "binomial", "poisson": "poisson"}[loss]
     with tempfile.TemporaryDirectory() as folder:
         read = _write_for_r(X, y, alphas, folder)
         script = f"""
@@ -221,7 +227,7 @@ def skglm(X, y, alphas, name, loss, repeat, tol):
 PEERS = {"glmnet": glmnet, "adelie": adelie, "pycasso": pycasso, "skglm": skglm}
 
 
-def compare(case, name, loss, repeat, peers):
+def compare(case, name, loss, repeat, peers, ladder, precision):
     X, y = CASES[case]()
     X = standardise(X)
     y = (y - y.mean()) / y.std()
@@ -236,11 +242,16 @@ def compare(case, name, loss, repeat, peers):
         return objectives(*settings), violations(*settings).max()
 
     print(f"\n{case}  {loss}  {name}")
-    seconds, *solution = ours(X, y, alphas, name, loss, repeat)
-    mine, violation = judge(*solution)
-    print(f"    {'sparsest':10s} {seconds:8.3f} s   violation {violation:.0e}   {mine.size} alphas", flush=True)
+    seconds, path = ours(X, y, alphas, name, loss, repeat, precision)
+    mine, violation = judge(path.coefs[:, path.solved], path.intercepts[path.solved])
+    gap = "" if path.dual_gaps is None else f"gap {path.dual_gaps[path.solved].max():.0e}   "
+    print(
+        f"    {'sparsest':10s} {seconds:8.3f} s   {gap}violation {violation:.0e}   {mine.size} alphas, "
+        f"{np.sum(path.solved & ~path.converged)} not converged, {path.n_iter.sum()} sweeps",
+        flush=True,
+    )
     for peer in peers:
-        for tol in LADDER:
+        for tol in ladder:
             try:
                 answer = PEERS[peer](X, y, alphas, name, loss, repeat, tol)
             except Exception as error:
@@ -271,12 +282,16 @@ def main() -> None:
     parser.add_argument("--loss", nargs="*", default=["squared"], choices=["squared", "logistic"])
     parser.add_argument("--peer", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--defaults", action="store_true", help="peers at their default tolerance alone")
+    parser.add_argument("--tol", type=float, help="our tolerance")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    ladder = LADDER[:1] if options.defaults else LADDER
+    precision = {} if options.tol is None else {"tol": options.tol}
     for loss in options.loss:
         for case in options.case:
             for name in options.penalty:
-                compare(case, name, loss, options.repeat, options.peer)
+                compare(case, name, loss, options.repeat, options.peer, ladder, precision)
 
 
 if __name__ == "__main__":

@@ -70,25 +70,25 @@ def solve(X, y, k=None, *, method="local", sample_weight=None, gap_tol=1e-4, tim
     return result
 
 
-def check_certificate(result, X, y, sample_weight=None):
+def check_certificate(result, X, y, sample_weight=None, **added):
     """The certificate holds, also after a trip through either form of file, and it is the result's own."""
     again = Certificate.from_json(result.certificate.to_json())
     packed = Certificate.from_bytes(result.certificate.to_bytes())
     for certificate in (result.certificate, again, packed):
-        verdict = certificate.verify(X, y, sample_weight)
+        verdict = certificate.verify(X, y, sample_weight, **added)
         assert verdict, verdict.reasons
         assert np.isclose(verdict.objective, result.objective, rtol=1e-9, atol=0.0)
         assert verdict.lower_bound == result.lower_bound
     assert np.array_equal(result.certificate.support, result.support)
-    check_exactly(result.certificate, X, y, sample_weight)
+    check_exactly(result.certificate, X, y, sample_weight, **added)
 
 
-def check_exactly(certificate, X, y, sample_weight=None):
+def check_exactly(certificate, X, y, sample_weight=None, **added):
     """Rational arithmetic proves at least as much; only small proofs are checked in it."""
     statement, proof = certificate.statement, certificate.proof
     if statement.n * statement.p > SMALL_DATA or len(proof.points) > SMALL_PROOF or long_tree(proof):
         return
-    data = Data.of(statement, X, y, sample_weight)
+    data = Data.of(statement, X, y, sample_weight, **added)
     rigorous = prove(data, statement, proof, certificate.lower_bound)
     exact = prove_exactly(data, statement, proof)
     assert not exact.complaints and certificate.lower_bound <= rigorous.bound <= exact.bound

@@ -1,6 +1,6 @@
 """A kernel that calls all of a loss's functions, as compiled code sees them.
 
-Run as a script it prints the kernel's values for one loss and how often the cache on disk was hit and missed.
+Run as a script it prints the kernel's values for some losses and how often the cache on disk was hit and missed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import sys
 
 import numpy as np
 
+from laws import suited
+from samples import unusual
 from sparsest.kernels import jit
 from sparsest.losses import make_loss
 
@@ -29,7 +31,7 @@ def points(loss):
     rng = np.random.default_rng(0)
     u = np.concatenate([3.0 * rng.standard_normal(200), [0.0, 1.0, -1.0, 900.0, -900.0]])
     y = rng.standard_normal(u.size)
-    y = np.where(y < 0, -1.0, 1.0) if loss.classification else y
+    y = suited(loss, y)
     return y, u, loss.project(y, rng.standard_normal(u.size))
 
 
@@ -42,7 +44,7 @@ def table(loss):
 
 
 if __name__ == "__main__":
-    values = table(make_loss(sys.argv[1], 0.3))
+    values = {name: table(make_loss(name, **unusual(name))).tolist() for name in sys.argv[1:]}
     stats = getattr(evaluate, "stats", None)
     hits, misses = (sum(stats.cache_hits.values()), sum(stats.cache_misses.values())) if stats else (0, 0)
-    print(json.dumps({"values": values.tolist(), "hits": hits, "misses": misses}))
+    print(json.dumps({"values": values, "hits": hits, "misses": misses}))

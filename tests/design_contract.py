@@ -200,7 +200,7 @@ class DesignContract:
         scale = np.abs(E.T @ (h[:, None] * E)).max()
         np.testing.assert_allclose(pack.gram(np.array([2, 0])), gram[np.ix_([2, 0], [2, 0])], atol=1e-10 * scale)
         model = pack.model(r)
-        np.testing.assert_allclose(pack.image(model, w), gram @ w, atol=1e-10 * scale)
+        np.testing.assert_allclose(model.image(w), gram @ w, atol=1e-10 * scale)
         if pack.has_gram:
             np.testing.assert_allclose(model.gram[:3, :3], gram, atol=1e-10 * scale)
 

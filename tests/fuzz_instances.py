@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fuzz_losses import CLASSIFICATION, REGRESSION
+from fuzz_losses import CLASSIFICATION, DIFFERENCES, LOGARITHMIC, REGRESSION
 from fuzz_oracle import Question
 
 MAX_ROWS, MAX_COLUMNS = 40, 10
 NEEDS_RIDGE = ("cuts", "relaxation", "subgradient")
 LAYOUTS = ("C", "Fortran", "strided", "CSC")
 TIME_LIMIT = 5.0
+LOSSES = (*REGRESSION, *CLASSIFICATION)
+# The squared loss has most ways to be solved.
+SHARES = [0.3 if loss == "squared" else 0.7 / (len(LOSSES) - 1) for loss in LOSSES]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +52,10 @@ class Instance:
             yield "CSC", sp.csc_array(dense)
 
 
-def make_instance(seed):
-    """Return the instance of a seed."""
+def make_instance(seed, losses=LOSSES, shares=SHARES):
+    """Return the instance of a seed, with one of these losses."""
     rng = np.random.default_rng(seed)
-    loss = str(rng.choice([*REGRESSION, *CLASSIFICATION], p=[0.4, 0.12, 0.12, 0.12, 0.12, 0.12]))
+    loss = str(rng.choice(losses, p=shares))
     n = 3 + int((MAX_ROWS - 2) * rng.beta(1.0, 1.3))
     p = 1 + int(MAX_COLUMNS * rng.beta(1.2, 1.6))
     ordinary = rng.random() < 0.3
@@ -74,8 +77,8 @@ def make_instance(seed):
         "time_limit": TIME_LIMIT,
         **_forced(rng, p),
     }
-    if "epsilon" in loss:
-        settings["epsilon"] = float(rng.choice([0.0, 0.03, 0.3])) * _size(y)
+    parameter = _parameter(rng, loss, y)
+    settings |= parameter
     settings["gamma"] = _gamma(rng, values, settings, weights, ordinary, traits)
     settings |= _sparsity(rng, loss, p, y, settings)
     if settings["method"] == "cuts" and rng.random() < 0.2:
@@ -83,8 +86,22 @@ def make_instance(seed):
     kept = {key: value for key, value in settings.items() if key in Question.__dataclass_fields__}
     label = np.where(y > 0, 1.0, -1.0) if loss in CLASSIFICATION else y
     omega = np.ones(n) if weights is None else weights
-    question = Question(values[counted], label[counted], omega[counted], **kept)
+    question = Question(
+        values[counted], label[counted], omega[counted], parameter=next(iter(parameter.values()), 0.0), **kept
+    )
     return Instance(seed, _stored(rng, dense, traits), y, weights, settings, question, tuple(traits))
+
+
+def _parameter(rng, loss, y):
+    """The parameter of the loss by its name, or nothing."""
+    if "epsilon" in loss:
+        return {"epsilon": float(rng.choice([0.0, 0.03, 0.3])) * _size(y)}
+    choices = {"huber": (0.03, 0.3, 3.0), "quantile": (0.5, 0.1, 0.99), "negative_binomial": (1e-2, 1.0, 30.0)}
+    if loss not in choices:
+        return {}
+    value = float(rng.choice(choices[loss]))
+    name = {"huber": "delta", "quantile": "quantile", "negative_binomial": "theta"}[loss]
+    return {name: value * _size(y) if loss == "huber" else value}
 
 
 def _columns(rng, n, p, dtype, ordinary, traits):
@@ -186,6 +203,8 @@ def _response(rng, X, loss, counted, ordinary, traits):
         if positive[counted].all() or not positive[counted].any():
             positive[counted] = np.arange(counted.size) % 2 == 0
         return np.where(positive, 1.0, rng.choice([0.0, -1.0]))
+    if loss in LOGARITHMIC:
+        return _not_negative(rng, loss, y, counted, ordinary, traits)
     if not ordinary and rng.random() < 0.3:
         traits.append("y scaled")
         y *= 10.0 ** rng.uniform(-8, 8)
@@ -193,6 +212,21 @@ def _response(rng, X, loss, counted, ordinary, traits):
         traits.append("y offset")
         y += _size(y) * 10.0 ** rng.uniform(0, 12)
     return y
+
+
+def _not_negative(rng, loss, y, counted, ordinary, traits):
+    """Means e^u whose logarithms follow a signal, rounded to counts or positive; not all of those that count zero."""
+    apart = (y - y.mean()) / _size(y)
+    u = float(rng.choice([0.3, 1.0])) * apart + float(rng.choice([0.0, 1.0]))
+    if not ordinary and rng.random() < 0.4:
+        traits.append("wide means")
+        u = 2.0 + 6.0 * apart
+    means = np.exp(u)
+    if loss == "gamma":
+        return means
+    counts = rng.poisson(means).astype(float) if rng.random() < 0.7 else np.round(means)
+    counts[counted[0]] = max(counts[counted[0]], 1.0)
+    return counts
 
 
 def _size(y):
@@ -231,7 +265,7 @@ def _sparsity(rng, loss, p, y, settings):
     if kind < 0.5:
         return limit
     null = {"squared": 0.5, "squared_epsilon_insensitive": 0.5}.get(loss, 1.0)
-    unit = 1.0 if loss in CLASSIFICATION else _size(y) ** (2 if "squared" in loss else 1)
+    unit = 1.0 if loss not in DIFFERENCES else _size(y) ** (2 if "squared" in loss or loss == "huber" else 1)
     price = 0.0 if rng.random() < 0.05 else 10.0 ** rng.uniform(-5, 0)
     priced = {"l0_penalty": float(price * null * unit * len(y))}
     return priced | limit if kind < 0.65 else priced

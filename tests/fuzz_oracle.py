@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fuzz_losses import CLASSIFICATION, Pieces
+from fuzz_losses import DIFFERENCES, Pieces
 from fuzz_newton import fit_all, polish, solve_positive
 from fuzz_squares import Elimination
 
@@ -47,7 +47,7 @@ class Question:
     gamma: float
     k: int | None = None
     l0_penalty: float | None = None
-    epsilon: float = 0.1
+    parameter: float = 0.1
     fit_intercept: bool = True
     standardize: bool = False
     include: tuple[int, ...] = ()
@@ -294,7 +294,7 @@ class Oracle:
                 v[0] += self._centre * omega.sum().sqrt()
         n_free = len(v) if question.gamma == float("inf") else int(question.fit_intercept)
         vectors = np.array(basis.vectors, dtype=object).reshape(len(v), len(y)).T
-        pieces = Pieces(question.loss, y, Decimal(question.epsilon))
+        pieces = Pieces(question.loss, y, Decimal(question.parameter))
         low, high, v = polish(pieces, omega, vectors, ridge, n_free, v, self._size, self._vanished)
         self._models[support] = basis.model(question, support, v)
         return low, high
@@ -324,7 +324,7 @@ class Oracle:
         """What is taken from the response in float64: the intercept takes it up."""
         question = self.question
         _, y, omega = question.exact
-        if not question.fit_intercept or question.loss in CLASSIFICATION:
+        if not question.fit_intercept or question.loss not in DIFFERENCES:
             return Decimal(0)
         with localcontext(prec=GEOMETRY_DIGITS):
             return (omega @ y) / omega.sum()
@@ -340,7 +340,7 @@ class Oracle:
 
     @cached_property
     def _vanished(self):
-        pieces = Pieces(self.question.loss, self._centred, self.question.epsilon)
+        pieces = Pieces(self.question.loss, self._centred, self.question.parameter)
         empty = pieces.value(pieces.arguments(0.0 * self._centred)).sum(axis=1)
         return VANISHED * float(self.question.weights @ empty)
 
@@ -354,7 +354,7 @@ class Oracle:
             for i, vector in enumerate(basis.rounded):
                 stacked[position, :, i] = vector
             ridges[position, : len(ridge), : len(ridge)] = ridge
-        pieces = Pieces(question.loss, self._centred, question.epsilon)
+        pieces = Pieces(question.loss, self._centred, question.parameter)
         return fit_all(pieces, question.weights, stacked, ridges, self._size, self._vanished)
 
 
@@ -369,7 +369,7 @@ def objective_of(question, support, coef, intercept):
     with localcontext(prec=GEOMETRY_DIGITS):
         w = [Decimal(value) for value in coef]
         terms = [columns[j] * w[j] for j in range(len(w)) if w[j]] + [y * 0 + Decimal(intercept)]
-        pieces = Pieces(question.loss, y, Decimal(question.epsilon))
+        pieces = Pieces(question.loss, y, Decimal(question.parameter))
         z = pieces.arguments(sum(terms))
         ridge = sum((d * a * a for d, a in zip(question.ridge_factors, w, strict=True)), Decimal(0))
         if question.gamma == float("inf"):
@@ -377,8 +377,10 @@ def objective_of(question, support, coef, intercept):
         value = omega @ pieces.value(z).sum(axis=1) + ridge / (2 * Decimal(question.gamma))
         centres = [abs(omega @ columns[j] * w[j]) / omega.sum() for j in range(len(w)) if w[j]]
         moved = (len(w) + 4) * Decimal(2) ** -52 * (sum(abs(term) for term in [y, *terms]) + sum(centres))
-        if pieces.kind in ("plus", "softplus"):
+        if pieces.lipschitz:
             change = omega @ moved
         else:
-            change = omega @ (abs(pieces.slopes(z)[0]).max(axis=1) * moved + moved * moved / 2)
+            first, second = (abs(slopes).max(axis=1) for slopes in pieces.slopes(z))
+            # A response that is not subtracted is not rounded; its curvature hardly changes within so little.
+            change = omega @ (first * moved + np.maximum(second, 1) * moved * moved)
         return float(value) + question.price(support), float(change)

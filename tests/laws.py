@@ -8,7 +8,19 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from sparsest.losses import PiecewiseLinear
+
 STEP = 1e-6
+
+
+def suited(loss, y):
+    """Any numbers as responses of a loss."""
+    if loss.classification:
+        return np.where(np.asarray(y) < 0, -1.0, 1.0)[()]
+    if loss.log_link:
+        # Predictions of what is nearly zero are far outside of all that is tried here.
+        return np.where(np.abs(y) < 0.01, 0.05 * loss.positive, np.abs(y))[()]
+    return y
 
 
 def _close(a, b, scale=1.0, tolerance=1e-12):
@@ -123,7 +135,7 @@ def smoothing(loss, y, u, alpha, mu):
     smooth = loss.smoothed(mu)
     alpha = loss.project(y, alpha)
     _close(smooth.project(y, alpha), alpha)
-    if np.isfinite(loss.smoothness):
+    if not isinstance(loss, PiecewiseLinear):
         assert smooth is loss
         return
     _close(smooth.conjugate(y, alpha), loss.conjugate(y, alpha) + 0.5 * mu * alpha**2, alpha)

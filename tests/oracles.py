@@ -12,40 +12,61 @@ from itertools import chain, combinations
 
 import cvxpy as cp
 import numpy as np
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from scipy.special import xlogy
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, TweedieRegressor
 from sklearn.svm import SVC, SVR
 
 from samples import sample, sample_weights
 from sparsest.problem import make_problem
 from sparsest.solvers.shared.support import fit_support
 
+EPSILON, DELTA, QUANTILE, THETA = 0.1, 1.35, 0.5, 1.0
+# Losses whose conic programs have exponential cones.
+EXPONENTIAL = ("logistic", "poisson", "gamma", "negative_binomial", "tweedie")
 
-def loss_value(loss, y, u, epsilon=0.1):
-    """``ℓ(y, u)`` written out once more, independently of the library."""
+
+def loss_value(loss, y, u):
+    """``ℓ(y, u)`` with the default parameters, written out once more, independently of the library."""
+    r = np.abs(y - u)
     return {
         "squared": lambda: 0.5 * (y - u) ** 2,
         "logistic": lambda: np.logaddexp(0.0, -y * u),
         "hinge": lambda: np.maximum(0.0, 1.0 - y * u),
         "squared_hinge": lambda: 0.5 * np.maximum(0.0, 1.0 - y * u) ** 2,
-        "epsilon_insensitive": lambda: np.maximum(0.0, np.abs(y - u) - epsilon),
-        "squared_epsilon_insensitive": lambda: 0.5 * np.maximum(0.0, np.abs(y - u) - epsilon) ** 2,
+        "epsilon_insensitive": lambda: np.maximum(0.0, r - EPSILON),
+        "squared_epsilon_insensitive": lambda: 0.5 * np.maximum(0.0, r - EPSILON) ** 2,
+        "huber": lambda: np.where(r <= DELTA, 0.5 * r**2, DELTA * r - 0.5 * DELTA**2),
+        "quantile": lambda: np.where(y > u, QUANTILE, 1.0 - QUANTILE) * r,
+        "poisson": lambda: np.exp(u) - y * u - y + xlogy(y, y),
+        "gamma": lambda: y * np.exp(-u) + u - np.log(y) - 1.0,
+        "negative_binomial": lambda: (
+            (y + THETA) * (np.logaddexp(np.log(THETA), u) - np.log(y + THETA)) - y * u + xlogy(y, y)
+        ),
+        "tweedie": lambda: 2.0 * np.exp(u / 2.0) + 2.0 * y * np.exp(-u / 2.0) - 4.0 * np.sqrt(y),
     }[loss]()
 
 
-def objective(loss, X, y, w, b, gamma, weights=None, epsilon=0.1):
+def objective(loss, X, y, w, b, gamma, weights=None):
     """``Σ ωℓ(y, Xw + b) + ‖w‖²/(2γ)``."""
     weights = np.ones(len(y)) if weights is None else weights
-    return float(weights @ loss_value(loss, y, X @ w + b, epsilon) + 0.5 / gamma * (w @ w))
+    return float(weights @ loss_value(loss, y, X @ w + b) + 0.5 / gamma * (w @ w))
 
 
-def _cvxpy_losses(loss, y, u, epsilon):
+def _cvxpy_losses(loss, y, u):
+    """The losses of a conic program, up to a constant where the link is logarithmic."""
     return {
         "squared": lambda: 0.5 * cp.square(y - u),
         "logistic": lambda: cp.logistic(-cp.multiply(y, u)),
         "hinge": lambda: cp.pos(1.0 - cp.multiply(y, u)),
         "squared_hinge": lambda: 0.5 * cp.square(cp.pos(1.0 - cp.multiply(y, u))),
-        "epsilon_insensitive": lambda: cp.pos(cp.abs(y - u) - epsilon),
-        "squared_epsilon_insensitive": lambda: 0.5 * cp.square(cp.pos(cp.abs(y - u) - epsilon)),
+        "epsilon_insensitive": lambda: cp.pos(cp.abs(y - u) - EPSILON),
+        "squared_epsilon_insensitive": lambda: 0.5 * cp.square(cp.pos(cp.abs(y - u) - EPSILON)),
+        "huber": lambda: 0.5 * cp.huber(y - u, DELTA),
+        "quantile": lambda: QUANTILE * cp.pos(y - u) + (1.0 - QUANTILE) * cp.pos(u - y),
+        "poisson": lambda: cp.exp(u) - cp.multiply(y, u),
+        "gamma": lambda: cp.multiply(y, cp.exp(-u)) + u,
+        "negative_binomial": lambda: cp.multiply(y + THETA, cp.logistic(u - np.log(THETA))) - cp.multiply(y, u),
+        "tweedie": lambda: 2.0 * cp.exp(u / 2.0) + 2.0 * cp.multiply(y, cp.exp(-u / 2.0)),
     }[loss]()
 
 
@@ -56,23 +77,21 @@ def precise(value, constraints=(), tolerance=1e-10):
     return float(problem.value)
 
 
-def support_value(loss, X, y, gamma, fit_intercept, weights=None, epsilon=0.1):
+def support_value(loss, X, y, gamma, fit_intercept, weights=None):
     """The least objective on the columns X, by an interior-point solver of conic programs."""
     n, m = X.shape
     weights = np.ones(n) if weights is None else weights
     w, b = cp.Variable(m) if m else None, cp.Variable()
     u = (X @ w if m else np.zeros(n)) + (b if fit_intercept else 0.0 * b)
-    terms = weights @ _cvxpy_losses(loss, y, u, epsilon)
+    terms = weights @ _cvxpy_losses(loss, y, u)
     ridge = 0.5 / gamma * cp.sum_squares(w) if m and np.isfinite(gamma) else 0.0
     # Exponential cones cannot be solved as precisely as quadratic ones.
-    precise(terms + ridge, [] if fit_intercept else [b == 0.0], 1e-9 if loss == "logistic" else 1e-11)
+    precise(terms + ridge, [] if fit_intercept else [b == 0.0], 1e-8 if loss in EXPONENTIAL else 1e-11)
     coef = w.value if m else np.zeros(0)
-    return objective(loss, X, y, coef, float(b.value) if fit_intercept else 0.0, gamma, weights, epsilon)
+    return objective(loss, X, y, coef, float(b.value) if fit_intercept else 0.0, gamma, weights)
 
 
-def relaxation_value(
-    loss, X, y, gamma, fit_intercept, weights=None, k=None, l0_penalty=None, include=(), exclude=(), epsilon=0.1
-):
+def relaxation_value(loss, X, y, gamma, fit_intercept, weights=None, k=None, l0_penalty=None, include=(), exclude=()):
     """The value of the Boolean relaxation, by an interior-point solver of conic programs."""
     n, p = X.shape
     weights = np.ones(n) if weights is None else weights
@@ -82,11 +101,13 @@ def relaxation_value(
     if k is not None:
         limits.append(cp.sum(s) <= k)
     ridge = sum(cp.quad_over_lin(w[j], s[j]) for j in range(p) if j not in exclude)
-    terms = weights @ _cvxpy_losses(loss, y, X @ w + b, epsilon) + 0.5 / gamma * ridge + (l0_penalty or 0.0) * cp.sum(s)
-    return precise(terms, limits, 1e-9)
+    terms = weights @ _cvxpy_losses(loss, y, X @ w + b) + 0.5 / gamma * ridge + (l0_penalty or 0.0) * cp.sum(s)
+    value, u = precise(terms, limits, 1e-9), X @ w.value + b.value
+    constant = loss_value(loss, y, u) - _cvxpy_losses(loss, y, u).value
+    return value + float(weights @ constant)
 
 
-def scikit_learn_value(loss, X, y, gamma, fit_intercept, weights=None, epsilon=0.1):
+def scikit_learn_value(loss, X, y, gamma, fit_intercept, weights=None):
     """The least objective on the columns X, by the scikit-learn estimator of that loss; None if there is none."""
     if loss == "squared":
         exact = LinearRegression() if np.isinf(gamma) else Ridge(alpha=1.0 / gamma, solver="svd")
@@ -98,11 +119,18 @@ def scikit_learn_value(loss, X, y, gamma, fit_intercept, weights=None, epsilon=0
     elif loss == "hinge" and fit_intercept and np.isfinite(gamma):
         model = SVC(kernel="linear", C=gamma, tol=1e-9)
     elif loss == "epsilon_insensitive" and fit_intercept and np.isfinite(gamma):
-        model = SVR(kernel="linear", C=gamma, epsilon=epsilon, tol=1e-9)
+        model = SVR(kernel="linear", C=gamma, epsilon=EPSILON, tol=1e-9)
+    elif loss in ("poisson", "gamma", "tweedie") and np.isfinite(gamma):
+        power = {"poisson": 1, "gamma": 2, "tweedie": 1.5}[loss]
+        total = len(y) if weights is None else weights.sum()
+        model = TweedieRegressor(
+            power=power, alpha=1.0 / (gamma * total), link="log", solver="newton-cholesky", tol=1e-10, max_iter=1000,
+            fit_intercept=fit_intercept,
+        )  # fmt: skip
     else:
         return None
     model.fit(X, y, sample_weight=weights)
-    return objective(loss, X, y, np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), gamma, weights, epsilon)
+    return objective(loss, X, y, np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), gamma, weights)
 
 
 def supports(p, k=None):

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.losses import LOSSES
+from sparsest.losses import LOSSES, PiecewiseLinear
 
 LOSS_NAMES = tuple(LOSSES)
+# Losses of differences y - u, and the kinds of losses that solvers treat each in a way of its own.
+DIFFERENCES = tuple(name for name in LOSSES if not (LOSSES[name].classification or LOSSES[name].log_link))
+# Losses that penalty paths take.
+SMOOTH_NAMES = tuple(name for name in LOSSES if not isinstance(LOSSES[name](), PiecewiseLinear))
+# Parameters of losses that are not their defaults.
+UNUSUAL = {"epsilon": 0.3, "delta": 0.7, "quantile": 0.3, "theta": 2.5}
+
+
+def unusual(loss):
+    """The parameters of a loss, by name, with values that are not their defaults."""
+    return {name: UNUSUAL[name] for name in LOSSES[loss]._fields}
 
 
 def sample(loss, n, p, seed=0, noise=0.7):
@@ -18,10 +29,31 @@ def sample(loss, n, p, seed=0, noise=0.7):
     w[: max(1, p // 2)] = rng.choice([-1.0, 1.0], max(1, p // 2))
     signal = (X - X.mean(axis=0)) @ w
     y = signal + noise * rng.standard_normal(n) * max(signal.std(), 1.0)
+    if LOSSES[loss].log_link:
+        return X, responses_of(loss, 0.4 * signal / max(signal.std(), 1e-300) + 0.7, rng)
     if not LOSSES[loss].classification:
         return X, y + 0.5
     # The middle of the sorted responses splits them, so both classes always occur.
     return X, np.where(y > np.median(y) - 1e-12 if n < 3 else y > np.median(y), 1.0, -1.0)
+
+
+def responses_of(loss, u, rng):
+    """Counts, or for a loss of positive responses costs, whose logarithms of means are u; not all of them zero."""
+    if LOSSES[loss].positive:
+        return rng.gamma(2.0, 0.5, u.size) * np.exp(u)
+    counts = rng.poisson(np.exp(u)).astype(float)
+    counts[0] = max(counts[0], 1.0)
+    return counts
+
+
+def strong_response(loss, signal, noise, rng):
+    """A response that follows a signal up to the noise."""
+    if LOSSES[loss].classification:
+        return np.sign(signal)
+    if LOSSES[loss].log_link:
+        y = np.exp(0.5 * signal + noise * rng.standard_normal(signal.size))
+        return y if LOSSES[loss].positive else np.round(20.0 * y)
+    return signal + noise * rng.standard_normal(signal.size)
 
 
 def sample_weights(weighted, n, seed=0):

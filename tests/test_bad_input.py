@@ -12,6 +12,7 @@ from samples import LOSS_NAMES
 from sparsest import datasets, metrics
 from sparsest.api import near_optimal, penalty_path
 from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier, PenalizedRegressor
+from sparsest.losses import LOSSES, Quantile
 from sparsest.penalties import PENALTIES
 from sparsest.problem import make_problem
 from sparsest.result import Status
@@ -120,7 +121,6 @@ NOT_COLUMNS = ("abc", ["a"], [0.5], [True], np.ones(P, dtype=bool), [[0]], 1, {0
 
 DATA = [
     *cases("loss", "unknown loss", "cubic", "Squared", *NOT_A_WORD),
-    *cases("epsilon", "epsilon must be a finite number >= 0", *NOT_A_NUMBER, -0.1, INF),
     *cases("fit_intercept", "fit_intercept must be True or False", *NOT_A_FLAG),
     *cases("standardize", "standardize must be True or False", *NOT_A_FLAG),
     *cases("include", "include must be a list of column numbers", *NOT_COLUMNS),
@@ -326,9 +326,78 @@ def test_parameters_of_penalized_estimators(given, message):
         refused(lambda make=make: make(**given).fit(X, LABELS), message)
 
 
-@pytest.mark.parametrize(
-    "loss", [name for name in LOSS_NAMES if make_problem(X, LABELS, 1, loss=name).loss.classification]
-)
+def of_loss(loss, *given):
+    """Bad values of a parameter of a loss; None is its default."""
+    bad = [(one, message) for one, message in cases(*given) if all(value is not None for value in one.values())]
+    return [({"loss": loss, **one}, message) for one, message in bad]
+
+
+PARAMETERS = [
+    *of_loss("epsilon_insensitive", "epsilon", "epsilon must be a finite number >= 0", *NOT_A_NUMBER, -0.1, INF),
+    *of_loss("huber", "delta", "delta must be a finite number > 0", *NOT_A_NUMBER, 0, -0.1, INF),
+    *of_loss("quantile", "quantile", "quantile must be a number > 0 and < 1", *NOT_A_NUMBER, 0, 1, 90),
+    *of_loss("negative_binomial", "theta", "theta must be a number >= 1e-08", *NOT_A_NUMBER, 0, -1, 1e9, INF),
+    ({"loss": "poisson", "theta": 2.0}, "loss 'poisson' has no parameter theta, got 2.0"),
+    ({"loss": Quantile(7.0)}, "quantile must be a number > 0 and < 1, got 7.0"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), PARAMETERS, ids=ids)
+def test_parameters_of_losses(given, message):
+    for call in (FUNCTIONS["best_subset"], FUNCTIONS["best_subset_path"]):
+        refused(lambda call=call: call(**given), message)
+    refused(lambda: BestSubsetRegressor(2, **given).fit(X, Y), message)
+    if "quantile" not in str(given).lower():
+        refused(lambda: FUNCTIONS["penalty_path"](**given), message)
+        refused(lambda: PenalizedRegressor(**given).fit(X, Y), message)
+
+
+COUNTS = np.arange(float(len(Y)))
+UNSUITED = [
+    ("poisson", COUNTS - 2.0, "loss 'poisson' needs y >= 0, got -2 in row 0: .*'squared' any y"),
+    ("negative_binomial", -COUNTS, "loss 'negative_binomial' needs y >= 0, got -1 in row 1"),
+    ("tweedie", COUNTS - 0.5, "loss 'tweedie' needs y >= 0, got -0.5 in row 0"),
+    ("gamma", COUNTS, "loss 'gamma' needs y > 0, got 0 in row 0: .*'tweedie' takes zeros"),
+    ("poisson", 0.0 * COUNTS, "y is zero for all observations"),
+]
+
+
+@pytest.mark.parametrize(("loss", "y", "message"), UNSUITED)
+def test_responses_that_a_loss_does_not_take(loss, y, message):
+    for call in FUNCTIONS.values():
+        refused(lambda call=call: call(y=y, loss=loss), message)
+    for make in (BestSubsetRegressor, PenalizedRegressor):
+        refused(lambda make=make: make(loss=loss).fit(X, y), message)
+
+
+ADDED = [
+    ({"offset": np.ones(3)}, "offset must have .* entries, got shape"),
+    ({"offset": np.full(len(Y), NAN)}, "offset contains NaN or infinity"),
+    ({"offset": ["a"] * len(Y)}, "offset must hold real numbers"),
+    ({"exposure": COUNTS}, "exposure must be above zero, got 0.0 in row 0: drop such rows"),
+    ({"exposure": -1.0}, "exposure must be above zero, got -1.0 in row 0"),
+    (
+        {"exposure": 1.0, "loss": "squared"},
+        "exposure needs a loss of counts or totals such as 'poisson', not 'squared'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), ADDED, ids=ids)
+def test_offsets_and_exposures(given, message):
+    asked = {"y": COUNTS, "loss": "poisson", **given}
+    for call in FUNCTIONS.values():
+        refused(lambda call=call: call(**asked), message)
+    result = best_subset(X, COUNTS, 1, loss=asked.pop("loss"), method="local")
+    del asked["y"]
+    refused(lambda: result.predict(X, **asked), message)
+    for make in (BestSubsetRegressor, PenalizedRegressor):
+        model = make(loss=given.get("loss", "poisson"), **({"method": "local"} if make is BestSubsetRegressor else {}))
+        refused(lambda model=model: model.fit(X, COUNTS, **asked), message)
+        refused(lambda model=model: model.fit(X, COUNTS).predict(X, **asked), message)
+
+
+@pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if LOSSES[name].classification])
 @pytest.mark.parametrize("make", [BestSubsetRegressor, PenalizedRegressor])
 def test_regressors_refuse_losses_of_classes(make, loss):
     refused(lambda: make(loss=loss).fit(X, LABELS), "is for two classes: use the classifier")

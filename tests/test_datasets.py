@@ -245,6 +245,23 @@ def test_breast_cancer():
     assert data.coef is None and data.support is None
 
 
+@pytest.mark.parametrize("load", [load_diabetes_quadratic, load_breast_cancer])
+def test_the_tables_are_those_of_the_loaders_of_scikit_learn(load, monkeypatch):
+    data = load()
+    monkeypatch.setattr(datasets, "_table", lambda file, **layout: None)
+    again = load()
+    np.testing.assert_allclose(data.X, again.X, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(data.y, again.y)
+
+
+def test_names_are_those_of_scikit_learn():
+    from sklearn import datasets as peer
+
+    assert list(load_diabetes_quadratic().feature_names[:10]) == list(peer.load_diabetes().feature_names)
+    assert list(load_breast_cancer().feature_names) == list(peer.load_breast_cancer().feature_names)
+    assert list(load_breast_cancer().target_names) == list(peer.load_breast_cancer().target_names)
+
+
 def test_folder_with_a_dense_design(tmp_path):
     X, y = np.arange(6, dtype=np.int8).reshape(3, 2), np.array(["a", "b", "a"])
     np.savez(tmp_path / "data.npz", X=X, y=y, feature_names=np.array(["u", "v"]), extra=np.ones(2))

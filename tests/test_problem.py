@@ -7,11 +7,11 @@ import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
 from oracles import best_of, loss_value, sample_values
-from samples import LOSS_NAMES, sample, sample_weights
+from samples import DIFFERENCES, LOSS_NAMES, sample, sample_weights
 from sparsest.data import encode_labels
 from sparsest.designs import Dense, as_design
 from sparsest.intercepts import best_intercept
-from sparsest.losses import make_loss
+from sparsest.losses import LOSSES, PiecewiseLinear, make_loss
 from sparsest.problem import make_problem
 from sparsest.solvers.shared.dual import bound_from_gains
 from sparsest.sparsity import Sparsity
@@ -221,7 +221,7 @@ def test_units_of_standardised_columns_may_be_extreme(factor):
 def test_offset_of_the_response(loss, fit_intercept):
     """An intercept takes a large mean of y beforehand, and gives it back."""
     X, y = sample(loss, 12, 3)
-    regression = not make_loss(loss).classification
+    regression = loss in DIFFERENCES
     far = 1e12 + np.round(1024.0 * y) / 1024.0 if regression else y
     problem = make_problem(X, far, 2, loss=loss, fit_intercept=fit_intercept)
     taken = regression and fit_intercept
@@ -235,15 +235,18 @@ def test_offset_of_the_response(loss, fit_intercept):
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
 def test_best_intercept_in_any_unit(loss, unit):
     X, y = sample(loss, 25, 1)
-    made = make_loss(loss, 0.1 * unit)
-    if made.classification:
+    scaled = {
+        name: value * unit for name, value in LOSSES[loss]._field_defaults.items() if name in ("epsilon", "delta")
+    }
+    made = make_loss(loss, **scaled)
+    if loss not in DIFFERENCES:
         unit = 1.0
     margin, target = unit * X[:, 0], unit * y
     b = best_intercept(made, target, np.ones(25), margin)
     value = float(made.value(target, margin + b).sum())
     for step in (-1e-3, 1e-3):
         assert value <= (1.0 + 1e-14) * float(made.value(target, margin + b + step * unit).sum())
-    if np.isfinite(made.smoothness):
+    if not isinstance(made, PiecewiseLinear):
         slopes = made.derivative(target, margin + b)
         assert abs(slopes.sum()) <= 1e-12 * np.abs(slopes).sum()
 
@@ -289,3 +292,20 @@ def test_one_class_left_after_zero_weights():
 
 def test_a_column_of_responses_is_taken_as_a_vector():
     assert make_problem(X9, Y9[:, None], 1).y.shape == (9,)
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_the_model_without_features_is_known_from_the_first_pass(loss, fit_intercept, standardize):
+    X, y = sample(loss, 20, 6, 0)
+    X[:, 2] += 1e5
+    weights = sample_weights(True, 20)
+    problem = make_problem(
+        X, y, 2, gamma=1.0, loss=loss, fit_intercept=fit_intercept, standardize=standardize, sample_weight=weights
+    )
+    null = problem.data.null
+    assert null.b == problem.data.intercept_for(np.zeros(problem.n))
+    np.testing.assert_allclose(problem.feasible(null.alpha), null.alpha, rtol=1e-12)
+    size = np.abs(problem.design.columns(np.arange(6))).T @ np.abs(null.alpha)
+    np.testing.assert_allclose(null.products, problem.design.tdot(null.alpha), rtol=0, atol=1e-10 * size.max())

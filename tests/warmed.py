@@ -12,7 +12,7 @@ from numba.core import event
 from sklearn.exceptions import ConvergenceWarning
 
 from checks import best_subset, best_subset_path
-from samples import sample
+from samples import SMOOTH_NAMES, sample
 from sparsest import near_optimal, penalty_path
 from sparsest.api import METHODS, warmup
 from sparsest.datasets import load_diabetes_quadratic
@@ -94,8 +94,7 @@ def fit_paths():
     """Every penalty with every smooth loss, and with every storage; matrices of one column."""
     # Tiny samples of two classes are separated: concave penalties find no minimum there, and say so.
     warnings.simplefilter("ignore", ConvergenceWarning)
-    smooth = [name for name in LOSSES if np.isfinite(LOSSES[name]().smoothness)]
-    cases = [*product(smooth, PENALTIES, ("C", "CSC")), *product(("squared",), PENALTIES, STORAGES)]
+    cases = [*product(SMOOTH_NAMES, PENALTIES, ("C", "CSC")), *product(("squared",), PENALTIES, STORAGES)]
     for loss, penalty, storage in cases:
         settings = {"l1_ratio": 0.3} if penalty == "elastic_net" else {}
         for shape in ((20, 6), (12, 30)):

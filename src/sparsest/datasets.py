@@ -12,6 +12,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
 
@@ -50,8 +51,8 @@ class Dataset(NamedTuple):
         Indices of the nonzero true coefficients, in increasing order.
     feature_names, target_names : ndarray of str, or None
         Names of the columns of X and of the classes.
-    sample_weight : ndarray of shape (n,), or None
-        Weights of the observations.
+    sample_weight, offset, exposure : ndarray of shape (n,), or None
+        Weights of the observations, what is added to their predictions, and what their means are proportional to.
     """
 
     X: Any
@@ -61,6 +62,8 @@ class Dataset(NamedTuple):
     feature_names: NDArray[np.str_] | None = None
     target_names: NDArray[np.str_] | None = None
     sample_weight: NDArray[np.floating] | None = None
+    offset: NDArray[np.floating] | None = None
+    exposure: NDArray[np.floating] | None = None
 
 
 def make_toeplitz(
@@ -167,11 +170,13 @@ def load_diabetes_quadratic() -> Dataset:
     Dataset
         Without coef and support.
     """
-    from sklearn.datasets import load_diabetes
+    names = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+    main, target = _table("diabetes_data_raw.csv.gz"), _table("diabetes_target.csv.gz")
+    if main is None or target is None:
+        from sklearn.datasets import load_diabetes
 
-    source = load_diabetes()
-    names = list(source.feature_names)
-    main = np.asarray(source.data, dtype=np.float64)
+        main, target = load_diabetes(return_X_y=True)
+    main = (main - main.mean(axis=0)) / main.std(axis=0)
     terms = [(name, main[:, j]) for j, name in enumerate(names)]
     terms += [(f"{name}^2", main[:, j] ** 2) for j, name in enumerate(names) if name != "sex"]
     terms += [
@@ -180,7 +185,7 @@ def load_diabetes_quadratic() -> Dataset:
     X = np.asfortranarray(np.column_stack([column for _, column in terms]))
     X -= X.mean(axis=0)
     X /= np.sqrt(np.mean(X**2, axis=0))
-    return Dataset(X, np.asarray(source.target, dtype=np.float64), feature_names=np.array([t for t, _ in terms]))
+    return Dataset(X, target.ravel(), feature_names=np.array([t for t, _ in terms]))
 
 
 def load_breast_cancer() -> Dataset:
@@ -191,22 +196,42 @@ def load_breast_cancer() -> Dataset:
     Dataset
         Without coef and support; `target_names[y]` are the names of the labels.
     """
-    from sklearn.datasets import load_breast_cancer as load
+    table = _table("breast_cancer.csv", delimiter=",", skiprows=1)
+    if table is None:
+        from sklearn.datasets import load_breast_cancer as load
 
-    source = load()
+        table = np.column_stack(load(return_X_y=True))
+    measured = (
+        "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points",
+        "symmetry", "fractal dimension",
+    )  # fmt: skip
+    names = [f"mean {name}" for name in measured] + [f"{name} error" for name in measured]
     return Dataset(
-        np.asfortranarray(source.data, dtype=np.float64),
-        np.asarray(source.target),
-        feature_names=np.asarray(source.feature_names, dtype=np.str_),
-        target_names=np.asarray(source.target_names, dtype=np.str_),
+        np.asfortranarray(table[:, :-1]),
+        table[:, -1].astype(np.int64),
+        feature_names=np.array([*names, *(f"worst {name}" for name in measured)]),
+        target_names=np.array(["malignant", "benign"]),
     )
+
+
+def _table(file: str, **layout: Any) -> NDArray[np.float64] | None:
+    """A table that comes with scikit-learn, whose import would take a second; None if it is elsewhere."""
+    package = find_spec("sklearn")
+    assert package is not None and package.submodule_search_locations is not None
+    path = Path(package.submodule_search_locations[0], "datasets", "data", file)
+    return np.loadtxt(path, ndmin=2, **layout) if path.is_file() else None
+
+
+# Arrays of a folder with an entry for each observation, beside the response.
+_OF_ROWS = ("sample_weight", "offset", "exposure")
 
 
 def load_folder(path: str | os.PathLike[str]) -> Dataset:
     """Data of one folder.
 
-    The file `data.npz` holds `y`, `X` unless it is sparse, and possibly `feature_names` and `sample_weight`; a
-    sparse X is the file `X.npz` in the form of `scipy.sparse.save_npz`. Types and labels are kept as they are stored.
+    The file `data.npz` holds `y`, `X` unless it is sparse, and possibly `feature_names`, `sample_weight`, `offset` and
+    `exposure`; a sparse X is the file `X.npz` in the form of `scipy.sparse.save_npz`. Types and labels are kept as they
+    are stored.
 
     Parameters
     ----------
@@ -229,7 +254,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
     arrays = _read(folder / "data.npz", _stored_arrays)
     if "y" not in arrays:
         raise ValueError(f"{folder / 'data.npz'} has no array y")
-    y, names, weights = arrays["y"], arrays.get("feature_names"), arrays.get("sample_weight")
+    y, names = arrays["y"], arrays.get("feature_names")
     X: Any = arrays["X"] if "X" in arrays else _load_sparse(folder)
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise ValueError(f"X and y in {folder} do not fit together: shapes {X.shape} and {y.shape}")
@@ -238,9 +263,11 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
             raise ValueError(f"{name} in {folder} contains NaN or infinity: impute or drop those entries first")
     if names is not None and names.shape != (X.shape[1],):
         raise ValueError(f"{folder} has {X.shape[1]} features but feature_names of shape {names.shape}")
-    if weights is not None and weights.shape != y.shape:
-        raise ValueError(f"{folder} has {y.size} observations but sample_weight of shape {weights.shape}")
-    return Dataset(X, y, feature_names=names, sample_weight=weights)
+    rows = {name: arrays[name] for name in _OF_ROWS if name in arrays}
+    for name, values in rows.items():
+        if values.shape != y.shape:
+            raise ValueError(f"{folder} has {y.size} observations but {name} of shape {values.shape}")
+    return Dataset(X, y, feature_names=names, **rows)
 
 
 def _load_sparse(folder: Path) -> Any:
@@ -277,7 +304,7 @@ def _stored_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
     if not isinstance(stored, np.lib.npyio.NpzFile):
         raise ValueError("it holds a single array without a name")
     with stored:
-        arrays = {name: stored[name] for name in ("X", "y", "feature_names", "sample_weight") if name in stored}
+        arrays = {name: stored[name] for name in ("X", "y", "feature_names", *_OF_ROWS) if name in stored}
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise ValueError(f"its {name} is not an array")

@@ -49,15 +49,16 @@ class Diagnosis:
     influence: Array | None
 
 
-def diagnose(result: Result, X: Any, y: Any, sample_weight: Any = None) -> Diagnosis:
+def diagnose(result: Result, X: Any, y: Any, *, sample_weight: Any = None, **added: Any) -> Diagnosis:
     """Look at a model together with its data.
 
     Parameters
     ----------
     result : what ``best_subset`` returned
     X, y, sample_weight : the data of the result, which does not keep them
+    **added : their ``offset`` and ``exposure``
     """
-    problem = problem_of(result, X, y, sample_weight)
+    problem = problem_of(result, X, y, sample_weight, **added)
     chosen = result.support
     empty = fit_support(problem, np.empty(0, dtype=np.intp)).primal
     full = fit_support(problem, chosen).primal
@@ -111,7 +112,9 @@ def _influence(problem: Problem, chosen: Indices, used: Array) -> Array | None:
     hessian = rows.T @ (curvature[:, None] * rows) + np.diag(ridge)
     leverage = np.einsum("ij,ij->i", rows @ np.linalg.pinv(hessian, hermitian=True), rows)
     free = max(data.n - rows.shape[1], 1)
-    noise = 1.0 if data.loss.classification else float(data.weights @ (data.y - margin) ** 2) / free
+    noise = (
+        1.0 if data.loss.classification or data.loss.log_link else float(data.weights @ (data.y - margin) ** 2) / free
+    )
     inside = np.clip(1.0 - curvature * leverage, 1e-12, None)
     distance = slope**2 * leverage / inside**2 / max(rows.shape[1], 1) / max(noise, np.finfo(float).tiny)
     every = np.zeros(used.size)
@@ -119,8 +122,8 @@ def _influence(problem: Problem, chosen: Indices, used: Array) -> Array | None:
     return every
 
 
-def held_out(result: Result, X: Any, y: Any, sample_weight: Any = None) -> Array | None:
-    """Scores ``Xw + b`` of every row by a model that was chosen and fitted without it.
+def held_out(result: Result, X: Any, y: Any, **rows: Any) -> Array | None:
+    """Predictions of every row (for classes scores) by a model that was chosen and fitted without it.
 
     The rows are divided into five parts; for each of them the features are chosen anew, by the method "local", from the
     other four.  None where there are too few rows, or too few of one class.
@@ -135,12 +138,15 @@ def held_out(result: Result, X: Any, y: Any, sample_weight: Any = None) -> Array
         return None
     kind = KFold if result.classes is None else StratifiedKFold
     scores = np.empty(design.shape[0])
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    given = {name: np.asarray(values) for name, values in rows.items() if values is not None}
+    parameters: dict[str, Any] = about.parameters
     for train, test in kind(_FOLDS, shuffle=True, random_state=_SEED).split(np.zeros((target.size, 1)), target):
         model = best_subset(
             design.rows(train), target[train], about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, loss=about.loss,
-            epsilon=about.epsilon, method="local", fit_intercept=about.fit_intercept, standardize=about.standardize,
-            sample_weight=None if weights is None else weights[train], include=about.include, exclude=about.exclude,
+            method="local", fit_intercept=about.fit_intercept, standardize=about.standardize, include=about.include,
+            exclude=about.exclude, **parameters, **{name: values[train] for name, values in given.items()},
         )  # fmt: skip
-        scores[test] = model.decision_function(design.rows(test))
+        added = {name: values[test] for name, values in given.items() if name != "sample_weight"}
+        predict = model.predict if result.classes is None else model.decision_function
+        scores[test] = predict(design.rows(test), **added)
     return scores

@@ -29,10 +29,10 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         return start
     if not np.isfinite(at_start):
         return np.nan
-    # The two labels are 2 apart, whatever the margins are.
-    reach = max(float(np.abs(y - margin - start).max()), float(loss.classification))
+    # The two labels are 2 apart, whatever the margins are; logarithms of responses are not far apart.
+    reach = 1.0 if loss.log_link else max(float(np.abs(y - margin - start).max()), float(loss.classification))
     low, high = _bracket(slope, start, -1.0 if at_start > 0 else 1.0, reach)
-    b = 0.5 * (low + high)
+    b, step = 0.5 * (low + high), high - low
     for _ in range(_BRACKET_STEPS):
         g = slope(b)
         curvature = float(weights @ loss.second_derivative(y, margin + b))
@@ -40,7 +40,10 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         if g == 0.0 or newton == b:
             break
         low, high = (low, b) if g > 0 else (b, high)
-        previous, b = b, newton if low < newton < high else 0.5 * (low + high)
+        # Far from the root of an exponential Newton's steps are all of one length: halving is faster there.
+        helps = low < newton < high and abs(newton - b) <= 0.5 * step
+        previous, b = b, newton if helps else 0.5 * (low + high)
+        step = abs(b - previous)
         if abs(b - previous) <= 4e-16 * max(reach, abs(b)):
             break
     return b

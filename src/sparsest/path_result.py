@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Mask
 from sparsest.checks import number
+from sparsest.data import added_to_predictions
 from sparsest.designs import as_design, feature_names
+from sparsest.losses import Loss, make_loss, mean_of
 
 
 class Stop(Enum):
@@ -56,9 +58,10 @@ class PathResult:
     n_iter : sweeps of coordinate descent for each alpha, with those of the steps that lead to it.
     stopped : why the path ended.
     seconds : time for the whole path, without that for compiling kernels.
+    loss : the loss.
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.
-    loss, fit_intercept : the name of the loss, and whether models have an intercept.
+    fit_intercept : whether models have an intercept.
     """
 
     alphas: Array
@@ -73,9 +76,9 @@ class PathResult:
     n_iter: NDArray[np.int_]
     stopped: Stop
     seconds: float
+    loss: Loss = field(default_factory=lambda: make_loss("squared"))
     feature_names: list[str] | None = None
     classes: NDArray[Any] | None = None
-    loss: str = "squared"
     fit_intercept: bool = True
 
     def at(self, alpha: float) -> LinearModel:
@@ -104,13 +107,16 @@ class PathResult:
     def _column(self, i: int) -> Array:
         return self.coefs[:, [i]].toarray()[:, 0]
 
-    def decision_function(self, X: Any, alpha: float | None = None) -> Array:
-        """``Xw + b`` of every row: for classes positive on the side of the second one.
+    def decision_function(
+        self, X: Any, alpha: float | None = None, *, offset: Any = None, exposure: Any = None
+    ) -> Array:
+        """``Xw + b`` of every row, with offset and exposure: for classes positive on the side of the second one.
 
         Parameters
         ----------
         X : matrix, sparse matrix or data frame of n rows
         alpha : one penalty strength, see :meth:`at`; all of the path by default
+        offset, exposure : those of the rows of X, as in the fit
 
         Returns
         -------
@@ -128,24 +134,27 @@ class PathResult:
         else:
             coef, intercept = self.at(alpha)
             values = design.dot(coef) + intercept
+        added = added_to_predictions(offset, exposure, design.shape[0], self.loss)
+        values = (values.T + added).T
         if not np.isfinite(values).all():
             raise ValueError("X contains NaN or infinity: impute or drop those entries first")
         return values
 
-    def predict(self, X: Any, alpha: float | None = None) -> NDArray[Any]:
-        """Predictions for every row: responses, or labels for a classification loss.
+    def predict(self, X: Any, alpha: float | None = None, *, offset: Any = None, exposure: Any = None) -> NDArray[Any]:
+        """Predictions for every row: labels for a classification loss, means ``e^u`` for a logarithmic link, else u.
 
         Parameters
         ----------
         X : matrix, sparse matrix or data frame of n rows
         alpha : one penalty strength, see :meth:`at`; all of the path by default
+        offset, exposure : those of the rows of X, as in the fit
 
         Returns
         -------
         ndarray of shape (n, m), or (n,) for one alpha
         """
-        values = self.decision_function(X, alpha)
-        return values if self.classes is None else self.classes[(values > 0.0).astype(np.intp)]
+        values = self.decision_function(X, alpha, offset=offset, exposure=exposure)
+        return mean_of(self.loss, values) if self.classes is None else self.classes[(values > 0.0).astype(np.intp)]
 
     def to_frame(self) -> Any:
         """The coefficients as a pandas DataFrame: a row for each alpha, a column for each feature that is ever used.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 from sparsest import result_files
 from sparsest.arrays import Array, Indices
 from sparsest.checks import column_names
+from sparsest.data import added_to_predictions
 from sparsest.designs import as_design
+from sparsest.losses import LOSSES, Loss, mean_of
 from sparsest.proofs.certificate import Certificate, relative_gap
 from sparsest.proofs.statement import Statement
 from sparsest.wording import proof_sentence
@@ -113,12 +116,18 @@ class Result:
         """The names of the chosen columns; their numbers where there are no names."""
         return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.support.tolist()]
 
-    def decision_function(self, X: Any) -> Array:
-        """``Xw + b`` for every row of X.
+    @cached_property
+    def loss(self) -> Loss:
+        """The loss, with its parameters."""
+        return LOSSES[self.statement.loss](**self.statement.parameters)
+
+    def decision_function(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
+        """``Xw + b`` for every row of X, with the offset and the logarithm of the exposure added.
 
         Parameters
         ----------
         X : matrix, sparse matrix or data frame with the columns of the fit
+        offset, exposure : those of the rows of X, as in the fit
         """
         design = as_design(X)
         if design.shape[1] != self.coef.size:
@@ -129,18 +138,25 @@ class Result:
         chosen = design.columns(self.support)
         if not np.isfinite(chosen).all():
             raise ValueError("X contains NaN or infinity in the columns of the model")
-        return np.asarray(chosen @ self.coef[self.support] + self.intercept)
+        added = added_to_predictions(offset, exposure, design.shape[0], self.loss)
+        return np.asarray(chosen @ self.coef[self.support] + self.intercept + added)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the response, or for a classification loss the label, of every row of X."""
-        score = self.decision_function(X)
-        return score if self.classes is None else self.classes[(score > 0).astype(int)]
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> NDArray[Any]:
+        """Predict the response of every row of X.
 
-    def predict_proba(self, X: Any) -> Array:
+        It is the label for a classification loss, the mean ``e^u`` for losses with a logarithmic link (of the whole
+        exposure, where one is given), the quantile for the quantile loss, and u for the others.
+        """
+        score = self.decision_function(X, offset=offset, exposure=exposure)
+        if self.classes is not None:
+            return self.classes[(score > 0).astype(int)]
+        return mean_of(self.loss, score)
+
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Array:
         """Probabilities of the two labels, in the order of ``classes``; only for the logistic loss."""
         if self.statement.loss != "logistic":
             raise ValueError(f"probabilities need loss='logistic', this model has loss={self.statement.loss!r}")
-        return probabilities(self.decision_function(X))
+        return probabilities(self.decision_function(X, offset=offset))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model and what is proved of it in JSON's types."""

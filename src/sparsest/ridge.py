@@ -24,23 +24,7 @@ def default_gamma(data: Data) -> float:
     classes.  Constant columns do not count.
     """
     squares = data.column_norms[data.column_norms > 0.0] ** 2
-    return 1.0 / (_STRENGTH * curvature_at_null(data) * float(squares.mean())) if squares.size else 1.0
-
-
-def curvature_at_null(data: Data) -> float:
-    """The mean curvature of the losses at the model without features.
-
-    Piecewise linear losses have none; theirs is that of the parabola with the same mean value and mean square slope,
-    whose least value is zero, which is the right one for the squared loss too.
-    """
-    margin = np.full(data.n, data.intercept_for(np.zeros(data.n)))
-    weights = data.weights / data.weights.sum()
-    second = float(weights @ data.loss.second_derivative(data.y, margin))
-    if second > 0.0:
-        return second
-    value = float(weights @ data.loss.value(data.y, margin))
-    slope = float(weights @ data.loss.derivative(data.y, margin) ** 2)
-    return slope / (2.0 * value) if value > 0.0 and slope > 0.0 else 1.0
+    return 1.0 / (_STRENGTH * data.curvature * float(squares.mean())) if squares.size else 1.0
 
 
 def gamma_grid(data: Data, k: int) -> Array:
@@ -51,6 +35,6 @@ def gamma_grid(data: Data, k: int) -> Array:
     """
     subset = np.unique(np.linspace(0, data.p - 1, min(data.p, _COLUMNS_FOR_ROWS)).astype(np.intp))
     squares = (data.design.columns(subset) ** 2).sum(axis=1).max() * data.p / subset.size
-    scale = max(k, 1) * float(data.weights.sum()) * curvature_at_null(data) * float(squares)
+    scale = max(k, 1) * float(data.weights.sum()) * data.curvature * float(squares)
     first = data.p / scale if scale > 0.0 else 1.0
     return np.asarray(first * 2.0 ** np.arange(_DOUBLINGS + 1), dtype=np.float64)

@@ -121,7 +121,8 @@ def test_a_target_of_many_labels(tmp_path):
 
 
 def test_without_a_ridge_or_in_time_says_so_without_warnings(folder):
-    shown = run("fit", folder[0], "--k", 2, "--gamma", "inf", "--time-limit", 1e-9)
+    shown = run("fit", folder[0], "--k", 2, "--gamma", "inf", "--time-limit", 1e-9, "--out", folder[0] / "m.json")
+    assert Result.load(folder[0] / "m.json").about["settings"]["gamma"] == "inf"
     assert shown.exit_code == 0 and "TIME_LIMIT: stopped at the time limit" in " ".join(shown.output.split())
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from checks import solve
 from cli.runner import complains, run
 from samples import sample, sample_weights
-from sparsest import Certificate
+from sparsest import Certificate, Result
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_verify_weighted(tmp_path):
     np.savez(tmp_path / "data.npz", X=X, y=y)
     complains(
         run("verify", tmp_path / "proof.json", tmp_path, "--weights", "sample_weight"),
-        "there is no column 'sample_weight' for --weights",
+        "there is no column 'sample_weight' for the sample weight",
     )
     np.savez(tmp_path / "data.npz", X=X, y=y, sample_weight=weights)
     assert run("verify", tmp_path / "proof.json", tmp_path).exit_code == 1
@@ -103,3 +103,23 @@ def test_verify_unreadable(proof, name):
 def test_verify_without_data(proof):
     folder, *_ = proof
     complains(run("verify", folder / "proof.json", folder / "nowhere"), "there is no file or folder")
+
+
+def test_counts_with_an_exposure(tmp_path):
+    """A fit with it, and a verification, a prediction and a report that need it too; the model knows its column."""
+    rng = np.random.default_rng(0)
+    X, exposure = rng.standard_normal((30, 4)), rng.uniform(0.5, 2.0, 30)
+    np.savez(tmp_path / "data.npz", X=X, y=rng.poisson(exposure * np.exp(X[:, 1])), exposure=exposure)
+    asked = ("--k", "1", "--loss", "negative_binomial", "--theta", "3")
+    files = ("--out", tmp_path / "model.json", "--report", tmp_path / "report.html")
+    shown = run("fit", tmp_path, *asked, "--exposure", "exposure", "--json", *files)
+    assert shown.exit_code == 0 and json.loads(shown.stdout)["support"] == [1]
+    result = Result.load(tmp_path / "model.json")
+    result.certificate.save(tmp_path / "proof.bin")
+    assert run("verify", tmp_path / "model.json", tmp_path).exit_code == 0
+    assert run("verify", tmp_path / "proof.bin", tmp_path, "--exposure", "exposure").exit_code == 0
+    shown = run("verify", tmp_path / "proof.bin", tmp_path)
+    assert shown.exit_code == 1 and "is for data with exposure" in shown.output
+    complains(run("fit", tmp_path, *asked, "--offset", "offset"), "there is no column 'offset' for the offset")
+    predicted = json.loads(run("predict", tmp_path / "model.json", tmp_path, "--json").stdout)["columns"]["prediction"]
+    assert predicted == pytest.approx(result.predict(X, exposure=exposure).tolist(), rel=1e-12)

@@ -88,8 +88,8 @@ def test_both_forms_descend_alike(centred):
         pack.append(np.arange(P))
         model, w, grad = pack.model(theta), np.zeros(P), pack.tdot(theta)
         descend(model, w, grad, np.full(P, 0.5), make_penalty("l1"), 1e-10, 1000)
-        pack.step(model, np.ones(P))
-        carried = grad + pack.image(model, np.ones(P))
+        model.follow(np.ones(P))
+        carried = grad + model.image(np.ones(P))
         if not pack.has_gram:
             refresh(model, grad)
             np.testing.assert_allclose(grad, carried, atol=1e-9)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from checks import best_subset, check_certificate
-from samples import LOSS_NAMES, sample, sample_weights
+from samples import LOSS_NAMES, sample, sample_weights, unusual
 from sparsest import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier
 from sparsest.losses import LOSSES
 
@@ -78,7 +78,7 @@ def test_fitted_attributes_are_those_of_the_result(loss):
         assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1.0, -1.0))
         assert model.coef_.shape == (1, P) and model.intercept_.shape == (1,)
     else:
-        np.testing.assert_allclose(model.predict(X), score)
+        np.testing.assert_allclose(model.predict(X), np.exp(score) if LOSSES[loss].log_link else score)
         assert model.coef_.shape == (P,)
 
 
@@ -88,9 +88,11 @@ def test_parameters_reach_the_solver(loss):
     forced = estimator_of(loss, include=[5], exclude=[0, 1], fit_intercept=False, gap_tol=0.5).fit(X, y)
     assert 5 in forced.support_ and not {0, 1} & set(forced.support_)
     assert np.ravel(forced.intercept_)[0] == 0.0
-    statement = estimator_of(loss, epsilon=0.4).fit(X, y).result_.certificate.statement
-    assert statement.epsilon == (0.4 if "epsilon" in loss else 0.0)
-    assert statement.loss == loss and statement.k == 2
+    given = unusual(loss)
+    for model in (estimator_of(loss, **given), estimator_of(loss).set_params(loss=LOSSES[loss](**given))):
+        statement = model.fit(X, y).result_.certificate.statement
+        assert statement.parameters == given
+        assert statement.loss == loss and statement.k == 2
 
 
 def test_default_losses():

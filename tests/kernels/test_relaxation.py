@@ -265,47 +265,6 @@ def test_products_and_eigenvalue(run):
     assert run(kernels.largest_eigenvalue)(np.zeros((3, 3)), 5) == 0.0
 
 
-# Indicators on the central path
-
-
-def energies(seed):
-    return np.random.default_rng(seed).standard_normal(M) ** 2 * 10.0 ** np.random.default_rng(seed).integers(-8, 3, M)
-
-
-def slope_at(energy, mu, price, s):
-    return -energy / s**2 + price - mu / s + mu / (1.0 - s)
-
-
-@pytest.mark.parametrize("mu", [1.0, 1e-4, 1e-9])
-@pytest.mark.parametrize("price", [-0.5, 0.0, 0.3, 20.0])
-def test_central_indicators_are_stationary(run, mu, price):
-    for seed in range(3):
-        energy, s = energies(seed), np.full(M, 0.5)
-        total, change = run(kernels.central_indicator)(energy, mu, price, s)
-        assert ((s > 0) & (s < 1)).all() and total == pytest.approx(s.sum(), rel=1e-12)
-        # The slope changes its sign within a few digits of s, of which rounding leaves few next to 1.
-        near = 1e-6 * s * (1.0 - s) + 4e-14 * s
-        assert (slope_at(energy, mu, price, s - near) <= 0).all()
-        assert (slope_at(energy, mu, price, s + near) >= 0).all()
-        if mu >= 1e-4:
-            step = 1e-3 * mu
-            totals = [run(kernels.central_indicator)(energy, mu, price + d, s.copy())[0] for d in (step, -step)]
-            assert change == pytest.approx((totals[0] - totals[1]) / (2.0 * step), rel=1e-4)
-
-
-@pytest.mark.parametrize("mu", [1.0, 1e-4, 1e-9])
-@pytest.mark.parametrize("budget", [1, 3, 6])
-@pytest.mark.parametrize("start", [0.0, 5.0, -1.0])
-def test_central_price_spends_the_budget(run, mu, budget, start):
-    for seed in range(3):
-        energy, s = energies(seed), np.full(M, 0.5)
-        price = run(kernels.central_price)(energy, mu, budget, start, s)
-        assert s.sum() == pytest.approx(budget, rel=1e-8)
-        again = np.full(M, 0.5)
-        kernels.central_indicator(energy, mu, price, again)
-        np.testing.assert_allclose(again, s, rtol=1e-6)
-
-
 # Bounds and fixings of a region
 
 

@@ -5,7 +5,7 @@ Nothing here uses the solvers, nor the checker's own exact arithmetic.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -24,13 +24,28 @@ from sparsest.proofs.steps import Branch, Combination, Fix, Leaf
 LOSSES = tuple(RULES)
 DEFAULTS = {
     "loss": "squared",
-    "epsilon": 0.1,
+    "offset": False,
+    "exposure": False,
     "gamma": 0.3,
     "include": (),
     "exclude": (),
     "fit_intercept": True,
     "standardize": False,
 }
+PARAMETERS = {"epsilon": 0.1, "delta": 0.7, "quantile": 0.3, "theta": 2.5}
+
+
+def rule_of(loss, **given):
+    """A loss with parameters by name, or with those above."""
+    return RULES[loss](**{name: given.get(name, PARAMETERS[name]) for name in RULES[loss].parameters()})
+
+
+def suited(loss, y):
+    """Any numbers as responses of a loss."""
+    kind = RULES[loss]
+    if kind.classification:
+        return np.where(y > 0, 1.0, -1.0)
+    return np.abs(y) + (0.05 if kind.positive else 0.0) if kind.log_link else y
 
 
 def indices(*features):
@@ -43,6 +58,9 @@ def sample(n, p, seed=0, loss="squared"):
     X = (rng.standard_normal((n, p)) + 0.5 * rng.standard_normal((n, 1))) * rng.uniform(0.5, 2.0, p)
     y = X[:, : max(1, p // 2)].sum(axis=1) + rng.standard_normal(n)
     X += rng.standard_normal(p)
+    if RULES[loss].log_link:
+        y = np.exp(0.3 * y)
+        return X, y if RULES[loss].positive else np.floor(y)
     if not RULES[loss].classification:
         return X, y + 0.5
     y = np.where(y > np.median(y), 1.0, -1.0)
@@ -55,15 +73,22 @@ def sample_weights(n, seed=0):
 
 
 def statement_of(X, y, weights=None, **settings):
-    """The statement of a problem; one of k and l0_penalty has to be among the settings."""
+    """The statement of a problem; one of k and l0_penalty has to be among the settings.
+
+    ``offset`` and ``exposure`` are those of the data, where they have such.
+    """
     asked = {"k": None, "l0_penalty": None, **DEFAULTS, **settings}
-    data = Data(X, y, weights, RULES[asked["loss"]].classification, asked["fit_intercept"], asked["standardize"])
-    return Statement(n=data.n, p=data.p, fingerprint=fingerprint(data), **asked)
+    rule = rule_of(asked["loss"], **{name: asked.pop(name) for name in PARAMETERS if name in asked})
+    added = {name: asked.pop(name) for name in ("offset", "exposure")}
+    given = {name: value for name, value in added.items() if value is not False}
+    data = Data(X, y, weights, rule, asked["fit_intercept"], asked["standardize"], **given)
+    flags = {name: name in given for name in added}
+    return Statement(n=data.n, p=data.p, fingerprint=fingerprint(data), parameters=asdict(rule), **flags, **asked)
 
 
-def bounds_of(statement, proof, X, y, weights=None):
+def bounds_of(statement, proof, X, y, weights=None, **added):
     """The rigorous and the exact bound of a proof, with the complaints of either."""
-    data = Data.of(statement, X, y, weights)
+    data = Data.of(statement, X, y, weights, **added)
     return prove(data, statement, proof), prove_exactly(data, statement, proof)
 
 

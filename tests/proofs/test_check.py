@@ -152,8 +152,8 @@ def test_enumeration_is_sharp():
         {"k": 2, "gamma": 1e300},
         {"k": 2, "gamma": 5e-324},
         {"k": 2, "gamma": 1.7e308},
-        {"k": 2, "epsilon": 1e300},
         {"k": 2, "loss": "epsilon_insensitive", "epsilon": 1e300},
+        {"k": 2, "loss": "huber", "delta": 1e300},
     ],
     ids=str,
 )

@@ -10,16 +10,16 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs.helpers import indices, sample, sample_weights
+from proofs.helpers import indices, rule_of, sample, sample_weights
 from sparsest.proofs import data as data_module
 from sparsest.proofs.data import Columns, Data, fingerprint, ridge_below
 
 seeds = st.integers(0, 10**6)
 
 
-def data_of(X, y=None, weights=None, classification=False, fit_intercept=True, scaled=False):
+def data_of(X, y=None, weights=None, loss="squared", fit_intercept=True, scaled=False):
     y = np.arange(float(len(X))) if y is None else y
-    return Data(X, y, weights, classification, fit_intercept, scaled)
+    return Data(X, y, weights, rule_of(loss), fit_intercept, scaled)
 
 
 def exact_variance(column, weights, center):
@@ -152,10 +152,10 @@ def test_labels_are_signs_and_their_swap_is_noticed():
     X = sample(6, 2)[0]
     first = np.array(["no", "yes", "no", "yes", "yes", "no"])
     prints = [
-        fingerprint(data_of(X, y, classification=True)) for y in (first, first == "yes", np.where(first == "yes", 7, 2))
+        fingerprint(data_of(X, y, loss="logistic")) for y in (first, first == "yes", np.where(first == "yes", 7, 2))
     ]
     assert len(set(prints)) == 1
-    assert fingerprint(data_of(X, first == "no", classification=True)) != prints[0]
+    assert fingerprint(data_of(X, first == "no", loss="logistic")) != prints[0]
 
 
 def test_rows_of_weight_zero_are_no_part_of_the_data():
@@ -222,7 +222,7 @@ def test_bad_responses(y):
 @pytest.mark.parametrize("y", [np.ones(3), np.arange(3), np.ones(2), np.array([1, "a", None], dtype=object)])
 def test_bad_labels(y):
     with pytest.raises(ValueError, match=r"y must have|labels of y"):
-        data_of(np.eye(3), y, classification=True)
+        data_of(np.eye(3), y, loss="logistic")
 
 
 @pytest.mark.parametrize("kind", [sp.csc_array, sp.csr_array, sp.bsr_array])

@@ -9,10 +9,13 @@ from proofs.helpers import sample
 from sparsest.proofs import dependence
 from sparsest.proofs.data import Data
 from sparsest.proofs.dependence import independent_columns
+from sparsest.proofs.losses import RULES
 
 
 def kept(X, fit_intercept=True):
-    return independent_columns(Data(X, np.zeros(len(X)), None, False, fit_intercept, False), np.arange(X.shape[1]))
+    return independent_columns(
+        Data(X, np.zeros(len(X)), None, RULES["squared"](), fit_intercept, False), np.arange(X.shape[1])
+    )
 
 
 def quarters(n, p, seed=0):

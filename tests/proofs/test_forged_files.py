@@ -30,7 +30,7 @@ TEXTS = {
     "a list": "[]",
     "null": "null",
     "an empty object": "{}",
-    "another format": '{"format": "something else", "version": 4, "arrays": {}}',
+    "another format": '{"format": "something else", "version": 5, "arrays": {}}',
     "another version": '{"format": "sparsest certificate", "version": 3, "arrays": {}}',
     "deep nesting": "[" * 10**6,
     "deep nesting of objects": '{"a":' * 10**6,
@@ -75,7 +75,7 @@ def test_any_flipped_byte_is_refused_or_true(honest):
 
 def test_duplicate_keys_are_refused(honest):
     text = honest[0].to_json()
-    unreadable(text.replace('"version": 4', '"version": 4, "version": 4'))
+    unreadable(text.replace('"version": 5', '"version": 5, "version": 5'))
     unreadable(text.replace('"gamma"', '"k": 1, "gamma"'))
     unreadable(text.replace('"arrays": {', '"arrays": {"coef": ["<f8", 0, ""], ', 1))
 
@@ -89,7 +89,9 @@ def test_numbers_that_json_has_not_are_refused(honest, word):
 PROBLEM = {
     "k": ["2", 2.0, -1, True, None, [2], 10**400, 2**60],
     "gamma": ["0.3", 0.0, -1.0, True, None, "nan", 10**400, {}],
-    "epsilon": ["0.1", -1.0, True, None, 10**400, 1e400],
+    "parameters": ["0.1", None, {"epsilon": 0.1}, [], 10**400],
+    "offset": ["false", 1, None, 0.0],
+    "exposure": ["false", 1, None, True],
     "l0_penalty": ["1", -1.0, True, 10**400],
     "n": [0, -1, 1.0, True, "20", None, 10**400],
     "p": [0, -1, 5.0, True, "5", None, 10**400],

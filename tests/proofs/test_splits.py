@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from proofs.helpers import bounds_of, indices, optimum_of, sample, sample_weights, statement_of
 from sparsest.proofs.data import Data
 from sparsest.proofs.exact import _ExactChecker, _is_semidefinite, rational
+from sparsest.proofs.losses import RULES
 from sparsest.proofs.splits import Diagonals, centred_columns
 from sparsest.proofs.steps import Leaf, Proof, Split, SplitPoint
 
@@ -140,7 +141,7 @@ def test_overflowing_diagonals_are_refused(size, gamma):
 )
 def test_splits_that_are_none(split, message):
     X, y = sample(9, 4)
-    data = Data(X, y, None, False, True, False)
+    data = Data(X, y, None, RULES["squared"](), True, False)
     with pytest.raises(ValueError, match=message):
         Diagonals(data, 0.5, [split]).diagonal(0, np.arange(4), 4)
 
@@ -160,7 +161,7 @@ def test_splits_that_are_none(split, message):
 )
 def test_raised_splits_that_are_none(split, message):
     X, y = sample(9, 6)
-    data = Data(X, y, None, False, True, False)
+    data = Data(X, y, None, RULES["squared"](), True, False)
     splits = [Split(indices(0, 1, 2, 4), np.full(4, 1.0)), split, Split(indices(0, 1), np.full(2, 2.5))]
     with pytest.raises(ValueError, match=message), np.errstate(over="ignore"):
         Diagonals(data, 0.5, splits).diagonal(1, np.arange(6), 6)
@@ -201,7 +202,7 @@ def test_what_rounding_may_hide_goes_back_to_the_quadratic():
 def test_matrices_that_are_too_large_are_refused(monkeypatch):
     monkeypatch.setattr("sparsest.proofs.splits._MOST_BYTES", 8 * 5 * 5)
     X, y = sample(9, 6)
-    data = Data(X, y, None, False, True, False)
+    data = Data(X, y, None, RULES["squared"](), True, False)
     weak, strong = Split(np.arange(6), np.full(6, 0.1)), Split(np.arange(6), np.full(6, 3.0))
     raised = Split(indices(0), np.full(1, 3.0), 0)
     for splits, number in (([strong], 0), ([weak, raised], 1)):
@@ -213,6 +214,6 @@ def test_a_column_that_cannot_be_centred_is_refused():
     X, y = sample(9, 2)
     X[:, 1] = np.where(np.arange(9) % 2, 1.2e308, 1e308)
     X[0, 1] = -1.2e308
-    data = Data(X, y, None, False, True, False)
+    data = Data(X, y, None, RULES["squared"](), True, False)
     with pytest.raises(ValueError, match=r"not centred|too large"), np.errstate(all="ignore"):
         centred_columns(data, indices(0, 1), 1.0)

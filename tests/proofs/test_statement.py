@@ -24,7 +24,8 @@ def statement():
         {"l0_penalty": 0.5},
         {"gamma": 1},
         {"k": 4000},
-        {"epsilon": 0},
+        {"loss": "epsilon_insensitive", "parameters": {"epsilon": 0}},
+        {"loss": "poisson", "offset": True, "exposure": True},
     ],
     ids=str,
 )
@@ -42,10 +43,21 @@ def test_json_round_trip(statement, changes):
         {"p": 10**30},
         {"loss": "cubic"},
         {"loss": ["squared"]},
-        {"epsilon": -1.0},
-        {"epsilon": np.nan},
-        {"epsilon": np.inf},
-        {"epsilon": 10**400},
+        {"parameters": {"epsilon": 0.1}},
+        {"parameters": []},
+        {"loss": "epsilon_insensitive"},
+        {"loss": "epsilon_insensitive", "parameters": {"epsilon": -1.0}},
+        {"loss": "epsilon_insensitive", "parameters": {"epsilon": np.nan}},
+        {"loss": "epsilon_insensitive", "parameters": {"epsilon": np.inf}},
+        {"loss": "epsilon_insensitive", "parameters": {"epsilon": 10**400}},
+        {"loss": "epsilon_insensitive", "parameters": {"epsilon": 0.1, "delta": 0.1}},
+        {"loss": "squared_epsilon_insensitive", "parameters": {"epsilon": True}},
+        {"loss": "huber", "parameters": {"delta": 0.0}},
+        {"loss": "quantile", "parameters": {"quantile": 1.0}},
+        {"loss": "quantile", "parameters": {"quantile": "0.5"}},
+        {"loss": "negative_binomial", "parameters": {"theta": 1e-200}},
+        {"offset": 1},
+        {"exposure": True},
         {"gamma": 0.0},
         {"gamma": -1.0},
         {"gamma": np.nan},
@@ -102,6 +114,10 @@ def test_differences_are_named(statement):
     ):
         [found] = statement.differences({name: wish})
         assert name in found and repr(wish) in found
+    zone = replace(statement, loss="quantile", parameters={"quantile": 0.9})
+    assert zone.differences({"quantile": 0.9}) == []
+    assert "quantile = 0.9, not 0.5" in zone.differences({"quantile": 0.5})[0]
+    assert "quantile = None, not 0.9" in statement.differences({"quantile": 0.9})[0]
     with pytest.raises(ValueError, match="no part of a problem"):
         statement.differences({"lambda": 3})
 
@@ -119,7 +135,10 @@ def test_the_sentence_names_all_of_the_problem(statement):
         "[3, 0]",
     ):
         assert part in sentence
-    other = replace(statement, k=None, l0_penalty=0.5, gamma=np.inf, loss="epsilon_insensitive", standardize=True)
+    rates = replace(statement, loss="poisson", offset=True, exposure=True).sentence()
+    assert "poisson loss with offset and exposure, at most 2" in rates
+    zone = {"loss": "epsilon_insensitive", "parameters": {"epsilon": 0.1}}
+    other = replace(statement, k=None, l0_penalty=0.5, gamma=np.inf, standardize=True, **zone)
     sentence = replace(other, fit_intercept=False).sentence()
     for part in ("a price of 0.5", "no ridge", "epsilon insensitive", "epsilon = 0.1", "no intercept", "standardised"):
         assert part in sentence

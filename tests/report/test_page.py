@@ -27,8 +27,8 @@ def report(loss="squared", k=3, weighted=False, **extra):
     asked = {"loss": loss, "gamma": 0.3, "include": [0], "sample_weight": weights, "callback": record.take}
     result = best_subset(pd.DataFrame(X, columns=NAMES), labels, k, **asked)
     text = model_report(
-        result, X, labels, sample_weight=weights, record=record, target=EVIL, command=f"sparsest fit '{EVIL}'",
-        notes=[EVIL], ids=[EVIL] * 80, **extra,
+        result, X, labels, rows={} if weights is None else {"sample_weight": weights}, record=record, target=EVIL,
+        command=f"sparsest fit '{EVIL}'", notes=[EVIL], ids=[EVIL] * 80, **extra,
     )  # fmt: skip
     return result, text
 

@@ -31,10 +31,12 @@ def read(path, **wishes):
 
 
 def test_columns_become_features(path):
-    table = read(path, impute="median", weights="w")
+    table = read(path, impute="median", beside={"sample_weight": "w"})
     assert table.names == ("age", "sex=m", "stage=I", "stage=II", "stage=III", "crp")
     assert table.target.tolist() == ["good", "bad", "bad", "good", "good", "bad"]
-    assert table.weights.tolist() == [1, 2, 1, 1, 1, 1] and table.ids.tolist() == [f"p{i}" for i in range(1, 7)]
+    assert table.rows["sample_weight"].tolist() == [1, 2, 1, 1, 1, 1] and table.ids.tolist() == [
+        f"p{i}" for i in range(1, 7)
+    ]
     # The most frequent level and the median take the places of what is missing.
     assert table.matrix[4].tolist() == [70, 0, 0, 1, 0, 3.5] and table.matrix[1, 5] == 2.5
     assert table.encoding.fill == {"age": 58.0, "sex": "f", "stage": "I", "crp": 2.5}
@@ -59,8 +61,8 @@ def test_mean_and_drop(path):
         ({"exclude": ("visit",)}, "column 'note' holds text, 6 different ones such as 'better': leave it out with"),
         ({"target": "risk"}, r"there is no column \(and no file\) 'risk' for the target; the columns are 'patient_id'"),
         ({"target": None}, "name the column to predict, or a file of its own, with --target; the columns are"),
-        ({"weights": "sex"}, "the weights 'sex' must be numbers"),
-        ({"weights": "mass"}, "there is no column 'mass' for --weights"),
+        ({"beside": {"sample_weight": "sex"}}, "the sample weight 'sex' must be numbers"),
+        ({"beside": {"offset": "mass"}}, "there is no column 'mass' for the offset"),
         ({"exclude": ("mass",)}, "there is no column 'mass' for --id or --exclude"),
     ],
     ids=str,
@@ -71,13 +73,13 @@ def test_refused(path, wishes, message):
 
 
 def test_an_encoding_reads_other_files_in_the_same_way(path):
-    table = read(path, impute="median", weights="w")
+    table = read(path, impute="median", beside={"sample_weight": "w"})
     kept = json.loads(json.dumps(table.encoding.to_json()))
     encoding = Encoding.from_json(kept)
     assert encoding == table.encoding
     again = read_again(str(path), encoding, table.names, len(table.names))
     np.testing.assert_array_equal(again.matrix, table.matrix)
-    assert again.target.tolist() == table.target.tolist() and again.weights.tolist() == table.weights.tolist()
+    assert again.target.tolist() == table.target.tolist() and again.rows["sample_weight"].tolist() == [1, 2, 1, 1, 1, 1]
     other = path.with_name("new.csv")
     other.write_text("crp,stage,extra\n7,II,x\n,IV,x\n", encoding="utf-8")
     new = read_again(str(other), encoding, table.names, len(table.names), needed=[5, 3])

@@ -30,7 +30,7 @@ def advise(
     from sparsest.tables import Wishes
 
     left_out = (*o.names(ids), *o.names(exclude))
-    table = load(data, Wishes(target, None, left_out, (), impute), quiet=as_json)
+    table = load(data, Wishes(target, {}, left_out, (), impute), quiet=as_json)
     advice = propose(table.matrix, table.target, aim=aim)
     if as_json:
         content: dict[str, Any] = {

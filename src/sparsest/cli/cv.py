@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from sparsest.cli import options as o
-from sparsest.cli.app import INTERRUPTED, command
+from sparsest.cli.app import command
 
 if TYPE_CHECKING:
     from sparsest.report import Curve
@@ -33,7 +33,6 @@ def cv(
         str | None, typer.Option(help="A scorer of scikit-learn, such as r2 or roc_auc; deviance by default.")
     ] = None,
     loss: o.Loss = "auto",
-    epsilon: o.Epsilon = 0.1,
     fit_intercept: o.FitIntercept = True,
     standardize: o.Standardize = True,
     include: o.Include = [],  # noqa: B006
@@ -62,16 +61,16 @@ def cv(
     from sparsest.checks import by_number
     from sparsest.cli.data import choose_loss, columns_of, load
     from sparsest.cli.live import watched
-    from sparsest.cli.output import print_grid, print_json, print_model, refuse_overwriting, tell_files, the_command
+    from sparsest.cli.output import refuse_overwriting
+    from sparsest.cli.reporting import Delivery
     from sparsest.estimators import BestSubsetClassifierCV, BestSubsetRegressorCV
     from sparsest.losses import LOSSES
-    from sparsest.result import Status
     from sparsest.tables import Wishes
 
     refuse_overwriting(force, out, report)
     numbers = None if ks == "auto" else _whole_numbers(ks)
     ridges = "auto" if gammas == "auto" else _numbers(gammas)
-    table = load(data, Wishes(target, weights, o.names(ids), o.names(exclude), impute), quiet=as_json)
+    table = load(data, Wishes(target, o.beside(weights), o.names(ids), o.names(exclude), impute), quiet=as_json)
     chosen_loss = choose_loss(loss, table.target)
     forced = {
         name: tuple(by_number(columns_of(o.names(given), table), name, table.names))
@@ -79,7 +78,7 @@ def cv(
     }
     settings: dict[str, Any] = {
         "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, "loss": chosen_loss,
-        "epsilon": epsilon, "fit_intercept": fit_intercept, "standardize": standardize, **forced,
+        "fit_intercept": fit_intercept, "standardize": standardize, **forced,
         "fold_method": fold_method, "method": method, "time_limit": time_limit, "gap_tol": gap_tol, "n_jobs": threads,
     }  # fmt: skip
     known = chosen_loss in LOSSES and LOSSES[chosen_loss].classification
@@ -87,39 +86,26 @@ def cv(
     with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
         # Rows of a file are often sorted by the target.
         parts = divide(folds, shuffle=True, random_state=seed)
-        model = make(**settings, cv=parts, callback=listener).fit(
-            table.matrix, table.target, sample_weight=table.weights
-        )
+        model = make(**settings, cv=parts, callback=listener).fit(table.matrix, table.target, **table.rows)
     settings |= {"folds": folds, "seed": seed}
-    about = {"table": table.encoding.to_json(), "settings": settings, "command": the_command(), "notes": table.notes}
-    result = replace(model.result_, feature_names=table.names, about=about)
-    if out is not None:
-        result.save(out)
-    if report is not None:
-        from sparsest.cli.reporting import write_report
+    result = replace(model.result_, feature_names=table.names)
+    if not as_json:
+        _print_scores(model)
+    more = {"chosen": {"k": int(model.k_), "gamma": float(model.gamma_)}, "validation": _rows(model)}
+    curve = _curve(model, scoring or "deviance, negative")
+    return Delivery("cv", data, out, report, as_json).deliver(result, table, record, settings, curve, more)
 
-        curve = _curve(model, scoring or "deviance, negative")
-        write_report(report, result, table, record, curve, data=data, model=out or "model.json")
-    files = tell_files(model=out, report=report)
-    rows = _rows(model)
-    if as_json:
-        content = {"problem": result.statement.to_json(), **result.to_dict(), "notes": table.notes, "files": files}
-        print_json("cv", {**content, "chosen": {"k": int(model.k_), "gamma": float(model.gamma_)}, "validation": rows})
-    else:
-        shown = [
-            [
-                ("→ " if row["k"] == model.k_ else "") + str(row["k"]),
-                f"{row['mean']:.5g}",
-                f"{row['standard_error']:.2g}",
-            ]
-            for row in rows
-            if row["gamma"] == model.gamma_
-        ]
-        print_grid(f"held-out scores, gamma = {model.gamma_:.4g}", ["features", "score", "standard error"], shown)
-        print_model(result, f"{table.encoding.target or data}: {result.statement.sentence()}")
-        for name, path in files.items():
-            typer.echo(f"{name} written to {path}")
-    return INTERRUPTED if result.status is Status.INTERRUPTED else 0
+
+def _print_scores(model: Any) -> None:
+    """Print the held-out scores at the ridge that was chosen."""
+    from sparsest.cli.output import print_grid
+
+    shown = [
+        [f"{'→ ' * (row['k'] == model.k_)}{row['k']}", f"{row['mean']:.5g}", f"{row['standard_error']:.2g}"]
+        for row in _rows(model)
+        if row["gamma"] == model.gamma_
+    ]
+    print_grid(f"held-out scores, gamma = {model.gamma_:.4g}", ["features", "score", "standard error"], shown)
 
 
 def _whole_numbers(text: str) -> list[int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from sparsest.cli import options as o
-from sparsest.cli.app import INTERRUPTED, command
+from sparsest.cli.app import command
 
 
 @command
@@ -21,13 +20,18 @@ def fit(
     l0_penalty: Annotated[float | None, typer.Option(help="The price of a feature, instead of k.")] = None,
     loss: o.Loss = "auto",
     gamma: o.Gamma = "auto",
-    epsilon: o.Epsilon = 0.1,
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    quantile: o.Quantile = None,
+    theta: o.Theta = None,
     fit_intercept: o.FitIntercept = True,
     standardize: o.Standardize = True,
     include: o.Include = [],  # noqa: B006
     exclude: o.Exclude = [],  # noqa: B006
     ids: o.Ids = [],  # noqa: B006
     weights: o.Weights = None,
+    offset: o.Offset = None,
+    exposure: o.Exposure = None,
     impute: o.Impute = None,
     method: o.Method = "tree",
     time_limit: o.TimeLimit = 60.0,
@@ -63,42 +67,31 @@ def fit(
     from sparsest.api import best_subset
     from sparsest.cli.data import choose_loss, columns_of, gamma_of, load
     from sparsest.cli.live import watched
-    from sparsest.cli.output import print_json, print_model, refuse_overwriting, tell_files, the_command
-    from sparsest.result import Result, Status
+    from sparsest.cli.output import refuse_overwriting
+    from sparsest.cli.reporting import Delivery
+    from sparsest.result import Result
     from sparsest.tables import Wishes
 
     refuse_overwriting(force, out, report)
     further = dict(_setting(text) for text in option)
     first = None if start is None else Result.load(start)
-    table = load(data, Wishes(target, weights, o.names(ids), o.names(exclude), impute), quiet=as_json)
+    table = load(
+        data, Wishes(target, o.beside(weights, offset, exposure), o.names(ids), o.names(exclude), impute), quiet=as_json
+    )
     settings: dict[str, Any] = {
         "k": k if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
-        "loss": choose_loss(loss, table.target), "epsilon": epsilon, "method": method,
-        "fit_intercept": fit_intercept, "standardize": standardize, "include": columns_of(o.names(include), table),
+        "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta, "quantile": quantile,
+        "theta": theta, "method": method, "fit_intercept": fit_intercept, "standardize": standardize,
+        "include": columns_of(o.names(include), table),
         "exclude": columns_of(o.names(exclude), table), "time_limit": time_limit, "gap_tol": gap_tol,
         "engine": engine, "n_jobs": threads, "node_limit": node_limit, "max_memory": max_memory, "options": further,
     }  # fmt: skip
     with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
         result = best_subset(
-            table.matrix, table.target, sample_weight=table.weights, feature_names=table.names, start=first,
+            table.matrix, table.target, feature_names=table.names, start=first, **table.rows,
             callback=listener, **settings,
         )  # fmt: skip
-    about = {"table": table.encoding.to_json(), "settings": settings, "command": the_command(), "notes": table.notes}
-    result = replace(result, about=about)
-    if out is not None:
-        result.save(out)
-    if report is not None:
-        from sparsest.cli.reporting import write_report
-
-        write_report(report, result, table, record, data=data, model=out or "model.json")
-    if as_json:
-        content = {"problem": result.statement.to_json(), **result.to_dict(), "notes": table.notes}
-        print_json("fit", {**content, "files": tell_files(model=out, report=report)})
-    else:
-        print_model(result, f"{table.encoding.target or data}: {result.statement.sentence()}")
-        for name, path in tell_files(model=out, report=report).items():
-            typer.echo(f"{name} written to {path}")
-    return INTERRUPTED if result.status is Status.INTERRUPTED else 0
+    return Delivery("fit", data, out, report, as_json).deliver(result, table, record, settings)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -26,6 +26,11 @@ Target = Annotated[
 Weights = Annotated[
     str | None, typer.Option(help="A column with weights of the observations.", rich_help_panel=_COLUMNS)
 ]
+Offset = Annotated[str | None, typer.Option(help="A column that is added to predictions.", rich_help_panel=_COLUMNS)]
+Exposure = Annotated[
+    str | None,
+    typer.Option(help="A column that means are proportional to (losses of counts).", rich_help_panel=_COLUMNS),
+]
 Ids = Annotated[
     list[str],
     typer.Option(
@@ -50,11 +55,14 @@ Gamma = Annotated[str, typer.Option(help="The ridge is |w|²/(2 gamma): a number
 Loss = Annotated[
     str,
     typer.Option(
-        help="squared, logistic, hinge, squared_hinge, epsilon_insensitive or squared_epsilon_insensitive; auto is "
-        "logistic for a target of two values and squared for others."
+        help="squared, huber, quantile, logistic, hinge, poisson, negative_binomial, gamma, …; auto is logistic for a "
+        "target of two values and squared for others."
     ),
 ]
-Epsilon = Annotated[float, typer.Option(help="Half width of the insensitive zone of two losses.")]
+Epsilon = Annotated[float | None, typer.Option(help="Half width of the insensitive zone.")]
+Delta = Annotated[float | None, typer.Option(help="Where Huber's loss becomes linear.")]
+Quantile = Annotated[float | None, typer.Option(help="The quantile of the quantile loss.")]
+Theta = Annotated[float | None, typer.Option(help="Theta of the negative binomial loss.")]
 Method = Annotated[str, typer.Option(help="tree, cuts, relaxation, subgradient or local.", rich_help_panel=_SEARCH)]
 FitIntercept = Annotated[bool, typer.Option(help="Whether to fit an intercept.")]
 Standardize = Annotated[bool, typer.Option(help="Whether to solve for columns of mean square 1.")]
@@ -73,6 +81,12 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print JSON instead of tables (see JSON.md).", rich_help_panel=_FILES),
 ]
+
+
+def beside(weights: str | None, offset: str | None = None, exposure: str | None = None) -> dict[str, str]:
+    """The columns of weights, offsets and exposures that were named."""
+    given = {"sample_weight": weights, "offset": offset, "exposure": exposure}
+    return {role: name for role, name in given.items() if name is not None}
 
 
 def names(given: list[str]) -> tuple[str, ...]:

@@ -54,11 +54,11 @@ def path(
 
     refuse_overwriting(force, out, report)
     # A path has no features that are forced out: columns that must not be in it leave the table.
-    table = load(data, Wishes(target, weights, (*o.names(ids), *o.names(exclude)), (), impute), quiet=as_json)
+    table = load(data, Wishes(target, o.beside(weights), (*o.names(ids), *o.names(exclude)), (), impute), quiet=as_json)
     found = penalty_path(
         table.matrix, table.target, penalty, loss=choose_loss(loss, table.target), alphas=alphas, l1_ratio=l1_ratio,
         concavity=concavity, max_features=max_features, fit_intercept=fit_intercept, standardize=standardize,
-        sample_weight=table.weights, tol=tol, time_limit=time_limit,
+        tol=tol, time_limit=time_limit, **table.rows,
     )  # fmt: skip
     names = table.names or tuple(str(j) for j in range(table.matrix.shape[1]))
     content = {"penalty": penalty, "target": table.encoding.target, **_content(found, names), "notes": table.notes}

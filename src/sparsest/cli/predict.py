@@ -58,10 +58,10 @@ def _predictions(result: Result, table: Table) -> dict[str, list[object]]:
     n = table.matrix.shape[0]
     columns: dict[str, list[object]] = {
         "row": list(range(1, n + 1)) if table.ids is None else table.ids.tolist(),
-        "prediction": result.predict(table.matrix).tolist(),
+        "prediction": result.predict(table.matrix, **table.rows).tolist(),
     }
     if result.classes is not None and result.statement.loss == "logistic":
-        columns[f"probability of {result.classes[1]}"] = result.predict_proba(table.matrix)[:, 1].tolist()
+        columns[f"probability of {result.classes[1]}"] = result.predict_proba(table.matrix, **table.rows)[:, 1].tolist()
     return columns
 
 

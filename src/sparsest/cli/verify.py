@@ -21,6 +21,8 @@ def verify(
     data: o.Data,
     target: o.Target = None,
     weights: o.Weights = None,
+    offset: o.Offset = None,
+    exposure: o.Exposure = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Check in rational arithmetic, slowly (needs python-flint).")
     ] = False,
@@ -43,9 +45,9 @@ def verify(
 
     proof, encoding, names = _read_proof(Path(model))
     about = proof.statement
-    table = read_again(data, encoding, names, about.p, target=target, weights=weights)
+    table = read_again(data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure))
     expected = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "loss": loss}
-    verdict = proof.verify(table.matrix, table.target, table.weights, exact=exact, **expected)
+    verdict = proof.verify(table.matrix, table.target, exact=exact, **table.rows, **expected)
     if as_json:
         content: dict[str, Any] = {**verdict._asdict(), "gap": verdict.gap, "statement": about.to_json()}
         print_json("verify", content)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.arrays import frozen
 from sparsest.designs.base import Array, Design, Indices, Subset, Survey, refuse_entries, settled
 from sparsest.designs.packs import DensePack
-from sparsest.kernels.design import line_products, line_sums, survey_across, survey_lines
+from sparsest.kernels.design import line_digests, line_products, line_sums, survey_across, survey_lines
 
 # Types that stay as they are stored: all that take fewer bytes than float64 and that it holds exactly.
 STORED_TYPES = (
@@ -64,7 +65,16 @@ class Dense(Design):
         if not (flags.aligned and (flags.f_contiguous or flags.c_contiguous)):
             return None
         lines = self.array.T if flags.f_contiguous else self.array
-        return _frozen(lines.view(np.uint8) if lines.dtype == np.bool_ else lines)
+        return frozen(lines.view(np.uint8) if lines.dtype == np.bool_ else lines)
+
+    def as_lines(self, copy_bytes: int) -> Array | None:
+        """All columns in float64, one in each line, copied if need be; None if a copy took more bytes than that."""
+        lines = self._lines
+        if self._by_column and lines is not None and lines.dtype == np.float64:
+            return lines
+        if 8 * self.array.size > copy_bytes:
+            return None
+        return frozen(np.asfortranarray(self.array, dtype=np.float64).T)
 
     @property
     def _by_column(self) -> bool:
@@ -142,6 +152,14 @@ class Dense(Design):
     def nbytes_of(self, subset: Subset) -> int:
         return self.shape[0] * len(subset) * self.array.itemsize
 
+    def digests(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
+        lines = self._lines
+        if lines is None or lines.dtype != np.float64:
+            return None
+        out = np.zeros((2, self.shape[1]), dtype=np.uint64)
+        line_digests(lines.view(np.uint64), frozen(keys), self._by_column, out)
+        return out
+
     def pack(self, centred: bool) -> DensePack:
         return DensePack(self, centred)
 
@@ -181,25 +199,25 @@ class Dense(Design):
                 about[part], sums[:, part] = block._sums_about_first_rows(share, targets)
             return about, sums
         kernel, step = (survey_lines, _by_line(lines)) if self._by_column else (survey_across, _across(about.size))
-        fixed = _frozen(share), _as_lines(targets)
+        fixed = frozen(share), _as_lines(targets)
         self._divide(lambda begin, end: kernel(lines, begin, end, *fixed, about, sums), about.size, step, lines.nbytes)
         return about, sums
 
     def _products(self, lines: NDArray[Any], index: Indices, vectors: Array) -> Array:
         """Inner products of the chosen lines with vectors."""
         rows = _as_lines(vectors)
-        frozen, out = _frozen(index), np.empty((rows.shape[0], index.size))
+        chosen, out = frozen(index), np.empty((rows.shape[0], index.size))
         step, nbytes = _by_line(lines), index.size * lines.shape[1] * lines.itemsize
-        self._divide(lambda begin, end: line_products(lines, frozen, begin, end, rows, out), index.size, step, nbytes)
+        self._divide(lambda begin, end: line_products(lines, chosen, begin, end, rows, out), index.size, step, nbytes)
         return out[0] if vectors.ndim == 1 else out.T
 
     def _sums(self, lines: NDArray[Any], index: Indices, vectors: Array) -> Array:
         """Sums of the chosen lines with the factors that vectors hold."""
         rows = _as_lines(vectors)
-        frozen, out = _frozen(index), np.empty((rows.shape[0], lines.shape[1]))
+        chosen, out = frozen(index), np.empty((rows.shape[0], lines.shape[1]))
         count = lines.shape[1]
         step, nbytes = _across(count), index.size * count * lines.itemsize
-        self._divide(lambda begin, end: line_sums(lines, frozen, begin, end, rows, out), count, step, nbytes)
+        self._divide(lambda begin, end: line_sums(lines, chosen, begin, end, rows, out), count, step, nbytes)
         return out[0] if vectors.ndim == 1 else out.T
 
     def _divide(self, work: Callable[[int, int], None], count: int, step: int, nbytes: int) -> None:
@@ -219,16 +237,9 @@ def _careful_moments(block: Array, share: Array) -> tuple[Array, Array, Array]:
     return about, rest, share @ ((block - about) - rest) ** 2
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view: kernels are compiled for this one type, whether the caller's array may be written or not."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def _as_lines(vectors: Array) -> Array:
     """A vector or a block of vectors, one in each line."""
-    return _frozen(np.ascontiguousarray(vectors[None] if vectors.ndim == 1 else vectors.T, dtype=np.float64))
+    return frozen(np.ascontiguousarray(vectors[None] if vectors.ndim == 1 else vectors.T, dtype=np.float64))
 
 
 def _width(vectors: Array) -> int:
@@ -261,3 +272,4 @@ def compile_kernels() -> None:
             design.dot(np.ones(1), [0])
             design.tdot(np.ones(2))
             design.tdot(np.ones(2), [0])
+    design.digests(np.ones((2, 2), dtype=np.uint64))

@@ -4,7 +4,7 @@ A pack is made by :meth:`Design.pack`, which chooses the form that suits the sto
 
 ===============  ============================================================================================
 ``DensePack``    standardised columns side by side in float64, up to a number of bytes, and their Gram matrix
-``SparsePack``   the stored entries of the columns; nothing is made dense, and the Gram matrix is never formed
+``SparsePack``   the columns' places; nothing is copied or made dense, and the Gram matrix is never formed
 ===============  ============================================================================================
 """
 
@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from sparsest.arrays import Array, Indices
-from sparsest.kernels.descent import Gram, Stored, stored_image, stored_step
+from sparsest.arrays import Array, Indices, frozen
+from sparsest.kernels.descent import (
+    Gram,
+    Stored,
+    stored_moments,
+    stored_products,
+    stored_sum,
+)
 
 if TYPE_CHECKING:
     from sparsest.designs.base import Design
@@ -67,20 +74,17 @@ class Pack(ABC):
         """``G`` over the columns at these positions."""
 
     @abstractmethod
-    def model(self, theta: Array) -> Any:
-        """What the kernels of coordinate descent work on, where ``X_E'θ`` is the gradient."""
+    def model(self, theta: Array | None) -> Any:
+        """What the kernels of coordinate descent work on, where ``X_E'θ`` is the gradient; with a G, θ may be None."""
 
-    @abstractmethod
-    def image(self, model: Any, d: Array) -> Array:
-        """``Gd``."""
 
-    @abstractmethod
-    def step(self, model: Any, d: Array) -> None:
-        """Let the model follow a step of w; a gradient that is carried along is the caller's."""
+def _inverse(curvature: Array) -> Array:
+    """The length of a step in each column; constant columns have none."""
+    return 1.0 / np.maximum(curvature, np.finfo(np.float64).tiny)
 
 
 class SparsePack(Pack):
-    """Stored entries of the columns; shift and scale enter the products, nothing is made dense.
+    """The columns' places in the matrix; shift and scale enter the products, nothing is made dense.
 
     Parameters
     ----------
@@ -94,9 +98,9 @@ class SparsePack(Pack):
     def __init__(self, matrix: sp.csc_array, shift: Array, scale: Array, centred: bool) -> None:
         if shift.any() and not centred:
             raise ValueError("the quadratic over stored columns that a view shifts is known only when it is centred")
-        self._matrix, self._centred = matrix, centred
+        self._matrix, self._stored, self._centred = matrix, float64_columns(matrix), centred
         self._all_shifts, self._all_scales = shift, scale
-        self._h = np.ones(matrix.shape[0])
+        self._h, self._uniform = np.ones(matrix.shape[0]), True
         self._mass, self._squares = np.empty(0), np.empty(0)
         self._take(np.empty(0, dtype=np.intp))
 
@@ -112,21 +116,19 @@ class SparsePack(Pack):
         self._mass, self._squares = self._mass[positions], self._squares[positions]
 
     def _take(self, index: Indices) -> None:
-        """Pack these columns; only they are ever converted to float64."""
-        self._index, self._packed = index, self._matrix[:, index].astype(np.float64)
-        # Unsigned numbers spare the kernels a look at each sign.
-        self._rows, self._starts = self._packed.indices.astype(np.uint32), self._packed.indptr.astype(np.intp)
-        self._shift, self._scale = self._all_shifts[index], self._all_scales[index]
+        self._index, self._shift, self._scale = index, self._all_shifts[index], self._all_scales[index]
 
     def _measure(self, first: int) -> None:
         """Weighted sums of the stored entries and of their squares, from this column on."""
-        part = self._packed[:, first:]
-        self._mass = np.concatenate([self._mass[:first], part.T @ self._h])
-        self._squares = np.concatenate([self._squares[:first], part.power(2).T @ self._h])
+        new = self._index[first:]
+        mass, squares = np.empty(new.size), np.empty(new.size)
+        stored_moments(*self._stored, new, self._h, mass, squares)
+        self._mass = np.concatenate([self._mass[:first], mass])
+        self._squares = np.concatenate([self._squares[:first], squares])
 
     def weigh(self, h: Array) -> None:
         """Take these weights of the observations."""
-        self._h = h
+        self._h, self._uniform = h.copy(), bool((h == h[0]).all())
         self._measure(0)
 
     @property
@@ -137,37 +139,46 @@ class SparsePack(Pack):
     def dot(self, w: Array) -> Array:
         """``X_E w``."""
         v = w / self._scale
-        return self._packed @ v - self._shift @ v
+        out = np.full(self._h.size, -(self._shift @ v))
+        stored_sum(*self._stored, self._index, v, out)
+        return out
 
     def tdot(self, r: Array, first: int = 0) -> Array:
         """``X_E' r`` from this column on."""
-        return (self._packed[:, first:].T @ r - self._shift[first:] * r.sum()) / self._scale[first:]
+        out = np.empty(self._index.size - first)
+        stored_products(*self._stored, frozen(self._index[first:]), frozen(r), out)
+        return (out - self._shift[first:] * r.sum()) / self._scale[first:]
 
     def gram(self, positions: Indices) -> Array:
         """``G`` over the columns at these positions."""
-        part, scale = self._packed[:, positions], self._scale[positions]
+        part, scale = self._matrix[:, self._index[positions]].astype(np.float64), self._scale[positions]
         product = (part.T @ (sp.diags_array(self._h) @ part)).toarray()
         product -= np.outer(self._mass[positions], self._centre[positions])
         return product / np.outer(scale, scale)
 
-    def model(self, theta: Array) -> Stored:
+    def model(self, theta: Array | None) -> Stored:
         """The stored columns with θ as residual."""
+        if theta is None:
+            raise ValueError("without a Gram matrix the model needs θ")
         centre = self._centre
         curvature = (self._squares - self._mass * centre) / self._scale**2
         return Stored(
-            self._packed.data, self._rows, self._starts, centre, self._scale, self._mass, curvature, self._h,
-            theta.copy(), np.zeros(1),
+            *self._stored, self._all_shifts, self._all_scales, self._index, centre, self._scale, self._mass, curvature,
+            _inverse(curvature), self._h, self._uniform, self._centred, theta.copy(), np.zeros(1),
         )  # fmt: skip
 
-    def image(self, model: Stored, d: Array) -> Array:
-        """``Gd``."""
-        out = np.empty(d.size)
-        stored_image(model, d, np.arange(d.size), np.empty(self._h.size), out)
-        return out
 
-    def step(self, model: Stored, d: Array) -> None:
-        """Let the residual follow."""
-        stored_step(model, d)
+def stored_columns(matrix: sp.csc_array) -> tuple[NDArray[Any], NDArray[np.uint32], Indices]:
+    """The entries, rows and starts of compressed columns as kernels take them; what is stored is not copied."""
+    # Unsigned numbers spare the kernels a look at each sign.
+    rows = matrix.indices.view(np.uint32) if matrix.indices.dtype == np.int32 else matrix.indices.astype(np.uint32)
+    return frozen(matrix.data), frozen(rows), frozen(matrix.indptr.astype(np.intp))
+
+
+def float64_columns(matrix: sp.csc_array) -> tuple[Array, NDArray[np.uint32], Indices]:
+    """The same with entries of float64: large kernels are compiled for these alone."""
+    entries, rows, starts = stored_columns(matrix)
+    return frozen(np.asarray(entries, dtype=np.float64)), rows, starts
 
 
 class DensePack(Pack):
@@ -193,7 +204,7 @@ class DensePack(Pack):
         self._h, self._index = np.ones(n), np.empty(0, dtype=np.intp)
         # Copies of the columns, in a buffer that may be longer; None once there are too many.
         self._copies: Array | None = np.empty((n, 0), order="F")
-        self._gram, self._mass = np.empty((0, 0)), np.empty(0)
+        self._gram, self._mass, self._diagonal = np.empty((0, 0)), np.empty(0), np.empty(0)
 
     def append(self, index: Indices) -> None:
         """Take in these columns of the design."""
@@ -234,7 +245,13 @@ class DensePack(Pack):
     def _fill(self, first: int) -> None:
         """Compute the Gram matrix from this column on."""
         self._mass = np.concatenate([self._mass[:first], np.empty(self._index.size - first)])
-        for new in self._blocks(first):
+        if first == 0 and self._copies is not None:
+            # A matrix times its own transpose costs half of what two matrices cost.
+            part, root = self._columns(slice(0, self._index.size)), np.sqrt(self._h)
+            self._mass[:] = self._h @ part
+            half = root[:, None] * part
+            np.matmul(half.T, half, out=self._gram[: self._index.size, : self._index.size])
+        for new in self._blocks(first) if first or self._copies is None else ():
             weighted = self._h[:, None] * self._columns(new)
             self._mass[new] = weighted.sum(axis=0)
             for old in self._blocks(0):
@@ -246,6 +263,7 @@ class DensePack(Pack):
             correction = np.outer(self._mass[first:], self._mass / self._h.sum())
             self._gram[first:size, :size] -= correction
             self._gram[:first, first:size] -= correction[:, :first].T
+        self._diagonal = self._gram.diagonal()[: self._index.size].copy()
 
     def keep(self, positions: Indices) -> None:
         """Drop all columns but those at these positions."""
@@ -254,6 +272,7 @@ class DensePack(Pack):
             self._copies[:, :k] = self._copies[:, positions]
         self._gram[:k, :k] = self._gram[np.ix_(positions, positions)]
         self._mass, self._index = self._mass[positions], self._index[positions]
+        self._diagonal = self._diagonal[positions]
 
     def weigh(self, h: Array) -> None:
         """Take these weights of the observations."""
@@ -276,14 +295,6 @@ class DensePack(Pack):
         """``G`` over the columns at these positions."""
         return self._gram[np.ix_(positions, positions)]
 
-    def model(self, theta: Array) -> Gram:
+    def model(self, theta: Array | None = None) -> Gram:
         """``G`` itself, in memory that may be larger."""
-        return Gram(self._gram)
-
-    def image(self, model: Gram, d: Array) -> Array:
-        """``Gd``; rows of G are added up where d has few entries."""
-        used, square = np.flatnonzero(d), self._gram[: d.size, : d.size]
-        return d[used] @ square[used] if 8 * used.size < d.size else square @ d
-
-    def step(self, model: Gram, d: Array) -> None:
-        """``G`` stays as it is."""
+        return Gram(self._gram, self._diagonal, _inverse(self._diagonal))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from sparsest.arrays import frozen
 from sparsest.designs.base import Array, Design, Indices, Moments, Subset, Survey, refuse_entries, settled
-from sparsest.designs.packs import SparsePack
-
-# From this part of the columns on, all are multiplied and not the chosen ones copied: a copy costs about as much as
-# three products.
-_MANY_COLUMNS = 1 / 4
+from sparsest.designs.packs import SparsePack, stored_columns
+from sparsest.kernels.descent import stored_products
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,10 @@ class Sparse(Design):
     def shape(self) -> tuple[int, int]:
         return self.matrix.shape
 
+    @cached_property
+    def _stored(self) -> tuple[NDArray[Any], ...]:
+        return stored_columns(self.matrix)
+
     def dot(self, w: Array, subset: Subset | None = None) -> Array:
         index = np.arange(self.shape[1]) if subset is None else np.asarray(subset, dtype=np.intp)
         used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
@@ -36,9 +41,11 @@ class Sparse(Design):
         if subset is None:
             return np.asarray(self.matrix.T @ r, dtype=np.float64)
         index = np.asarray(subset, dtype=np.intp)
-        if index.size >= _MANY_COLUMNS * self.shape[1]:
-            return self.tdot(r)[index]
-        return np.asarray(self.matrix[:, index].T @ r, dtype=np.float64)
+        if r.ndim == 2:
+            return np.asarray(self.matrix[:, index].T @ r, dtype=np.float64)
+        out = np.empty(index.size)
+        stored_products(*self._stored, frozen(index), frozen(np.asarray(r, dtype=np.float64)), out)
+        return out
 
     def columns(self, subset: Subset) -> Array:
         part = self.matrix[:, np.asarray(subset, dtype=np.intp)]

@@ -1,6 +1,6 @@
 """What all estimators share: input checks, linear predictions, and selection of the chosen columns.
 
-A concrete estimator defines ``_fit_linear(X, y, sample_weight)``, which fits data that are checked already and sets
+A concrete estimator defines ``_fit_linear(X, y, **data)``, which fits data that are checked already and sets
 ``coef_`` and ``intercept_`` as vectors for one response, and ``support_``; everything else is here.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -21,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers, check_entries
-from sparsest.losses import LOSSES
+from sparsest.data import added_to_predictions, make_data
+from sparsest.losses import LOSSES, PARAMETERS, Loss, make_loss, mean_of
 from sparsest.result import probabilities
 
 _Class = TypeVar("_Class")
@@ -40,15 +42,21 @@ def with_parameters(shared: type) -> Callable[[type[_Class]], type[_Class]]:
 class SparseLinearModel(SelectorMixin, BaseEstimator):
     """A linear model with few coefficients that is also a transformer to its chosen columns."""
 
-    loss: str | None
+    loss: str | Loss | None
     coef_: Array
     intercept_: float | Array
     support_: NDArray[np.intp]
     _default_loss: str
 
     @property
-    def _loss_name(self) -> str:
+    def _chosen_loss(self) -> str | Loss:
         return self._default_loss if self.loss is None else self.loss
+
+    @property
+    def _loss(self) -> Loss:
+        """The loss with those parameters of the estimator that are a loss's."""
+        given = {name: getattr(self, name, None) for name in PARAMETERS}
+        return make_loss(self._chosen_loss, **given)
 
     @abstractmethod
     def _fit_linear(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> None:
@@ -56,22 +64,7 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
-        """Check the data, fit them and return self; ``routed`` is what goes to splitter and scorer."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : matrix or sparse matrix of shape (n_samples, n_features)
-        y : n_samples responses, or labels of two classes
-        sample_weight : n_samples weights, not negative
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
+        """Check the data, fit them and return self; ``routed`` are offset and exposure, and what splitters take."""
 
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
         check_entries(X, "X")
@@ -80,13 +73,14 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
             raise ValueError(f"y must be one-dimensional, got shape {responses.shape}")
         return validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], order=None)
 
-    def _linear(self, X: Any) -> Array:
+    def _linear(self, X: Any, offset: Any = None, exposure: Any = None) -> Array:
         check_is_fitted(self)
         check_entries(X, "X")
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, ensure_min_samples=1
         )
-        return np.asarray(X @ np.ravel(self.coef_)) + np.ravel(self.intercept_)[0]
+        added = added_to_predictions(offset, exposure, X.shape[0], self._loss)
+        return np.asarray(X @ np.ravel(self.coef_)) + np.ravel(self.intercept_)[0] + added
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -106,20 +100,76 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
 
     _default_loss = "squared"
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : matrix or sparse matrix of shape (n_samples, n_features)
+        y : n_samples responses
+        sample_weight : n_samples weights, not negative
+        offset : n_samples numbers that are added to the linear predictor
+        exposure : n_samples numbers above zero that the mean is proportional to (losses with a logarithmic link)
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, offset=offset, exposure=exposure)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
         X, y = self._check_fit(X, y)
-        if isinstance(self.loss, str) and self.loss in LOSSES and LOSSES[self.loss].classification:
-            raise ValueError(f"loss {self.loss!r} is for two classes: use the classifier, or another loss")
+        if self._loss.classification:
+            raise ValueError(f"loss {self._loss.name!r} is for two classes: use the classifier, or another loss")
         self._fit_linear(X, as_numbers(y, "y"), sample_weight, **routed)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Predict the response of every row."""
-        return self._linear(X)
+    def predict(self, X: Any, offset: Any = None, exposure: Any = None) -> Array:
+        """Predict every row: the mean, through the inverse link of the loss, or the quantile of the quantile loss.
+
+        Parameters
+        ----------
+        X : matrix or sparse matrix of shape (n_samples, n_features)
+        offset, exposure : those of the rows of X, as in the fit; without an exposure the prediction is a rate
+        """
+        return mean_of(self._loss, self._linear(X, offset, exposure))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
+        """The share of the deviance that the model explains: 1 for a perfect fit, 0 for the best constant.
+
+        For the squared loss that is R².  Losses that are no deviances (epsilon-insensitive, Huber's) have R² too.
+
+        Parameters
+        ----------
+        X : matrix or sparse matrix of shape (n_samples, n_features)
+        y : n_samples responses
+        sample_weight, offset, exposure : those of the rows of X, as in the fit
+        """
+        loss = self._loss
+        if not loss.deviance:
+            predictions = self.predict(X, offset, exposure)
+            return float(r2_score(y, predictions, sample_weight=sample_weight))
+        u = self._linear(X, offset, exposure)
+        settings = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure, "loss": loss}
+        data = make_data(np.zeros((u.size, 1)), y, **settings)
+        kept = u if sample_weight is None else u[np.flatnonzero(np.broadcast_to(sample_weight, u.shape))]
+        left = float(data.weights @ loss.value(data.response, kept))
+        constant = data.intercept_for(np.zeros(data.n))
+        whole = float(data.weights @ data.loss.value(data.y, np.full(data.n, constant)))
+        if whole == 0.0:
+            return float(left == 0.0)
+        return 1.0 - left / whole
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare which responses the loss takes."""
+        tags = super().__sklearn_tags__()
+        name = getattr(self._chosen_loss, "name", self._chosen_loss)
+        tags.target_tags.positive_only = isinstance(name, str) and name in LOSSES and LOSSES[name].log_link
+        return tags
 
 
 def _is_logistic(estimator: Any) -> bool:
-    if estimator._loss_name != "logistic":
+    if getattr(estimator._chosen_loss, "name", estimator._chosen_loss) != "logistic":
         raise AttributeError(f"probabilities need loss='logistic', not {estimator.loss!r}")
     return True
 
@@ -130,6 +180,22 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
     class_weight: dict[Any, float] | str | None
     classes_: NDArray[Any]
     _default_loss = "logistic"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : matrix or sparse matrix of shape (n_samples, n_features)
+        y : n_samples labels of two classes
+        sample_weight : n_samples weights, not negative
+        offset : n_samples numbers that are added to the score
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, offset=offset)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
         X, y = self._check_fit(X, y)
@@ -153,19 +219,19 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
             return of_classes
         return as_numbers(as_array(sample_weight, "sample_weight"), "sample_weight") * of_classes
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Signed score of every row: positive for the second class."""
-        return self._linear(X)
+        return self._linear(X, offset)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Predict the class of every row."""
-        positive = self.decision_function(X) > 0
+        positive = self.decision_function(X, offset) > 0
         return self.classes_[positive.astype(int)]
 
     @available_if(_is_logistic)
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, offset: Any = None) -> Array:
         """Probabilities of the two classes (logistic loss)."""
-        return probabilities(self.decision_function(X))
+        return probabilities(self.decision_function(X, offset))
 
     def __sklearn_tags__(self) -> Any:
         """Declare that there are two classes."""

@@ -9,6 +9,7 @@ from typing import Any
 from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
+from sparsest.losses import Loss
 from sparsest.result import Result, Status
 
 
@@ -37,12 +38,14 @@ class _BestSubset(BestSubsetFit):
     l0_penalty : price of a feature; ``k`` is ignored when it is given
     gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, "loo" the one with the smallest
         leave-one-out error of the chosen support, ``inf`` is none
-    loss : by default "squared" for regression, "logistic" for classification
+    loss : by default "squared" for regression, "logistic" for classification; a name, or an object that has the
+        parameters epsilon, delta, quantile or theta itself
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : solve for columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
-    epsilon, method, include, exclude, start, screen, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, \
-callback, verbose, options : see :func:`sparsest.best_subset`
+    epsilon, delta, quantile, theta : parameters of the loss (regressors only), see :func:`sparsest.best_subset`
+    method, include, exclude, start, screen, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, callback, \
+verbose, options : see :func:`sparsest.best_subset`
 
     Attributes
     ----------
@@ -58,8 +61,11 @@ callback, verbose, options : see :func:`sparsest.best_subset`
         *,
         l0_penalty: float | None = None,
         gamma: float | str = "auto",
-        loss: str | None = None,
-        epsilon: float = 0.1,
+        loss: str | Loss | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        quantile: float | None = None,
+        theta: float | None = None,
         method: str = "tree",
         standardize: bool = True,
         fit_intercept: bool = True,
@@ -82,6 +88,9 @@ callback, verbose, options : see :func:`sparsest.best_subset`
         self.gamma = gamma
         self.loss = loss
         self.epsilon = epsilon
+        self.delta = delta
+        self.quantile = quantile
+        self.theta = theta
         self.method = method
         self.standardize = standardize
         self.fit_intercept = fit_intercept
@@ -99,15 +108,16 @@ callback, verbose, options : see :func:`sparsest.best_subset`
         self.verbose = verbose
         self.options = options
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **added: Any) -> None:
         result = best_subset(
             X,
             y,
             self.k if self.l0_penalty is None else None,
-            loss=self._loss_name,
-            sample_weight=sample_weight,
+            loss=self._chosen_loss,
             feature_names=getattr(self, "feature_names_in_", None),
             **{name: getattr(self, name) for name in _SETTINGS},
+            sample_weight=sample_weight,
+            **added,
         )
         self._keep_result(result)
 
@@ -131,9 +141,8 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         *,
         l0_penalty: float | None = None,
         gamma: float | str = "auto",
-        loss: str | None = None,
+        loss: str | Loss | None = None,
         class_weight: dict[Any, float] | str | None = None,
-        epsilon: float = 0.1,
         method: str = "tree",
         standardize: bool = True,
         fit_intercept: bool = True,
@@ -156,7 +165,6 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
             l0_penalty=l0_penalty,
             gamma=gamma,
             loss=loss,
-            epsilon=epsilon,
             method=method,
             standardize=standardize,
             fit_intercept=fit_intercept,

@@ -14,6 +14,7 @@ from sparsest.data import make_data
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated
+from sparsest.losses import Loss
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
 from sparsest.settings import make_solver
@@ -37,13 +38,14 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     selection : "best" takes the best mean score, "one_se" the fewest features within one standard error of it
     fold_method : how the models of the folds are found; see :func:`sparsest.best_subset`
     method : how the model of all data is found
-    loss : by default "squared" for regression, "logistic" for classification
+    loss : by default "squared" for regression, "logistic" for classification; a name or an object
+    epsilon, delta, quantile, theta : parameters of the loss, see :func:`sparsest.best_subset`
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : solve for columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
     n_jobs : folds that are fitted at the same time, by joblib and its backend; and threads of the tree
     time_limit : seconds for the model of all data, and for each model of a fold by another method than "relaxation"
-    epsilon, include, exclude, gap_tol, engine, node_limit, max_memory, callback, verbose, options : of the model of \
+    include, exclude, gap_tol, engine, node_limit, max_memory, callback, verbose, options : of the model of \
 all data, see :func:`sparsest.best_subset`
 
     Attributes
@@ -66,8 +68,11 @@ all data, see :func:`sparsest.best_subset`
     selection: str = "best"
     fold_method: str = "relaxation"
     method: str = "tree"
-    loss: str | None = None
-    epsilon: float = 0.1
+    loss: str | Loss | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    quantile: float | None = None
+    theta: float | None = None
     standardize: bool = True
     fit_intercept: bool = True
     include: Columns = ()
@@ -82,10 +87,12 @@ all data, see :func:`sparsest.best_subset`
     verbose: bool = False
     options: dict[str, Any] | None = None
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
+    def _fit_linear(
+        self, X: Any, y: Array, sample_weight: Any, offset: Any = None, exposure: Any = None, **routed: Any
+    ) -> None:
         common = {
-            "loss": self._loss_name, "epsilon": self.epsilon, "fit_intercept": self.fit_intercept,
-            "standardize": self.standardize, "sample_weight": sample_weight,
+            "loss": self._loss, "fit_intercept": self.fit_intercept, "standardize": self.standardize,
+            "sample_weight": sample_weight, "offset": offset, "exposure": exposure,
         }  # fmt: skip
         data = make_data(X, y, **common)
         grid = self._grid(data)

@@ -36,7 +36,9 @@ class CrossValidated(SparseLinearModel):
     best_index_: int
     best_score_: float
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None, **params: Any
+    ) -> Any:
         """Choose by cross-validation, then fit the choice to all data.
 
         Parameters
@@ -44,6 +46,7 @@ class CrossValidated(SparseLinearModel):
         X : matrix or sparse matrix of shape (n_samples, n_features)
         y : n_samples responses, or labels of two classes
         sample_weight : n_samples weights, not negative; scores are weighted too
+        offset, exposure : of the n_samples observations, see :func:`sparsest.best_subset`; scores know them too
         **params : ``groups`` for the splitter; with metadata routing whatever splitter and scorer ask for
 
         Returns
@@ -51,7 +54,8 @@ class CrossValidated(SparseLinearModel):
         self
         """
         if _routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            given = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+            routed = process_routing(self, "fit", **given, **params)
             split, score = routed.splitter.split, routed.scorer.score
         else:
             unknown = sorted(params.keys() - {"groups"})
@@ -59,7 +63,7 @@ class CrossValidated(SparseLinearModel):
                 raise TypeError(f"fit takes no argument {unknown[0]!r} unless metadata routing is enabled")
             split = params
             score = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self._fit(X, y, sample_weight, split=split, score=score)
+        return self._fit(X, y, sample_weight, offset=offset, exposure=exposure, split=split, score=score)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say who gets which metadata: the splitter those of ``split``, the scorer those of ``score``."""

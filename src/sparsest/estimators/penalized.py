@@ -10,6 +10,7 @@ from sparsest.api import penalty_path
 from sparsest.arrays import Array
 from sparsest.checks import number
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
+from sparsest.losses import Loss
 from sparsest.path_result import PathResult
 
 
@@ -41,7 +42,9 @@ class _Penalized(PenalizedFit):
     alpha : penalty strength, > 0; the loss is the weighted mean over the observations
     l1_ratio : share of the l1 part in the elastic net, in (0, 1]
     concavity : the g of MCP (default 3) or SCAD (default 3.7)
-    loss : by default "squared" for regression, "logistic" for classification
+    loss : by default "squared" for regression, "logistic" for classification; a name, or an object that has the
+        parameters epsilon, delta or theta itself
+    epsilon, delta, theta : parameters of the loss (regressors only), see :func:`sparsest.best_subset`
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : penalise the coefficients of columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
@@ -65,7 +68,10 @@ class _Penalized(PenalizedFit):
         *,
         l1_ratio: float = 1.0,
         concavity: float | None = None,
-        loss: str | None = None,
+        loss: str | Loss | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        theta: float | None = None,
         standardize: bool = True,
         fit_intercept: bool = True,
         penalty_factor: Any = None,
@@ -76,25 +82,29 @@ class _Penalized(PenalizedFit):
         self.l1_ratio = l1_ratio
         self.concavity = concavity
         self.loss = loss
+        self.epsilon = epsilon
+        self.delta = delta
+        self.theta = theta
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.penalty_factor = penalty_factor
         self.tol = tol
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
+    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **added: Any) -> None:
         result = penalty_path(
             X,
             y,
             self.penalty,
-            loss=self._loss_name,
+            loss=self._loss,
             alphas=[number(self.alpha, "alpha", above=0)],
             l1_ratio=self.l1_ratio,
             concavity=self.concavity,
             fit_intercept=self.fit_intercept,
             standardize=self.standardize,
-            sample_weight=sample_weight,
             penalty_factor=self.penalty_factor,
             tol=self.tol,
+            sample_weight=sample_weight,
+            **added,
         )
         self._keep_path(result, 0)
 
@@ -115,7 +125,7 @@ class PenalizedClassifier(SparseClassifier, _Penalized):
         *,
         l1_ratio: float = 1.0,
         concavity: float | None = None,
-        loss: str | None = None,
+        loss: str | Loss | None = None,
         class_weight: dict[Any, float] | str | None = None,
         standardize: bool = True,
         fit_intercept: bool = True,

@@ -14,6 +14,7 @@ from sparsest.data import Data, make_data
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.cross_validated import CrossValidated
 from sparsest.estimators.penalized import PenalizedFit
+from sparsest.losses import Loss
 from sparsest.path_result import PathResult
 from sparsest.penalties import make_penalty
 from sparsest.penalty_paths import check_alphas, check_factor, warn_unconverged
@@ -44,7 +45,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     scoring : a scorer's name or a scorer; by default the negative deviance, which is the mean squared error for the
         squared loss and twice the log loss for the logistic one
     selection : "best" takes the best mean score, "one_se" the largest alpha within one standard error of it
-    loss : by default "squared" for regression, "logistic" for classification
+    loss : by default "squared" for regression, "logistic" for classification; a name or an object
+    epsilon, delta, theta : parameters of the loss, see :func:`sparsest.best_subset`
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
     standardize : penalise the coefficients of columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
@@ -77,17 +79,22 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     cv: Any = None
     scoring: Any = None
     selection: str = "best"
-    loss: str | None = None
+    loss: str | Loss | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    theta: float | None = None
     standardize: bool = True
     fit_intercept: bool = True
     penalty_factor: Any = None
     tol: float = 1e-5
     n_jobs: int | None = None
 
-    def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **routed: Any) -> None:
+    def _fit_linear(
+        self, X: Any, y: Array, sample_weight: Any, offset: Any = None, exposure: Any = None, **routed: Any
+    ) -> None:
         data = make_data(
-            X, y, loss=self._loss_name, fit_intercept=self.fit_intercept, standardize=self.standardize,
-            sample_weight=sample_weight,
+            X, y, loss=self._loss, fit_intercept=self.fit_intercept, standardize=self.standardize,
+            sample_weight=sample_weight, offset=offset, exposure=exposure,
         )  # fmt: skip
         settings = list(self._settings())
         factor = check_factor(self.penalty_factor, data.p)
@@ -114,7 +121,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         """Take over the chosen model of all data."""
         at = int(np.flatnonzero(path.alphas == self.alpha_)[0])
         names, classes = getattr(self, "feature_names_in_", None), getattr(self, "classes_", None)
-        self._keep_path(replace(path, feature_names=None if names is None else names.tolist(), classes=classes), at)
+        names = None if names is None else names.tolist()
+        self._keep_path(replace(path, loss=data.stated_loss, feature_names=names, classes=classes), at)
         if not path.converged[at]:
             warn_unconverged(path, solver)
         if self.blend_ < 1.0:

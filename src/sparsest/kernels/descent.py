@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.jit import derivative, dispatched, kernel, value
+from sparsest.kernels.jit import derivative, dispatched, dispatched_inline, kernel, value
 
 # Moves smaller than this share of the largest move of the sweep before are left for a later sweep: each costs as much
 # as a large one and brings less.
@@ -36,22 +36,22 @@ def threshold(self: Any, lam: float) -> float:
     return self.threshold(lam)
 
 
-@dispatched
+@dispatched_inline
 def slope_at(self: Any, j: int, grad: Array) -> float:
     """The gradient of the quadratic at the current w, for one feature."""
     return self.slope_at(j, grad)
 
 
-@dispatched
+@dispatched_inline
 def shift(self: Any, j: int, change: float, grad: Array) -> None:
     """Follow a change of ``w_j``."""
     self.shift(j, change, grad)
 
 
 @dispatched
-def diagonal(self: Any, j: int) -> float:
-    """``G_jj``."""
-    return self.diagonal(j)
+def fit(self: Any, w: Array, target: Array, tau: Array) -> None:
+    """``τ = √ω (Xw - y)``, where ``target = √ω y``."""
+    self.fit(w, target, tau)
 
 
 @dispatched
@@ -61,9 +61,11 @@ def refresh(self: Any, grad: Array) -> None:
 
 
 class Gram(NamedTuple):
-    """``G`` itself; the gradient is carried along."""
+    """``G`` itself, in memory that may be larger, its diagonal and the inverse of it; the gradient is carried along."""
 
     gram: Array
+    curvature: Array
+    step: Array
 
     def slope_at(self, j, grad):
         """The gradient for one feature."""
@@ -75,62 +77,174 @@ class Gram(NamedTuple):
         for i in range(grad.size):
             grad[i] += change * row[i]
 
-    def diagonal(self, j):
-        """``G_jj``."""
-        return self.gram[j, j]
-
     def refresh(self, grad):
         """The gradient is never stale."""
+
+    def image(self, d):
+        """``Gd``."""
+        return gram_image(self.gram, d)
+
+    def follow(self, d):
+        """``G`` stays as it is when w makes a step."""
+
+
+def gram_image(gram: Array, d: Array) -> Array:
+    """``Gd`` where memory may hold more than G; rows of G are added up where d has few entries."""
+    used, square = np.flatnonzero(d), gram[: d.size, : d.size]
+    return d[used] @ square[used] if 8 * used.size < d.size else square @ d
 
 
 class Stored(NamedTuple):
     """``G = X'diag(h)X`` of columns ``(x_j - centre_j) / scale_j``, of which x is stored; ``mass_j = Σ_i h_i x_ij``.
 
-    The gradient is ``X'(residual + h constant)``: centring moves the constant alone.  With an intercept the
-    centres are means under h and the residual sums to zero; without one they are zero.
+    ``names`` are the columns among all that are stored, whose shifts and scales are ``shift_of`` and ``scale_of``;
+    buffers may be longer than the columns are many.  The gradient is ``X'(residual + h constant)``: centring
+    moves the constant alone.  With an intercept the centres are means under h and the residual sums to zero;
+    without one they are zero.  ``uniform`` says that all h are equal.
     """
 
     entries: Array
     rows: NDArray[np.uint32]
     starts: Indices
+    shift_of: Array
+    scale_of: Array
+    names: Indices
     centre: Array
     scale: Array
     mass: Array
     curvature: Array
+    step: Array
     h: Array
+    uniform: bool
+    centred: bool
     residual: Array
     constant: Array
 
     def slope_at(self, j, grad):
         """The gradient for one feature."""
-        return (gathered(self, j, self.residual) + self.constant[0] * self.mass[j]) / self.scale[j]
+        total = gathered(self.entries, self.rows, self.starts, self.names[j], self.residual)
+        return (total + self.constant[0] * self.mass[j]) / self.scale[j]
 
     def shift(self, j, change, grad):
         """Follow a change of ``w_j``."""
         move = change / self.scale[j]
-        for e in range(self.starts[j], self.starts[j + 1]):
-            self.residual[self.rows[e]] += move * self.entries[e] * self.h[self.rows[e]]
         self.constant[0] -= move * self.centre[j]
-
-    def diagonal(self, j):
-        """``G_jj``."""
-        return self.curvature[j]
+        if self.uniform:
+            scattered(self.entries, self.rows, self.starts, self.names[j], move * self.h[0], self.residual)
+        else:
+            weighted(self.entries, self.rows, self.starts, self.names[j], move, self.h, self.residual)
 
     def refresh(self, grad):
         """Compute the gradient from the residual."""
         for j in range(grad.size):
             grad[j] = slope_at(self, j, grad)
 
+    def take_in(self, first, count):
+        """Measure the columns that were named in these places, with weights that sum to one."""
+        part = self.names[first : first + count]
+        mass, squares = self.mass[first : first + count], np.empty(count)
+        stored_moments(self.entries, self.rows, self.starts, part, self.h, mass, squares)
+        for q in range(count):
+            j = first + q
+            self.scale[j] = self.scale_of[part[q]]
+            self.centre[j] = mass[q] if self.centred else 0.0
+            self.curvature[j] = (squares[q] - mass[q] * self.centre[j]) / (self.scale[j] * self.scale[j])
+            self.step[j] = 1.0 / self.curvature[j]
+
+    def fit(self, w, target, tau):
+        """Compute the residual anew; ``τ = √h (Xw - y)`` and ``target = √h y``."""
+        self.constant[0] = 0.0
+        for i in range(tau.size):
+            self.residual[i] = -np.sqrt(self.h[i]) * target[i]
+        for j in range(w.size):
+            if w[j] != 0.0:
+                shift(self, j, w[j], w)
+        for i in range(tau.size):
+            tau[i] = (self.residual[i] + self.h[i] * self.constant[0]) / np.sqrt(self.h[i])
+
+    def products(self, index, count, theta, total, out):
+        """``X_j'θ`` for some features, where total is the sum of θ."""
+        for q in range(count):
+            j = index[q]
+            product = gathered(self.entries, self.rows, self.starts, j, theta)
+            out[q] = (product - self.shift_of[j] * total) / self.scale_of[j]
+
+    def slopes(self, w, first, origin, target, grad):
+        """The gradient from this place on, from a residual that is computed anew."""
+        if first == 0:
+            fit(self, w, target, np.empty(target.size))
+        for q in range(first, w.size):
+            grad[q] = slope_at(self, q, grad)
+
+    def image(self, d):
+        """``Gd``."""
+        out = np.empty(d.size)
+        stored_image(self, d, np.arange(d.size), np.empty(self.h.size), out)
+        return out
+
+    def follow(self, d):
+        """Let the residual follow a step of w."""
+        stored_step(self, d)
+
 
 @kernel
-def gathered(model, j, r):
+def gathered(entries, rows, starts, j, r):
     """``x_j'r`` of the stored entries."""
-    total, e = 0.0, model.starts[j]
-    # Gathered loads are slower in vectors than one by one: a while loop is left alone.
-    while e < model.starts[j + 1]:
-        total += model.entries[e] * r[model.rows[e]]
+    total, other, e, end = 0.0, 0.0, starts[j], starts[j + 1]
+    # Gathered loads are slower in vectors than one by one: a while loop is left alone.  Two sums need not wait for each
+    # other.
+    while e + 1 < end:
+        total += entries[e] * r[rows[e]]
+        other += entries[e + 1] * r[rows[e + 1]]
+        e += 2
+    if e < end:
+        total += entries[e] * r[rows[e]]
+    return total + other
+
+
+@kernel
+def scattered(entries, rows, starts, j, factor, r):
+    """Add a multiple of ``x_j`` to r."""
+    e = starts[j]
+    while e < starts[j + 1]:
+        r[rows[e]] += factor * entries[e]
         e += 1
-    return total
+
+
+@kernel
+def weighted(entries, rows, starts, j, factor, h, r):
+    """Add a multiple of ``diag(h) x_j`` to r."""
+    e = starts[j]
+    while e < starts[j + 1]:
+        r[rows[e]] += factor * entries[e] * h[rows[e]]
+        e += 1
+
+
+@kernel
+def stored_products(entries, rows, starts, index, r, out):
+    """``out = X_S'r`` of the stored entries."""
+    for q in range(index.size):
+        out[q] = gathered(entries, rows, starts, index[q], r)
+
+
+@kernel
+def stored_sum(entries, rows, starts, index, w, out):
+    """Add ``X_S w`` of the stored entries to ``out``."""
+    for q in range(index.size):
+        if w[q] != 0.0:
+            scattered(entries, rows, starts, index[q], w[q], out)
+
+
+@kernel
+def stored_moments(entries, rows, starts, index, h, mass, squares):
+    """Sums of the stored entries and of their squares, under the weights h."""
+    for q in range(index.size):
+        first, second = 0.0, 0.0
+        for e in range(starts[index[q]], starts[index[q] + 1]):
+            weighted = h[rows[e]] * entries[e]
+            first += weighted
+            second += weighted * entries[e]
+        mass[q], squares[q] = first, second
 
 
 @kernel
@@ -147,26 +261,58 @@ def violation(grad, w, lam, m, penalty):
 
 
 @kernel
+def _sweep(model, w, grad, lam, penalty, chosen, count, bar):
+    """Minimise over the chosen coordinates one by one; returns the largest move, as a change of the slope."""
+    worst = 0.0
+    for q in range(count):
+        j = chosen[q]
+        step = model.step[j]
+        new = prox(penalty, w[j] - step * slope_at(model, j, grad), lam[j], step)
+        size = model.curvature[j] * abs(new - w[j])
+        worst = max(worst, size)
+        if size > bar or (size > 0.0 and new * w[j] == 0.0):
+            shift(model, j, new - w[j], grad)
+            w[j] = new
+    return worst
+
+
+@kernel
 def descend(model, w, grad, lam, penalty, tol, max_sweeps):
     """Sweep over the coordinates until the violation is at most ``tol``; returns the sweeps and the violation.
 
-    Moves much smaller than the largest of the sweep before are left for later: most of the work would be theirs.
+    After each sweep over all of them those that are not zero are swept until they are calm.  Moves much smaller than
+    the largest of the sweep before are left for later: most of the work would be theirs.
     """
-    sweeps, worst, bar = 0, np.inf, 0.0
-    while worst > tol and sweeps < max_sweeps:
-        worst = 0.0
-        for j in range(w.size):
-            h = diagonal(model, j)
-            new = prox(penalty, w[j] - slope_at(model, j, grad) / h, lam[j], 1.0 / h)
-            size = h * abs(new - w[j])
-            worst = max(worst, size)
-            if size > bar or (size > 0.0 and new * w[j] == 0.0):
-                shift(model, j, new - w[j], grad)
-                w[j] = new
-        bar = _SMALL_MOVE * worst
+    everything, active = np.arange(w.size), np.empty(w.size, dtype=np.int64)
+    sweeps = 0
+    while sweeps < max_sweeps:
+        worst, count, bar = _sweep(model, w, grad, lam, penalty, everything, w.size, 0.0), 0, 0.0
         sweeps += 1
+        if worst <= tol:
+            break
+        for j in range(w.size):
+            if w[j] != 0.0:
+                active[count] = j
+                count += 1
+        while worst > tol and sweeps < max_sweeps:
+            worst = _sweep(model, w, grad, lam, penalty, active, count, bar)
+            bar = _SMALL_MOVE * worst
+            sweeps += 1
     refresh(model, grad)
     return sweeps, violation(grad, w, lam, w.size, penalty)
+
+
+@kernel
+def extrapolate(model, w, before, grad, lam, ratio):
+    """Move nonzero coefficients on by ``ratio`` times their last change, not beyond zero; ``before`` becomes w."""
+    for j in range(w.size):
+        was, before[j] = before[j], w[j]
+        if w[j] * was > 0.0 or (lam[j] == 0.0 and w[j] != 0.0):
+            change = ratio * (w[j] - was)
+            if lam[j] > 0.0 and (w[j] + change) * w[j] < 0.0:
+                change = -w[j]
+            shift(model, j, change, grad)
+            w[j] += change
 
 
 @kernel
@@ -189,12 +335,11 @@ def stored_image(model, d, active, fit, out):
     for j in active:
         move = d[j] / model.scale[j]
         middle += move * model.centre[j]
-        for e in range(model.starts[j], model.starts[j + 1]):
-            fit[model.rows[e]] += move * model.entries[e]
+        scattered(model.entries, model.rows, model.starts, model.names[j], move, fit)
     for i in range(fit.size):
         fit[i] = model.h[i] * (fit[i] - middle)
     for j in active:
-        out[j] = gathered(model, j, fit) / model.scale[j]
+        out[j] = gathered(model.entries, model.rows, model.starts, model.names[j], fit) / model.scale[j]
 
 
 @kernel

@@ -29,14 +29,21 @@ import numpy as np
 from numba.core import config, event
 from numba.extending import overload
 
-_FLAGS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+# Nobody passes kernels as functions, for which numba would make a second entry into each of them.
+_FLAGS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz"},
+    "no_cfunc_wrapper": True,
+}
 
 
 @cache
 def cache_directory() -> Path:
     """Where compiled kernels of just these sources are kept."""
     package = Path(__file__).parent.parent
-    sources = [package / "losses.py", package / "penalties.py", *sorted((package / "kernels").glob("*.py"))]
+    files = [*(package / "losses").glob("*.py"), *(package / "kernels").glob("*.py")]
+    sources = [package / "penalties.py", *sorted(files)]
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
     for source in sources:
         if source.exists():
@@ -49,6 +56,11 @@ def cache_directory() -> Path:
         directory = Path(tempfile.gettempdir()) / f"sparsest-{directory.name}"
         directory.mkdir(parents=True, exist_ok=True)
     return directory
+
+
+def is_cache_empty() -> bool:
+    """Whether no kernel of just these sources has been compiled yet."""
+    return next(cache_directory().rglob("*.nbi"), None) is None
 
 
 class _Stopwatch(event.Listener):
@@ -109,22 +121,44 @@ def compiling_seconds() -> float:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile on first call, with the flags and the cache that all kernels share."""
+    return _compiled(function, "never")
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Copy the function's text into the kernels that call it.
+
+    What a kernel calls is compiled by itself, then optimised once more with every kernel above it: for a function that
+    is called in one place or two, the copy takes less time.  It can be called from Python as any kernel.
+    """
+    return _compiled(function, "always")
+
+
+def _compiled(function: Callable[..., Any], inline: str) -> Any:
     previous = config.CACHE_DIR
     config.CACHE_DIR = str(cache_directory())
     try:
-        return numba.njit(cache=True, **_FLAGS)(function)
+        return numba.njit(cache=True, inline=inline, **_FLAGS)(function)
     finally:
         config.CACHE_DIR = previous
 
 
 def dispatched(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let compiled code call the first argument's method that has this function's name."""
+    return _dispatch(function, "never")
+
+
+def dispatched_inline(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Like :func:`dispatched`, but within the caller's body: for tuples of many arrays, which are slow to hand on."""
+    return _dispatch(function, "always")
+
+
+def _dispatch(function: Callable[..., Any], inline: str) -> Callable[..., Any]:
     name = function.__name__
 
     def method(self: Any, *args: Any) -> Any:
         return getattr(self.instance_class, name)
 
-    overload(function, strict=False)(method)
+    overload(function, strict=False, inline=inline)(method)
     return function
 
 

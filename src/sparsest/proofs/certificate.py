@@ -66,11 +66,22 @@ class Certificate:
         return self.incumbent.support
 
     @np.errstate(all="ignore")
-    def verify(self, X: Any, y: Any, sample_weight: Any = None, *, exact: bool = False, **expected: Any) -> Verdict:
+    def verify(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        exact: bool = False,
+        **expected: Any,
+    ) -> Verdict:
         """Recompute everything from the data; the verdict says what, if anything, is wrong.
 
         Parameters
         ----------
+        X, y, sample_weight, offset, exposure : the data of the fit; all that was given to it must be given again
         exact : check in rational arithmetic instead of with bounds of rounding errors (needs python-flint)
         **expected : parts of the problem, such as ``k=5``, ``gamma=0.1`` or ``loss="squared"``, that the certificate
             must be about
@@ -78,14 +89,14 @@ class Certificate:
         reasons = self.statement.differences(expected)
         problem, named = self.statement.sentence(), self.statement.fingerprint
         try:
-            data = Data.of(self.statement, X, y, sample_weight)
+            data = Data.of(self.statement, X, y, sample_weight, offset, exposure)
             if (data.n, data.p) != (self.statement.n, self.statement.p):
                 shape = (self.statement.n, self.statement.p)
                 raise ValueError(f"the certificate is for data of shape {shape}, these have {(data.n, data.p)}")
             found = Fingerprint(data.n, data.p)
             whole = Columns(data, np.arange(data.p), found)
-            found.add(data.response)
-            found.add(data.weights)
+            for vector in data.vectors():
+                found.add(vector)
         except ValueError as error:
             return Verdict(False, (*reasons, str(error)), np.nan, -np.inf, problem, named)
         if found.text() != named:

@@ -16,17 +16,12 @@ from numpy.typing import NDArray
 
 from sparsest.proofs.check import Checker, Job, Proved, run
 from sparsest.proofs.data import Columns, Data
+from sparsest.proofs.enclosures import Number, above, flint, log, rational
 from sparsest.proofs.points import witnesses
 from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import LEAF, Proof, RegressionTree, SplitPoint
 
-try:
-    import flint
-except ImportError:  # the rest of the package does without
-    flint = None  # type: ignore[assignment]
-
-Number = Any  # flint.fmpq
 Vector = list[Any]
 
 
@@ -35,11 +30,6 @@ def prove_exactly(data: Data, statement: Statement, proof: Proof) -> Proved:
     if flint is None:
         raise ValueError("the exact check needs python-flint: install it with pip install 'sparsest[exact]'")
     return run(_ExactChecker(data, statement, proof))
-
-
-def rational(value: float) -> Number:
-    """A floating-point number as the rational that it is."""
-    return flint.fmpq(*float(value).as_integer_ratio())
 
 
 def _down(value: Number) -> float:
@@ -133,25 +123,21 @@ class _ExactChecker(Checker):
 
     def _conjugate(self, alpha: Vector) -> Number:
         """``Σωℓ*(y, α/ω)``, or a rational slightly above it; a point outside of the domain is refused."""
-        loss, epsilon = self.statement.loss, rational(self.statement.epsilon)
-        total = flint.fmpq(0)
-        for a, y, w in zip(alpha, self.y, self.weights, strict=True):
-            inside = {
-                "logistic": -w <= y * a <= 0,
-                "hinge": -w <= y * a <= 0,
-                "squared_hinge": y * a <= 0,
-                "epsilon_insensitive": abs(a) <= w,
-            }.get(loss, True)
-            if not inside:
+        rule, total = self.statement.rule, flint.fmpq(0)
+        for i, (a, y, w) in enumerate(zip(alpha, self.y, self.weights, strict=True)):
+            if not rule.contains(y, a, w):
                 raise ValueError("a dual point is not in the domain of the conjugate")
-            if loss == "logistic":
-                total += w * (_entropy_above(abs(a) / w) + _entropy_above(1 - abs(a) / w))
-                continue
-            total += y * a
-            if "squared" in loss:
-                total += a * a / (2 * w)
-            if self.statement.rule.has_epsilon:
-                total += epsilon * abs(a)
+            total += rule.exact_conjugate(y, a, w) + self._offset_term(i, a)
+        return total
+
+    def _offset_term(self, i: int, a: Number) -> Number:
+        """What an offset adds to the conjugate, ``-oα``, or a rational slightly above it."""
+        data, total = self.data, flint.fmpq(0)
+        if data.given_offset is not None:
+            total -= rational(data.given_offset[i]) * a
+        if data.given_exposure is not None:
+            exposure = rational(data.given_exposure[i])
+            total += above(lambda: -a * log(exposure))
         return total
 
     def _split_cut(self, number: int, used: dict[int, float], columns: Columns) -> tuple[Number, list[Number | None]]:
@@ -284,20 +270,6 @@ class _ExactChecker(Checker):
         left = max(min(self.statement.k - len(inside), len(admitted) - len(inside)), 0)
         choices = combinations(sorted(admitted - inside), left)
         return _down(min(self.value(sorted(inside | set(choice))) for choice in choices))
-
-
-def _entropy_above(a: Number) -> Number:
-    """A rational that is not below ``a log a``."""
-    if a == 0:
-        return flint.fmpq(0)
-    before, flint.ctx.prec = flint.ctx.prec, 256
-    try:
-        enclosure = flint.arb(a) * flint.arb(a).log()
-        mantissa, exponent = enclosure.upper().man_exp()
-    finally:
-        flint.ctx.prec = before
-    power = int(exponent)
-    return flint.fmpq(int(mantissa) * 2**power) if power >= 0 else flint.fmpq(int(mantissa), 2**-power)
 
 
 def _is_semidefinite(M: list[Vector]) -> bool:

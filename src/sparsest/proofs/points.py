@@ -90,11 +90,16 @@ def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Colu
     if sparse:
         margins, sizes[sparse] = _margins(data, [points[i] for i in sparse], columns, used, coefficients, sparse)
         start = np.array([getattr(points[i], "intercept", 0.0) for i in sparse])
-        alpha[:, sparse] = _derivatives(data, rule, margins, start)
+        alpha[:, sparse] = _derivatives(data, rule, margins + data.offset[:, None], start)
     exact = feasible(rule, data.y, data.weights, alpha, data.fit_intercept)
     y, weights = data.y[:, None], data.weights[:, None]
     terms, size = rule.conjugate(y, exact, weights)
     error = ROUNDINGS * UNIT * size.sum(axis=0) + growth(data.n + 2) * np.abs(terms).sum(axis=0)
+    if data.offset.any():
+        # An offset o takes oα from the conjugate; it is known up to its error.
+        shifted = data.offset[:, None] * exact
+        terms = terms - shifted
+        error += growth(data.n + 4) * (np.abs(shifted) + np.abs(terms)).sum(axis=0) + data.offset_error @ np.abs(exact)
     constants = -terms.sum(axis=0) - 1.01 * error - UNDERFLOW
     split = np.array([isinstance(point, SplitPoint) for point in points], dtype=bool)
     if split.any():

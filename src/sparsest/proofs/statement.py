@@ -14,9 +14,11 @@ _LARGEST_WHOLE = 2**53
 
 @dataclass(frozen=True)
 class Statement:
-    """The problem ``min_w Σ ωℓ(y, x'w + b) + Σ d_j w_j²/(2γ) [+ λ0‖w‖_0]`` s.t. ``[‖w‖_0 ≤ k]``.
+    """The problem ``min_w Σ ωℓ(y, x'w + b [+ o]) + Σ d_j w_j²/(2γ) [+ λ0‖w‖_0]`` s.t. ``[‖w‖_0 ≤ k]``.
 
-    It has a price of each feature, a limit of their number, or both.
+    It has a price of each feature, a limit of their number, or both.  ``parameters`` are those of the loss.  The offset
+    o is the one of the data, the logarithm of their exposure, or the sum of both; a loss of differences ``y - u`` has
+    its offset taken from the response instead, rounded to double precision.
     ``d_j`` is 1, or with ``standardize`` the weighted variance of column j (its mean square without an intercept), and
     1 for a column whose entries are all the same (all zero).  Observations of weight zero are no part of it.
     """
@@ -24,7 +26,9 @@ class Statement:
     n: int
     p: int
     loss: str
-    epsilon: float
+    parameters: dict[str, float]
+    offset: bool
+    exposure: bool
     gamma: float
     k: int | None
     l0_penalty: float | None
@@ -39,7 +43,7 @@ class Statement:
         for name in ("n", "p"):
             _insist(_is_count(getattr(self, name)) and getattr(self, name) > 0, name, getattr(self, name))
         _insist(isinstance(self.loss, str) and self.loss in RULES, "loss", self.loss)
-        _insist(_is_number(self.epsilon) and 0.0 <= self.epsilon < math.inf, "epsilon", self.epsilon)
+        _insist(_fit(self.parameters, RULES[self.loss]), "parameters of its loss", self.parameters)
         _insist(_is_number(self.gamma) and self.gamma > 0.0, "gamma", self.gamma)
         _insist(self.k is not None or self.l0_penalty is not None, "k and l0_penalty", (self.k, self.l0_penalty))
         _insist(self.k is None or _is_count(self.k), "k", self.k)
@@ -51,14 +55,15 @@ class Statement:
             _insist(fits and len(set(columns)) == len(columns), name, columns)
         _insist(not set(self.include) & set(self.exclude), "include and exclude", (self.include, self.exclude))
         _insist(self.k is None or len(self.include) <= self.k, "include and k", (self.include, self.k))
-        for name in ("fit_intercept", "standardize"):
+        for name in ("offset", "exposure", "fit_intercept", "standardize"):
             _insist(isinstance(getattr(self, name), bool), name, getattr(self, name))
+        _insist(not self.exposure or self.rule.log_link, "exposure with the loss", self.loss)
         _insist(isinstance(self.fingerprint, str), "fingerprint", self.fingerprint)
 
     @property
     def rule(self) -> LossRule:
         """The loss."""
-        return RULES[self.loss](self.epsilon)
+        return RULES[self.loss](**self.parameters)
 
     @property
     def price(self) -> float:
@@ -85,10 +90,12 @@ class Statement:
     def differences(self, expected: dict[str, Any]) -> list[str]:
         """How the statement differs from what somebody expects it to say; None stands for no wish."""
         found = []
+        named = {field.name for field in fields(self)}
+        parameters = {name for rule in RULES.values() for name in rule.parameters()}
         for name, wish in expected.items():
-            if name not in {field.name for field in fields(self)}:
+            if name not in named | parameters:
                 raise ValueError(f"{name!r} is no part of a problem")
-            value = getattr(self, name)
+            value: Any = getattr(self, name) if name in named else self.parameters.get(name)
             if name in ("include", "exclude"):
                 same = wish is None or sorted(value) == sorted(int(j) for j in wish)
             else:
@@ -104,17 +111,26 @@ class Statement:
             + ([f"a price of {self.l0_penalty:g} a feature"] if self.l0_penalty is not None else [])
         )
         ridge = "no ridge" if math.isinf(self.gamma) else f"gamma = {self.gamma:.6g}"
-        zone = f" (epsilon = {self.epsilon:g})" if self.rule.has_epsilon else ""
+        given = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
+        added = " and ".join(name for name in ("offset", "exposure") if getattr(self, name))
         forced = "".join(
             f", {word} {list(columns)}"
             for word, columns in (("with", self.include), ("without", self.exclude))
             if columns
         )
+        loss = self.loss.replace("_", " ") + " loss" + (f" ({given})" if given else "")
         return (
-            f"{self.n} × {self.p} data {self.fingerprint[:12]}, {self.loss.replace('_', ' ')} loss{zone}, {size}, "
+            f"{self.n} × {self.p} data {self.fingerprint[:12]}, {loss}{f' with {added}' if added else ''}, {size}, "
             f"{ridge}, {'an' if self.fit_intercept else 'no'} intercept, "
             f"columns {'standardised' if self.standardize else 'as they are'}{forced}"
         )
+
+
+def _fit(parameters: Any, rule: type[LossRule]) -> bool:
+    """Whether these are the parameters of a loss."""
+    if not isinstance(parameters, dict) or set(parameters) != set(rule.parameters()):
+        return False
+    return all(_is_number(x) and math.isfinite(x) for x in parameters.values()) and rule(**parameters).accepts()
 
 
 def _is_whole(value: Any) -> bool:

@@ -31,12 +31,16 @@ def feature_table(result: Result, found: Diagnosis, target: str) -> Markup:
 def _effect(result: Result, target: str) -> str:
     if result.statement.loss == "logistic" and result.classes is not None:
         return f"odds of “{result.classes[1]}”"
+    if result.loss.log_link:
+        return f"change of log {target}"
     return f"change of {target}" if result.classes is None else "change of the score"
 
 
 def explanation(result: Result, found: Diagnosis, target: str) -> str:
     """What the columns of the table mean."""
-    if result.classes is None:
+    if result.loss.log_link:
+        unit = f"A coefficient is the change of the logarithm of the expected {target} for one unit of the feature"
+    elif result.classes is None:
         unit = f"A coefficient is the change of the predicted {target}, in its own units, for one unit of the feature"
     elif result.statement.loss == "logistic":
         unit = f"A coefficient is the change of the log-odds of “{result.classes[1]}” for one unit of the feature"

@@ -39,7 +39,7 @@ def model_report(
     X: Any,
     y: Any,
     *,
-    sample_weight: Any = None,
+    rows: dict[str, Any] | None = None,
     target: str = "y",
     record: Record | None = None,
     curve: Curve | None = None,
@@ -54,7 +54,8 @@ def model_report(
     Parameters
     ----------
     result : what ``best_subset`` returned
-    X, y, sample_weight : the data of the result, which does not keep them
+    X, y : the data of the result, which does not keep them
+    rows : their ``sample_weight``, ``offset`` and ``exposure``, as far as there are any
     target : what is predicted
     record : listener that heard the search, for the chart of bound and incumbent
     curve : the choice of the number of features
@@ -63,11 +64,12 @@ def model_report(
     notes : what was noted about the data
     data, model : names of the files, for the command that verifies
     """
-    found = diagnose(result, X, y, sample_weight)
+    beside = rows or {}
+    found = diagnose(result, X, y, **beside)
     quick = result.status is Status.INTERRUPTED
-    scores = None if quick else held_out(result, X, y, sample_weight)
+    scores = None if quick else held_out(result, X, y, **beside)
     labels = None if result.classes is None else (str(result.classes[0]), str(result.classes[1]))
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weights = beside.get("sample_weight")
     held = None if scores is None else checks.held_out_part(result, scores, y, weights, target)
     return _template("model.html").render(
         style=STYLE,
@@ -82,7 +84,7 @@ def model_report(
         result=result,
         curve=curve,
         curve_chart=None if curve is None else scores_chart(*curve[:3], "number of features", curve.chosen),
-        near=None if quick else _alternatives(result, X, y, sample_weight),
+        near=None if quick else _alternatives(result, X, y, beside),
         pairs=checks.correlated_pairs(result, found),
         substitutes=checks.substitute_table(result, found),
         held=held,
@@ -96,12 +98,10 @@ def model_report(
     )
 
 
-def _alternatives(result: Result, X: Any, y: Any, sample_weight: Any) -> alternatives.Alternatives | None:
+def _alternatives(result: Result, X: Any, y: Any, rows: dict[str, Any]) -> alternatives.Alternatives | None:
     """None where there is no way to find them: losses and ridges that the tree cannot search."""
     try:
-        near = near_optimal(
-            result, X, y, within=_WITHIN, limit=_MOST_ALTERNATIVES, sample_weight=sample_weight, time_limit=_SECONDS
-        )
+        near = near_optimal(result, X, y, within=_WITHIN, limit=_MOST_ALTERNATIVES, time_limit=_SECONDS, **rows)
     except ValueError:
         return None
     return alternatives.describe(result, near, _WITHIN)

@@ -146,6 +146,8 @@ def information_criterion(
     criterion: str = "bic",
     *,
     sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
     noise_variance: float | None = None,
     xi: float = 1.0,
     n_candidates: int | None = None,
@@ -155,7 +157,7 @@ def information_criterion(
     Parameters
     ----------
     model : what :func:`sparsest.best_subset` or :func:`sparsest.penalty_path` returned
-    X, y, sample_weight : the data of the fit; weights count as repetitions of observations
+    X, y, sample_weight, offset, exposure : the data of the fit; weights count as repetitions of observations
     criterion : "aic", "aicc", "bic", "ebic", "gic" or "mbic"; see :mod:`sparsest.selection.criteria`
     noise_variance : that of the responses, where it is known (squared loss)
     xi : the ξ of EBIC, between 0 (BIC) and 1
@@ -168,15 +170,16 @@ def information_criterion(
         The losses are those of the coefficients as they are; shrinkage counts in the degrees of freedom.
     """
     settings = {"name": criterion, "noise_variance": noise_variance, "xi": xi}
+    rows = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
     if isinstance(model, Result):
-        return _of_result(model, X, y, sample_weight, n_candidates, settings)
+        return _of_result(model, X, y, rows, n_candidates, settings)
     if isinstance(model, PathResult):
-        return _of_path(model, X, y, sample_weight, n_candidates, settings)
+        return _of_path(model, X, y, rows, n_candidates, settings)
     raise ValueError(f"model must be a Result or a PathResult, got {shown(model)}")
 
 
-def _of_result(model: Result, X: Any, y: Any, sample_weight: Any, candidates: Any, settings: dict[str, Any]) -> float:
-    problem = problem_of(model, X, y, sample_weight)
+def _of_result(model: Result, X: Any, y: Any, rows: dict[str, Any], candidates: Any, settings: dict[str, Any]) -> float:
+    problem = problem_of(model, X, y, **rows)
     allowed = problem.p - problem.exclude.size
     chosen = Criterion(
         loss=problem.loss.name,
@@ -192,10 +195,12 @@ def _of_result(model: Result, X: Any, y: Any, sample_weight: Any, candidates: An
     return chosen.value(losses, model.support.size, d)
 
 
-def _of_path(path: PathResult, X: Any, y: Any, sample_weight: Any, candidates: Any, settings: dict[str, Any]) -> Array:
-    data = make_data(X, y, loss=path.loss, fit_intercept=path.fit_intercept, sample_weight=sample_weight)
+def _of_path(
+    path: PathResult, X: Any, y: Any, rows: dict[str, Any], candidates: Any, settings: dict[str, Any]
+) -> Array:
+    data = make_data(X, y, loss=path.loss, fit_intercept=path.fit_intercept, **rows)
     chosen = Criterion(
-        loss=path.loss,
+        loss=path.loss.name,
         n=float(data.weights.sum()),
         p=_check_candidates(candidates, data.p, int(path.n_nonzero.max())),
         fit_intercept=path.fit_intercept,
@@ -203,7 +208,8 @@ def _of_path(path: PathResult, X: Any, y: Any, sample_weight: Any, candidates: A
     )
     used = np.unique(path.coefs.indices)
     margins = unstandardized(data.design).dot(path.coefs[used].toarray(), used) + path.intercepts
-    losses = data.weights @ data.loss.value(data.response[:, None], margins)
+    added = np.broadcast_to(data.added, data.n)[:, None]
+    losses = data.weights @ data.stated_loss.value(data.response[:, None], margins + added)
     return np.array([chosen.value(float(t), int(s)) for t, s in zip(losses, path.n_nonzero, strict=True)])
 
 

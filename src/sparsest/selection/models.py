@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from sparsest.arrays import Array, Indices
 from sparsest.designs import Design
+from sparsest.losses import Loss, mean_of
 from sparsest.result import probabilities
 
 # Predictions are computed for so many models at a time.
@@ -53,26 +54,26 @@ class Models(NamedTuple):
 
 
 class Regression(RegressorMixin, BaseEstimator):
-    """A linear regression with given coefficients."""
+    """A regression with given coefficients; ``intercept`` is one number, or one for each row that it is asked about."""
 
-    def __init__(self, coef: Array, intercept: float) -> None:
-        self.coef_, self.intercept_ = coef, intercept
+    def __init__(self, coef: Array, intercept: float | Array, loss: Loss) -> None:
+        self.coef_, self.intercept_, self._loss = coef, intercept, loss
 
     def predict(self, X: Any) -> Array:
-        """``Xw + b``."""
-        return np.asarray(X @ self.coef_) + self.intercept_
+        """The mean, through the inverse link of the loss."""
+        return mean_of(self._loss, np.asarray(X @ self.coef_) + self.intercept_)
 
 
 class Classification(ClassifierMixin, BaseEstimator):
     """A linear classifier with given coefficients; probabilities for the logistic loss alone."""
 
-    def __init__(self, coef: Array, intercept: float, classes: NDArray[Any], logistic: bool) -> None:
-        self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
+    def __init__(self, coef: Array, intercept: float | Array, classes: NDArray[Any], logistic: bool) -> None:
+        self.coef_, self.intercept_ = coef[None, :], intercept
         self.classes_, self._logistic = classes, logistic
 
     def decision_function(self, X: Any) -> Array:
         """``Xw + b``: positive for the second class."""
-        return np.asarray(X @ self.coef_[0]) + self.intercept_[0]
+        return np.asarray(X @ self.coef_[0]) + self.intercept_
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row."""

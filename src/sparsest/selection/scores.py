@@ -25,10 +25,15 @@ def deviance(models: Models, data: Data, rows: Indices) -> Array:
     That is the mean squared error for the squared loss, and twice the log loss for the logistic one.
     """
     design, y, weights = unstandardized(data.design).rows(rows), data.response[rows], data.weights[rows]
-    share = weights / weights.sum()
+    share, added = weights / weights.sum(), _added(data, rows)
     with np.errstate(over="ignore"):
-        losses = [share @ data.loss.value(y[:, None], margin) for margin in models.margins(design)]
+        losses = [share @ data.stated_loss.value(y[:, None], margin + added) for margin in models.margins(design)]
     return -2.0 * np.concatenate(losses)
+
+
+def _added(data: Data, rows: Indices) -> Array:
+    """What is added to the predictions of some rows, as a column."""
+    return np.broadcast_to(data.added, data.n)[rows, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +58,18 @@ class ScorerScore:
         if self.classes is not None:
             y = self.classes[(y > 0.0).astype(np.intp)]
         params = {name: self._cut(value, data.n, rows) for name, value in self.params.items()}
-        scores = [self.scorer(self._estimator(data, *model), matrix, y, **params) for model in models]
+        added = _added(data, rows)[:, 0]
+        scores = [self.scorer(self._estimator(data, added, *model), matrix, y, **params) for model in models]
         return np.array(scores, dtype=np.float64)
 
     def _cut(self, value: Any, n: int, rows: Indices) -> Any:
         return _safe_indexing(value, rows) if np.shape(value)[:1] == (n,) else value
 
-    def _estimator(self, data: Data, coef: Array, intercept: float) -> Any:
+    def _estimator(self, data: Data, added: Array, coef: Array, intercept: float) -> Any:
+        """The model with what is added to the predictions of just these rows."""
         if self.classes is None:
-            return Regression(coef, intercept)
-        return Classification(coef, intercept, self.classes, data.loss.name == "logistic")
+            return Regression(coef, intercept + added, data.stated_loss)
+        return Classification(coef, intercept + added, self.classes, data.loss.name == "logistic")
 
 
 def make_score(scoring: Any, params: dict[str, Any], classes: NDArray[Any] | None) -> Score:

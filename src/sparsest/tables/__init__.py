@@ -12,7 +12,7 @@
 ``readers``      the reader of every format
 ``encoding``     how columns become features, as plain data that is kept with a model
 ``features``     the matrix of the features
-``roles``        columns that are no features: target, weights, and what names the rows
+``roles``        columns that are no features: target, weights and offsets, and what names the rows
 ``remarks``      constant and duplicated columns
 ``table``        from a file to a table for a fit
 ``again``        from a file to a table for a model that is there already

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsest.tables.encoding import Encoding
 from sparsest.tables.features import Filled, Part, fill_columns, fill_matrix, origins, spread
 from sparsest.tables.readers import read_source
-from sparsest.tables.roles import identifiers_of, taken_columns, target_name, target_of, weights_of
+from sparsest.tables.roles import identifiers_of, rows_of, taken_columns, target_name, target_of
 from sparsest.tables.source import Source, listing
 from sparsest.tables.table import Table, without_gaps
 
@@ -25,7 +25,7 @@ def read_again(
     *,
     needed: Sequence[int] | None = None,
     target: str | None = None,
-    weights: str | None = None,
+    beside: dict[str, str] | None = None,
 ) -> Table:
     """Read data for a model that is there already, by the encoding of its fit.
 
@@ -33,15 +33,18 @@ def read_again(
     ----------
     names, p : names (or None) and number of the model's features
     needed : only these features are read, without a target, and the others are empty; all by default
-    target, weights : other names for these than the encoding has
+    target, beside : other names for these than the encoding has
     """
     source = read_source(data)
-    encoding = replace(encoding, target=target or encoding.target, weights=weights or encoding.weights)
-    response, weighing = None, None
+    named_beside = encoding.beside | (beside or {})
+    if needed is not None:
+        # Predictions have no weights.
+        named_beside.pop("sample_weight", None)
+    encoding = replace(encoding, target=target or encoding.target, beside=named_beside)
+    response, rows = None, rows_of(source, encoding.beside)
     if needed is None:
         column = target_name(source, encoding.target)
         response = target_of(source, column, encoding.target, source.n_rows)
-        weighing = weights_of(source, encoding.weights)
         encoding = replace(encoding, target=column)
     ids = identifiers_of(source, encoding)
     wanted = list(range(p)) if needed is None else sorted(int(j) for j in needed)
@@ -49,7 +52,7 @@ def read_again(
     if needed is not None:
         filled = filled._replace(matrix=spread(_dense(filled.matrix), wanted, p))
     named = None if names is None else tuple(names)
-    table = Table(filled.matrix, named, response, weighing, ids, encoding, source.notes)
+    table = Table(filled.matrix, named, response, rows, ids, encoding, source.notes)
     if needed is None:
         return without_gaps(table, filled)
     left = {name: count for name, count in filled.missing.items() if name not in filled.fill}
@@ -70,7 +73,7 @@ def _again(source: Source, encoding: Encoding, names: Sequence[str] | None, p: i
     if source.matrix is not None:
         return _again_from_matrix(source, encoding, names, p, wanted)
     if names is None:
-        used = {encoding.target, encoding.weights, *encoding.ids, *encoding.left_out}
+        used = {encoding.target, *encoding.beside.values(), *encoding.ids, *encoding.left_out}
         rest = [column for column in source.columns if column.name not in used]
         if len(rest) != p:
             raise ValueError(f"the model is for {p} columns without names, the data have {len(rest)}")

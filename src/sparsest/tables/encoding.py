@@ -16,6 +16,7 @@ import numpy as np
 from sparsest.tables.source import Column, Levels, listing
 
 IMPUTATIONS = ("median", "mean", "drop")
+BESIDE = ("sample_weight", "offset", "exposure")
 
 # Text with more levels is no category that a model could be explained by.
 _MOST_LEVELS = 50
@@ -32,7 +33,8 @@ class Encoding:
 
     Attributes
     ----------
-    target, weights : names of these columns; None for a target in a file of its own, and without weights
+    target : name of this column; None for a target in a file of its own
+    beside : names of the columns that are the "sample_weight", "offset" or "exposure" of the rows
     ids : columns that name the rows
     left_out : columns that are neither features nor anything else
     categories : for every column of text the names of the features that its levels become, None for one that is
@@ -42,7 +44,7 @@ class Encoding:
     """
 
     target: str | None = None
-    weights: str | None = None
+    beside: dict[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     categories: dict[str, dict[str, str | None]] = field(default_factory=dict)
@@ -60,7 +62,10 @@ class Encoding:
         if not isinstance(data, dict) or set(data) != names:
             raise ValueError(f"the encoding of a table must be described by {', '.join(sorted(names))}")
         right = (
-            all(isinstance(data[name], (str, type(None))) for name in ("target", "weights"))
+            isinstance(data["target"], (str, type(None)))
+            and isinstance(data["beside"], dict)
+            and data["beside"].keys() <= set(BESIDE)
+            and _are_texts(data["beside"].values())
             and all(_are_texts(data[name]) for name in ("ids", "left_out"))
             and isinstance(data["categories"], dict)
             and all(_are_features(features) for features in data["categories"].values())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparsest.checks import check_sparse
 from sparsest.datasets import Dataset, load_folder
+from sparsest.tables.encoding import BESIDE
 from sparsest.tables.opening import Opened
 from sparsest.tables.source import Column, Source, column_of
 
@@ -24,8 +25,7 @@ def read_folder(path: str) -> Source:
 def _of_dataset(data: Dataset) -> Source:
     names = None if data.feature_names is None else tuple(str(name) for name in data.feature_names)
     columns = [column_of("y", data.y)]
-    if data.sample_weight is not None:
-        columns.append(column_of("sample_weight", data.sample_weight))
+    columns += [column_of(name, values) for name in BESIDE if (values := getattr(data, name)) is not None]
     return _source(data.X, names, columns, "y")
 
 
@@ -49,18 +49,18 @@ def read_npy(opened: Opened) -> Source:
 
 
 def read_npz(opened: Opened) -> Source:
-    """Read the arrays X, y, feature_names and sample_weight; or a sparse matrix as SciPy writes it."""
+    """Read the arrays X, y, feature_names and those beside them; or a sparse matrix as SciPy writes it."""
     stored = _load(opened)
     with stored:
         if {"format", "shape", "data"} <= set(stored.files):
             return _source(_sparse(opened), None, [], None)
-        found = {name: stored[name] for name in ("X", "y", "feature_names", "sample_weight") if name in stored.files}
+        found = {name: stored[name] for name in ("X", "y", "feature_names", *BESIDE) if name in stored.files}
     if "X" not in found:
         raise ValueError(f"{opened.name} has no array X, only {', '.join(stored.files)}")
     names = found.get("feature_names")
     if names is not None and names.shape != (found["X"].shape[-1],):
         raise ValueError(f"{opened.name} has feature_names of shape {names.shape} for X of shape {found['X'].shape}")
-    columns = [column_of(name, found[name]) for name in ("y", "sample_weight") if name in found]
+    columns = [column_of(name, found[name]) for name in ("y", *BESIDE) if name in found]
     named = None if names is None else tuple(str(name) for name in names)
     return _source(found["X"], named, columns, "y" if "y" in found else None)
 

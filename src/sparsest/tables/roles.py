@@ -1,4 +1,4 @@
-"""Columns that are no features: target, weights, and what names the rows."""
+"""Columns that are no features: target, weights and offsets, and what names the rows."""
 
 from __future__ import annotations
 
@@ -67,14 +67,15 @@ def target_of(source: Source, name: str | None, wish: str | None, n_rows: int) -
     return np.array(values)
 
 
-def weights_of(source: Source, name: str | None) -> NDArray[Any] | None:
-    """The weights of the rows; None without a column of them."""
-    if name is None:
-        return None
-    column = insist_on(source, name, "--weights")
-    if column.kind != "number":
-        raise ValueError(f"the weights {name!r} must be numbers")
-    return np.asarray(column.load(), dtype=np.float64)
+def rows_of(source: Source, beside: dict[str, str]) -> dict[str, NDArray[Any]]:
+    """Weights, offset and exposure of the rows, as far as there are columns for them."""
+    found = {}
+    for role, name in beside.items():
+        column = insist_on(source, name, f"the {role.replace('_', ' ')}")
+        if column.kind != "number":
+            raise ValueError(f"the {role.replace('_', ' ')} {name!r} must be numbers")
+        found[role] = np.asarray(column.load(), dtype=np.float64)
+    return found
 
 
 def identifiers_of(source: Source, encoding: Encoding) -> NDArray[Any] | None:
@@ -91,6 +92,6 @@ def identifiers_of(source: Source, encoding: Encoding) -> NDArray[Any] | None:
 
 def taken_columns(source: Source, encoding: Encoding) -> set[int | None]:
     """Columns of the matrix that are no features."""
-    beside = (encoding.target, encoding.weights, *encoding.ids)
+    beside = (encoding.target, *encoding.beside.values(), *encoding.ids)
     named = {column.name for column in source.columns}
     return {source.place(name) for name in beside if name is not None and name not in named}

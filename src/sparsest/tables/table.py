@@ -22,7 +22,7 @@ from sparsest.tables.encoding import (
 from sparsest.tables.features import Filled, Part, fill_columns, fill_matrix
 from sparsest.tables.readers import read_source
 from sparsest.tables.remarks import remarks
-from sparsest.tables.roles import identifiers_of, insist_on, taken_columns, target_name, target_of, weights_of
+from sparsest.tables.roles import identifiers_of, insist_on, rows_of, taken_columns, target_name, target_of
 from sparsest.tables.source import Source, listing
 
 
@@ -33,14 +33,14 @@ class Wishes:
     Attributes
     ----------
     target : a column, or a file with one column
-    weights : a column of weights
+    beside : columns of weights, offsets and exposures, by the names of these arguments
     ids : columns that name the rows
     exclude : columns that must not be in the model; those that no model can use are left out of the table
     impute : "median", "mean" or "drop" for missing values
     """
 
     target: str | None = None
-    weights: str | None = None
+    beside: dict[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     impute: str | None = None
@@ -55,7 +55,7 @@ class Table:
     matrix : n × p features, an array or compressed sparse columns, in the type they are stored in
     names : p names, or None
     target : n numbers or labels, or None
-    weights : n weights, or None
+    rows : of "sample_weight", "offset" and "exposure" those that there are, n numbers each
     ids : what names the rows, n texts, or None
     encoding : how the columns were read
     notes : what a user should know
@@ -64,7 +64,7 @@ class Table:
     matrix: Any
     names: tuple[str, ...] | None
     target: NDArray[Any] | None
-    weights: NDArray[Any] | None
+    rows: dict[str, Any]
     ids: NDArray[Any] | None
     encoding: Encoding
     notes: list[str] = field(default_factory=list)
@@ -82,8 +82,8 @@ def read_table(data: str, wishes: Wishes) -> Table:
         word(wishes.impute, "--impute", words=IMPUTATIONS)
     source = read_source(data)
     name = target_name(source, wishes.target)
-    encoding = Encoding(target=name, weights=wishes.weights, impute=wishes.impute)
-    target, weights = target_of(source, name, wishes.target, source.n_rows), weights_of(source, wishes.weights)
+    encoding = Encoding(target=name, beside=wishes.beside, impute=wishes.impute)
+    target, rows = target_of(source, name, wishes.target, source.n_rows), rows_of(source, wishes.beside)
     for wish in (*wishes.ids, *(() if source.matrix is not None else wishes.exclude)):
         insist_on(source, wish, "--id or --exclude")
     if source.matrix is None:
@@ -93,7 +93,7 @@ def read_table(data: str, wishes: Wishes) -> Table:
     ids = identifiers_of(source, encoding)
     shown = [str(j) for j in range(filled.matrix.shape[1])] if names is None else names
     encoding = replace(encoding, fill=filled.fill)
-    table = Table(filled.matrix, names, target, weights, ids, encoding, source.notes)
+    table = Table(filled.matrix, names, target, rows, ids, encoding, source.notes)
     table = without_gaps(table, filled)
     _refuse_infinite(table.matrix, shown)
     table.notes.extend(remarks(table.matrix, shown))
@@ -104,7 +104,7 @@ def _from_columns(
     source: Source, encoding: Encoding, wishes: Wishes
 ) -> tuple[Encoding, tuple[str, ...] | None, Filled]:
     """Encode the columns of a fit."""
-    used = {encoding.target, encoding.weights}
+    used = {encoding.target, *encoding.beside.values()}
     candidates = [column for column in source.columns if column.name not in used]
     ids = [
         column.name for j, column in enumerate(candidates) if column.name in wishes.ids or is_identifier(column, j == 0)
@@ -166,10 +166,9 @@ def without_gaps(table: Table, filled: Filled) -> Table:
     impute = table.encoding.impute
     lost = dict(filled.missing) if impute is None else {n: c for n, c in filled.missing.items() if n not in filled.fill}
     keep = filled.complete if impute == "drop" else np.ones(filled.complete.size, dtype=bool)
-    for name, values in (
-        (table.encoding.target or "the target", table.target),
-        (table.encoding.weights, table.weights),
-    ):
+    beside = [(table.encoding.target or "the target", table.target)]
+    beside += [(table.encoding.beside[role], values) for role, values in table.rows.items()]
+    for name, values in beside:
         gaps = None if values is None else _gaps(values)
         if gaps is not None and gaps.any():
             lost[str(name)] = int(gaps.sum())
@@ -192,7 +191,7 @@ def without_gaps(table: Table, filled: Filled) -> Table:
         table,
         matrix=table.matrix[rows],
         target=target,
-        weights=None if table.weights is None else table.weights[rows],
+        rows={role: values[rows] for role, values in table.rows.items()},
         ids=None if table.ids is None else table.ids[rows],
     )
 

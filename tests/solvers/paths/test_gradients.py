@@ -18,36 +18,53 @@ def view(request):
     return standardized(as_design(request.param(X)), WEIGHTS, center=True, scale=True)
 
 
+def make_gradients(view, theta):
+    norms = np.sqrt(WEIGHTS @ view.columns(np.arange(P)) ** 2)
+    return Gradients(view, norms, WEIGHTS, np.linspace(1.0, 2.0, P), theta)
+
+
 def test_all_are_known_at_first(view):
     theta = np.random.default_rng(2).standard_normal(N)
-    norms = np.sqrt(WEIGHTS @ view.columns(np.arange(P)) ** 2)
-    known = Gradients(view, norms, WEIGHTS, theta)
-    np.testing.assert_allclose(known.value, view.tdot(theta), atol=1e-12)
-    np.testing.assert_allclose(known.at(np.array([5, 3]), 2.0 * theta), 2.0 * known.value[[5, 3]], atol=1e-12)
+    np.testing.assert_allclose(make_gradients(view, theta).value, view.tdot(theta), atol=1e-12)
 
 
 def test_what_is_not_computed_is_within_its_limit(view):
-    """Also after more renewals than there are references, and for columns that were left out meanwhile."""
+    """Also after more renewals than points are kept, and for columns that were left out meanwhile."""
     rng = np.random.default_rng(2)
-    theta, norms = rng.standard_normal(N), np.sqrt(WEIGHTS @ view.columns(np.arange(P)) ** 2)
-    known, skipped = Gradients(view, norms, WEIGHTS, theta), 0
-    for turn in range(40):
+    theta = rng.standard_normal(N)
+    known, skipped = make_gradients(view, theta), 0
+    for turn in range(60):
         theta = 0.95 * theta + 0.02 * rng.standard_normal(N)
-        candidates = rng.random(P) < 0.8
-        limit = np.full(P, np.quantile(np.abs(view.tdot(theta)), 0.5 if turn % 2 else 0.9))
-        needed = known.renew(theta, limit, candidates)
-        truth = view.tdot(theta)
+        outside = rng.random(P) < 0.8
+        slope, truth = np.linspace(1.0, 2.0, P), view.tdot(theta)
+        alpha = float(np.quantile(np.abs(truth) / slope, 0.5 if turn % 2 else 0.9))
+        needed = known.renew(theta, alpha, outside)
         np.testing.assert_allclose(known.value[needed], truth[needed], atol=1e-12)
-        assert candidates[needed].all()
-        left = np.setdiff1d(np.flatnonzero(candidates), needed)
-        assert (np.abs(truth[left]) <= limit[left]).all()
+        assert outside[needed].all()
+        left = np.setdiff1d(np.flatnonzero(outside), needed)
+        assert (np.abs(truth[left]) <= alpha * slope[left]).all()
         skipped += left.size
     assert skipped > 100
 
 
-def test_a_guess_follows_the_scale(view):
-    theta = np.random.default_rng(2).standard_normal(N)
-    known = Gradients(view, np.ones(P), WEIGHTS, theta)
-    needed = known.renew(0.25 * theta, np.full(P, np.inf), np.ones(P, dtype=bool))
-    assert needed.size == 0
-    np.testing.assert_allclose(known.guess, 0.25 * np.abs(view.tdot(theta)), atol=1e-12)
+def test_two_points_settle_all_between_them(view):
+    rng = np.random.default_rng(2)
+    first, second, outside = rng.standard_normal(N), rng.standard_normal(N), np.ones(P, dtype=bool)
+    known = make_gradients(view, first)
+    assert known.renew(second, 1e-9, outside).size > P // 2
+    theta = 0.3 * first + 0.7 * second
+    beyond = np.abs(view.tdot(theta)) > 0.1 * np.linspace(1.0, 2.0, P)
+    assert set(known.renew(theta, 0.1, outside)) == set(np.flatnonzero(beyond))
+
+
+def test_gradients_that_grow_are_foreseen(view):
+    rng = np.random.default_rng(2)
+    start, change, outside = rng.standard_normal(N), rng.standard_normal(N), np.ones(P, dtype=bool)
+    known = make_gradients(view, start)
+    assert known.renew(start + 0.01 * change, 1e-3, outside).size > P // 2
+    assert known.renew(start + 0.02 * change, 9e-4, outside).size > P // 2
+    guess = np.abs(view.tdot(start + 0.03 * change))
+    wanted = np.flatnonzero(guess > 0.99 * 8e-4 * np.linspace(1.0, 2.0, P))
+    assert set(wanted) <= set(known.foresee(8e-4, outside))
+    outside[wanted[0]] = False
+    assert wanted[0] not in known.foresee(8e-4, outside)

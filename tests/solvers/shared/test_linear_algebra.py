@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exact import least_squares_value, rationals
-from samples import LOSS_NAMES, sample
+from samples import DIFFERENCES, LOSS_NAMES, sample
 from sparsest.losses import LOSSES
 from sparsest.problem import make_problem
 from sparsest.solvers.shared.linear_algebra import coordinates, factor_positive, residual, row_space, solve_positive
@@ -61,17 +61,20 @@ def test_units_do_not_matter_without_a_ridge(loss, fit_intercept):
     assert scaled.primal == pytest.approx(expected, rel=1e-7)
 
 
-@pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if not LOSSES[name].classification])
+@pytest.mark.parametrize("loss", DIFFERENCES)
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
 @pytest.mark.parametrize("gamma", [1.0, np.inf])
 def test_unit_of_the_response(loss, unit, gamma):
     """A loss of degree d has the value times unit^d."""
     X, y = sample(loss, 40, 3, 6, noise=1.5)
-    degree = 1 if loss == "epsilon_insensitive" else 2
+    degree = 1 if loss in ("epsilon_insensitive", "quantile") else 2
+    scaled = {name: value for name, value in LOSSES[loss]._field_defaults.items() if name != "quantile"}
     values = []
     for t in (1.0, unit):
         ridge = t ** (degree - 2)
-        problem = make_problem(X, t * y, 3, loss=loss, gamma=gamma / ridge, epsilon=0.1 * t)
+        problem = make_problem(
+            X, t * y, 3, loss=loss, gamma=gamma / ridge, **{name: value * t for name, value in scaled.items()}
+        )
         values.append(fit_support(problem, np.arange(3)).primal / t**degree)
     assert values[1] == pytest.approx(values[0], rel=1e-7)
 
@@ -92,7 +95,9 @@ def test_the_last_digits_of_columns_are_used(loss, standardize, seed):
     """With coefficients of 1e13 the predictions are as good as these can be rounded, and far better than none."""
     X, y = near_pair(1e-13, seed=seed)
     target = np.where(y > np.median(y), 1.0, -1.0) if LOSSES[loss].classification else y
-    problem = make_problem(X, target, 2, loss=loss, gamma=np.inf, standardize=standardize, epsilon=0.05)
+    target = np.exp(y) if LOSSES[loss].log_link else target
+    own = {"epsilon": 0.05} if "epsilon" in loss else {}
+    problem = make_problem(X, target, 2, loss=loss, gamma=np.inf, standardize=standardize, **own)
     null = fit_support(problem, []).primal
     assert fit_support(problem, [0]).primal > 0.2 * null
     assert fit_support(problem, [0, 1]).primal < 0.02 * null

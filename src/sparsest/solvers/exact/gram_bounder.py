@@ -99,7 +99,7 @@ class GramBounder:
         self, problem: Problem, survivors: Indices, rounding: float, expired: Callable[[], bool] = lambda: False
     ) -> None:
         self.problem, self.survivors, self.rounding, self.expired = problem, survivors, rounding, expired
-        self.mean = problem.data.intercept_for(np.zeros(problem.n))
+        self.mean = problem.data.null.b
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
         self.columns = pack(problem, survivors, expired)

@@ -50,11 +50,9 @@ class Tree:
         search = Search(problem, goal, clock, self.limits())
         status = Status.OPTIMAL
         try:
-            goal.polish()
             support = start_support(start, problem)
             if support is not None:
-                goal.polish(support)
-            search.trace["seconds"]["incumbent"] = clock.seconds()
+                goal.begin_at(support)
             status = search.run(warm_start(start, problem))
         except KeyboardInterrupt as error:
             clock.interrupt(error)

@@ -36,13 +36,12 @@ def duality_gap(task: Task, fit: WorkingSet, alpha: float, checked: Indices, che
     bounds = np.concatenate([lam[~unpenalised], alpha * task.factor[checked]])
     excess = float((np.abs(grad) / task.penalty.threshold(bounds)).max(initial=0.0))
     # Scaled to be feasible, and as it is: a penalty with curvature has an infinite domain, where that is better.
-    dual = max(_dual_value(task, fit.theta, scale, bounds, grad) for scale in {1.0 / max(1.0, excess), 1.0})
-    slack = float(np.abs(inside[unpenalised] * w[unpenalised]).sum()) + abs(fit.theta.sum() * fit.b)
+    dual = max(_dual_value(task, fit, scale, bounds, grad) for scale in {1.0 / max(1.0, excess), 1.0})
+    slack = float(np.abs(inside[unpenalised] * w[unpenalised]).sum()) + fit.intercept_error()
     return max(primal - dual + slack, 0.0)
 
 
-def _dual_value(task: Task, theta: Array, scale: float, lam: Array, grad: Array) -> float:
+def _dual_value(task: Task, fit: WorkingSet, scale: float, lam: Array, grad: Array) -> float:
     # The caller asks for convex penalties alone; to look at the protocol here would take as long as the sums.
     penalty = cast(ConvexPenalty, task.penalty)
-    fit = float(task.weights @ task.loss.conjugate(task.y, scale * theta / task.weights))
-    return -fit - float(penalty.conjugate(scale * grad * _INSIDE, lam).sum())
+    return -fit.conjugate_sum(scale) - float(penalty.conjugate(scale * grad * _INSIDE, lam).sum())

@@ -16,17 +16,21 @@ from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
 from sparsest.data import Data
-from sparsest.designs import in_units_of_data
+from sparsest.designs import shift_and_scale
 from sparsest.path_result import PathResult, Stop
 from sparsest.penalties import Penalty
 from sparsest.solvers.paths.task import Task, make_task
 from sparsest.solvers.paths.walk import Fit, Walk
+from sparsest.solvers.paths.walks import make_walk
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.threads import single_threaded
 
 # The smallest alpha of an automatic grid as a share of the largest, with fewer observations than features and
 # otherwise: glmnet's choice.
 _SMALLEST_SHARE_WIDE, _SMALLEST_SHARE_TALL = 1e-2, 1e-4
+# Default tolerances in the same two cases.  Objectives are then no worse than those of glmnet and adelie at their
+# defaults: relative errors of up to 6e-5 where theirs are 4e-4 to 8e-4, and of 1e-7 where theirs are 7e-7 to 1e-5.
+_WIDE_TOL, _TALL_TOL = 1e-3, 1e-5
 # An alpha between two others is looked for until they are as near as this, relative to each other.
 _NEAREST_ALPHAS = 1e-6
 
@@ -60,7 +64,7 @@ class PathSolver:
         task = make_task(data, self.penalty, penalty_factor, self.tol, self.max_iter)
         # The matrices of a working set are small: threads of BLAS would cost more than they bring.
         with clock.listening(), single_threaded():
-            walk = Walk(task)
+            walk = make_walk(task)
             alphas = _alpha_grid(self.alphas, walk.alpha_max, task.view.shape).copy()
             fits, stopped = self._follow(walk, alphas, clock)
         return _collect(task, alphas, fits, walk.null_intercept, stopped, clock.seconds())
@@ -88,7 +92,7 @@ class PathSolver:
     def _last_of(self, k: int, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> list[Fit]:
         """Look between the last alpha and the next, which has too many features, for one of k; it replaces the next."""
         n_solved = len(fits)
-        low, high = float(alphas[n_solved]), float(alphas[n_solved - 1]) if fits else walk.first_alpha
+        low, high = float(alphas[n_solved]), float(alphas[n_solved - 1]) if fits else walk.alpha_max
         most = np.count_nonzero(fits[-1].w) if fits else -1
         found: list[Fit] = []
         while most < k and high > low * (1.0 + _NEAREST_ALPHAS) and not clock.expired():
@@ -101,6 +105,11 @@ class PathSolver:
                 high = alphas[n_solved] = middle
                 most, found = n_nonzero, [fit]
         return fits + found
+
+
+def default_tol(shape: tuple[int, int]) -> float:
+    """The tolerance of paths for which the user has named none."""
+    return _WIDE_TOL if shape[0] < shape[1] else _TALL_TOL
 
 
 def _alpha_grid(alphas: Array | int, alpha_max: float, shape: tuple[int, int]) -> Array:
@@ -118,19 +127,21 @@ def _collect(
 ) -> PathResult:
     """Turn solutions of the view into coefficients for the data; the last stands in for those that are missing."""
     m, n_solved, convex = alphas.size, len(fits), task.penalty.convex
-    models = [_in_units_of_data(task, fit) for fit in fits]
-    filler = models[-1] if models else (np.empty(0, dtype=np.intp), np.empty(0), null_intercept + task.y_offset)
+    models = [_sorted(fit) for fit in fits]
+    filler = models[-1] if models else (np.empty(0, dtype=np.intp), np.empty(0), null_intercept)
     models += [filler] * (m - n_solved)
     counts = np.array([index.size for index, _, _ in models], dtype=np.int_)
-    entries = np.concatenate([coef for _, coef, _ in models])
     rows = np.concatenate([index for index, _, _ in models])
+    shift, scale = shift_and_scale(task.view, rows)
+    entries = np.concatenate([w for _, w, _ in models]) / scale
+    constants: Array = -np.bincount(np.repeat(np.arange(m), counts), shift * entries, m).astype(np.float64)
     nothing_known = np.full(m - n_solved, np.inf)
     gaps = np.append([fit.gap for fit in fits if fit.gap is not None], nothing_known)
     violations = np.append([fit.kkt for fit in fits], nothing_known)
     return PathResult(
         alphas=alphas,
         coefs=sp.csc_array((entries, rows, np.append(0, counts.cumsum())), shape=(task.view.shape[1], m)),
-        intercepts=np.array([intercept for _, _, intercept in models]),
+        intercepts=np.array([b for _, _, b in models]) + constants + task.y_offset,
         n_nonzero=counts,
         solved=np.arange(m) < n_solved,
         converged=(gaps if convex else violations) <= task.tol,
@@ -143,13 +154,11 @@ def _collect(
     )
 
 
-def _in_units_of_data(task: Task, fit: Fit) -> tuple[Indices, Array, float]:
-    """The features of a solution in rising order, their coefficients and the intercept, for the data as given."""
+def _sorted(fit: Fit) -> tuple[Indices, Array, float]:
+    """The features of a solution in rising order, their coefficients and the intercept, for the view."""
     used = np.flatnonzero(fit.w)
     order = used[np.argsort(fit.index[used])]
-    index = fit.index[order]
-    coef, constant = in_units_of_data(task.view, index, fit.w[order])
-    return index, coef, fit.b + constant + task.y_offset
+    return fit.index[order], fit.w[order], fit.b
 
 
 def _filled(values: list[int] | list[bool], m: int) -> NDArray[np.int_]:

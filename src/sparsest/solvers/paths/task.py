@@ -9,7 +9,7 @@ import numpy as np
 from sparsest.arrays import Array, Mask
 from sparsest.data import Data
 from sparsest.designs import Design
-from sparsest.losses import Loss
+from sparsest.losses import Loss, PiecewiseLinear
 from sparsest.penalties import Penalty
 
 
@@ -48,8 +48,8 @@ class Task:
 
 def make_task(data: Data, penalty: Penalty, factor: Array, tol: float, max_iter: int) -> Task:
     """Take from checked data what a path needs: weights that sum to one, and norms with these."""
-    if not np.isfinite(data.loss.smoothness):
-        raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form")
+    if isinstance(data.loss, PiecewiseLinear):
+        raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form or 'huber'")
     total = data.weights.sum()
     return Task(
         view=data.design,

@@ -16,10 +16,10 @@ from scipy.linalg import lapack
 from sparsest.arrays import Array, Indices, Mask
 from sparsest.designs import Design
 from sparsest.intercepts import best_intercept
-from sparsest.kernels.descent import violation
-from sparsest.losses import Loss
+from sparsest.kernels.descent import extrapolate, violation
+from sparsest.losses import Loss, Squared
 from sparsest.penalties import Penalty, make_penalty
-from sparsest.solvers.paths.quadratic import Effort, Iterate, make_quadratic
+from sparsest.solvers.paths.quadratic import Iterate, make_quadratic
 
 # Models for one λ; five are usual for the logistic loss.
 _MAX_MODELS = 100
@@ -40,17 +40,16 @@ _MAX_HALVINGS = 12
 _OBJECTIVE_ROUNDING = 1e-14
 # Models after which a concave fit of separated classes is given up: it has no minimum.
 _MAX_SEPARATED_MODELS = 3
-# A model without curvature has no minimum: observations keep at least this share of the loss's smoothness.
+# A model without curvature has no minimum: observations keep at least this share of the mean curvature at the start.
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
 _LARGE_MARGIN = 30.0
-_MAX_INTERCEPT_STEPS = 8
+_MAX_INTERCEPT_STEPS, _LAST_INTERCEPT_STEP = 8, 1e-9
 
 
-def _is_quadratic(loss: Loss) -> bool:
-    """Whether the second derivative is the same everywhere, so that one model serves for ever."""
-    y, u = np.meshgrid([-1.0, 1.0], [-1e9, -1.0, -1e-3, 0.0, 1e-3, 1.0, 1e9])
-    return np.ptp(loss.second_derivative(y, u)) == 0.0
+def is_quadratic(loss: Loss) -> bool:
+    """Whether one model of the loss serves for ever."""
+    return isinstance(loss, Squared)
 
 
 class WorkingSet:
@@ -65,24 +64,48 @@ class WorkingSet:
         self.y, self.weights, self.loss, self.penalty = y, weights, loss, penalty
         self.fit_intercept = fit_intercept
         self.pack = design.pack(fit_intercept)
-        self.quadratic = make_quadratic(self.pack)
+        self.quadratic = make_quadratic(self.pack.has_gram)
         self.index = np.empty(0, dtype=np.intp)
-        self.w = np.empty(0)
+        self.w, self._before = np.empty(0), np.empty(0)
         self.n_sweeps = 0
         self.max_sweeps = 0
+        self.exact = is_quadratic(loss)
+        self._tangents = make_penalty("l1")
+        # Predictions are of the size of y, or of its logarithms.
+        self._unit = 1.0 if loss.log_link else float(np.abs(y).max())
         self._grad: Array | None = None
-        self._exact = _is_quadratic(loss)
-        # Predictions are of the size of y.
-        self._unit = float(np.abs(y).max())
+        self._margin: Array | None = None
+        self.b = 0.0
         self._set_margin(np.zeros(y.size), 0.0)
-        self.quadratic.weigh(self._curvature())
+        self.null_loss = float(weights @ loss.value(y, self.b))
+        self._least_curvature = _LEAST_CURVATURE * float(weights @ loss.second_derivative(y, self.margin + self.b))
+        self.origin = np.empty(0)
+        self._weigh()
 
     def _set_margin(self, margin: Array, b: float) -> None:
-        self.margin, self.b = margin, b if not self.fit_intercept else self._best_intercept(margin, b)
-        self.theta = self.weights * self.loss.derivative(self.y, self.margin + self.b)
+        # Centred columns leave the intercept of a quadratic loss as it is.
+        if self.fit_intercept and not (self.exact and self.w.size):
+            b = self._best_intercept(margin, b)
+        self._margin, self.b = margin, b
+        self._theta = self.weights * self.loss.derivative(self.y, margin + b)
+
+    @property
+    def margin(self) -> Array:
+        """``Xw``; of an exact model it is computed only when it is wanted."""
+        if self._margin is None:
+            self._set_margin(self.pack.dot(self.w), self.b)
+        assert self._margin is not None
+        return self._margin
+
+    @property
+    def theta(self) -> Array:
+        """``θ = ω ℓ'(y, Xw + b)``."""
+        _ = self.margin
+        return self._theta
 
     def _best_intercept(self, margin: Array, b: float) -> float:
         """Newton from a near guess; the bracketing search where that fails."""
+        guess = b
         for _ in range(_MAX_INTERCEPT_STEPS):
             slope = float(self.weights @ self.loss.derivative(self.y, margin + b))
             curvature = float(self.weights @ self.loss.second_derivative(self.y, margin + b))
@@ -90,13 +113,19 @@ class WorkingSet:
                 break
             step = slope / curvature
             b -= step
-            if abs(step) <= 1e-15 * max(self._unit, abs(b)):
+            # The error that is left is about the square of the step.
+            if abs(step) <= _LAST_INTERCEPT_STEP * max(self._unit, abs(b)):
                 return b
-        return best_intercept(self.loss, self.y, self.weights, margin, b)
+        return best_intercept(self.loss, self.y, self.weights, margin, guess)
 
     def _curvature(self) -> Array:
         second = self.loss.second_derivative(self.y, self.margin + self.b)
-        return self.weights * np.maximum(second, _LEAST_CURVATURE * self.loss.smoothness)
+        return self.weights * np.maximum(second, self._least_curvature)
+
+    def _weigh(self) -> None:
+        """Let the model have the curvature of the loss here."""
+        self.pack.weigh(self._curvature())
+        self.quadratic.forget()
 
     @property
     def exhausted(self) -> bool:
@@ -105,22 +134,36 @@ class WorkingSet:
 
     def loss_value(self) -> float:
         """``Σ ω ℓ`` at the current coefficients."""
+        if self.exact and self.w.size:
+            return self.null_loss + 0.5 * float(self.w @ (self.origin[self.index] + self.grad()))
         return float(self.weights @ self.loss.value(self.y, self.margin + self.b))
+
+    def conjugate_sum(self, scale: float) -> float:
+        """``Σ ω ℓ*(y, sθ/ω)``; with a quadratic loss, and ``Σθ = 0``, it follows from gradients."""
+        if self.exact and self.w.size:
+            along = float(self.w @ self.origin[self.index]) + 2.0 * self.null_loss
+            return scale * (scale * self.loss_value() - along)
+        return float(self.weights @ self.loss.conjugate(self.y, scale * self.theta / self.weights))
+
+    def intercept_error(self) -> float:
+        """The first-order error of the intercept; centred columns leave none with a quadratic loss."""
+        return 0.0 if self.exact else float(abs(self.theta.sum() * self.b))
 
     @property
     def separated(self) -> bool:
         """Whether ever larger coefficients would fit ever better: where a penalty levels off, no minimum is left."""
-        endless = self.loss.classification and self.loss.value(1.0, _LARGE_MARGIN) > 0.0
-        return endless and bool((self.y * (self.margin + self.b) > 0.0).all())
+        if not self.loss.classification or not (self.y * (self.margin + self.b) > 0.0).all():
+            return False
+        return bool((self.loss.value(self.y, _LARGE_MARGIN * self.y) > 0.0).all())
 
     def add(self, index: Indices) -> None:
         """Take in these columns of the design, with coefficients of zero."""
-        m = self.index.size
+        m, zeros = self.index.size, np.zeros(index.size)
         self.pack.append(index)
         self.index = np.concatenate([self.index, index])
-        self.w = np.concatenate([self.w, np.zeros(index.size)])
+        self.w, self._before = np.concatenate([self.w, zeros]), np.concatenate([self._before, zeros])
         if self._grad is not None:
-            self._grad = np.concatenate([self._grad, self.pack.tdot(self.theta, m)])
+            self._grad = np.concatenate([self._grad, self._gradient(m)])
 
     def prune(self, unpenalised: Mask) -> Indices:
         """Let go of features at zero when they are many, keep the unpenalised; returns those let go."""
@@ -130,62 +173,121 @@ class WorkingSet:
         if m <= _MAX_CROWDING * positions.size + _SPARE_COLUMNS:
             return np.empty(0, dtype=np.intp)
         gone = self.index[~wanted]
+        self.pack.keep(positions)
         self.quadratic.keep(positions, m)
-        self.index, self.w = self.index[positions], self.w[positions]
+        self.index, self.w, self._before = self.index[positions], self.w[positions], self._before[positions]
         self._grad = None if self._grad is None else self._grad[positions]
         return gone
 
-    def minimise(self, lam: Array, tol: float, effort: Effort) -> float:
+    def predict(self, ratio: float, lam: Array) -> None:
+        """Move on by so many times the step from the solution before the last to the last."""
+        grad = self.grad()
+        extrapolate(self.pack.model(self._residual), self.w, self._before, grad, lam, ratio)
+        self._margin = None
+        self._grad = grad if self._linear else None
+
+    def minimise(self, lam: Array, tol: float) -> float:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
+        if self.exact:
+            return self._minimise_exact(lam, tol)
         previous, fresh, n_separated = np.inf, False, 0
-        exact, concave = self._exact, not (self._exact or self.penalty.convex)
+        concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
             worst = self.violation(lam)
-            n_separated += concave and self.separated
+            separated = concave and self.separated
+            n_separated += separated
             if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:
                 break
-            if exact and worst >= previous:
-                break
-            fresh = worst > _SLOW_PROGRESS * previous and not (fresh or exact)
+            # Steps with a concave penalty's curvature bring their own weights.
+            fresh = worst > _SLOW_PROGRESS * previous and not (fresh or concave)
             if fresh:
-                self.quadratic.weigh(self._curvature())
+                self._weigh()
             previous = worst
-            goal = _LAST_ACCURACY * tol if exact else max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
-            if not self._improve(lam, goal, effort) and (fresh or exact):
+            goal = max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
+            improved = self._improve(lam, goal)
+            # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
+            if concave and not separated:
+                improved |= self._newton(lam)
+            if not improved and (fresh or concave):
                 break
-            effort = effort._replace(predict=False)
+        return worst
+
+    def _newton(self, lam: Array) -> bool:
+        """One Newton step on the nonzero coefficients, if the objective is convex in them; whether it descends."""
+        active = np.flatnonzero(self.w)
+        if active.size == 0 or active.size > self.y.size:
+            return False
+        w, strength = self.w[active], lam[active]
+        self._weigh()
+        hessian = self.pack.gram(active)
+        hessian[np.diag_indices(active.size)] += self.penalty.second_derivative(w, strength)
+        factor, info = lapack.dpotrf(hessian, lower=1)
+        if info != 0:
+            return False
+        slope = self.grad()[active] + self.penalty.derivative(w, strength)
+        goal = w - lapack.dpotrs(factor, slope, lower=1)[0]
+        goal[(goal * w < 0.0) & (strength > 0.0)] = 0.0
+        target = self.w.copy()
+        target[active] = goal
+        share = self._move(target, lam)
+        self._grad = None
+        return share > 0.0
+
+    def _minimise_exact(self, lam: Array, tol: float) -> float:
+        at = Iterate(self.w, self.grad(), lam, self.penalty)
+        sweeps, worst = self.quadratic.minimise(
+            self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps
+        )
+        self.n_sweeps += sweeps
+        self._margin = None
         return worst
 
     def violation(self, lam: Array) -> float:
         """The violation at the current coefficients, from the gradient that is kept."""
         return float(violation(self.grad(), self.w, lam, self.index.size, self.penalty))
 
+    @property
+    def _residual(self) -> Array | None:
+        """What a model without a Gram matrix has to know."""
+        return None if self.pack.has_gram else self.theta
+
+    @property
+    def _linear(self) -> bool:
+        """Whether gradients follow from the Gram matrix alone."""
+        return self.exact and self.pack.has_gram
+
     def grad(self) -> Array:
         """The gradient of the working set."""
         if self._grad is None:
-            self._grad = self.pack.tdot(self.theta)
+            self._grad = self._gradient(0)
         return self._grad
 
+    def _gradient(self, first: int) -> Array:
+        """Compute the gradient from this column on."""
+        if self._linear:
+            return self.origin[self.index[first:]] + self.pack.model(None).image(self.w)[first:]
+        return self.pack.tdot(self.theta, first)
+
     def verify(self) -> None:
-        """Compute the gradient from the residual, in place of the one carried along."""
+        """Compute the gradient anew, in place of the one carried along."""
         self._grad = None
 
-    def _improve(self, lam: Array, tol: float, effort: Effort) -> bool:
+    def _improve(self, lam: Array, tol: float) -> bool:
         """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
 
         A concave penalty on an inexact model would allow long steps that the line search has to take back; with
         its majorant the model is convex and every step towards its minimiser descends.
         """
         penalty, strength = self.penalty, lam
-        concave = not (self._exact or penalty.convex)
+        concave = not penalty.convex
         if concave:
             slope = np.abs(penalty.derivative(self.w, lam))
-            penalty, strength = make_penalty("l1"), np.where(self.w == 0.0, penalty.threshold(lam), slope)
+            penalty, strength = self._tangents, np.where(self.w == 0.0, penalty.threshold(lam), slope)
         start, at = self.w, Iterate(self.w.copy(), self.grad().copy(), strength, penalty)
-        self.n_sweeps += self.quadratic.minimise(at, self.theta, tol, effort, self.max_sweeps - self.n_sweeps)
+        sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps)
+        self.n_sweeps += sweeps
         share = self._move(at.w, lam)
-        # Of an exact model the gradient at its minimiser is known already.
-        self._grad = at.grad if self._exact and share == 1.0 else None
+        self._grad = None
         if concave and share > 0.0:
             self._stretch(start, lam)
         return share > 0.0
@@ -200,8 +302,8 @@ class WorkingSet:
             return True
         if active.size > self.y.size:
             return False
-        if not self._exact:
-            self.quadratic.weigh(self._curvature())
+        if not self.exact:
+            self._weigh()
         hessian = self.pack.gram(active)
         hessian[np.diag_indices(active.size)] -= kappa[active]
         return lapack.dpotrf(hessian, lower=1)[1] == 0
@@ -209,10 +311,6 @@ class WorkingSet:
     def _move(self, goal: Array, lam: Array) -> float:
         """Go to the model's minimiser, or as far towards it as the objective falls; returns the share gone."""
         start, margin, b = self.w, self.margin, self.b
-        if self._exact:
-            self.w = goal
-            self._set_margin(self.pack.dot(goal), b)
-            return 1.0
         before = self._objective(lam)
         towards = self.pack.dot(goal)
         slack = _OBJECTIVE_ROUNDING * abs(before)

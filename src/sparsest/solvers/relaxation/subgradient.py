@@ -187,11 +187,18 @@ class _Run:
 
 
 def starting_point(problem: Problem, start: Any = None) -> Array:
-    """The best dual point of an earlier result; else ``-y``, for classification ``-y/2``; projected to be feasible."""
+    """The best dual point of an earlier result; else ``-y``, for classification ``-y/2``; projected to be feasible.
+
+    Where the link is logarithmic, ``-y`` is at the border of the domain: the derivative without features is inside.
+    """
     known = start.trace.get("subgradient", {}).get("alpha") if isinstance(start, Result) else None
     if known is not None and known.size == problem.n and known.any():
         return project(problem, known)
-    alpha = -0.5 * problem.y if problem.loss.classification else -problem.y
+    if problem.loss.log_link:
+        margin = np.full(problem.n, problem.data.intercept_for(np.zeros(problem.n)))
+        alpha = problem.loss.derivative(problem.y, margin)
+    else:
+        alpha = -0.5 * problem.y if problem.loss.classification else -problem.y
     return project(problem, problem.weights * alpha)
 
 

@@ -98,7 +98,7 @@ def _solve_squared(
     expired: Callable[[], bool],
 ) -> WorkingSolution:
     """Columns are centred under an intercept, so b is the mean of y and the Gram matrix needs no correction."""
-    b = problem.data.intercept_for(np.zeros(problem.n))
+    b = problem.data.null.b
     weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
     target = problem.weights * (problem.y - b)
     H, c = weighted.T @ columns, columns.T @ target
@@ -145,12 +145,12 @@ def _solve_piecewise(
     best: WorkingSolution | None = None
     for iteration in range(_MAX_STEPS):
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
-        alpha = problem.feasible(rows.alpha(x.beta, problem.n))
+        alpha = problem.feasible(rows.alpha(x.beta))
         dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
         best = _better(
             best, WorkingSolution(w, b, alpha, _primal(problem, columns, omega, w, b), dual, iteration, None)
         )
-        small = x.complementarity() * 2 * x.t.size <= 1e-13 * abs(best.primal)
+        small = method.complementarity(x) * 2 * x.t.size <= 1e-13 * abs(best.primal)
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or small or expired():
             break
         following = method.step(x)
@@ -195,6 +195,8 @@ class _ProximalNewton:
     def __init__(self, problem: Problem, columns: Array, omega: Regulariser, expired: Callable[[], bool]) -> None:
         self.problem, self.columns, self.omega, self.expired = problem, columns, omega, expired
         self.iterations = 0
+        # The Gram matrix of the last step, and the curvatures it was made with.
+        self.gram, self.curvature = np.empty((0, 0)), np.full(problem.n, np.inf)
 
     def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> WorkingSolution:
         """Step until primal - dual ≤ ``tolerance``, the dual passes ``cutoff``, or rounding leaves no decrease."""
@@ -227,15 +229,13 @@ class _ProximalNewton:
         """One proximal Newton step with a line search; None when rounding leaves no decrease."""
         problem, columns, loss = self.problem, self.columns, self.problem.loss
         # The floor keeps the model bounded where hardly any observation is curved.
-        second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * loss.smoothness)
+        second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * problem.data.curvature)
         curvature = problem.weights * second
-        scaled = np.sqrt(curvature)[:, None] * columns
-        # One array times itself takes half the work of a product of two.
-        H = scaled.T @ scaled
+        H = self._gram(curvature)
         gradient = columns.T @ state.alpha
         if problem.fit_intercept:
             sums, total = columns.T @ curvature, curvature.sum()
-            H -= np.outer(sums, sums) / total
+            H = H - np.outer(sums, sums) / total
             gradient -= sums * (state.alpha.sum() / total)
         c = H @ state.w - gradient
         target = state.w.copy()
@@ -249,6 +249,26 @@ class _ProximalNewton:
                 return trial
             t *= 0.5
         return None
+
+    def _gram(self, curvature: Array) -> Array:
+        """``X'diag(curvature)X``, from the one before where few observations have another curvature."""
+        change = curvature - self.curvature
+        if 2 * np.count_nonzero(change) < curvature.size:
+            for sign in (1.0, -1.0):
+                some = sign * change > 0.0
+                if some.any():
+                    self.gram = self.gram + sign * _squared(self.columns[some], sign * change[some])
+        else:
+            self.gram = _squared(self.columns, curvature)
+        self.curvature = curvature
+        return self.gram
+
+
+def _squared(columns: Array, weights: Array) -> Array:
+    """``X'diag(weights)X`` for weights that are not negative."""
+    scaled = np.sqrt(weights)[:, None] * columns
+    # One array times itself takes half the work of a product of two.
+    return scaled.T @ scaled
 
 
 def _better(best: WorkingSolution | None, point: WorkingSolution) -> WorkingSolution:

@@ -8,19 +8,23 @@ that is far above those of either.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from threading import Thread
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, shift_and_scale, stored_matrix
+from sparsest.designs import Design, shift_and_scale, stored_matrix, unstandardized
 from sparsest.intercepts import best_intercept
+from sparsest.losses import parameters_of
 from sparsest.problem import Problem
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Data, fingerprint
 from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.losses import RULES
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import DualPoint, Leaf, Proof, RegressionTree
 from sparsest.solvers.shared.support import SupportFit
@@ -40,14 +44,15 @@ _MOST_ENTRIES, _MOST_PRODUCTS, _MOST_LEAVES = 3e5, 5e8, 300
 class Evidence:
     """The data as the checker reads them, and their fingerprint, which a thread computes meanwhile."""
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: Data, design: Design) -> None:
         self.data = data
         self._found: list[str] = []
-        self._thread = Thread(target=self._compute, name="sparsest-fingerprint", daemon=True)
+        # Only the thread knows the design, which is forgotten together with what is known of it.
+        self._thread = Thread(target=self._compute, args=(design.digests,), name="sparsest-fingerprint", daemon=True)
         self._thread.start()
 
-    def _compute(self) -> None:
-        self._found.append(fingerprint(self.data))
+    def _compute(self, *digests: Callable[..., Any]) -> None:
+        self._found.append(fingerprint(self.data, *digests))
 
     def fingerprint(self) -> str:
         """The fingerprint of the data; computed here if the thread is gone, as in a forked process."""
@@ -64,9 +69,11 @@ def evidence(problem: Problem) -> Evidence:
     """Read the data as the checker does; asked for early, the fingerprint costs no time later."""
     found = _known.get(problem.design)
     if found is None:
-        settings = problem.loss.classification, problem.fit_intercept, problem.data.standardize
-        data = Data(stored_matrix(problem.design), problem.data.response, problem.weights, *settings)
-        found = _known[problem.design] = Evidence(data)
+        given = problem.data
+        rule = RULES[given.stated_loss.name](**parameters_of(given.stated_loss))
+        settings = rule, problem.fit_intercept, given.standardize, given.offset, given.exposure
+        data = Data(stored_matrix(problem.design), given.response, problem.weights, *settings)
+        found = _known[problem.design] = Evidence(data, unstandardized(problem.design))
     return found
 
 
@@ -76,8 +83,10 @@ def statement_of(problem: Problem) -> Statement:
     return Statement(
         n=problem.n,
         p=problem.p,
-        loss=problem.loss.name,
-        epsilon=float(getattr(problem.loss, "epsilon", 0.0)),
+        loss=problem.data.stated_loss.name,
+        parameters={name: float(value) for name, value in parameters_of(problem.data.stated_loss).items()},
+        offset=problem.data.offset is not None,
+        exposure=problem.data.exposure is not None,
         gamma=float(problem.gamma),
         k=sparsity.k,
         l0_penalty=sparsity.l0_penalty,
@@ -96,9 +105,9 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
     if not problem.fit_intercept:
         return Incumbent(fit.support, coef, np.zeros(coef.size), 0.0, 0.0)
     data = evidence(problem).data
-    margin = (data.raw(fit.support) - shift) @ coef
+    margin = (data.raw(fit.support) - shift) @ coef + data.offset
     rest = best_intercept(
-        problem.loss, data.y, data.weights, margin, float(fit.b) + problem.data.y_offset - data.y_shift
+        problem.data.stated_loss, data.y, data.weights, margin, float(fit.b) + problem.data.y_offset - data.y_shift
     )
     return Incumbent(fit.support, coef, shift, float(data.y_shift), float(rest))
 

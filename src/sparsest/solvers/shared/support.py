@@ -33,6 +33,10 @@ from sparsest.solvers.shared.threads import single_threaded
 
 GAP = 1e-8
 _NEWTON_STEPS = 200
+# Steps that are cut to less than this come from models that are hardly curved; and the share of a typical curvature
+# that observations get where this happens.  Huber's loss without a ridge, 8 × 12 with most residuals beyond δ, then
+# takes some 20 steps.
+_SHORT_STEP, _LEAST_CURVATURE = 1e-3, 1e-2
 
 
 class SupportFit(NamedTuple):
@@ -47,13 +51,17 @@ class SupportFit(NamedTuple):
 
 
 class _Model(NamedTuple):
-    """A regularised generalised linear model in coordinates that keep digits; each has a ridge of its own."""
+    """A regularised generalised linear model in coordinates that keep digits; each has a ridge of its own.
+
+    ``curvature`` is a typical one of the losses.
+    """
 
     coordinates: Coordinates
     y: Array
     weights: Array
     loss: Loss
     fit_intercept: bool
+    curvature: float
 
     @property
     def columns(self) -> Array:
@@ -105,7 +113,8 @@ def _fit_in(
 ) -> SupportFit:
     """Fit the model in given coordinates of the columns, or of their rotation."""
     begin = None if start is None else (basis.inverse(start[0]), start[1])
-    model = _Model(basis.coordinates, problem.y, problem.weights, problem.loss, problem.fit_intercept)
+    data = problem.data
+    model = _Model(basis.coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
     t, b, alpha = _minimise(model, begin, expired)
     w = basis.coefficients(t)
     if rotation is not None:
@@ -125,7 +134,7 @@ def _minimise(
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
-        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+        return minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
     return _newton(model, start, expired)
 
 
@@ -157,20 +166,17 @@ def _newton(
     least = 1e-12 * float(weights @ loss.value(y, 0.0))
     step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
     for _ in range(_NEWTON_STEPS):
-        found = _newton_step(model, w, margin, alpha)
+        second = loss.second_derivative(y, margin)
+        step = _newton_step(model, w, margin, alpha, second, value)
+        if (step is None or step.t < _SHORT_STEP) and not second.all():
+            # Too few observations are curved, as where most are outliers: a floor keeps the model bounded.
+            floor = np.maximum(second, _LEAST_CURVATURE * model.curvature)
+            step = _newton_step(model, w, margin, alpha, floor, value) or step
         # The last step has been made: none is left to make where there is no further one.
         step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
-        if found is None:
+        if step is None:
             break
-        step_w, step_b = found
-        # Separated classes without a ridge have no minimum: their steps grow until they are no numbers.
-        with np.errstate(over="ignore", invalid="ignore"):
-            move = A @ step_w + step_b
-            slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
-        if not np.isfinite(slope):
-            step_w, step_b, move = np.zeros(m), 0.0, np.zeros(y.size)
-            break
-        t = _step_length(model, w, margin, step_w, move, value, slope)
+        step_w, step_b, move, slope, t = step
         if t == 0.0 or -slope <= 1e-3 * GAP * max(abs(value), least) or expired():
             break
         w, b, margin = w + t * step_w, b + t * step_b, margin + t * move
@@ -195,10 +201,34 @@ def _step_length(
     return 0.0
 
 
-def _newton_step(model: _Model, w: Array, margin: Array, alpha: Array) -> tuple[Array, float] | None:
+class _Step(NamedTuple):
+    """A step, what it does to the predictions, the slope of the objective along it, and how much of it to take."""
+
+    w: Array
+    b: float
+    move: Array
+    slope: float
+    t: float
+
+
+def _newton_step(model: _Model, w: Array, margin: Array, alpha: Array, second: Array, value: float) -> _Step | None:
+    """The step to the minimiser of the model with these curvatures; None where that is no number."""
+    direction = _newton_direction(model, w, alpha, model.weights * second)
+    if direction is None:
+        return None
+    step_w, step_b = direction
+    # Separated classes without a ridge have no minimum: their steps grow until they are no numbers.
+    with np.errstate(over="ignore", invalid="ignore"):
+        move = model.columns @ step_w + step_b
+        slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
+    if not np.isfinite(slope):
+        return None
+    return _Step(step_w, step_b, move, slope, _step_length(model, w, margin, step_w, move, value, slope))
+
+
+def _newton_direction(model: _Model, w: Array, alpha: Array, curvature: Array) -> tuple[Array, float] | None:
     """The minimiser of the quadratic model at w; None where there is no finite one."""
     A = model.columns
-    curvature = model.weights * model.loss.second_derivative(model.y, margin)
     weighted = curvature[:, None] * A
     m = A.shape[1]
     size = m + int(model.fit_intercept)

@@ -1,0 +1,142 @@
+"""Which gradients have to be computed, and which features will be needed soon, from gradients at earlier points.
+
+With ω the weights and θ the derivatives of the losses, points are kept as ``τ = θ/√ω``.  Gradients g, g' known at two
+points τ', τ'' bound the one at τ: ``|X_j'θ| ≤ |s g + t g'| + ‖X_j‖ ‖τ - sτ' - tτ''‖`` for all s and t, with the norm
+``‖x‖² = Σ ω x²`` of columns.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.arrays import Array, Indices
+from sparsest.kernels.jit import kernel
+
+# Rounding errors of the differences of squares in the bound, relative to the size of τ.
+_BOUND_ROUNDING = 1e-7
+# Points whose angle's squared sine is less than this count as parallel.
+_PARALLEL = 1e-10
+# Features whose extrapolated gradient exceeds this share of its limit are foreseen.
+_FORESEEN_SHARE = 0.99
+
+
+class Memory(NamedTuple):
+    """What is known of the gradients.
+
+    Attributes
+    ----------
+    value, earlier : every feature's gradient where it was computed last, and at the alpha before that.
+    reference, before : which points these are; as many as there are points stands for none.
+    points, products, alphas : the points, their inner products, and the alphas they belong to.
+    latest : which point is the last.
+    """
+
+    value: Array
+    earlier: Array
+    reference: Indices
+    before: Indices
+    points: Array
+    products: Array
+    alphas: Array
+    latest: Indices
+
+
+@kernel
+def inner_products(memory, tau):
+    """The inner products of τ with all points, and with itself."""
+    inner, square = np.empty(memory.alphas.size), 0.0
+    for a in range(inner.size):
+        point, product = memory.points[a], 0.0
+        for i in range(tau.size):
+            product += point[i] * tau[i]
+        inner[a] = product
+    for i in range(tau.size):
+        square += tau[i] * tau[i]
+    return inner, square
+
+
+@kernel
+def _spans(products, inner, square, first, second, distance):
+    """How well points, one or two, make up τ: ``‖τ - first·τ_a - second·τ_b‖ ≤ distance``, for all a and b."""
+    m, slack = inner.size, _BOUND_ROUNDING * np.sqrt(square)
+    for a in range(m):
+        alone = inner[a] / products[a, a]
+        for b in range(m):
+            x, y = alone, 0.0
+            det = products[a, a] * products[b, b] - products[a, b] * products[a, b]
+            if a != b and det > _PARALLEL * products[a, a] * products[b, b]:
+                x = (products[b, b] * inner[a] - products[a, b] * inner[b]) / det
+                y = (products[a, a] * inner[b] - products[a, b] * inner[a]) / det
+            first[a, b], second[a, b] = x, y
+            rest = max(square - x * inner[a] - y * inner[b], 0.0)
+            distance[a, b] = np.sqrt(rest) + slack * (1.0 + abs(x) + abs(y))
+
+
+@kernel
+def unsettled(memory, inner, square, norms, slope, alpha, outside, out):
+    """Write down the features outside whose gradients may exceed ``α·slope``; returns how many.
+
+    ``inner`` and ``square`` are the inner products of τ.  What was known only at the oldest point is forgotten.
+    """
+    m, count = inner.size, 0
+    oldest = (memory.latest[0] + 1) % m
+    first, second, distance = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
+    _spans(memory.products, inner, square, first, second, distance)
+    for j in range(outside.size):
+        a, b = memory.reference[j], memory.before[j]
+        if outside[j]:
+            bound = np.inf
+            if a < m:
+                c = b if b < m else a
+                bound = (
+                    abs(first[a, c] * memory.value[j] + second[a, c] * memory.earlier[j]) + distance[a, c] * norms[j]
+                )
+            if not bound <= alpha * slope[j]:
+                out[count] = j
+                count += 1
+        if b == oldest:
+            memory.before[j] = m
+        if a == oldest:
+            memory.reference[j], memory.value[j], memory.before[j] = memory.before[j], memory.earlier[j], m
+    return count
+
+
+@kernel
+def remember(memory, tau, inner, square, alpha, needed, count, fresh):
+    """Let τ replace the oldest point, with the gradients that were computed there."""
+    m = memory.alphas.size
+    place = (memory.latest[0] + 1) % m
+    for q in range(count):
+        j = needed[q]
+        a = memory.reference[j]
+        # What was computed before for the same alpha says nothing about how gradients change with it.
+        if a < m and memory.alphas[a] != alpha:
+            memory.earlier[j], memory.before[j] = memory.value[j], a
+        memory.value[j], memory.reference[j] = fresh[q], place
+    for i in range(tau.size):
+        memory.points[place, i] = tau[i]
+    for a in range(m):
+        memory.products[place, a] = memory.products[a, place] = inner[a]
+    memory.products[place, place] = max(square, 1e-300)
+    memory.alphas[place], memory.latest[0] = alpha, place
+
+
+@kernel
+def foreseen(memory, slope, alpha, outside, out):
+    """Write down the features outside whose gradients at α will nearly reach their limits; returns how many."""
+    m, count = memory.alphas.size, 0
+    for j in range(outside.size):
+        a, b = memory.reference[j], memory.before[j]
+        if outside[j] and a < m:
+            guess = memory.value[j]
+            if b < m and memory.alphas[b] > memory.alphas[a]:
+                step = memory.alphas[a] - alpha
+                change = (guess - memory.earlier[j]) * step / (memory.alphas[b] - memory.alphas[a])
+                # Gradients seldom move faster than α; concave penalties make solutions jump, and gradients with them.
+                guess += min(max(change, -abs(step) * slope[j]), abs(step) * slope[j])
+            if abs(guess) > _FORESEEN_SHARE * alpha * slope[j]:
+                out[count] = j
+                count += 1
+    return count

@@ -1,0 +1,16 @@
+"""Which walk suits a task."""
+
+from __future__ import annotations
+
+from sparsest.designs.columns import path_columns
+from sparsest.solvers.paths.compiled_walk import CompiledWalk
+from sparsest.solvers.paths.general_walk import GeneralWalk
+from sparsest.solvers.paths.task import Task
+from sparsest.solvers.paths.walk import Walk
+from sparsest.solvers.paths.working_set import is_quadratic
+
+
+def make_walk(task: Task) -> Walk:
+    """Compiled steps where one quadratic serves for ever and kernels can read the columns; else steps of Python."""
+    columns = path_columns(task.view, task.weights, task.fit_intercept) if is_quadratic(task.loss) else None
+    return GeneralWalk(task) if columns is None else CompiledWalk(task, columns)

@@ -1,0 +1,17 @@
+"""The studies of Bertsimas, Pauphilet and Van Parys (2019): one small file for each group that shares its data."""
+
+from __future__ import annotations
+
+from sparsest.studies.catalog import classification, real, regression, timing
+from sparsest.studies.study import Study
+
+STUDIES: dict[str, Study] = {
+    study.name: study for module in (regression, classification, real, timing) for study in module.STUDIES
+}
+
+
+def find(name: str) -> Study:
+    """Return the study of a name, or say which there are."""
+    if name not in STUDIES:
+        raise ValueError(f"there is no study {name!r}: choose one of {', '.join(STUDIES)}")
+    return STUDIES[name]

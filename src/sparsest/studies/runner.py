@@ -1,0 +1,142 @@
+"""Runs the tasks of a study: on local processes or on a Dask cluster, each outcome kept the moment it is there."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, NamedTuple
+
+from joblib import Parallel, delayed, parallel_config
+
+from sparsest.studies.store import Store
+from sparsest.studies.tasks import Outcome, Task, run_task
+
+
+class Progress(NamedTuple):
+    """A task has ended: how many are done of all, how many failed, and roughly how many seconds are left."""
+
+    task: Task
+    seconds: float
+    done: int
+    total: int
+    failed: int
+    seconds_left: float
+
+
+class Ended(NamedTuple):
+    """How a run ended."""
+
+    done: int
+    total: int
+    failed: int
+    interrupted: bool
+
+
+Listener = Callable[[Progress], Any]
+
+
+def estimate(tasks: Sequence[Task], store: Store, n_jobs: int) -> float:
+    """Seconds that the tasks that are not done will take, roughly: what they look like, scaled by what others took."""
+    finished = store.finished()
+    taken = [(finished[task.id].seconds, task.estimate()) for task in tasks if task.id in finished]
+    scale = sum(seconds for seconds, _ in taken) / sum(guess for _, guess in taken) if taken else 1.0
+    return scale * sum(task.estimate() for task in tasks if task.id not in finished) / n_jobs
+
+
+def run(
+    tasks: Sequence[Task],
+    store: Store,
+    *,
+    n_jobs: int | None = None,
+    cluster: str | None = None,
+    folder: str | None = None,
+    listener: Listener = lambda progress: None,
+) -> Ended:
+    """Run what is not done yet; Ctrl-C ends it, and nothing that was finished is lost.
+
+    Parameters
+    ----------
+    n_jobs : local processes; all cores by default
+    cluster : address of a Dask scheduler, instead of local processes
+    folder : the folder that holds the folders of real data
+    """
+    workers = n_jobs or os.cpu_count() or 1
+    known = {task.id: task for task in tasks}
+    finished = store.finished()
+    pending = [task for task in tasks if task.id not in finished]
+    counter = _Counter(tasks, store, workers)
+    interrupted = False
+    with store.alive(), ExitStack() as stack:
+        stack.enter_context(_backend(cluster, workers))
+        # One task at a time for every worker: what is claimed early and not begun would be kept from other runners.
+        parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
+        outcomes: Iterator[Outcome] = parallel(delayed(run_task)(task, folder) for task in _claimed(pending, store))
+        try:
+            for outcome in outcomes:
+                task = known[outcome.id]
+                if outcome.error is None:
+                    store.finish(task.id, task.identity, outcome.rows, outcome.seconds)
+                else:
+                    store.fail(task.id, outcome.error)
+                listener(counter.after(task, outcome))
+        except KeyboardInterrupt:
+            interrupted = True
+            _abandon(outcomes)
+    return Ended(counter.done, len(tasks), counter.failed, interrupted)
+
+
+def _claimed(tasks: Sequence[Task], store: Store) -> Iterator[Task]:
+    """The tasks that no other runner has, claimed one by one."""
+    for task in tasks:
+        if store.claim(task.id):
+            yield task
+
+
+def _backend(cluster: str | None, workers: int) -> AbstractContextManager[Any]:
+    """Where joblib sends the tasks."""
+    if cluster is None:
+        return parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1)
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        raise ValueError("a Dask cluster needs the package dask: pip install 'sparsest[dask]'") from error
+    stack = ExitStack()
+    client = stack.enter_context(Client(cluster))
+    stack.enter_context(parallel_config(backend="dask", n_jobs=-1, client=client))
+    return stack
+
+
+def _abandon(outcomes: Any) -> None:
+    """Leave tasks that are under way."""
+    close = getattr(outcomes, "close", None)
+    if close is not None:
+        close()
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=False, kill_workers=True)
+
+
+class _Counter:
+    """Counts what is done, and learns from it how long the rest will take."""
+
+    def __init__(self, tasks: Sequence[Task], store: Store, workers: int) -> None:
+        finished = store.finished()
+        self.total, self.workers = len(tasks), workers
+        self.done = sum(task.id in finished for task in tasks)
+        self.failed = 0
+        self._left = sum(task.estimate() for task in tasks if task.id not in finished)
+        self._guessed = self._taken = 0.0
+        self._began = time.monotonic()
+
+    def after(self, task: Task, outcome: Outcome) -> Progress:
+        """Count an outcome."""
+        guess = task.estimate()
+        self.done += outcome.error is None
+        self.failed += outcome.error is not None
+        self._left -= guess
+        self._guessed += guess
+        self._taken += outcome.seconds
+        left = max(self._left, 0.0) * self._taken / self._guessed / self.workers
+        return Progress(task, outcome.seconds, self.done, self.total, self.failed, left)

@@ -1,0 +1,126 @@
+"""The data of a study: training, validation and test rows of one truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.arrays import Array, Indices
+from sparsest.data import encode_labels
+from sparsest.datasets import load_folder, make_hard, make_toeplitz
+
+# Shares of real rows that are held out: for the test as in the paper, and a quarter of the rest for validation.
+_TEST_SHARE, _VALIDATION_SHARE = 0.15, 0.25
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where data come from; the same source, number of rows and number of the data set mean the same data.
+
+    Attributes
+    ----------
+    design : "toeplitz" and "hard" are synthetic; "real-x" has a real matrix and a synthetic response; "real" is real.
+    task : whether the response is a number or one of two classes.
+    p, k, snr, rho : features, true features, signal-to-noise ratio and correlation of neighbours; or 0.
+    folder : name of the folder of real data.
+    classes : which two labels of real data are told apart; all others are left out.
+    n_validation, n_test : rows beside those for training; shares of the rows of real data.
+    """
+
+    design: Literal["toeplitz", "hard", "real-x", "real"]
+    task: Literal["regression", "classification"] = "regression"
+    p: int = 0
+    k: int = 0
+    snr: float = 0.0
+    rho: float = 0.0
+    folder: str = ""
+    classes: tuple[str, ...] = ()
+    n_validation: int = 300
+    n_test: int = 400
+
+    @property
+    def real(self) -> bool:
+        """Whether the rows are those of a folder."""
+        return self.design.startswith("real")
+
+
+class Rows(NamedTuple):
+    """A matrix and its response."""
+
+    X: Array
+    y: Array
+
+
+class Sample(NamedTuple):
+    """Rows to fit, to choose by and to judge by, and the true features where they are known.
+
+    Columns have mean square 1 over the training rows.  Those of real data are centred there, and models of them have an
+    intercept.
+    """
+
+    train: Rows
+    validation: Rows
+    test: Rows
+    support: Indices | None
+    task: str
+    fit_intercept: bool
+
+
+def draw(source: Source, n: int, rng: np.random.Generator, folder: str | None = None) -> Sample:
+    """Draw a data set with n training rows; real data have as many as there are.
+
+    Parameters
+    ----------
+    folder : the folder that holds the folders of real data
+    """
+    if source.real:
+        return _real(source, rng, folder)
+    total = n + source.n_validation + source.n_test
+    make: Any = make_hard if source.design == "hard" else make_toeplitz
+    more = {} if source.design == "hard" else {"rho": source.rho}
+    data = make(total, source.p, source.k, snr=source.snr, task=source.task, rng=rng, scale=False, **more)
+    ends = (n, n + source.n_validation)
+    return _split(data.X, data.y, np.split(np.arange(total), ends), data.support, source.task, False)
+
+
+def _real(source: Source, rng: np.random.Generator, folder: str | None) -> Sample:
+    if folder is None or not (Path(folder) / source.folder).is_dir():
+        raise ValueError(
+            f"this study needs the folder {source.folder} of real data: name the folder that holds it with --data or "
+            "the environment variable SPARSEST_DATA"
+        )
+    data = load_folder(Path(folder) / source.folder)
+    X, labels = np.asarray(data.X, dtype=np.float64), np.asarray(data.y)
+    if source.classes:
+        keep = np.flatnonzero(np.isin(labels, source.classes))
+        X, labels = X[keep], labels[keep]
+    X = X[:, np.ptp(X, axis=0) > 0.0]
+    order = rng.permutation(X.shape[0])
+    n_test = round(_TEST_SHARE * order.size)
+    n_validation = round(_VALIDATION_SHARE * (order.size - n_test))
+    parts = np.split(order, (order.size - n_test - n_validation, order.size - n_test))
+    if source.design == "real":
+        y = encode_labels(labels)[0] if source.task == "classification" else labels.astype(np.float64)
+        return _split(X, y, parts, None, source.task, True)
+    support = np.sort(rng.choice(X.shape[1], size=source.k, replace=False))
+    chosen = (X[:, support] - X[:, support].mean(axis=0)) / X[:, support].std(axis=0)
+    signal = chosen @ rng.choice([-1.0, 1.0], size=source.k)
+    noise = rng.standard_normal(signal.size)
+    noise *= np.linalg.norm(signal) / (np.sqrt(source.snr) * np.linalg.norm(noise))
+    return _split(X, signal + noise, parts, support, source.task, True)
+
+
+def _split(
+    X: NDArray[Any], y: NDArray[Any], parts: list[Indices], support: Indices | None, task: str, center: bool
+) -> Sample:
+    """Divide the rows, and scale all of them by what the training rows say; columns constant there stay as they are."""
+    train = parts[0]
+    shift = X[train].mean(axis=0) if center else np.zeros(X.shape[1])
+    scale = np.sqrt(np.mean((X[train] - shift) ** 2, axis=0))
+    scale[scale == 0.0] = 1.0
+    rows = [Rows(np.asfortranarray((X[part] - shift) / scale), np.asarray(y[part], dtype=np.float64)) for part in parts]
+    return Sample(rows[0], rows[1], rows[2], support, task, center)

@@ -1,0 +1,166 @@
+"""Results of tasks in one SQLite file: a task is there whole or not at all, and no two runners work on the same.
+
+A runner claims a task before it begins.  Claims are kept alive by a heartbeat; those of a process that is gone, on this
+host at once and on another after a while, count no more.  So a run may be killed at any moment and go on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+import sparsest
+
+# Seconds between two heartbeats, and those after which a claim without one is void.
+_HEARTBEAT, _VOID = 5.0, 60.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS tasks (
+    id TEXT PRIMARY KEY, identity TEXT NOT NULL, seconds REAL NOT NULL, version TEXT NOT NULL, machine TEXT NOT NULL,
+    finished REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS rows (
+    task TEXT NOT NULL REFERENCES tasks(id), position INTEGER NOT NULL, content TEXT NOT NULL,
+    PRIMARY KEY (task, position)
+);
+CREATE TABLE IF NOT EXISTS claims (task TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, seen REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS failures (task TEXT PRIMARY KEY, error TEXT NOT NULL, version TEXT NOT NULL);
+"""
+
+
+class Finished(NamedTuple):
+    """A task that is done: its rows, and the circumstances."""
+
+    rows: list[dict[str, Any]]
+    seconds: float
+    version: str
+    machine: str
+
+
+class Store:
+    """The file; every call opens it anew, so that threads and processes can share it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._me = platform.node(), os.getpid()
+        with self._open(writing=False) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+        with self._open() as connection:
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+
+    @contextmanager
+    def _open(self, *, writing: bool = True) -> Iterator[sqlite3.Connection]:
+        """One transaction."""
+        connection = sqlite3.connect(self.path, timeout=120.0, isolation_level=None)
+        try:
+            if writing:
+                connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            if writing:
+                connection.execute("COMMIT")
+        finally:
+            # What was not committed is rolled back.
+            connection.close()
+
+    def claim(self, task: str) -> bool:
+        """Take a task; False where it is done, or another runner that lives has it."""
+        with self._open() as connection:
+            if connection.execute("SELECT 1 FROM tasks WHERE id = ?", (task,)).fetchone():
+                return False
+            held = connection.execute("SELECT host, pid, seen FROM claims WHERE task = ?", (task,)).fetchone()
+            if held and _holds(*held) and (held[0], held[1]) != self._me:
+                return False
+            connection.execute("REPLACE INTO claims VALUES (?, ?, ?, ?)", (task, *self._me, time.time()))
+            return True
+
+    def finish(self, task: str, identity: str, rows: Iterable[dict[str, Any]], seconds: float) -> None:
+        """Keep the outcome of a task, in one transaction."""
+        with self._open() as connection:
+            connection.execute(
+                "REPLACE INTO tasks VALUES (?, ?, ?, ?, ?, ?)",
+                (task, identity, seconds, sparsest.__version__, machine(), time.time()),
+            )
+            connection.execute("DELETE FROM rows WHERE task = ?", (task,))
+            connection.executemany(
+                "INSERT INTO rows VALUES (?, ?, ?)",
+                [(task, position, json.dumps(row)) for position, row in enumerate(rows)],
+            )
+            connection.execute("DELETE FROM claims WHERE task = ?", (task,))
+            connection.execute("DELETE FROM failures WHERE task = ?", (task,))
+
+    def fail(self, task: str, error: str) -> None:
+        """Remember why a task has no outcome; the next run tries it again."""
+        with self._open() as connection:
+            connection.execute("REPLACE INTO failures VALUES (?, ?, ?)", (task, error, sparsest.__version__))
+            connection.execute("DELETE FROM claims WHERE task = ?", (task,))
+
+    def release(self) -> None:
+        """Give back all that this process has claimed."""
+        with self._open() as connection:
+            connection.execute("DELETE FROM claims WHERE host = ? AND pid = ?", self._me)
+
+    def finished(self) -> dict[str, Finished]:
+        """All tasks that are done."""
+        with self._open(writing=False) as connection:
+            tasks = connection.execute("SELECT id, seconds, version, machine FROM tasks").fetchall()
+            contents = connection.execute("SELECT task, content FROM rows ORDER BY task, position").fetchall()
+        found: dict[str, Finished] = {id: Finished([], *rest) for id, *rest in tasks}
+        for task, content in contents:
+            found[task].rows.append(json.loads(content))
+        return found
+
+    def failures(self) -> dict[str, str]:
+        """Why tasks have no outcome."""
+        with self._open(writing=False) as connection:
+            return dict(connection.execute("SELECT task, error FROM failures").fetchall())
+
+    @contextmanager
+    def alive(self) -> Iterator[None]:
+        """Keep this process's claims alive, and give them back at the end."""
+        stop = Event()
+
+        def beat() -> None:
+            while not stop.wait(_HEARTBEAT):
+                with self._open() as connection:
+                    connection.execute(
+                        "UPDATE claims SET seen = ? WHERE host = ? AND pid = ?", (time.time(), *self._me)
+                    )
+
+        thread = Thread(target=beat, name="sparsest-claims", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            self.release()
+
+
+def _holds(host: str, pid: int, seen: float) -> bool:
+    """Whether a claim is still somebody's."""
+    if time.time() - seen > _VOID:
+        return False
+    # Elsewhere than on POSIX systems there is no harmless signal to ask with.
+    if host == platform.node() and os.name == "posix":
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+    return True
+
+
+def machine() -> str:
+    """The machine in a few words."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"

@@ -1,0 +1,77 @@
+"""What a study is: panels of data, the views that its figures draw, and the findings it looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparsest.studies.findings import Finding
+from sparsest.studies.procedures import Plan
+from sparsest.studies.samples import Source
+from sparsest.studies.tasks import Task
+from sparsest.studies.views import View
+
+Size = Literal["smoke", "small", "paper"]
+SIZES: tuple[Size, ...] = ("smoke", "small", "paper")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a panel: data sets of n rows, and what to do with them.  ``x`` is where figures draw it."""
+
+    source: Source
+    n: int
+    plan: Plan
+    x: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of a figure: cells, data sets for each, and the procedures that compete on them."""
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+    n_sets: int
+    procedures: tuple[str, ...]
+
+    def tasks(self) -> Iterator[tuple[Cell, Task]]:
+        """All tasks, the first data set of every cell first."""
+        for number in range(self.n_sets):
+            for cell in self.cells:
+                for procedure in self.procedures:
+                    yield cell, Task(cell.source, cell.n, number, procedure, cell.plan)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: a view of the rows, and one curve for every method in every panel."""
+
+    name: str
+    caption: str
+    view: View
+    x_label: str
+    y_label: str
+    x_scale: str = "linear"
+    y_scale: str = "linear"
+    # Also drawn as a vertical line: the true number of features.
+    mark_true_k: bool = False
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study of the paper."""
+
+    name: str
+    title: str
+    panels: Callable[[Size], tuple[Panel, ...]]
+    figures: tuple[Figure, ...]
+    findings: tuple[Finding, ...] = field(default=())
+    # Why the data are not exactly the paper's, where they are not.
+    remark: str = ""
+
+    def tasks(self, size: Size) -> list[Task]:
+        """All tasks of all panels, each once; the first data sets of all panels come first."""
+        found = {task.id: task for panel in self.panels(size) for _, task in panel.tasks()}
+        return sorted(found.values(), key=lambda task: task.number)

@@ -1,0 +1,81 @@
+"""Tasks: one procedure on one data set, known by everything that its outcome depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from sparsest.studies.procedures import PROCEDURES, Plan
+from sparsest.studies.samples import Source, draw
+
+
+@dataclass(frozen=True)
+class Task:
+    """One procedure on one data set.
+
+    Data depend on source, n and number alone, so that all procedures see the same; nothing depends on the order of
+    tasks, on the worker or on when it runs.
+    """
+
+    source: Source
+    n: int
+    number: int
+    procedure: str
+    plan: Plan
+
+    @property
+    def identity(self) -> str:
+        """All that the outcome depends on, as JSON with sorted keys."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def id(self) -> str:
+        """A name for the identity."""
+        return hashlib.sha256(self.identity.encode()).hexdigest()[:20]
+
+    def generator(self) -> np.random.Generator:
+        """The random numbers of its data set."""
+        of_data = json.dumps([asdict(self.source), self.n, self.number], sort_keys=True)
+        digest = hashlib.sha256(of_data.encode()).digest()
+        return np.random.default_rng(int.from_bytes(digest[:16], "little"))
+
+    def estimate(self) -> float:
+        """Seconds that it takes, roughly."""
+        return PROCEDURES[self.procedure].estimate(self.n, max(self.source.p, 1000), self.plan)
+
+
+class Outcome(NamedTuple):
+    """What became of a task: its rows, or why there are none."""
+
+    id: str
+    rows: list[dict[str, Any]]
+    seconds: float
+    error: str | None = None
+
+
+def run_task(task: Task, folder: str | None) -> Outcome:
+    """Draw the data and run the procedure with one thread of BLAS; an error is told, not raised."""
+    began = time.perf_counter()
+    try:
+        with threadpool_limits(limits=1):
+            sample = draw(task.source, task.n, task.generator(), folder)
+            rows = [dict(row) for row in PROCEDURES[task.procedure].run(sample, task.plan)]
+    except Exception as error:
+        where = traceback.format_exc(limit=-2)
+        return Outcome(task.id, [], time.perf_counter() - began, f"{type(error).__name__}: {error}\n{where}")
+    if any(row.get("status") == "INTERRUPTED" for row in rows):
+        return Outcome(task.id, [], time.perf_counter() - began, "interrupted")
+    return Outcome(task.id, rows, time.perf_counter() - began)
+
+
+def label(task: Task) -> Mapping[str, Any]:
+    """What rows of a task are told apart by."""
+    return {"n": task.n, "set": task.number, "procedure": task.procedure}

@@ -1,0 +1,33 @@
+"""A runner of tasks that only sleep, for tests that kill it: python naps.py FILE LOG COUNT."""
+
+import sys
+import time
+
+from sparsest.studies.procedures import PROCEDURES, Plan, Procedure
+from sparsest.studies.runner import run
+from sparsest.studies.samples import Source
+from sparsest.studies.store import Store
+from sparsest.studies.tasks import Task
+
+SOURCE = Source("toeplitz", p=3, k=1, snr=1.0, n_validation=2, n_test=2)
+
+
+def tasks(count):
+    return [Task(SOURCE, 4, number, "nap", Plan()) for number in range(count)]
+
+
+def main(file, log, count):
+    def nap(sample, plan):
+        with open(log, "a") as lines:
+            lines.write(f"{sample.train.y[0]!r}\n")
+        time.sleep(0.02)
+        yield {"method": "nap", "y": float(sample.train.y[0])}
+
+    PROCEDURES["nap"] = Procedure(nap, lambda n, p, plan: 0.02)
+    print("ready", flush=True)
+    ended = run(tasks(count), Store(file), n_jobs=1)
+    print(ended.done, ended.interrupted, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

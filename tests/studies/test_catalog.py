@@ -1,0 +1,64 @@
+"""The catalogue: every study of the specification, its tasks shared where its data are."""
+
+import pytest
+
+from sparsest.studies import STUDIES, find
+from sparsest.studies.study import SIZES
+
+NAMES = [
+    "reg-fixed-k",
+    "reg-roc",
+    "reg-mse-by-k",
+    "reg-cv-k",
+    "reg-hard-fixed-k",
+    "reg-hard-cv-k",
+    "reg-real-x",
+    "class-fixed-k",
+    "class-cv-k",
+    "class-hard-fixed-k",
+    "class-real",
+    "time-gamma",
+    "time-k",
+    "time-snr",
+    "time-rho",
+    "time-p",
+    "time-n",
+    "scalability",
+]
+
+
+def test_all_studies_are_there():
+    assert sorted(STUDIES) == sorted(NAMES)
+    with pytest.raises(ValueError, match="reg-fixed-k"):
+        find("reg-fixed")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_tasks_are_different_and_belong_to_panels(name, size):
+    study = find(name)
+    tasks = study.tasks(size)
+    assert len({task.id for task in tasks}) == len(tasks) > 0
+    assert {task.id for task in tasks} == {task.id for panel in study.panels(size) for _, task in panel.tasks()}
+    names = [panel.name for panel in study.panels(size)]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_studies_of_the_same_data_share_their_fits(size):
+    ids = {name: {task.id for task in find(name).tasks(size)} for name in NAMES}
+    assert ids["reg-fixed-k"] == ids["reg-cv-k"] and ids["reg-roc"] == ids["reg-mse-by-k"]
+    assert ids["reg-roc"] < ids["reg-fixed-k"]
+    assert ids["reg-hard-fixed-k"] == ids["reg-hard-cv-k"] and ids["class-fixed-k"] == ids["class-cv-k"]
+
+
+def test_the_paper_sizes_are_those_of_the_paper():
+    panels = {panel.name: panel for panel in find("reg-fixed-k").panels("paper")}
+    low = panels["low noise, low correlation"]
+    assert [cell.n for cell in low.cells] == list(range(500, 3901, 200))
+    source = low.cells[0].source
+    assert (source.p, source.k, source.snr, source.rho) == (20_000, 100, 6.0, 0.2) and low.n_sets == 10
+    assert low.cells[0].plan.exact_seconds == 60.0 and low.cells[0].plan.n_gammas == 20
+    assert find("class-fixed-k").panels("paper")[0].cells[0].plan.exact_seconds == 180.0
+    roc = find("reg-roc").panels("paper")[0]
+    assert [cell.n for cell in roc.cells] == [900] and set(range(40, 251, 10)) <= set(roc.cells[0].plan.ks)

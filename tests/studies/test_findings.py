@@ -1,0 +1,74 @@
+"""Findings are judged by differences on the same data sets and their standard errors."""
+
+import numpy as np
+import pytest
+
+from sparsest.studies.findings import Judgement, about_equal, between, grows, larger, ordered
+from sparsest.studies.views import Point
+
+
+def view(rows):
+    return [Point(*row) for row in rows]
+
+
+def rows_of(**methods):
+    return [("panel", name, 1.0, i, y) for name, values in methods.items() for i, y in enumerate(values)]
+
+
+NOISE = 0.01 * np.random.default_rng(0).standard_normal(10)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (1.0 + NOISE, 0.9 + NOISE[::-1], Judgement.CONFIRMED),
+        (0.9 + NOISE, 1.0 + NOISE[::-1], Judgement.NOT_CONFIRMED),
+        (1.0 + NOISE, 1.0 + NOISE[::-1], Judgement.UNDECIDED),
+        ([1.0], [0.5], Judgement.UNDECIDED),
+    ],
+)
+def test_larger(first, second, expected):
+    verdict = larger("", view, "a", "b").judge(rows_of(a=first, b=second))
+    assert verdict.judgement is expected and f"over {len(first)} pairs" in verdict.figures
+
+
+def test_pairs_are_of_the_same_data_set():
+    """Data sets differ by far more than the methods do: only pairs see it."""
+    level = np.arange(10.0)
+    verdict = larger("", view, "a", "b").judge(rows_of(a=level + 0.1 + NOISE, b=level))
+    assert verdict.judgement is Judgement.CONFIRMED
+    # What has no partner does not count.
+    assert "over 9 pairs" in larger("", view, "a", "b").judge(rows_of(a=level, b=level[:9])).figures
+
+
+def test_about_equal():
+    finding = about_equal("", view, "a", "b", 0.05)
+    for shift, expected in ((0.0, Judgement.CONFIRMED), (0.2, Judgement.NOT_CONFIRMED), (0.05, Judgement.UNDECIDED)):
+        assert finding.judge(rows_of(a=shift + NOISE, b=NOISE[::-1])).judgement is expected
+
+
+def test_between_and_ordered():
+    rows = rows_of(a=0.9 + NOISE, b=0.5 + NOISE, c=0.1 + NOISE)
+    assert between("", view, ("a",), 0.8, 1.0).judge(rows).judgement is Judgement.CONFIRMED
+    assert between("", view, ("a", "b"), 0.8, 1.0).judge(rows).judgement is Judgement.NOT_CONFIRMED
+    assert between("", view, ("b",), 0.501, 1.0).judge(rows).judgement is Judgement.UNDECIDED
+    noisy = rows_of(a=0.9 + NOISE, b=0.5 + NOISE[::-1], c=0.1 + NOISE)
+    assert ordered("", view, ("a", "b", "c")).judge(noisy).judgement is Judgement.CONFIRMED
+    assert ordered("", view, ("b", "a", "c")).judge(noisy).judgement is Judgement.NOT_CONFIRMED
+
+
+def test_growth_is_the_slope_of_logarithms():
+    rows = [("panel", "a", x, i, 3.0 * x**2 * (1 + 0.01 * i)) for x in (1.0, 2.0, 4.0) for i in range(3)]
+    assert grows("", view, "a", least=1.9, most=2.1).judge(rows).judgement is Judgement.CONFIRMED
+    assert grows("", view, "a", least=2.5).judge(rows).judgement is Judgement.NOT_CONFIRMED
+
+
+def test_without_results_nothing_is_decided():
+    for finding in (
+        larger("", view, "a", "b"),
+        about_equal("", view, "a", "b", 1.0),
+        between("", view, ("a",), 0, 1),
+        ordered("", view, ("a", "b")),
+        grows("", view, "a", least=0),
+    ):
+        assert finding.judge([]).judgement is Judgement.UNDECIDED

@@ -1,0 +1,127 @@
+"""The runner loses nothing and repeats nothing: killed at any moment, interrupted, or twice at once."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparsest.studies.procedures import Plan
+from sparsest.studies.runner import estimate, run
+from sparsest.studies.samples import Source
+from sparsest.studies.store import Store
+from sparsest.studies.tasks import Task
+from studies.naps import tasks as naps
+
+NAPS = Path(__file__).with_name("naps.py")
+TASK = Task(Source("toeplitz", p=12, k=2, snr=4.0, n_validation=20, n_test=20), 30, 0, "lasso", Plan((1, 2), 2))
+COUNT = 60
+
+
+def begin(folder):
+    arguments = [sys.executable, str(NAPS), str(folder / "results.sqlite"), str(folder / "log"), str(COUNT)]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    return process
+
+
+def end(process, timeout=60):
+    out, errors = process.communicate(timeout=timeout)
+    return process.returncode, out, errors
+
+
+def finished_at(folder):
+    with sqlite3.connect(folder / "results.sqlite") as connection:
+        found = dict(connection.execute("SELECT id, finished FROM tasks").fetchall())
+    connection.close()
+    return found
+
+
+def test_killed_twenty_times(tmp_path):
+    """What was finished stays as it is, and in the end everything is there once."""
+    rng = np.random.default_rng(0)
+    before, kills = {}, 0
+    while kills < 20:
+        process = begin(tmp_path)
+        try:
+            process.wait(timeout=rng.uniform(0.0, 0.15))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            kills += 1
+        end(process)
+        after = finished_at(tmp_path)
+        assert before.items() <= after.items()
+        before = after
+    code, out, errors = end(begin(tmp_path))
+    assert (code, out) == (0, f"{COUNT} False\n"), errors
+    after = finished_at(tmp_path)
+    assert before.items() <= after.items() and after.keys() == {task.id for task in naps(COUNT)}
+    rows = Store(tmp_path / "results.sqlite").finished()
+    assert all(len(one.rows) == 1 for one in rows.values())
+
+
+def test_two_runners_share_the_work(tmp_path):
+    both = [begin(tmp_path), begin(tmp_path)]
+    for process in both:
+        code, _, errors = end(process)
+        assert code == 0, errors
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert len(lines) == len(set(lines)) == COUNT
+    assert len(finished_at(tmp_path)) == COUNT
+
+
+def test_ctrl_c_ends_cleanly(tmp_path):
+    process = begin(tmp_path)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=0.3)
+    process.send_signal(signal.SIGINT)
+    code, out, errors = end(process)
+    assert code == 0 and errors == "", errors
+    done, interrupted = out.split()
+    assert interrupted == "True" and 0 <= int(done) < COUNT and len(finished_at(tmp_path)) == int(done)
+    with sqlite3.connect(tmp_path / "results.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+    connection.close()
+
+
+def test_results_do_not_depend_on_workers_or_order(tmp_path):
+    tasks = [replace(TASK, number=number) for number in range(3)]
+    stores = [Store(tmp_path / name) for name in ("one", "two")]
+    run(tasks, stores[0], n_jobs=1)
+    run(tasks[::-1], stores[1], n_jobs=2)
+    for task in tasks:
+        one, two = (
+            [{k: v for k, v in row.items() if k != "seconds"} for row in store.finished()[task.id].rows]
+            for store in stores
+        )
+        assert one == two and one
+
+
+def test_progress_and_failures(tmp_path):
+    tasks = [TASK, replace(TASK, source=Source("real", folder="nowhere"))]
+    store, seen = Store(tmp_path / "results"), []
+    assert estimate(tasks, store, 1) > 0.0
+    ended = run(tasks, store, n_jobs=1, listener=seen.append)
+    assert (ended.done, ended.total, ended.failed, ended.interrupted) == (1, 2, 1, False)
+    assert [progress.done for progress in seen] == [1, 1] and seen[-1].seconds_left == 0.0
+    assert "SPARSEST_DATA" in store.failures()[tasks[1].id]
+    # Only what failed is tried again.
+    again = []
+    run(tasks, store, n_jobs=1, listener=again.append)
+    assert [progress.task for progress in again] == [tasks[1]]
+
+
+def test_a_dask_cluster_does_the_same(tmp_path):
+    from dask.distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        store = Store(tmp_path / "results")
+        ended = run([TASK], store, cluster=cluster.scheduler_address)
+    assert ended.done == 1
+    local = Store(tmp_path / "local")
+    run([TASK], local, n_jobs=1)
+    assert local.finished()[TASK.id].rows[0]["test"] == store.finished()[TASK.id].rows[0]["test"]
