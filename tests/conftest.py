@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from report import chromium
 from sparsest.solvers.exact import leaps
 from sparsest.solvers.exact.tuning import Tuning
 
@@ -17,12 +18,16 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_runtest_setup(item):
-    """Skip a test of the shared data where they are absent, or fail it where they are required."""
-    if item.get_closest_marker("shared_data") is None or SHARED_DATA.is_dir():
-        return
-    reason = "there is no folder ../shared/data beside the repository"
-    if os.environ.get("SPARSEST_SHARED_DATA") == "required":
-        pytest.fail(f"{reason}, and SPARSEST_SHARED_DATA=required asks for it", pytrace=False)
+    """Skip a test of what is not part of the repository where that is absent, or fail it where it is required."""
+    if item.get_closest_marker("shared_data") is not None and not SHARED_DATA.is_dir():
+        _lacks("there is no folder ../shared/data beside the repository", "SPARSEST_SHARED_DATA")
+    if item.get_closest_marker("chromium") is not None and chromium.PROGRAM is None:
+        _lacks("Chromium is not installed", "SPARSEST_CHROMIUM")
+
+
+def _lacks(reason, variable):
+    if os.environ.get(variable) == "required":
+        pytest.fail(f"{reason}, and {variable}=required asks for it", pytrace=False)
     pytest.skip(reason)
 
 

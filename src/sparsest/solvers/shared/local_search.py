@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg as la
 
 from sparsest.arrays import Array, Indices
-from sparsest.losses import Squared
+from sparsest.losses import PiecewiseLinear, Squared
 from sparsest.problem import Problem
 from sparsest.solvers.shared.linear_algebra import inverse_semidefinite
 from sparsest.solvers.shared.support import SupportFit, fit_support
@@ -311,7 +311,10 @@ def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[],
 
 def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> Array:
     """``g²/(2d)`` with the curvature of a column alone: what adding one feature would gain, roughly."""
-    null = problem.data.null.products
-    gradient = (problem.design.tdot(fit.alpha) if fit.support.size else null)[candidates]
+    # Slopes of a piecewise linear loss at its kinks are any of an interval; those of the fit are the same for a row given
+    # twice and for a weight of two.
+    known = fit.support.size == 0 and not isinstance(problem.loss, PiecewiseLinear)
+    products = problem.data.null.products if known else problem.design.tdot(fit.alpha)
+    gradient = products[candidates]
     curvature = problem.column_norms[candidates] ** 2 * problem.data.curvature + problem.ridge
     return gradient**2 / (2.0 * curvature)
