@@ -312,8 +312,8 @@ def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[],
 def slopes(problem: Problem, fit: SupportFit) -> Array:
     """The dual point of a fit; for a loss with kinks the slopes of a smoothed one.
 
-    At kinks the dual point of a fit is any of many where responses are tied: moves that followed it would not be the same
-    for a row given twice and for a weight of two.
+    At kinks the dual point of a fit is any of many where responses are tied: moves that followed it would not be the
+    same for a row given twice and for a weight of two.
     """
     if not isinstance(problem.loss, PiecewiseLinear):
         return fit.alpha
