@@ -194,21 +194,19 @@ class WorkingSet:
         concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
             worst = self.violation(lam)
-            separated = concave and self.separated
-            n_separated += separated
+            n_separated += concave and self.separated
             if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:
                 break
-            # Steps with a concave penalty's curvature bring their own weights.
-            fresh = worst > _SLOW_PROGRESS * previous and not (fresh or concave)
+            fresh = worst > _SLOW_PROGRESS * previous and not fresh
             if fresh:
                 self._weigh()
             previous = worst
             goal = max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
             improved = self._improve(lam, goal)
             # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
-            if concave and not separated:
+            if concave and not self.separated:
                 improved |= self._newton(lam)
-            if not improved and (fresh or concave):
+            if not improved and fresh:
                 break
         return worst
 
