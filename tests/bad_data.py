@@ -88,6 +88,7 @@ BAD_X = {
     "one text among numbers": (with_entry("1.5"), REAL, None),
     "one list among numbers": (with_entry([1.0]), REAL, "setting an array element"),
     "one date among numbers": (with_entry(date(2020, 1, 1)), REAL, "date"),
+    "one date of NumPy's among numbers": (with_entry(np.datetime64("2020-01-01")), REAL, None),
     "one complex number among objects": (with_entry(1j), REAL, "complex"),
     "an integer beyond floats": (with_entry(10**400), REAL, None),
     "dates": (X.astype("datetime64[D]"), REAL, None),

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from sparsest.solvers.exact import adapting, leaps
+from report import chromium
+from sparsest.solvers.exact import leaps
+from sparsest.solvers.exact.tuning import Tuning
 
 settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("seeded")
@@ -16,12 +18,16 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_runtest_setup(item):
-    """Skip a test of the shared data where they are absent, or fail it where they are required."""
-    if item.get_closest_marker("shared_data") is None or SHARED_DATA.is_dir():
-        return
-    reason = "there is no folder ../shared/data beside the repository"
-    if os.environ.get("SPARSEST_SHARED_DATA") == "required":
-        pytest.fail(f"{reason}, and SPARSEST_SHARED_DATA=required asks for it", pytrace=False)
+    """Skip a test of what is not part of the repository where that is absent, or fail it where it is required."""
+    if item.get_closest_marker("shared_data") is not None and not SHARED_DATA.is_dir():
+        _lacks("there is no folder ../shared/data beside the repository", "SPARSEST_SHARED_DATA")
+    if item.get_closest_marker("chromium") is not None and chromium.PROGRAM is None:
+        _lacks("Chromium is not installed", "SPARSEST_CHROMIUM")
+
+
+def _lacks(reason, variable):
+    if os.environ.get(variable) == "required":
+        pytest.fail(f"{reason}, and {variable}=required asks for it", pytrace=False)
     pytest.skip(reason)
 
 
@@ -40,13 +46,15 @@ def keyboard():
 
 
 @pytest.fixture
-def adaptive(monkeypatch):
-    """Let the tree adapt bounds early and everywhere, so that diagonals shift."""
+def regions(monkeypatch):
+    """Let the tree search by regions even where leaps and bounds would do."""
     monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(adapting, "_FIRST_AT", 3)
-    monkeypatch.setattr(adapting, "_FIRST_PER_SURVIVOR", 0.0)
-    monkeypatch.setattr(adapting, "_LEVELS_BETWEEN", 1)
-    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 10**9)
+
+
+@pytest.fixture
+def adaptive(regions):
+    """Settings of a tree that adapts bounds early and everywhere, so that diagonals shift."""
+    return Tuning(adapt_first=3, adapt_first_per_survivor=0.0, adapt_levels=1, adapt_trial=10**9)
 
 
 @pytest.fixture(params=["compiled", "plain"])

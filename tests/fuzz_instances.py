@@ -52,10 +52,10 @@ class Instance:
             yield "CSC", sp.csc_array(dense)
 
 
-def make_instance(seed):
-    """Return the instance of a seed."""
+def make_instance(seed, losses=LOSSES, shares=SHARES):
+    """Return the instance of a seed, with one of these losses."""
     rng = np.random.default_rng(seed)
-    loss = str(rng.choice(LOSSES, p=SHARES))
+    loss = str(rng.choice(losses, p=shares))
     n = 3 + int((MAX_ROWS - 2) * rng.beta(1.0, 1.3))
     p = 1 + int(MAX_COLUMNS * rng.beta(1.2, 1.6))
     ordinary = rng.random() < 0.3
@@ -216,10 +216,11 @@ def _response(rng, X, loss, counted, ordinary, traits):
 
 def _not_negative(rng, loss, y, counted, ordinary, traits):
     """Means e^u whose logarithms follow a signal, rounded to counts or positive; not all of those that count zero."""
-    u = float(rng.choice([0.3, 1.0])) * y / _size(y) + float(rng.choice([0.0, 1.0]))
+    apart = (y - y.mean()) / _size(y)
+    u = float(rng.choice([0.3, 1.0])) * apart + float(rng.choice([0.0, 1.0]))
     if not ordinary and rng.random() < 0.4:
         traits.append("wide means")
-        u = 2.0 + 6.0 * u / np.abs(u).max()
+        u = 2.0 + 6.0 * apart
     means = np.exp(u)
     if loss == "gamma":
         return means

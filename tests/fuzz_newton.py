@@ -60,8 +60,9 @@ class Fit:
         return _times(self.bases.transpose(0, 2, 1), (self.pieces.s * per_piece).sum(axis=2))
 
     def hessian(self, curvature):
-        """``A' diag(curvature) A + M``, the curvature summed over the pieces."""
-        return np.matmul(self.bases.transpose(0, 2, 1), self.bases * curvature.sum(axis=2)[:, :, None]) + self.ridges
+        """``A' diag(Σ s² curvature) A + M``, summed over the pieces."""
+        total = (self.pieces.s * self.pieces.s * curvature).sum(axis=2)
+        return np.matmul(self.bases.transpose(0, 2, 1), self.bases * total[:, :, None]) + self.ridges
 
     def minimise(self, complementarity):
         """Minimise; a loss with kinks starts from that complementarity per unit of weight."""

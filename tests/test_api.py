@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from checks import against_enumeration, best_subset, check_certificate, solve
+from checks import against_enumeration, best_subset, best_subset_path, check_certificate, solve
 from oracles import enumerate_best, objective, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.api import METHODS
@@ -420,3 +420,31 @@ def test_bad_settings(settings, message):
 def test_bad_data(X, y, message):
     with pytest.raises(ValueError, match=message):
         best_subset(X, y, 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_path_over_ridges(method):
+    """Each result is for its own k and γ, in the order asked for, and as good as one that was asked for alone."""
+    X, y = sample("squared", 30, 8)
+    ks, gammas = [3, 1], [0.4, 0.05]
+    results = best_subset_path(X, y, ks, gammas=gammas, method=method)
+    asked = [(gamma, k) for gamma in gammas for k in ks]
+    assert [(result.statement.gamma, result.statement.k) for result in results] == asked
+    for (gamma, k), result in zip(asked, results, strict=True):
+        check_certificate(result, X, y)
+        alone = best_subset(X, y, k, gamma=gamma, method=method)
+        assert result.objective <= alone.objective * (1.0 + 1e-4)
+
+
+def test_automatic_ridges_end_where_nothing_changes():
+    X, y = sample("squared", 60, 4)
+    results = best_subset_path(X, y, [1, 2], gammas="auto", method="local")
+    gammas = [result.statement.gamma for result in results[::2]]
+    np.testing.assert_allclose(np.divide(gammas[1:], gammas[:-1]), 2.0)
+    assert 3 < len(gammas) < 21
+    for before, last in zip(results[-4:-2], results[-2:], strict=True):
+        assert np.array_equal(before.support, last.support)
+        assert np.linalg.norm(before.coef - last.coef) <= 0.01 * np.linalg.norm(last.coef)
+    for bad, message in (({"gammas": [0.1], "gamma": 0.2}, "not both"), ({"gammas": []}, "gammas must be")):
+        with pytest.raises(ValueError, match=message):
+            best_subset_path(X, y, [1], **bad)

@@ -88,10 +88,8 @@ def test_float32_rounds_the_float64_data(make):
 
 @MAKERS
 @pytest.mark.parametrize("entries", [1, 20, 70])
-def test_block_size_does_not_matter(make, entries, monkeypatch):
-    whole = make(10, 25, 8, rng=8)
-    monkeypatch.setattr(datasets, "_BLOCK_ENTRIES", entries)
-    blocked = make(10, 25, 8, rng=8)
+def test_block_size_does_not_matter(make, entries):
+    whole, blocked = make(10, 25, 8, rng=8), make(10, 25, 8, rng=8, block_entries=entries)
     np.testing.assert_allclose(blocked.X, whole.X, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(blocked.y, whole.y, rtol=1e-10)
 
@@ -128,10 +126,9 @@ def test_toeplitz_correlation(rho, scale):
     assert np.all(np.abs(X.mean(axis=0)) < 5 / math.sqrt(n))
 
 
-def test_toeplitz_correlation_survives_block_borders(monkeypatch):
+def test_toeplitz_correlation_survives_block_borders():
     n = 20_000
-    monkeypatch.setattr(datasets, "_BLOCK_ENTRIES", 3 * n)
-    X = make_toeplitz(n, 8, 2, rho=0.7, rng=12).X
+    X = make_toeplitz(n, 8, 2, rho=0.7, rng=12, block_entries=3 * n).X
     neighbours = [X[:, j] @ X[:, j + 1] / n for j in range(7)]
     np.testing.assert_allclose(neighbours, 0.7, atol=5 * math.sqrt(2 / n))
 
@@ -243,6 +240,23 @@ def test_breast_cancer():
     assert list(data.target_names) == ["malignant", "benign"]
     np.testing.assert_array_equal(np.bincount(data.y), [212, 357])
     assert data.coef is None and data.support is None
+
+
+@pytest.mark.parametrize("load", [load_diabetes_quadratic, load_breast_cancer])
+def test_the_tables_are_those_of_the_loaders_of_scikit_learn(load, monkeypatch):
+    data = load()
+    monkeypatch.setattr(datasets, "_table", lambda file, **layout: None)
+    again = load()
+    np.testing.assert_allclose(data.X, again.X, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(data.y, again.y)
+
+
+def test_names_are_those_of_scikit_learn():
+    from sklearn import datasets as peer
+
+    assert list(load_diabetes_quadratic().feature_names[:10]) == list(peer.load_diabetes().feature_names)
+    assert list(load_breast_cancer().feature_names) == list(peer.load_breast_cancer().feature_names)
+    assert list(load_breast_cancer().target_names) == list(peer.load_breast_cancer().target_names)
 
 
 def test_folder_with_a_dense_design(tmp_path):

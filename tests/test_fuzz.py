@@ -27,6 +27,8 @@ PATIENCE = 600.0
 LOSSES = [*REGRESSION, *CLASSIFICATION]
 # Parameters of losses where they are not given, as the conic solver has them.
 DEFAULTS = {"huber": 1.35, "quantile": 0.5, "negative_binomial": 1.0}
+# The losses, with their shares, among which an instance was found that took all digits of an earlier oracle.
+FIRST = (("squared", "epsilon_insensitive", "squared_epsilon_insensitive", *CLASSIFICATION), [0.4, *5 * [0.12]])
 RIDGES = [1e-3, 1.0, 1e8, float("inf")]
 
 
@@ -173,7 +175,7 @@ def test_near_copies_of_other_scales_take_no_digits(loss, gamma):
 
 
 def test_the_value_of_a_support_is_between_its_bounds():
-    question = make_instance(202001550).question
+    question = make_instance(202001550, *FIRST).question
     oracle = Oracle(question)
     (support,) = question.supports()
     below, above = oracle.bracket(support)
@@ -182,7 +184,7 @@ def test_the_value_of_a_support_is_between_its_bounds():
 
 
 def test_the_ridge_is_steeper_from_one_coordinate_to_the_next():
-    question = make_instance(202001550).question
+    question = make_instance(202001550, *FIRST).question
     (support,) = question.supports()
     basis = Basis.of(question, support)
     ridge = basis.ridge(question, support)[1:, 1:]

@@ -1,31 +1,16 @@
-"""The package as a whole: what importing it loads, its names, and its kernels with and without the compiler."""
+"""The package as a whole: what importing it loads, its names, and its modules."""
 
 import ast
 import json
-import os
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import compiled
 import sparsest
-from samples import LOSS_NAMES, unusual
-from sparsest.losses import make_loss
+from processes import TESTS, run
 
 HEAVY = ("numba", "sklearn", "matplotlib", "rich", "typer", "pandas", "highspy")
-TESTS = Path(__file__).parent
-
-
-def run(*arguments, **environment):
-    """Run Python in a new process, warnings as errors, and return what it prints."""
-    command = [sys.executable, "-W", "error", *arguments]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, cwd=TESTS)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_import_loads_nothing_heavy():
@@ -49,35 +34,9 @@ def test_version_is_that_of_the_metadata():
     assert sparsest.__version__ == version("sparsest")
 
 
-def test_kernels_run_uncompiled():
-    """Plain Python gives what the compiled kernel gives."""
-    plain = json.loads(run("compiled.py", *LOSS_NAMES, NUMBA_DISABLE_JIT="1"))
-    assert plain["hits"] == plain["misses"] == 0
-    for name in LOSS_NAMES:
-        expected = compiled.table(make_loss(name, **unusual(name)))
-        np.testing.assert_allclose(plain["values"][name], expected, rtol=1e-14, atol=1e-14)
-
-
-def test_kernels_are_cached_across_processes(tmp_path):
-    first = json.loads(run("compiled.py", "logistic", SPARSEST_CACHE_DIR=str(tmp_path)))
-    second = json.loads(run("compiled.py", "logistic", SPARSEST_CACHE_DIR=str(tmp_path)))
-    assert (first["hits"], first["misses"]) == (0, 1)
-    assert (second["hits"], second["misses"]) == (1, 0)
-    assert first["values"] == second["values"]
-
-
 def test_warmup_leaves_nothing_to_compile(tmp_path):
     """In a new installation: no method, loss, penalty, storage or form needs a kernel that is not compiled yet."""
     assert json.loads(run("warmed.py", SPARSEST_CACHE_DIR=str(tmp_path))) == []
-
-
-def test_cache_directory_that_cannot_be_made(tmp_path):
-    """A file in its place sends the cache to the directory for temporary files."""
-    blocked = tmp_path / "blocked"
-    blocked.write_text("")
-    code = "from sparsest.kernels.jit import cache_directory; print(cache_directory())"
-    directory = Path(run("-c", code, SPARSEST_CACHE_DIR=str(blocked), TMPDIR=str(tmp_path)).strip())
-    assert directory.is_dir() and directory.parent == tmp_path and directory.name.startswith("sparsest-")
 
 
 def listed(folder, depth=0):
@@ -98,3 +57,49 @@ def test_contributing_lists_every_module():
     text = guide.split("```text\n")[1].split("```")[0]
     width = max(len(name) for name, _ in modules) + 2
     assert text.splitlines() == [f"{name:<{width}}{purpose}" for name, purpose in modules]
+
+
+# Modules without a test file of their own name, and where their tests are.
+TESTED_ELSEWHERE = {
+    # Names of types alone.
+    "arrays": None,
+    # Its tables are what the command line prints.
+    "report": "test_cli",
+    # The parts of one walk along a path, which are being written anew.
+    **dict.fromkeys(
+        (
+            f"solvers/paths/{name}"
+            for name in ("gap", "general_walk", "quadratic", "task", "walk", "walks", "working_set")
+        ),
+        "solvers/paths/test_path",
+    ),
+    # Their parts have tests of their own; what is left is how these are put together.
+    "estimators/best_subset_cv": "estimators/test_cross_validated",
+    "estimators/penalized_cv": "estimators/test_cross_validated",
+    # All displays have the same methods.
+    **dict.fromkeys(
+        (f"plots/{name}" for name in ("paths", "search", "selection", "style", "validation")), "plots/test_plots"
+    ),
+    # The interval arithmetic of the checker's losses.
+    "proofs/enclosures": "proofs/test_losses",
+    # What a study is, and its figures.
+    "studies/study": "studies/test_catalog",
+    "studies/figures": "studies/test_results",
+}
+# Folders whose modules are found through a registry, and the laws that hold for everything in it.
+TESTED_BY_LAWS = {
+    "losses": "test_losses",
+    "proofs/losses": "proofs/test_losses",
+    "studies/catalog": "studies/test_catalog",
+}
+
+
+def test_every_module_has_its_tests():
+    package = Path(sparsest.__file__).parent
+    modules = {path.relative_to(package).with_suffix("") for path in package.rglob("*.py")}
+    alone = {module for module in modules if module.parent.as_posix() not in TESTED_BY_LAWS}
+    names = {module.as_posix() for module in alone if not module.name.startswith("__")}
+    untested = {name for name in names if not (TESTS / name).with_name(f"test_{Path(name).name}.py").exists()}
+    assert untested == set(TESTED_ELSEWHERE)
+    files = {*TESTED_ELSEWHERE.values(), *TESTED_BY_LAWS.values()} - {None}
+    assert all((TESTS / f"{file}.py").exists() for file in files)

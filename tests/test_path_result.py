@@ -1,16 +1,14 @@
 """What can be done with a path: models between alphas, predictions, names, frames, and what is said of it."""
 
 import builtins
-import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
-from sparsest import PathResult, Stop, penalty_path
+from sparsest import Stop, penalty_path
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 8)) + 1.0
@@ -124,13 +122,3 @@ def test_repr(path):
     assert repr(path).startswith("PathResult(COMPLETE, 3 alphas from 0.8 to 0.1, up to ")
     short = repr(penalty_path(X, Y, max_features=2))
     assert "MAX_FEATURES" in short and "not solved" in short and len(short) < 160
-
-
-def test_one_warning_for_all_alphas():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        path = penalty_path(X, Y, alphas=[0.1, 0.01, 0.001], max_iter=1, tol=1e-12)
-    assert isinstance(path, PathResult) and [entry.category for entry in caught] == [ConvergenceWarning]
-    failed = np.count_nonzero(~path.converged)
-    assert f"{failed} of 3 alphas did not converge" in str(caught[0].message) and caught[0].filename == __file__
-    assert f"{failed} not converged" in repr(path)

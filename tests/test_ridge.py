@@ -1,4 +1,4 @@
-"""The default ridge."""
+"""The default ridge, and the grid of ridges."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.data import make_data
 from sparsest.losses import LOSSES
-from sparsest.ridge import default_gamma
+from sparsest.ridge import default_gamma, gamma_grid
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -48,3 +48,15 @@ def test_curvature_is_that_of_the_mean_loss(loss, weighted):
 def test_a_perfect_null_model_has_some_ridge():
     X, _ = sample("epsilon_insensitive", 20, 3)
     assert make_data(X, np.zeros(20), loss="epsilon_insensitive").curvature == 1.0
+
+
+def test_grid_doubles_from_the_first():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 8)), rng.standard_normal(50)
+    data = make_data(X, y, standardize=False, fit_intercept=False)
+    grid = gamma_grid(data, 4)
+    assert grid[0] == pytest.approx(8 / (4 * 50 * (X**2).sum(axis=1).max()))
+    assert grid.size == 21
+    np.testing.assert_allclose(grid[1:] / grid[:-1], 2.0)
+    half = make_data(X, np.sign(y), loss="logistic", fit_intercept=False)
+    assert gamma_grid(half, 4)[0] == pytest.approx(4.0 * grid[0])

@@ -10,7 +10,7 @@ import pytest
 from checks import best_subset, best_subset_path
 from samples import HARD, hard
 from sparsest import BestSubsetClassifier, BestSubsetRegressor, Status, api
-from sparsest.cli import fit
+from sparsest.cli.fit import fit
 from sparsest.settings import make_solver
 from sparsest.solvers.shared.threads import is_worker
 
@@ -26,8 +26,9 @@ def test_everywhere_by_the_same_names_and_with_the_same_defaults():
         given = signature(place).parameters
         assert all(given[name].default == wanted[name].default for name in (*SHARED, *PYTHON, "gamma", "standardize"))
     given = signature(fit).parameters
-    assert all(given[name].default == wanted[name].default for name in (*SHARED, "gamma", "standardize"))
-    assert {"option", "include", "exclude"} <= set(given)
+    shared = (name for name in SHARED if name != "n_jobs")
+    assert all(given[name].default == wanted[name].default for name in (*shared, "gamma", "standardize"))
+    assert {"option", "include", "exclude", "threads"} <= set(given)
 
 
 @pytest.mark.parametrize("method", ["tree", "cuts"])

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparsest import datasets, metrics
+    from sparsest import datasets, metrics, plots
     from sparsest.api import best_subset, best_subset_path, near_optimal, penalty_path
     from sparsest.estimators import (
         BestSubsetClassifier,
@@ -58,7 +58,7 @@ _HOMES = {
     "certified_choice": "selection.certified_search",
     "information_criterion": "selection.criteria",
 }
-_MODULES = ("datasets", "metrics")
+_MODULES = ("datasets", "metrics", "plots")
 
 __all__ = [
     "Advice",
@@ -87,6 +87,7 @@ __all__ = [
     "metrics",
     "near_optimal",
     "penalty_path",
+    "plots",
 ]
 
 

@@ -101,7 +101,8 @@ def best_subset(
     l0_penalty : the price of a feature; give ``k``, ``l0_penalty`` or both
     gamma : the ridge is ``‖w‖²/(2γ)``; ``inf`` means none.  "auto" shrinks coefficients by about a tenth: it is 10/n
         for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`.  "loo" takes the one
-        with the smallest leave-one-out error of the chosen support, see :mod:`sparsest.solvers.leave_one_out`
+        with the smallest leave-one-out error of the chosen support, for more observations than features; see
+        :mod:`sparsest.solvers.leave_one_out`
     loss : "squared", "epsilon_insensitive", "squared_epsilon_insensitive", "huber" or "quantile" for any y; "logistic",
         "hinge" or "squared_hinge" for two labels; "poisson", "negative_binomial" or "tweedie" for y ≥ 0, "gamma" for
         y > 0, with the mean ``e^{x'w + b}``; or an object of :mod:`sparsest.losses`
@@ -406,12 +407,12 @@ def warmup() -> None:
     X = rng.standard_normal((12, 16))
     y = X[:, 0] + 2.0 * rng.standard_normal(12)
     labels = np.sign(y)
+    # Leaps and bounds come first: a demo beside which this runs wants them last.
+    best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
     # More features than observations: regions, not leaps and bounds, and more than a few of them.
     best_subset(X, y, 4, gamma=1.0, n_jobs=1)
     best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
     best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
-    best_subset(X, labels, l0_penalty=0.1, gamma=1.0, loss="hinge", method="relaxation")
-    best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
     stored = np.asfortranarray(X)
     stored.flags.writeable = False
     # Columns of large means are the dense ones that no compiled step takes.

@@ -145,7 +145,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 
 def as_numbers(values: NDArray[Any], name: str) -> Array:
     """Return an array as float64; text, complex numbers and dates are refused, not parsed or cut off."""
-    if values.dtype.kind not in "fiubO" or holds_text(values):
+    if values.dtype.kind not in "fiubO" or holds_text_or_dates(values):
         raise ValueError(_not_numbers(name))
     try:
         with np.errstate(over="ignore"):
@@ -175,7 +175,7 @@ def check_entries(values: Any, name: str) -> None:
     array = as_array(values, name)
     if array.ndim == 0:
         raise ValueError(f"{name} must be a matrix with two dimensions, got {shown(values)}")
-    if array.dtype.kind in "mMV" or holds_text(array):
+    if array.dtype.kind == "V" or holds_text_or_dates(array):
         raise ValueError(_not_numbers(name))
     try:
         if array.dtype.kind == "O":
@@ -186,11 +186,11 @@ def check_entries(values: Any, name: str) -> None:
         return
 
 
-def holds_text(values: NDArray[Any]) -> bool:
-    """Whether an array has entries of text, which NumPy would parse as numbers where it can."""
+def holds_text_or_dates(values: NDArray[Any]) -> bool:
+    """Whether an array has entries of text, which NumPy would parse where it can, or dates, of which it counts days."""
     if values.dtype.kind == "O":
-        return any(isinstance(entry, (str, bytes)) for entry in values.flat)
-    return values.dtype.kind in "US"
+        return any(isinstance(entry, (str, bytes, np.datetime64, np.timedelta64)) for entry in values.flat)
+    return values.dtype.kind in "USmM"
 
 
 def column_numbers(values: Any, name: str, p: int, *, or_else: str = "") -> Indices:

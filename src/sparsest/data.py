@@ -4,21 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
 from sparsest.checks import as_array, as_numbers, flag, shown
-from sparsest.designs import Dense, Design, Moments, as_design, in_units_of_data, unstandardized, view_with
+from sparsest.designs import (
+    Dense,
+    Design,
+    Moments,
+    as_design,
+    in_units_of_data,
+    products_with_view,
+    unstandardized,
+    view_with,
+)
 from sparsest.intercepts import best_intercept
-from sparsest.losses import Loss, make_loss, with_offset
+from sparsest.losses import Loss, dual_from_margin, make_loss, with_offset
 
 # Sums of squares that computations may start from: bounds multiply two of them, and neither overflow nor lost digits
 # must result.  The data may be larger or smaller where columns are standardised.
 _SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-150, 1e150
 _SMALLEST_RAW_SQUARES, _LARGEST_RAW_SQUARES = 1e-290, 1e300
+
+
+class NullModel(NamedTuple):
+    """The model without features: its intercept, its dual point α, and ``X_j'α`` of every column of the design."""
+
+    b: float
+    alpha: Array
+    products: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +55,7 @@ class Data:
     standardize: bool
     # ``√(Σ_i ω_i x_ij²)`` of every column of the design.
     column_norms: Array
+    null: NullModel
     # The response as given (labels as -1 and 1), offset and exposure.
     response: Array
     offset: Array | None
@@ -80,7 +98,7 @@ class Data:
         Piecewise linear losses have none; theirs is that of the parabola with the same mean value and mean square
         slope, whose least value is zero, which is the right one for the squared loss too.
         """
-        margin = np.full(self.n, self.intercept_for(np.zeros(self.n)))
+        margin = np.full(self.n, self.null.b)
         weights = self.weights / self.weights.sum()
         second = float(weights @ self.loss.second_derivative(self.y, margin))
         if second > 0.0:
@@ -94,6 +112,10 @@ class Data:
         if not self.fit_intercept:
             return 0.0
         return best_intercept(self.loss, self.y, self.weights, margin, start)
+
+    def feasible(self, alpha: Array) -> Array:
+        """Return a dual point near ``alpha`` that is in the domain and, under an intercept, sums to zero."""
+        return _feasible(alpha, self.y, self.weights, self.loss, self.fit_intercept)
 
     def original(self, w: Array, b: float) -> tuple[Array, float]:
         """Coefficients and intercept for the data as given, from those for the design."""
@@ -143,21 +165,40 @@ def _prepared(
     offset: Array | None,
     exposure: Array | None,
 ) -> Data:
-    """Centre and scale what has been checked."""
+    """Centre and scale what has been checked, by one pass that takes the products of the model without features too."""
     if loss.classification and np.ptp(target) == 0:
         raise ValueError("all observations with a positive weight belong to one class")
     if loss.log_link and not target.any():
         raise ValueError("y is zero for all observations with a positive weight: there is nothing to explain")
-    moments = design.moments(weights)
-    norms = _column_norms(moments, weights.sum(), fit_intercept, standardize)
-    view = view_with(design, moments, center=fit_intercept, scale=standardize)
     added, of_differences = _total_offset(offset, exposure), not (loss.classification or loss.log_link)
     y = target - added if added is not None and of_differences else target
     center = 0.0 if loss.classification else _center(y, weights, fit_intercept and of_differences)
+    y = y - center
     whole = loss if added is None or of_differences else with_offset(loss, added)
+    b = best_intercept(whole, y, weights, np.zeros(y.size)) if fit_intercept else 0.0
+    # The smoothed loss has the better one of the dual points where the loss has a kink.
+    alpha = _feasible(dual_from_margin(whole, y, np.full(y.size, b), weights, 1.0), y, weights, whole, fit_intercept)
+    moments, products = design.survey(weights, alpha)
+    norms = _column_norms(moments, weights.sum(), fit_intercept, standardize)
+    view = view_with(design, moments, center=fit_intercept, scale=standardize)
+    null = NullModel(b, alpha, products_with_view(view, products, alpha))
     return Data(
-        view, y - center, weights, whole, loss, fit_intercept, standardize, norms, target, offset, exposure, center
+        view, y, weights, whole, loss, fit_intercept, standardize, norms, null, target, offset, exposure, center
     )
+
+
+def _feasible(alpha: Array, y: Array, weights: Array, loss: Loss, fit_intercept: bool) -> Array:
+    """Project onto the domain, then scale down the sign whose total is larger where α has to sum to zero.
+
+    That keeps every coordinate in its domain, which is star-shaped about zero for all losses.
+    """
+    alpha = weights * loss.project(y, alpha / weights)
+    if not fit_intercept:
+        return alpha
+    up, down = np.maximum(alpha, 0.0).sum(), np.maximum(-alpha, 0.0).sum()
+    if up > down:
+        return np.where(alpha > 0, alpha * (down / up), alpha)
+    return np.where(alpha < 0, alpha * (up / down), alpha) if down > up else alpha
 
 
 def added_to_predictions(offset: Any, exposure: Any, n: int, loss: Loss) -> Array | float:

@@ -12,6 +12,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
 
@@ -32,6 +33,7 @@ __all__ = [
 Task = Literal["regression", "classification"]
 Seed = int | np.random.Generator | None
 
+# Random numbers that are drawn at a time: 8 MB.
 _BLOCK_ENTRIES = 2**20
 
 
@@ -76,6 +78,7 @@ def make_toeplitz(
     rng: Seed = None,
     dtype: DTypeLike = np.float64,
     scale: bool = True,
+    block_entries: int = _BLOCK_ENTRIES,
 ) -> Dataset:
     """Gaussian data whose features correlate as Σ_ij = ρ^|i-j|.
 
@@ -97,6 +100,8 @@ def make_toeplitz(
         Type of X, y and coef.
     scale : bool
         Scale columns to unit root mean square.
+    block_entries : int
+        Entries of X that are drawn at a time; the data are the same but for rounding.
 
     Returns
     -------
@@ -104,12 +109,13 @@ def make_toeplitz(
         X is Fortran-ordered.
     """
     _check_arguments(n, p, k, snr, task, dtype, scale)
+    width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
     number(rho, "rho", above=-1, below=1)
     generator = _generator(rng)
     w = np.zeros(p)
     w[generator.choice(p, size=k, replace=False)] = generator.choice([-1.0, 1.0], size=k)
     noise = generator.standard_normal(n)
-    return _assemble(_toeplitz_blocks(n, p, rho, generator), w, noise, snr, task, np.dtype(dtype), scale)
+    return _assemble(_toeplitz_blocks(n, p, rho, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
 
 
 def make_hard(
@@ -122,6 +128,7 @@ def make_hard(
     rng: Seed = None,
     dtype: DTypeLike = np.float64,
     scale: bool = True,
+    block_entries: int = _BLOCK_ENTRIES,
 ) -> Dataset:
     """Gaussian data without mutual incoherence: one false feature correlates with every true one.
 
@@ -142,6 +149,8 @@ def make_hard(
         Type of X, y and coef.
     scale : bool
         Scale columns to unit root mean square.
+    block_entries : int
+        Entries of X that are drawn at a time; the data are the same but for rounding.
 
     Returns
     -------
@@ -149,13 +158,14 @@ def make_hard(
         X is Fortran-ordered.
     """
     _check_arguments(n, p, k, snr, task, dtype, scale)
+    width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
     if not 2 <= k < p:
         raise ValueError(f"k must be at least 2 and less than p = {p} for the hard design, got {k}")
     generator = _generator(rng)
     w = np.zeros(p)
     w[:k] = 1 / math.sqrt(k)
     noise = generator.standard_normal(n)
-    return _assemble(_hard_blocks(n, p, k, generator), w, noise, snr, task, np.dtype(dtype), scale)
+    return _assemble(_hard_blocks(n, p, k, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
 
 
 def load_diabetes_quadratic() -> Dataset:
@@ -169,11 +179,13 @@ def load_diabetes_quadratic() -> Dataset:
     Dataset
         Without coef and support.
     """
-    from sklearn.datasets import load_diabetes
+    names = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+    main, target = _table("diabetes_data_raw.csv.gz"), _table("diabetes_target.csv.gz")
+    if main is None or target is None:
+        from sklearn.datasets import load_diabetes
 
-    source = load_diabetes()
-    names = list(source.feature_names)
-    main = np.asarray(source.data, dtype=np.float64)
+        main, target = load_diabetes(return_X_y=True)
+    main = (main - main.mean(axis=0)) / main.std(axis=0)
     terms = [(name, main[:, j]) for j, name in enumerate(names)]
     terms += [(f"{name}^2", main[:, j] ** 2) for j, name in enumerate(names) if name != "sex"]
     terms += [
@@ -182,7 +194,7 @@ def load_diabetes_quadratic() -> Dataset:
     X = np.asfortranarray(np.column_stack([column for _, column in terms]))
     X -= X.mean(axis=0)
     X /= np.sqrt(np.mean(X**2, axis=0))
-    return Dataset(X, np.asarray(source.target, dtype=np.float64), feature_names=np.array([t for t, _ in terms]))
+    return Dataset(X, target.ravel(), feature_names=np.array([t for t, _ in terms]))
 
 
 def load_breast_cancer() -> Dataset:
@@ -193,15 +205,30 @@ def load_breast_cancer() -> Dataset:
     Dataset
         Without coef and support; `target_names[y]` are the names of the labels.
     """
-    from sklearn.datasets import load_breast_cancer as load
+    table = _table("breast_cancer.csv", delimiter=",", skiprows=1)
+    if table is None:
+        from sklearn.datasets import load_breast_cancer as load
 
-    source = load()
+        table = np.column_stack(load(return_X_y=True))
+    measured = (
+        "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points",
+        "symmetry", "fractal dimension",
+    )  # fmt: skip
+    names = [f"mean {name}" for name in measured] + [f"{name} error" for name in measured]
     return Dataset(
-        np.asfortranarray(source.data, dtype=np.float64),
-        np.asarray(source.target),
-        feature_names=np.asarray(source.feature_names, dtype=np.str_),
-        target_names=np.asarray(source.target_names, dtype=np.str_),
+        np.asfortranarray(table[:, :-1]),
+        table[:, -1].astype(np.int64),
+        feature_names=np.array([*names, *(f"worst {name}" for name in measured)]),
+        target_names=np.array(["malignant", "benign"]),
     )
+
+
+def _table(file: str, **layout: Any) -> NDArray[np.float64] | None:
+    """A table that comes with scikit-learn, whose import would take a second; None if it is elsewhere."""
+    package = find_spec("sklearn")
+    assert package is not None and package.submodule_search_locations is not None
+    path = Path(package.submodule_search_locations[0], "datasets", "data", file)
+    return np.loadtxt(path, ndmin=2, **layout) if path.is_file() else None
 
 
 # Arrays of a folder with an entry for each observation, beside the response.
@@ -352,17 +379,18 @@ def _assemble(
     return Dataset(rows.T, y.astype(dtype), coef.astype(dtype), np.flatnonzero(w))
 
 
-def _normal_blocks(n: int, p: int, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """Independent standard normal features, in blocks of shape (features, n)."""
-    width = max(1, _BLOCK_ENTRIES // n)
+def _normal_blocks(n: int, p: int, generator: np.random.Generator, width: int) -> Iterator[NDArray[np.float64]]:
+    """Independent standard normal features, in blocks of shape (width, n)."""
     for start in range(0, p, width):
         yield generator.standard_normal((min(width, p - start), n))
 
 
-def _toeplitz_blocks(n: int, p: int, rho: float, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def _toeplitz_blocks(
+    n: int, p: int, rho: float, generator: np.random.Generator, width: int
+) -> Iterator[NDArray[np.float64]]:
     """Features of the recursion x_j = ρ x_{j-1} + √(1-ρ²) z_j, in blocks of shape (features, n)."""
     previous: NDArray[np.float64] | None = None
-    for block in _normal_blocks(n, p, generator):
+    for block in _normal_blocks(n, p, generator, width):
         for feature in block:
             if previous is not None:
                 feature *= math.sqrt(1 - rho**2)
@@ -373,12 +401,12 @@ def _toeplitz_blocks(n: int, p: int, rho: float, generator: np.random.Generator)
         yield block
 
 
-def _hard_blocks(n: int, p: int, k: int, generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def _hard_blocks(n: int, p: int, k: int, generator: np.random.Generator, width: int) -> Iterator[NDArray[np.float64]]:
     """Features of the hard design, in blocks of shape (features, n)."""
     theta = (1 / k + 1 / math.sqrt(k)) / 2
     total = np.zeros(n)
     start = 0
-    for block in _normal_blocks(n, p, generator):
+    for block in _normal_blocks(n, p, generator, width):
         total += block[: max(0, k - start)].sum(axis=0)
         if start <= k < start + len(block):
             feature = block[k - start]

@@ -170,6 +170,14 @@ class PathResult:
         table = np.column_stack([self.intercepts, self.coefs[used].toarray().T])
         return pd.DataFrame(table, index=pd.Index(self.alphas, name="alpha"), columns=["(intercept)", *names])
 
+    def _repr_html_(self) -> str:
+        """The coefficients over the penalty, for notebooks."""
+        from sparsest.markup import fragment, paragraph, paths_chart
+
+        used = np.unique(self.coefs.indices)
+        names = [f"column {j}" if self.feature_names is None else self.feature_names[j] for j in used.tolist()]
+        return fragment(paragraph(repr(self)), paths_chart(self.alphas, self.coefs[used].toarray(), names))
+
     def __repr__(self) -> str:
         """Grid, sizes and what is missing at a glance."""
         m, n_solved = self.alphas.size, int(self.solved.sum())

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers, number, optional, whole_number
@@ -149,6 +148,9 @@ def warn_unconverged(path: PathResult, settings: PathSolver) -> None:
     failed = path.solved & ~path.converged
     if not failed.any():
         return
+    # Importing scikit-learn takes a second.
+    from sklearn.exceptions import ConvergenceWarning
+
     measure, reached = "violation", path.kkt_violations
     if path.dual_gaps is not None:
         measure, reached = "duality gap", path.dual_gaps

@@ -105,18 +105,8 @@ class Problem:
         return float(self.weights @ self.loss.conjugate(self.y, alpha / self.weights))
 
     def feasible(self, alpha: Array) -> Array:
-        """Return a dual point near ``alpha`` that is in the domain and, under an intercept, sums to zero.
-
-        Scaling down the sign whose total is larger keeps every coordinate in its domain, which is
-        star-shaped about zero for all losses.
-        """
-        alpha = self.weights * self.loss.project(self.y, alpha / self.weights)
-        if not self.fit_intercept:
-            return alpha
-        up, down = np.maximum(alpha, 0.0).sum(), np.maximum(-alpha, 0.0).sum()
-        if up > down:
-            return np.where(alpha > 0, alpha * (down / up), alpha)
-        return np.where(alpha < 0, alpha * (up / down), alpha) if down > up else alpha
+        """Return a dual point near ``alpha`` that is in the domain and, under an intercept, sums to zero."""
+        return self.data.feasible(alpha)
 
     def gains(self, alpha: Array) -> Array:
         """``q_j = (γ/2)(X_j'α)²`` for every feature."""

@@ -1,4 +1,4 @@
-"""Where a search stands, shown while it runs: one line in a terminal or a notebook.
+"""Where a search stands, shown while it runs in a terminal or a notebook, or recorded.
 
 This is a listener to the events of a search, and with the reports the only part of the package that prints.
 """
@@ -45,6 +45,21 @@ class Standing:
         return f"incumbent {self.objective:.6g}, bound {self.bound:.6g}, gap {gap:.2%}, {self.n_nodes} nodes"
 
 
+class Record:
+    """Incumbent and bound over time, from the events of a search: what a report draws."""
+
+    def __init__(self) -> None:
+        self._standing = Standing()
+        self.points: list[tuple[float, float, float]] = []
+
+    def take(self, event: Event) -> None:
+        """Add seconds, objective and bound where one of the last two has changed."""
+        self._standing.take(event)
+        now = (self._standing.objective, self._standing.bound)
+        if not self.points or self.points[-1][1:] != now or isinstance(event, Done):
+            self.points.append((event.seconds, *now))
+
+
 @contextmanager
 def watching(verbose: bool, callback: Listener | None) -> Iterator[Listener | None]:
     """Yield the listener for a search: the user's own, and with ``verbose`` the line beside it."""
@@ -64,8 +79,10 @@ def watching(verbose: bool, callback: Listener | None) -> Iterator[Listener | No
 
 
 @contextmanager
-def in_terminal(console: Console, title: str, stays: bool = False) -> Iterator[Listener]:
-    """Show the line below a spinner; it goes away at the end unless it ``stays``."""
+def in_terminal(
+    console: Console, title: str, stays: bool = False, time_limit: float = float("inf")
+) -> Iterator[Listener]:
+    """Show the line beside a spinner, with the time left; it goes away at the end unless it ``stays``."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
@@ -74,7 +91,8 @@ def in_terminal(console: Console, title: str, stays: bool = False) -> Iterator[L
 
         def show(event: Event) -> None:
             standing.take(event)
-            progress.update(task, description=f"{title}: {standing}")
+            left = f", {max(time_limit - event.seconds, 0.0):.0f} s left" if time_limit < float("inf") else ""
+            progress.update(task, description=f"{title}: {standing}{left}")
 
         yield show
 

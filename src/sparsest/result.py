@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -20,6 +19,7 @@ from sparsest.designs import as_design
 from sparsest.losses import LOSSES, Loss, mean_of
 from sparsest.proofs.certificate import Certificate, relative_gap
 from sparsest.proofs.statement import Statement
+from sparsest.wording import proof_sentence
 
 
 class Status(Enum):
@@ -87,6 +87,8 @@ class Result:
     seconds, n_nodes : what it took
     feature_names : names of all columns, or None
     classes : the two labels in sorted order, the second one the positive class; None for a regression
+    about : what else is worth keeping in a file, in JSON's types; the command line notes its settings here, and how it
+        has read the columns
     """
 
     coef: Array
@@ -102,6 +104,7 @@ class Result:
     n_nodes: int = 0
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     classes: NDArray[Any] | None = None
+    about: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def gap(self) -> float:
@@ -179,7 +182,10 @@ class Result:
         return pd.DataFrame(chosen, index=pd.Index(self.names, name="feature"))
 
     def save(self, path: str | Path) -> None:
-        """Write the model, its problem and its certificate to one file, without the data and the trace."""
+        """Write the model, its problem and its certificate to one file of JSON, without the data and the trace.
+
+        See :mod:`sparsest.result_files` for what is in it.
+        """
         kept = {
             "support": self.support.tolist(),
             "coef": self.coef[self.support].tolist(),
@@ -189,11 +195,11 @@ class Result:
             "status": self.status.name,
             "seconds": float(self.seconds),
             "n_nodes": int(self.n_nodes),
-            "statement": self.statement.to_json(),
             "feature_names": None if self.feature_names is None else list(self.feature_names),
             "classes": None if self.classes is None else self.classes.tolist(),
+            "about": self.about,
         }
-        result_files.write(path, kept, self.certificate)
+        result_files.write(path, kept, self.statement, self.certificate)
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
@@ -206,17 +212,18 @@ class Result:
             raise ValueError(f"{path} has the unknown status {kept['status']!r}")
         return cls(
             coef=coef,
-            intercept=float(kept["intercept"]),
+            intercept=kept["intercept"],
             support=support,
-            objective=float(kept["objective"]),
-            lower_bound=float(kept["lower_bound"]),
+            objective=kept["objective"],
+            lower_bound=kept["lower_bound"],
             status=Status[kept["status"]],
             statement=statement,
             certificate=certificate,
-            seconds=float(kept["seconds"]),
+            seconds=kept["seconds"],
             n_nodes=kept["n_nodes"],
             feature_names=None if kept["feature_names"] is None else tuple(kept["feature_names"]),
             classes=None if kept["classes"] is None else np.array(kept["classes"]),
+            about=kept["about"],
         )
 
     def __repr__(self) -> str:
@@ -247,13 +254,13 @@ class Result:
         return "\n".join([self.statement.sentence(), *model, *self.proof_lines()])
 
     def _repr_html_(self) -> str:
-        """The same as a table, for notebooks."""
-        cells = "".join(
-            f"<tr><td>{html.escape(name)}</td><td style='text-align: right'>{value}</td></tr>"
-            for name, value in self.rows()
-        )
-        below = "<br>".join(html.escape(line) for line in (*self.proof_lines(), self.statement.sentence()))
-        return f"<table><tr><th>feature</th><th>coefficient</th></tr>{cells}</table><p>{below}</p>"
+        """The parts of a report that need no data, for notebooks."""
+        from sparsest.markup import fragment, paragraph, table
+
+        sentence = proof_sentence(self.statement, self.status.name, self.gap)
+        below = " ".join((*self.proof_lines(), self.statement.sentence()))
+        model = table(["feature", "coefficient"], self.rows(), right=(1,))
+        return fragment(paragraph(sentence, strong=True), model, paragraph(below))
 
 
 def probabilities(score: Array) -> Array:

@@ -1,76 +1,142 @@
-"""Files of results: a zip archive of ``result.json`` and, where there is a proof, ``certificate.bin``.
+"""Files of results: one JSON object with the model, its problem, what is proved of it, and the certificate.
 
-Numbers are written with all their digits.  Reading executes nothing and takes no type on trust.
+==================  =================================================================================================
+``format``          "sparsest model"
+``version``         1; a reader refuses others
+``written_by``      versions of sparsest, Python and NumPy
+``problem``         the problem: n, p, loss, epsilon, gamma, k, l0_penalty, include, exclude, fit_intercept,
+                    standardize, and the fingerprint of the data
+``feature_names``   names of all p columns, or null
+``support``         numbers of the chosen columns, increasing
+``coef``            their coefficients, for the data as given
+``intercept``       the constant, for the data as given
+``classes``         two labels, the second one the positive class; null for a regression
+``objective``       value of the problem, and ``lower_bound``, which no model is below
+``status``          OPTIMAL, TIME_LIMIT, NODE_LIMIT, INTERRUPTED or HEURISTIC
+``seconds``         what it took, and ``n_nodes``
+``about``           what the writer has added, any object: the command line puts its settings there, and the encoding of
+                    the data's columns
+``certificate``     see :mod:`sparsest.proofs.files`; null without a proof
+==================  =================================================================================================
+
+Numbers are written with all their digits; infinity, which JSON has not, is text.  Reading executes nothing and takes no
+type on trust.
 """
 
 from __future__ import annotations
 
 import json
-import zipfile
+import math
+import platform
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from sparsest.files import write_whole
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.statement import Statement
 
-_MODEL, _PROOF, _FORM = "result.json", "certificate.bin", "sparsest result 1"
+FORMAT, _VERSION = "sparsest model", 1
 _NUMBERS = ("intercept", "objective", "lower_bound", "seconds")
+_INFINITIES = ("inf", "-inf")
 _LABELS = (str, int, float, bool)
-_NAMES = {*_NUMBERS, "form", "support", "coef", "status", "n_nodes", "statement", "feature_names", "classes"}
+_MODEL = ("support", "coef", "status", "n_nodes", "feature_names", "classes", "about")
+_NAMES = {*_NUMBERS, *_MODEL, "format", "version", "written_by", "problem", "certificate"}
 
 
-def write(path: str | Path, kept: dict[str, Any], certificate: Certificate | None) -> None:
-    """Write what a result keeps, in JSON's types, and its certificate."""
+def write(path: str | Path, kept: dict[str, Any], statement: Statement, certificate: Certificate | None) -> None:
+    """Write what a result keeps, in JSON's types, its problem and its certificate; whole or not at all."""
     labels = kept["classes"] or []
     if not all(type(label) in _LABELS for label in labels):
         raise ValueError(f"labels of type {type(labels[0]).__name__} cannot be saved: use text or numbers")
-    text = json.dumps({"form": _FORM, **kept}, allow_nan=False)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_MODEL, text)
-        if certificate is not None:
-            # Its numbers do not compress.
-            archive.writestr(_PROOF, certificate.to_bytes(), zipfile.ZIP_STORED)
+    model = {
+        "format": FORMAT,
+        "version": _VERSION,
+        "written_by": versions(),
+        "problem": statement.to_json(),
+        **kept,
+        **{name: _finite(kept[name]) for name in _NUMBERS},
+    }
+    text = json.dumps(model, allow_nan=False, ensure_ascii=False)
+    # A certificate may be large: its text is put in as it is, at the end.
+    proof = "null" if certificate is None else certificate.to_json()
+    write_whole(path, f'{text[:-1]}, "certificate": {proof}}}\n')
+
+
+def versions() -> dict[str, str]:
+    """Versions of what has computed a result."""
+    return {"sparsest": version("sparsest"), "python": platform.python_version(), "numpy": np.__version__}
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | None]:
-    """Return what a result keeps, its statement and its certificate, or say what is wrong with the file."""
+    """Return what a result keeps, its problem and its certificate, or say what is wrong with the file."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = set(archive.namelist())
-            kept: Any = json.loads(archive.read(_MODEL)) if _MODEL in members else None
-            proof = archive.read(_PROOF) if _PROOF in members else None
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, UnicodeError, ValueError) as error:
-        raise ValueError(f"{path} is no file of a result: {error}") from error
-    complaint = _complaint(kept)
+        kept = strict_json(Path(path).read_bytes().decode())
+        complaint = _complaint(kept)
+    except (UnicodeError, ValueError, RecursionError) as error:
+        complaint = str(error)
     if complaint:
         raise ValueError(f"{path} is no file of a result: {complaint}")
-    statement = Statement.from_json(kept["statement"])
+    statement = Statement.from_json(kept["problem"])
     if any(j >= statement.p for j in kept["support"]):
         raise ValueError(f"{path} holds a model of columns that its problem does not have")
     if kept["feature_names"] is not None and len(kept["feature_names"]) != statement.p:
         raise ValueError(f"{path} has {len(kept['feature_names'])} names for {statement.p} columns")
-    certificate = None if proof is None else Certificate.from_bytes(proof)
+    proof = kept.pop("certificate")
+    certificate = None if proof is None else Certificate.from_json(json.dumps(proof))
     if certificate is not None and certificate.statement != statement:
         raise ValueError(f"{path} holds a certificate for another problem than its own")
-    return kept, statement, certificate
+    return kept | {name: float(kept[name]) for name in _NUMBERS}, statement, certificate
+
+
+def strict_json(text: str) -> Any:
+    """Read JSON without keys that occur twice, and without NaN."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ValueError("a key occurs twice")
+        return found
+
+    return json.loads(text, object_pairs_hook=unique, parse_constant=_refuse)
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not a number of JSON")
+
+
+def _finite(value: float) -> float | str:
+    return float(value) if math.isfinite(value) else str(float(value))
 
 
 def _complaint(kept: Any) -> str:
     """What is wrong with the model of a file."""
-    if not isinstance(kept, dict) or kept.get("form") != _FORM or set(kept) != _NAMES:
-        return f"it has no {_MODEL} of the form {_FORM!r}"
+    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
+        return f"it is not of the format {FORMAT!r}"
+    if kept.get("version") != _VERSION:
+        return f"its version is {kept.get('version')!r}, this sparsest reads {_VERSION}"
+    if set(kept) != _NAMES:
+        return f"it has not exactly the entries {', '.join(sorted(_NAMES))}"
     columns, coef, names, labels = (kept[name] for name in ("support", "coef", "feature_names", "classes"))
     if not (_is_list(columns, (int,)) and all(j >= 0 for j in columns) and columns == sorted(set(columns))):
         return "its support is no list of column numbers in increasing order"
     if not (_is_list(coef, (int, float)) and len(coef) == len(columns)):
         return "it has not one coefficient for each column of the support"
-    if not all(type(kept[name]) in (int, float) for name in _NUMBERS) or type(kept["n_nodes"]) is not int:
+    if not all(_is_number(kept[name]) for name in _NUMBERS) or type(kept["n_nodes"]) is not int:
         return f"one of {', '.join(_NUMBERS)}, n_nodes is no number"
     if not isinstance(kept["status"], str) or not (names is None or _is_list(names, (str,))):
         return "its status or its names are no texts"
+    if not isinstance(kept["about"], dict) or not isinstance(kept["certificate"], (dict, type(None))):
+        return "what is said about it, or its certificate, is no object"
     return "" if labels is None or (_is_list(labels, _LABELS) and len(labels) == 2) else "it has not two labels"
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) or value in _INFINITIES
 
 
 def _is_list(values: Any, types: tuple[type, ...]) -> bool:

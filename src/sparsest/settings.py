@@ -7,7 +7,7 @@ arguments of their own; the rest are the fields of a method's frozen dataclass, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from sparsest.checks import flag, instance, number, optional, shown, whole_numbe
 from sparsest.solvers.cuts.method import ENGINES, Cuts
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.tree import Tree
+from sparsest.solvers.exact.tuning import Tuning
 from sparsest.solvers.local import Local
 from sparsest.solvers.relaxation.method import Relaxation
 from sparsest.solvers.relaxation.subgradient import STEP_RULES, Subgradient
@@ -43,6 +44,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "max_memory": partial(number, above=0, finite=False, or_else="None"),
     "proof": flag,
     "moves": partial(instance, kind=LocalSearch),
+    "tuning": partial(instance, kind=Tuning),
     "pool": optional(instance, kind=CutPool),
     "relaxation_tol": partial(number, above=0, below=1),
     "fixing": flag,
@@ -82,6 +84,11 @@ def make_solver(method: Any, options: Any, *, time_limit: Any, gap_tol: Any, **a
     settings = {"time_limit": time_limit, "gap_tol": gap_tol, **given, **further}
     found: Solver = solver(**{name: CHECKS[name](value, name) for name, value in settings.items()})
     return found
+
+
+def without_proof(solver: Any) -> Any:
+    """The same solver, but without certificates where it can do without."""
+    return replace(solver, proof=False) if "proof" in {field.name for field in fields(solver)} else solver
 
 
 def _check_names(given: Iterable[str], known: Set[str], whose: str) -> None:

@@ -69,8 +69,10 @@ class Sparsity(NamedTuple):
 
     def admissible(self, support: Indices, region: Region) -> bool:
         """Whether a support is in the region and keeps the rule."""
-        inside, outside = np.isin(region.forced_in, support), np.isin(region.forced_out, support)
-        return bool(support.size <= self.most(region.p) and inside.all() and not outside.any())
+        chosen = np.zeros(region.p, dtype=bool)
+        chosen[support] = True
+        forced = chosen[region.forced_in].all() and not chosen[region.forced_out].any()
+        return bool(support.size <= self.most(region.p) and forced)
 
     def propagate(self, region: Region) -> Region:
         """The smallest region with the same admissible supports."""

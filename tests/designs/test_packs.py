@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from sparsest.designs import Dense, Sparse, standardized
-from sparsest.designs import packs as module
 from sparsest.designs.packs import DensePack, SparsePack
 from sparsest.kernels.descent import descend, refresh
 from sparsest.penalties import make_penalty
@@ -43,11 +42,10 @@ def test_the_storage_decides(design, kind):
 
 
 @pytest.mark.parametrize("centred", [False, True])
-def test_without_room_for_copies_nothing_changes(centred, monkeypatch):
+def test_without_room_for_copies_nothing_changes(centred):
     """Columns that are read from the design, and a Gram matrix that is computed in blocks, give the same numbers."""
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 3 * 8 * N)
     design, h = view(Dense(matrix().astype(np.int8))), np.random.default_rng(1).uniform(0.5, 2.0, N)
-    rich, poor = DensePack(design, centred), DensePack(design, centred, copy_bytes=4 * 8 * N)
+    rich, poor = DensePack(design, centred), DensePack(design, centred, 4 * 8 * N, 3 * 8 * N)
     everything, r = np.arange(P), np.linspace(-1.0, 1.0, N)
     for pack in (rich, poor):
         pack.append(np.arange(4))
@@ -62,11 +60,12 @@ def test_without_room_for_copies_nothing_changes(centred, monkeypatch):
     np.testing.assert_allclose(poor.gram(everything[:6]), rich.gram(everything[:6]), atol=1e-12)
 
 
-def test_small_numbers_never_become_a_whole_copy_in_float64(monkeypatch):
-    monkeypatch.setattr(module, "_COPY_BYTES", 1 << 16)
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 1 << 18)
+def test_small_numbers_never_become_a_whole_copy_in_float64():
     X = np.asfortranarray(np.random.default_rng(0).integers(-3, 4, (20_000, 60)), dtype=np.int8)
-    pack = Dense(X, block_bytes=1 << 18).pack(True)
+    design = Dense(X, block_bytes=1 << 18)
+    # Kernels are compiled before memory is traced, which slows the compiler down.
+    design.pack(True).append(np.arange(2))
+    pack = DensePack(design, True, copy_bytes=X.nbytes, block_bytes=1 << 18)
     tracemalloc.start()
     pack.append(np.arange(60))
     _, peak = tracemalloc.get_traced_memory()

@@ -7,31 +7,19 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from checks import best_subset, check_certificate
+from estimators.helpers import estimator_of, same_coefficients
 from samples import LOSS_NAMES, sample, sample_weights, unusual
-from sparsest import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier
+from sparsest import BestSubsetClassifier, BestSubsetRegressor
 from sparsest.losses import LOSSES
 
 P = 6
 NAMES = [f"x{j}" for j in range(P)]
-
-
-def estimator_of(loss, **settings):
-    kind = BestSubsetClassifier if LOSSES[loss].classification else BestSubsetRegressor
-    return kind(loss=loss, **{"k": 2, "method": "local", **settings})
-
-
-def same_coefficients(model, other):
-    """Two fits of the same data agree to the precision of a fit: a gap of 1e-8 leaves 1e-4 in the coefficients."""
-    np.testing.assert_allclose(np.ravel(model.coef_), np.ravel(other.coef_), rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(np.ravel(model.intercept_), np.ravel(other.intercept_), rtol=1e-4, atol=1e-6)
-    assert np.array_equal(model.support_, other.support_)
 
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -209,65 +197,6 @@ def test_metadata_routing_of_weights():
     assert not np.allclose(direct.coef_, plain.fit(X, y).coef_)
 
 
-def test_probabilities_only_for_the_logistic_loss():
-    X, y = sample("logistic", 40, P)
-    model = estimator_of("logistic", k=P, gamma=3.0, standardize=False).fit(X, y)
-    theirs = LogisticRegression(C=3.0, tol=1e-10, max_iter=1000).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-    for loss in ("hinge", "squared_hinge"):
-        other = estimator_of(loss).fit(X, y)
-        assert not hasattr(other, "predict_proba")
-        with pytest.raises(AttributeError, match="predict_proba"):
-            other.predict_proba(X)
-
-
-def test_probabilities_at_extreme_scores():
-    X, y = sample("logistic", 40, P)
-    model = estimator_of("logistic").fit(X, y)
-    probabilities = model.predict_proba(1e6 * X)
-    assert np.isfinite(probabilities).all() and probabilities.max() == 1.0
-
-
-@pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if LOSSES[name].classification])
-@pytest.mark.parametrize("labels", [("benign", "malignant"), (3, 7), (False, True)], ids=str)
-def test_labels(loss, labels):
-    X, y = sample(loss, 40, P)
-    named = np.where(y > 0, labels[1], labels[0])
-    model = estimator_of(loss).fit(X, named)
-    assert model.classes_.tolist() == list(labels)
-    plain = estimator_of(loss).fit(X, y)
-    same_coefficients(model, plain)
-    assert np.array_equal(model.predict(X) == labels[1], model.decision_function(X) > 0)
-
-
 def test_documentation_has_the_parameters():
     for estimator in (BestSubsetRegressor, BestSubsetClassifier):
         assert all(name in estimator.__doc__ for name in estimator().get_params())
-
-
-@losses
-def test_support_and_mask_agree(loss):
-    """Also where a column that is forced in has no effect."""
-    X, y = sample(loss, 40, P)
-    X[:, 5] = 1.0
-    model = estimator_of(loss, include=[5]).fit(X, y)
-    assert 5 in model.support_ and np.array_equal(model.get_support(indices=True), model.support_)
-    assert model.transform(X).shape == (40, model.support_.size)
-
-
-@pytest.mark.parametrize("make", [estimator_of, lambda loss, **settings: PenalizedClassifier(loss=loss, **settings)])
-def test_weights_of_classes(make):
-    X, y = sample("logistic", 40, P)
-    y[:8] = 1.0
-    weights = sample_weights(True, 40)
-    factors = {-1.0: 3.0, 1.0: 0.5}
-    model = make("logistic", class_weight=factors).fit(X, y, sample_weight=weights)
-    direct = make("logistic").fit(X, y, sample_weight=weights * np.where(y > 0, 0.5, 3.0))
-    same_coefficients(model, direct)
-    alone = make("logistic", class_weight=factors).fit(X, y)
-    same_coefficients(alone, make("logistic").fit(X, y, sample_weight=np.where(y > 0, 0.5, 3.0)))
-    share = {label: 20.0 / (y == label).sum() for label in (-1.0, 1.0)}
-    same_coefficients(
-        make("logistic", class_weight="balanced").fit(X, y), make("logistic", class_weight=share).fit(X, y)
-    )

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sparsest.kernels import node as kernels
-from sparsest.kernels import regions as of_regions
 
 M, RIDGE = 8, 1.5
 
@@ -35,12 +34,6 @@ class Case:
         return np.ascontiguousarray(self.G[features]), slot
 
 
-def test_living_features(run):
-    state, alive = np.array([0, -1, 1, 0, -1, 1], dtype=np.int8), np.empty(6, dtype=np.int64)
-    count, forced = run(of_regions.list_alive)(state, alive)
-    assert (alive[:count].tolist(), forced) == ([0, 2, 3, 5], 2)
-
-
 @pytest.mark.parametrize("m", [1, 8, 530])
 def test_products(run, m):
     rng = np.random.default_rng(m)
@@ -52,32 +45,6 @@ def test_products(run, m):
     for i in (0, 2):
         np.testing.assert_allclose(U[i], b - G @ W[i] - shifts[i] * W[i], atol=1e-10)
     assert np.isnan(U[1]).all()
-
-
-def test_the_nearest_indicator_and_what_is_undecided(run):
-    indicator, state = np.array([0.5, 0.9, 0.2, 0.0, 1.0]), np.array([1, 0, 0, 0, 0], dtype=np.int8)
-    assert run(of_regions.nearest)(indicator, state, 0.5) == 2
-    assert run(of_regions.nearest)(indicator, state, 0.9) == 1
-    assert run(of_regions.nearest)(indicator, np.array([1, -1, 1, 0, 0], dtype=np.int8), 0.5) == of_regions.NO_FEATURE
-    assert run(of_regions.undecided)(indicator) == pytest.approx(0.5 + 0.1 + 0.2)
-
-
-def test_unpacking(run):
-    w, state = np.array([0.0, -2.0, 0.1, 0.0]), np.array([1, 0, 0, 0], dtype=np.int8)
-    used, values, indicator = run(of_regions.unpack)(w, state, np.full(4, 2.0), 0.5)
-    assert used.tolist() == [1, 2]
-    assert values.tolist() == [-2.0, 0.1]
-    assert indicator.tolist() == pytest.approx([1.0, 1.0, 0.1, 0.0])
-
-
-@pytest.mark.parametrize("extra", [0, 2, 10])
-def test_the_working_set_has_the_largest_gains(run, extra):
-    q, w = np.array([5.0, 0.1, 4.0, 3.0, 2.0, 9.0]), np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
-    state, alive = np.array([0, 1, 0, 0, 0, -1], dtype=np.int8), np.arange(5)
-    chosen = np.empty(6, dtype=np.int64)
-    size = run(of_regions.pick_working_set)(q, w, state, alive, 0.4, extra, np.empty(6), chosen)
-    # The threshold is 1/(2σ²) = 3.125; the feature with a coefficient and the forced one are in anyway.
-    assert chosen[:size].tolist() == {0: [1, 4], 2: [0, 1, 2, 4], 10: [0, 1, 2, 4]}[extra]
 
 
 def test_missing_columns(run):

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from oracles import precise
-from sparsest.kernels import regions
 from sparsest.kernels import relaxation as kernels
 from sparsest.sparsity import Region, Sparsity
 
@@ -263,90 +262,6 @@ def test_products_and_eigenvalue(run):
     np.testing.assert_allclose(out, H @ c, rtol=1e-12, atol=1e-12)
     assert run(kernels.largest_eigenvalue)(H, 200) == pytest.approx(np.linalg.eigvalsh(H)[-1], rel=1e-6)
     assert run(kernels.largest_eigenvalue)(np.zeros((3, 3)), 5) == 0.0
-
-
-# Indicators on the central path
-
-
-def energies(seed):
-    return np.random.default_rng(seed).standard_normal(M) ** 2 * 10.0 ** np.random.default_rng(seed).integers(-8, 3, M)
-
-
-def slope_at(energy, mu, price, s):
-    return -energy / s**2 + price - mu / s + mu / (1.0 - s)
-
-
-@pytest.mark.parametrize("mu", [1.0, 1e-4, 1e-9])
-@pytest.mark.parametrize("price", [-0.5, 0.0, 0.3, 20.0])
-def test_central_indicators_are_stationary(run, mu, price):
-    for seed in range(3):
-        energy, s = energies(seed), np.full(M, 0.5)
-        total, change = run(kernels.central_indicator)(energy, mu, price, s)
-        assert ((s > 0) & (s < 1)).all() and total == pytest.approx(s.sum(), rel=1e-12)
-        # The slope changes its sign within a few digits of s, of which rounding leaves few next to 1.
-        near = 1e-6 * s * (1.0 - s) + 4e-14 * s
-        assert (slope_at(energy, mu, price, s - near) <= 0).all()
-        assert (slope_at(energy, mu, price, s + near) >= 0).all()
-        if mu >= 1e-4:
-            step = 1e-3 * mu
-            totals = [run(kernels.central_indicator)(energy, mu, price + d, s.copy())[0] for d in (step, -step)]
-            assert change == pytest.approx((totals[0] - totals[1]) / (2.0 * step), rel=1e-4)
-
-
-@pytest.mark.parametrize("mu", [1.0, 1e-4, 1e-9])
-@pytest.mark.parametrize("budget", [1, 3, 6])
-@pytest.mark.parametrize("start", [0.0, 5.0, -1.0])
-def test_central_price_spends_the_budget(run, mu, budget, start):
-    for seed in range(3):
-        energy, s = energies(seed), np.full(M, 0.5)
-        price = run(kernels.central_price)(energy, mu, budget, start, s)
-        assert s.sum() == pytest.approx(budget, rel=1e-8)
-        again = np.full(M, 0.5)
-        kernels.central_indicator(energy, mu, price, again)
-        np.testing.assert_allclose(again, s, rtol=1e-6)
-
-
-# Bounds and fixings of a region
-
-
-@pytest.mark.parametrize(
-    "sparsity",
-    [Sparsity(2), Sparsity(3), Sparsity(M), Sparsity(None, 0.3), Sparsity(None, 0.0), Sparsity(3, 0.2)],
-    ids=str,
-)
-@pytest.mark.parametrize("state", [[0] * M, [1, 0, -1, 0, 1, 0, 0], [-1, 0, 0, -1, 0, 1, 0]], ids=str)
-def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state):
-    for seed, slack in ((0, 0.05), (1, 0.5), (2, 2.0), (3, -0.1)):
-        u, roots, _ = data(seed)
-        before = np.array(state, dtype=np.int8)
-        q = 0.5 * (u / roots) ** 2
-        region = Region(np.flatnonzero(before == 1), np.flatnonzero(before == -1), M)
-        free = region.free
-        bound = -0.5 * 1.7 - sparsity.gain(q, region)
-        cost_in, cost_out = sparsity.forcing_costs(q, region)
-        expected = before.copy()
-        expected[free[(cost_out > slack) & (slack > 0)]] = 1
-        expected[free[(cost_in > slack) & (slack > 0)]] = -1
-        found = before.copy()
-        settings = sparsity.most(M), sparsity.price, bound + slack
-        value, fixed_in, fixed_out, needed, closed = run(regions.tighten)(u, 1.7, roots, found, *settings)
-        costs = np.concatenate([cost_out[expected[free] == 1], cost_in[expected[free] == -1]])
-        assert closed == pytest.approx(bound + costs.min(initial=np.inf), rel=1e-12)
-        assert value == pytest.approx(bound, rel=1e-12)
-        assert np.array_equal(found, expected)
-        assert np.array_equal(fixed_in, np.flatnonzero((expected == 1) & (before == 0)))
-        assert np.array_equal(fixed_out, np.flatnonzero((expected == -1) & (before == 0)))
-        # With the features free that need not be out, everything is the same, and nothing less will do.
-        larger = np.where(before == -1, 0, before).astype(np.int8)
-        larger[needed] = -1
-        again = run(regions.tighten)(u, 1.7, roots, larger.copy(), *settings)
-        assert again[0] == pytest.approx(bound, rel=1e-12) and set(fixed_out) <= set(again[2])
-        assert np.array_equal(again[1], fixed_in) and np.array_equal(again[3], needed)
-        assert (before[needed] == -1).all()
-        for j in needed if not fixed_in.size else ():
-            larger[j] = 0
-            assert run(regions.tighten)(u, 1.7, roots, larger.copy(), *settings)[0] < bound
-            larger[j] = -1
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])

@@ -193,7 +193,7 @@ def test_raised_splits_of_small_searches_hold_exactly(adaptive, form):
     raised = 0
     for seed in range(4):
         X, y = wide(9, 12, seed)
-        certificate = best_subset(X, y, **form, gamma=0.4, method="tree", n_jobs=1).certificate
+        certificate = best_subset(X, y, **form, gamma=0.4, n_jobs=1, options={"tuning": adaptive}).certificate
         assert certificate.verify(X, y) and certificate.verify(X, y, exact=True)
         raised += any(split.base is not None for split in certificate.proof.splits)
     assert raised >= 2
@@ -202,7 +202,7 @@ def test_raised_splits_of_small_searches_hold_exactly(adaptive, form):
 @pytest.fixture
 def proved(adaptive):
     X, y = wide()
-    certificate = best_subset(X, y, 6, gamma=0.04, method="tree", n_jobs=1).certificate
+    certificate = best_subset(X, y, 6, gamma=0.04, n_jobs=1, options={"tuning": adaptive}).certificate
     assert certificate.verify(X, y)
     assert sum(split.base is not None for split in certificate.proof.splits) > 5
     return X, y, certificate

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from proofs.helpers import ExactSquares, bounds_of, fraction, indices, optimum_of, sample, sample_weights, statement_of
-from sparsest.proofs import check as check_module
-from sparsest.proofs import data as data_module
 from sparsest.proofs.check import prove
-from sparsest.proofs.data import Data
+from sparsest.proofs.data import Data, Room
 from sparsest.proofs.steps import Branch, Combination, DualPoint, Fix, Leaf, PrimalPoint, Proof, Regression
 
 N, P, GAMMA = 14, 6, 0.05
@@ -28,9 +26,12 @@ def problem():
     return statement, points, X, y
 
 
-def bound(problem, *steps, **changes):
+ROOM = Room()
+
+
+def bound(problem, *steps, room=ROOM, **changes):
     statement, points, X, y = problem
-    found = prove(Data.of(statement, X, y, None), statement, Proof(steps, points), **changes)
+    found = prove(Data.of(statement, X, y, None, room=room), statement, Proof(steps, points), **changes)
     assert not found.complaints
     return found.bound
 
@@ -90,13 +91,11 @@ def test_a_combination_is_at_least_as_good_as_its_worst_point(problem):
         assert single == pytest.approx(alone[i], rel=1e-12)
 
 
-def test_blocks_of_every_size_give_the_same_bound(problem, monkeypatch):
+def test_blocks_of_every_size_give_the_same_bound(problem):
     steps = (Branch(0), Branch(1), Leaf(0), Branch(2), Leaf(0), Leaf(1), Branch(1), Leaf(1), Leaf(2))
     whole = bound(problem, *steps)
-    monkeypatch.setattr(check_module, "_GAINS_BYTES", 1)
-    monkeypatch.setattr(data_module, "_PACKED_BYTES", 0)
-    monkeypatch.setattr(data_module, "_BLOCK_BYTES", 8 * N)
-    assert bound(problem, *steps) == pytest.approx(whole, rel=1e-12)
+    for room in (Room(gains=1), Room(packed=0, block=8 * N), Room(gains=1, packed=0, block=8 * N)):
+        assert bound(problem, *steps, room=room) == pytest.approx(whole, rel=1e-12)
 
 
 def test_states_are_restored_on_the_way_back(problem):

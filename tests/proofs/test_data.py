@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import indices, rule_of, sample, sample_weights
-from sparsest.proofs import data as data_module
-from sparsest.proofs.data import Columns, Data, fingerprint, ridge_below
+from sparsest.proofs.data import Columns, Data, Room, fingerprint, ridge_below
 
 seeds = st.integers(0, 10**6)
 
 
-def data_of(X, y=None, weights=None, loss="squared", fit_intercept=True, scaled=False):
+def data_of(X, y=None, weights=None, loss="squared", fit_intercept=True, scaled=False, **room):
     y = np.arange(float(len(X))) if y is None else y
-    return Data(X, y, weights, rule_of(loss), fit_intercept, scaled)
+    return Data(X, y, weights, rule_of(loss), fit_intercept, scaled, **room)
 
 
 def exact_variance(column, weights, center):
@@ -167,12 +166,10 @@ def test_rows_of_weight_zero_are_no_part_of_the_data():
     assert fingerprint(data_of(X, y, weights)) == fingerprint(data_of(X[kept], y[kept], weights[kept]))
 
 
-def test_columns_that_are_read_again_are_the_packed_ones(monkeypatch):
+def test_columns_that_are_read_again_are_the_packed_ones():
     X, y = sample(9, 7)
     packed = Columns(data_of(X, y), np.arange(7))
-    monkeypatch.setattr(data_module, "_PACKED_BYTES", 0)
-    monkeypatch.setattr(data_module, "_BLOCK_BYTES", 8 * 9 * 2)
-    read = Columns(data_of(X, y), np.arange(7))
+    read = Columns(data_of(X, y, room=Room(packed=0, block=8 * 9 * 2)), np.arange(7))
     A = np.random.default_rng(0).standard_normal((9, 4))
     for few in (np.arange(7), indices(1, 4, 6), indices()):
         one, two = packed.narrowed(few), read.narrowed(few)

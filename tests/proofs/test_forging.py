@@ -11,7 +11,8 @@ import pytest
 from proofs.forging import GAMMA, N, P, boast, exact_objective, refused, strongest, valid_or_true
 from proofs.helpers import LOSSES, indices, optimum_of, sample, statement_of, with_proof, with_statement
 from sparsest.proofs import Certificate
-from sparsest.proofs.data import Data
+from sparsest.proofs.check import prove
+from sparsest.proofs.data import Data, Room
 from sparsest.proofs.incumbent import Incumbent
 from sparsest.proofs.splits import centred_columns
 from sparsest.proofs.steps import (
@@ -433,13 +434,12 @@ def sp_identity(p):
     return np.eye(4)[:, np.arange(p) % 4]
 
 
-def test_combinations_of_very_many_points_are_refused(honest, monkeypatch):
+def test_combinations_of_very_many_points_are_refused(honest):
     """Points without coefficients take a few bytes of a file, and n numbers each in a check."""
-    monkeypatch.setattr("sparsest.proofs.check._MOST_BYTES", 8 * N * 1000)
     _, X, y = honest
-    empty = PrimalPoint(indices(), np.empty(0), 0.0)
-    for count, holds in ((1000, True), (1001, False)):
-        step = Combination(np.arange(count), np.ones(count))
-        proof = Proof((step,), (empty,) * count)
-        verdict = strongest(X, y, proof, support=(0, 1), k=2, gamma=GAMMA).verify(X, y)
-        assert verdict.valid == holds
+    statement, empty = statement_of(X, y, k=2, gamma=GAMMA), PrimalPoint(indices(), np.empty(0), 0.0)
+    data = Data.of(statement, X, y, None, room=Room(most=8 * N * 1000))
+    for count, complaints in ((1000, ()), (1001, ("step 0: combines more points than can be held in memory",))):
+        proof = Proof((Combination(np.arange(count), np.ones(count)),), (empty,) * count)
+        found = prove(data, statement, proof)
+        assert found.complaints == complaints and (found.bound == -np.inf) == bool(complaints)

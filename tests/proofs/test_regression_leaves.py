@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import ExactSquares, fraction, indices, optimum_of, sample, sample_weights, statement_of
-from sparsest.proofs import regression_tree
-from sparsest.proofs.data import Data
+from sparsest.proofs.data import Data, Room
 from sparsest.proofs.regression_leaves import FREE, IN, OUT, Completions, Exclusions, minors_hold
 from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import LEAF, RegressionTree
@@ -27,9 +26,12 @@ def random_tree(rng, free, depth, closed=0.1):
     return [j, *(entry for _ in range(2) for entry in random_tree(rng, rest, depth - 1, closed))]
 
 
-def bounds_about(statement, X, y, weights=None, center=(), values=()):
+ROOM = Room()
+
+
+def bounds_about(statement, X, y, weights=None, center=(), values=(), room=ROOM):
     step = RegressionTree(indices(*center), np.array(values, dtype=float), np.array([LEAF], dtype=np.int32))
-    return RegressionBounds(Data.of(statement, X, y, weights), statement, np.arange(X.shape[1]), step)
+    return RegressionBounds(Data.of(statement, X, y, weights, room=room), statement, np.arange(X.shape[1]), step)
 
 
 def leaves_of(bounds, entries, forced=()):
@@ -120,7 +122,7 @@ def test_a_tree_is_bounded_the_same_one_by_one(seed, k):
         assert Fraction(found) <= optimum
 
 
-def test_leaves_are_the_same_in_small_blocks(monkeypatch):
+def test_leaves_are_the_same_in_small_blocks():
     X, y = sample(30, P, 4)
     statement = statement_of(X, y, k=4, gamma=np.inf, include=(2,))
     bounds = bounds_about(statement, X, y)
@@ -130,8 +132,7 @@ def test_leaves_are_the_same_in_small_blocks(monkeypatch):
     proved = bounds.prove(np.array(entries, dtype=np.int32), indices(2), enough)
     assert len(states) == entries.count(LEAF) and (states[:, 2] == IN).all()
     assert all(feature < 0 or state[feature] == IN for state, feature in zip(states, last, strict=True))
-    monkeypatch.setattr(regression_tree, "_STATES_BYTES", 3 * P)
-    monkeypatch.setattr("sparsest.proofs.regression_leaves._BYTES", 1)
+    bounds = bounds_about(statement, X, y, room=Room(leaves=3 * P, matrices=1))
     again, last_again = leaves_of(bounds, entries, (2,))
     assert (again == states).all() and (last_again == last).all()
     assert bounds.prove(np.array(entries, dtype=np.int32), indices(2), enough) == proved

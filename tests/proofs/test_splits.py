@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import bounds_of, indices, optimum_of, sample, sample_weights, statement_of
-from sparsest.proofs.data import Data
+from sparsest.proofs.data import Data, Room
 from sparsest.proofs.exact import _ExactChecker, _is_semidefinite, rational
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.splits import Diagonals, centred_columns
@@ -199,10 +199,9 @@ def test_what_rounding_may_hide_goes_back_to_the_quadratic():
     assert bounds[2].bound == -np.inf and "semidefinite" in bounds[2].complaints[0]
 
 
-def test_matrices_that_are_too_large_are_refused(monkeypatch):
-    monkeypatch.setattr("sparsest.proofs.splits._MOST_BYTES", 8 * 5 * 5)
+def test_matrices_that_are_too_large_are_refused():
     X, y = sample(9, 6)
-    data = Data(X, y, None, RULES["squared"](), True, False)
+    data = Data(X, y, None, RULES["squared"](), True, False, room=Room(most=8 * 5 * 5))
     weak, strong = Split(np.arange(6), np.full(6, 0.1)), Split(np.arange(6), np.full(6, 3.0))
     raised = Split(indices(0), np.full(1, 3.0), 0)
     for splits, number in (([strong], 0), ([weak, raised], 1)):

@@ -1,5 +1,7 @@
 """The advice follows the facts and the aim, and can be taken as it is."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -33,6 +35,9 @@ def test_rules_follow_the_regimes():
     noisy, clear = Facts(200, 1000, False, 0.3, 0.05), Facts(200, 1000, False, 0.8, 6.0)
     assert _prediction(noisy).method == "PenalizedRegressorCV" and _prediction(clear).method == "BestSubsetRegressorCV"
     assert _prediction(noisy._replace(classification=True)).method == "PenalizedClassifierCV"
+    for facts in (noisy, clear, noisy._replace(classification=True)):
+        for rule in (_prediction(facts), _few_false_features(facts), _proof(facts)):
+            assert set(rule.settings) <= set(signature(getattr(sparsest, rule.method)).parameters)
     assert _few_false_features(noisy).method == "StabilitySelection"
     assert _few_false_features(clear).method == "certified_choice"
     assert "correlation misleads" in _few_false_features(clear).reason
@@ -52,6 +57,9 @@ def test_advice_can_be_taken(aim, classes):
     assert str(advice).startswith(advice.method) and all(source in str(advice) for source in advice.sources)
     if aim == "prediction":
         assert advice.method == f"BestSubset{'Classifier' if classes else 'Regressor'}CV"
+        quick = {"ks": [2, 4], "gammas": [0.1], "method": "relaxation"}
+        model = getattr(sparsest, advice.method)(**advice.settings, **quick).fit(data.X, y)
+        assert set(data.support) <= set(model.support_)
         return
     result = getattr(sparsest, advice.method)(data.X, y, **advice.settings)
     assert result.status is sparsest.Status.OPTIMAL

@@ -18,6 +18,7 @@ from sparsest.designs.sparse import Sparse
 from sparsest.designs.standardized import (
     Standardized,
     in_units_of_data,
+    products_with_view,
     shift_and_scale,
     standardized,
     stored_matrix,
@@ -38,6 +39,7 @@ __all__ = [
     "compile_kernels",
     "feature_names",
     "in_units_of_data",
+    "products_with_view",
     "shift_and_scale",
     "standardized",
     "stored_matrix",

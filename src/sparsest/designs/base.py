@@ -17,6 +17,7 @@ Subset = Sequence[int] | Indices
 # Products with a column lose as many digits to its mean as this, times its deviation, has; columns with larger means
 # are centred in a copy.  Three digits of sixteen are no loss, and such columns are rare.
 FAR = 1e3
+_SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 class Moments(NamedTuple):
@@ -110,6 +111,13 @@ class Design(ABC):
     def nbytes_of(self, subset: Subset) -> int:
         """Bytes that these columns take as they are stored: what a packed copy of them costs."""
 
+    def digests(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
+        """Products of the bits of all columns with two vectors of keys, as a fingerprint has them: a row for each key.
+
+        None where nothing here finds them faster than reading the columns in blocks.
+        """
+        return None
+
     @abstractmethod
     def pack(self, centred: bool) -> Pack:
         """Return an empty pack for columns of this design, in the form that suits its storage.
@@ -132,7 +140,7 @@ def settled(about: Array, rest: Array, variance: Array, constant: NDArray[np.boo
     mean = about + rest
     rest = (about - mean) + rest
     # Squares that vanish are still no constant.
-    variance = np.where(variance <= 0.0, np.finfo(np.float64).tiny, variance)
+    variance = np.where(variance <= 0.0, _SMALLEST, variance)
     return Moments(np.where(constant, first, mean), np.where(constant, 0.0, rest), np.where(constant, 0.0, variance))
 
 

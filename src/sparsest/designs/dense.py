@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sparsest.arrays import frozen
 from sparsest.designs.base import Array, Design, Indices, Subset, Survey, refuse_entries, settled
 from sparsest.designs.packs import DensePack
-from sparsest.kernels.design import line_products, line_sums, survey_across, survey_lines
+from sparsest.kernels.design import line_digests, line_products, line_sums, survey_across, survey_lines
 
 # Types that stay as they are stored: all that take fewer bytes than float64 and that it holds exactly.
 STORED_TYPES = (
@@ -152,6 +152,14 @@ class Dense(Design):
     def nbytes_of(self, subset: Subset) -> int:
         return self.shape[0] * len(subset) * self.array.itemsize
 
+    def digests(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
+        lines = self._lines
+        if lines is None or lines.dtype != np.float64:
+            return None
+        out = np.zeros((2, self.shape[1]), dtype=np.uint64)
+        line_digests(lines.view(np.uint64), frozen(keys), self._by_column, out)
+        return out
+
     def pack(self, centred: bool) -> DensePack:
         return DensePack(self, centred)
 
@@ -264,3 +272,4 @@ def compile_kernels() -> None:
             design.dot(np.ones(1), [0])
             design.tdot(np.ones(2))
             design.tdot(np.ones(2), [0])
+    design.digests(np.ones((2, 2), dtype=np.uint64))

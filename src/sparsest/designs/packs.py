@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 # A dense pack copies columns to float64 while the copy takes no more bytes than this, or than the whole matrix as it
 # is stored.  Beyond that, products read the matrix and Gram matrices are computed from blocks of so many bytes.
-_COPY_BYTES = 1 << 28
-_BLOCK_BYTES = 1 << 26
+_COPY_BYTES, _BLOCK_BYTES = 1 << 28, 1 << 26
 
 
 class Pack(ABC):
@@ -192,13 +191,16 @@ class DensePack(Pack):
     design : the design, usually a standardised view.
     centred : whether G is that of centred columns.
     copy_bytes : bytes that copies may take; by default as many as the design itself, or 256 MB if that is more.
+    block_bytes : bytes of the columns that are read at a time where there are no copies.
     """
 
     has_gram = True
 
-    def __init__(self, design: Design, centred: bool, copy_bytes: int | None = None) -> None:
+    def __init__(
+        self, design: Design, centred: bool, copy_bytes: int | None = None, block_bytes: int = _BLOCK_BYTES
+    ) -> None:
         n, p = design.shape
-        self._design, self._centred = design, centred
+        self._design, self._centred, self._block_bytes = design, centred, block_bytes
         allowed = max(design.nbytes_of(np.arange(p)), _COPY_BYTES) if copy_bytes is None else copy_bytes
         self._most_copies = allowed // (8 * n)
         self._h, self._index = np.ones(n), np.empty(0, dtype=np.intp)
@@ -238,7 +240,7 @@ class DensePack(Pack):
     def _blocks(self, first: int) -> Iterator[slice]:
         """Parts of the columns from this one on; of copies one part is enough."""
         size = self._index.size
-        width = size if self._copies is not None else max(1, _BLOCK_BYTES // (8 * self._h.size))
+        width = size if self._copies is not None else max(1, self._block_bytes // (8 * self._h.size))
         for begin in range(first, size, max(width, 1)):
             yield slice(begin, min(begin + width, size))
 

@@ -42,7 +42,10 @@ class Standardized(Design):
 
     def tdot(self, r: Array, subset: Subset | None = None) -> Array:
         index = np.arange(self.shape[1]) if subset is None else np.asarray(subset, dtype=np.intp)
-        products = self.base.tdot(r, subset)
+        return self.own(self.base.tdot(r, subset), r, index)
+
+    def own(self, products: Array, r: Array, index: Indices) -> Array:
+        """Turn products of r with the stored columns into those with the view's; they are overwritten."""
         products -= np.multiply.outer(self.shift[index], r.sum(axis=0))
         products /= _each(self.scale[index], products)
         apart, place = self._apart(index)
@@ -150,6 +153,11 @@ def in_units_of_data(view: Design, index: Indices | slice, w: Array) -> tuple[Ar
         return w, 0.0
     coef = w / view.scale[index]
     return coef, -float(view.shift[index] @ coef)
+
+
+def products_with_view(view: Design, products: Array, r: Array) -> Array:
+    """Return ``X'r`` of a view from that of the design it shows, which is overwritten."""
+    return view.own(products, r, np.arange(view.shape[1])) if isinstance(view, Standardized) else products
 
 
 def standardized(design: Design, weights: Array, *, center: bool, scale: bool) -> Design:

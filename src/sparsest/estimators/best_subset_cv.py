@@ -17,7 +17,7 @@ from sparsest.estimators.cross_validated import CrossValidated
 from sparsest.losses import Loss
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
-from sparsest.settings import make_solver
+from sparsest.settings import make_solver, without_proof
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +120,7 @@ all data, see :func:`sparsest.best_subset`
         )
         ks = k_grid(data.n, data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
         gammas = sorted(set(check_gammas(self.gammas, data, ks[-1])))
-        solver = make_solver(self.fold_method, None, time_limit=self.time_limit, gap_tol=self.gap_tol)
+        solver = without_proof(make_solver(self.fold_method, None, time_limit=self.time_limit, gap_tol=self.gap_tol))
         return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, isinstance(self.gammas, str))
 
     def _n_threads(self) -> int | None:

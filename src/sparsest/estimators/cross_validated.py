@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
@@ -18,11 +19,6 @@ from sparsest.selection.cross_validation import Validation, cross_validate
 from sparsest.selection.folds import make_folds
 from sparsest.selection.models import Models
 from sparsest.selection.scores import make_score
-
-try:
-    from sklearn.utils._metadata_requests import _routing_enabled
-except ImportError:  # pragma: no cover
-    from sklearn.utils.metadata_routing import _routing_enabled
 
 
 class CrossValidated(SparseLinearModel):
@@ -53,7 +49,7 @@ class CrossValidated(SparseLinearModel):
         -------
         self
         """
-        if _routing_enabled():
+        if get_config()["enable_metadata_routing"]:
             given = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
             routed = process_routing(self, "fit", **given, **params)
             split, score = routed.splitter.split, routed.scorer.score
@@ -74,6 +70,29 @@ class CrossValidated(SparseLinearModel):
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
             .add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
         )
+
+    def _repr_html_inner(self) -> str:
+        """The usual diagram and, after a fit, the held-out scores, for notebooks."""
+        return super()._repr_html_inner() + (self._scores_part() if hasattr(self, "cv_results_") else "")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return bundle | {"text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
+
+    def _scores_part(self) -> str:
+        """Scores over the number of features, or over alpha, where all else is as it was chosen."""
+        from sparsest.markup import fragment, scores_chart
+
+        table, by_size = self.cv_results_, "param_k" in self.cv_results_
+        axis = "param_k" if by_size else "param_alpha"
+        others = [name for name in table if name.startswith("param_") and name != axis]
+        same = np.ones(table[axis].size, dtype=bool)
+        for name in others:
+            same &= table[name] == table[name][self.best_index_]
+        at = np.flatnonzero(same)[np.argsort(table[axis][same], kind="stable")]
+        x, mean, error = (table[name][at].astype(float) for name in (axis, "mean_test_score", "se_test_score"))
+        label = "number of features" if by_size else "alpha"
+        return fragment(scores_chart(x, mean, error, label, float(table[axis][self.best_index_]), log_x=not by_size))
 
     def _validate(
         self, fit: Callable[[Data], Models], data: Data, X: Any, y: Array, weights: Any, split: Any, score: Any

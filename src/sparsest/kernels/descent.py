@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.jit import derivative, dispatched, inlined, kernel, value
+from sparsest.kernels.jit import derivative, dispatched, dispatched_inline, kernel, value
 
 # Moves smaller than this share of the largest move of the sweep before are left for a later sweep: each costs as much
 # as a large one and brings less.
@@ -36,13 +36,13 @@ def threshold(self: Any, lam: float) -> float:
     return self.threshold(lam)
 
 
-@inlined
+@dispatched_inline
 def slope_at(self: Any, j: int, grad: Array) -> float:
     """The gradient of the quadratic at the current w, for one feature."""
     return self.slope_at(j, grad)
 
 
-@inlined
+@dispatched_inline
 def shift(self: Any, j: int, change: float, grad: Array) -> None:
     """Follow a change of ``w_j``."""
     self.shift(j, change, grad)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.kernels.jit import kernel
+from sparsest.kernels.jit import inlined, kernel
 
 # Rows whose sums are taken together before they are added up: 256 of 64 columns stay in the second cache.
 _PANEL, _TILE = 256, 64
@@ -17,6 +17,8 @@ _PANEL, _TILE = 256, 64
 _PADDING = 8
 # Entries of four lines that are multiplied with one vector after the other: they stay in the first cache.
 _STRETCH = 1024
+# The bits of -0 in a word of 64, and half of the word's length.
+_MINUS_ZERO, _HALF_WORD = np.uint64(1 << 63), np.uint64(32)
 
 
 @kernel
@@ -71,7 +73,7 @@ def line_sums(lines, index, begin, end, factors, out):
                     total[t] += a * x[t] + b * y[t] + (c * z[t] + d * u[t])
 
 
-@kernel
+@inlined
 def _mean(panel, count):
     """The mean of some entries; of equal entries exactly their value."""
     first, total = panel[0], 0.0
@@ -80,7 +82,7 @@ def _mean(panel, count):
     return first + total / count
 
 
-@kernel
+@inlined
 def _add_panel(panel, count, at, share, targets, about, j, sums):
     """Add what some rows of column j, which start at ``at``, contribute to its sums."""
     first, second = 0.0, 0.0
@@ -138,3 +140,28 @@ def survey_across(lines, begin, end, share, targets, about, sums):
                 if at == 0:
                     about[j] = _mean(tile[k], count)
                 _add_panel(tile[k], count, at, share, targets, about[j], j, sums)
+
+
+@kernel
+def line_digests(words, keys, by_column, out):
+    """Multiply columns, given by the bits of their entries, with two vectors of keys modulo 2^64; ``out`` starts at 0.
+
+    What a word x contributes is ``x xor ⌊x/2^32⌋``, and -0 counts as 0.  Lines are columns, or rows.
+    """
+    for q in range(words.shape[0]):
+        line = words[q]
+        if by_column:
+            first, second = np.uint64(0), np.uint64(0)
+            for i in range(line.size):
+                x = line[i] if line[i] != _MINUS_ZERO else np.uint64(0)
+                folded = x ^ (x >> _HALF_WORD)
+                first += folded * keys[0, i]
+                second += folded * keys[1, i]
+            out[0, q], out[1, q] = first, second
+        else:
+            a, b, firsts, seconds = keys[0, q], keys[1, q], out[0], out[1]
+            for j in range(line.size):
+                x = line[j] if line[j] != _MINUS_ZERO else np.uint64(0)
+                folded = x ^ (x >> _HALF_WORD)
+                firsts[j] += folded * a
+                seconds[j] += folded * b

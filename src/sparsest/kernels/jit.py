@@ -29,7 +29,13 @@ import numpy as np
 from numba.core import config, event
 from numba.extending import overload
 
-_FLAGS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+# Nobody passes kernels as functions, for which numba would make a second entry into each of them.
+_FLAGS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz"},
+    "no_cfunc_wrapper": True,
+}
 
 
 @cache
@@ -50,6 +56,11 @@ def cache_directory() -> Path:
         directory = Path(tempfile.gettempdir()) / f"sparsest-{directory.name}"
         directory.mkdir(parents=True, exist_ok=True)
     return directory
+
+
+def is_cache_empty() -> bool:
+    """Whether no kernel of just these sources has been compiled yet."""
+    return next(cache_directory().rglob("*.nbi"), None) is None
 
 
 class _Stopwatch(event.Listener):
@@ -110,10 +121,23 @@ def compiling_seconds() -> float:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile on first call, with the flags and the cache that all kernels share."""
+    return _compiled(function, "never")
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Copy the function's text into the kernels that call it.
+
+    What a kernel calls is compiled by itself, then optimised once more with every kernel above it: for a function that
+    is called in one place or two, the copy takes less time.  It can be called from Python as any kernel.
+    """
+    return _compiled(function, "always")
+
+
+def _compiled(function: Callable[..., Any], inline: str) -> Any:
     previous = config.CACHE_DIR
     config.CACHE_DIR = str(cache_directory())
     try:
-        return numba.njit(cache=True, **_FLAGS)(function)
+        return numba.njit(cache=True, inline=inline, **_FLAGS)(function)
     finally:
         config.CACHE_DIR = previous
 
@@ -123,7 +147,7 @@ def dispatched(function: Callable[..., Any]) -> Callable[..., Any]:
     return _dispatch(function, "never")
 
 
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+def dispatched_inline(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like :func:`dispatched`, but within the caller's body: for tuples of many arrays, which are slow to hand on."""
     return _dispatch(function, "always")
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Indices, Mask
-from sparsest.kernels.jit import kernel
+from sparsest.kernels.jit import inlined, kernel
 from sparsest.kernels.relaxation import largest_sum
 from sparsest.proofs.steps import LEAF
 
@@ -36,7 +36,7 @@ def sweep_in(G, r, alive, inside, j, G_new, r_new):
     return 0.5 * r[j] * r[j] / pivot
 
 
-@kernel
+@inlined
 def sweep_out(N, w, alive, j, N_new, w_new):
     """Take feature j out of the inverse and the coefficients; return what that costs."""
     m = w.size
@@ -50,7 +50,7 @@ def sweep_out(N, w, alive, j, N_new, w_new):
     return 0.5 * w[j] * w[j] / pivot
 
 
-@kernel
+@inlined
 def best_completion(G, r, alive, inside, left, need):
     """Return the largest gain above ``need`` of adding at most ``left`` ≤ 2 features, and which, or NO_FEATURE."""
     first, second, best = NO_FEATURE, NO_FEATURE, need
@@ -76,7 +76,7 @@ def best_completion(G, r, alive, inside, left, need):
     return best, first, second
 
 
-@kernel
+@inlined
 def branch_feature(N, w, alive, inside, drop, work):
     """Return the free feature that costs most to leave out, and the least cost of leaving out ``drop`` of them."""
     feature, most, count = NO_FEATURE, -1.0, 0
@@ -124,6 +124,21 @@ def make_levels(depth: int, m: int) -> Levels:
     )  # fmt: skip
 
 
+@inlined
+def copy_row(rows, d):
+    """Copy row d to the next one."""
+    for j in range(rows.shape[1]):
+        rows[d + 1, j] = rows[d, j]
+
+
+@inlined
+def copy_matrix(matrices, d):
+    """Copy matrix d to the next one."""
+    for i in range(matrices.shape[1]):
+        for j in range(matrices.shape[2]):
+            matrices[d + 1, i, j] = matrices[d, i, j]
+
+
 @kernel
 def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
     """Go on with the search for ``max_nodes`` nodes or until ``log`` is full.
@@ -153,13 +168,15 @@ def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
                 closed = True
                 if f[d] < upper:
                     upper = f[d]
-                    best[:] = alive[d]
+                    for j in range(m):
+                        best[j] = alive[d, j]
             elif not closed and left <= exhaust:
                 closed = True
                 gain, first, second = best_completion(G[d], r[d], alive[d], inside[d], left, g[d] - upper)
                 if first != NO_FEATURE or (left == 0 and g[d] < upper):
                     upper = g[d] - gain if first != NO_FEATURE else g[d]
-                    best[:] = inside[d]
+                    for j in range(m):
+                        best[j] = inside[d, j]
                     if first != NO_FEATURE:
                         best[first] = True
                     if second != NO_FEATURE:
@@ -176,8 +193,11 @@ def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
             log[logged] = j
             logged += 1
             side[d] = INSIDE
-            alive[d + 1], inside[d + 1] = alive[d], inside[d]
-            N[d + 1], w[d + 1], f[d + 1] = N[d], w[d], f[d]
+            copy_row(alive, d)
+            copy_row(inside, d)
+            copy_matrix(N, d)
+            copy_row(w, d)
+            f[d + 1] = f[d]
             g[d + 1] = g[d] - sweep_in(G[d], r[d], alive[d], inside[d], j, G[d + 1], r[d + 1])
             inside[d + 1, j] = True
             side[d + 1] = ENTERED
@@ -185,8 +205,11 @@ def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
         elif side[d] == INSIDE:
             j = feature[d]
             side[d] = OUTSIDE
-            alive[d + 1], inside[d + 1] = alive[d], inside[d]
-            G[d + 1], r[d + 1], g[d + 1] = G[d], r[d], g[d]
+            copy_row(alive, d)
+            copy_row(inside, d)
+            copy_matrix(G, d)
+            copy_row(r, d)
+            g[d + 1] = g[d]
             f[d + 1] = f[d] + sweep_out(N[d], w[d], alive[d], j, N[d + 1], w[d + 1])
             alive[d + 1, j] = False
             side[d + 1] = ENTERED

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices, Mask
-from sparsest.kernels.jit import kernel
+from sparsest.kernels.jit import inlined, kernel
 from sparsest.kernels.regions import list_alive, pick_working_set, region_bound
 from sparsest.kernels.relaxation import Regulariser, largest_sum, relax_quadratic
 
@@ -82,7 +82,7 @@ class Criteria(NamedTuple):
     stop: Indices
 
 
-@kernel
+@inlined
 def products(store, slot, shifts, b, W, running, U):
     """``U_i = b - H_i W_i`` for the running regions, by blocks of rows that stay in the cache for all of them."""
     m = b.size
@@ -117,7 +117,7 @@ def products(store, slot, shifts, b, W, running, U):
             U[i, j] -= shifts[i, j] * W[i, j]
 
 
-@kernel
+@inlined
 def missing_columns(quadratic, W, running, batch):
     """Return the features whose columns should be stored now, none if all with coefficients have one.
 
@@ -148,7 +148,7 @@ def missing_columns(quadratic, W, running, batch):
     return chosen[:count]
 
 
-@kernel
+@inlined
 def inner(columns, i, j):
     """``X_i'X_j``."""
     total = 0.0
@@ -157,7 +157,7 @@ def inner(columns, i, j):
     return total
 
 
-@kernel
+@inlined
 def part_of_quadratic(quadratic, shift, chosen, H):
     """Fill H for the chosen features, and count the use of those whose column is not stored."""
     columns, store, slot, uses, _ = quadratic
@@ -178,7 +178,7 @@ def part_of_quadratic(quadratic, shift, chosen, H):
         H[a, a] += shift[j]
 
 
-@kernel
+@inlined
 def improve(quadratic, regions, i, criteria, alive, n_in, q):
     """Solve the relaxation of region i on a working set about its w, which is overwritten; ``q`` are its gains."""
     b, w, state, root_delta = quadratic.b, regions.W[i], regions.states[i], regions.roots[i]
@@ -203,8 +203,9 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
         c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
     tolerance = max(regions.precision[i] * (criteria.cutoff - regions.bounds[i]), 1e-10 * criteria.scale)
     omega = Regulariser(roots, forced, left, criteria.price)
+    # A literal number would be a type of its own, and the kernel be compiled for it once more.
     primal, _, steps, _, sigma = relax_quadratic(
-        H, c, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, _MOST_ITERATIONS
+        H, c, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, np.int64(_MOST_ITERATIONS)
     )
     # A region that one round does not decide may need finer numbers.
     fineness = 16.0 ** min(regions.rounds[i], 8)
@@ -219,7 +220,7 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
     regions.iterations[i] += steps
 
 
-@kernel
+@inlined
 def drop_forced_out(quadratic, regions, i):
     """Set coefficients of features that are forced out to zero, and keep ``U`` right if their columns are stored."""
     store, slot, w, u = quadratic.store, quadratic.slot, regions.W[i], regions.U[i]
@@ -232,6 +233,17 @@ def drop_forced_out(quadratic, regions, i):
             w[j] = 0.0
 
 
+@inlined
+def list_running(status, running):
+    """Write the regions that are running into ``running``; return that part of it."""
+    count = 0
+    for i in range(status.size):
+        if status[i] == RUNNING:
+            running[count] = i
+            count += 1
+    return running[:count]
+
+
 @kernel
 def solve_nodes(quadratic, regions, criteria, batch):
     """Relax regions from their ``W`` until each bound passes the cutoff or is precise enough.
@@ -241,16 +253,20 @@ def solve_nodes(quadratic, regions, criteria, batch):
     b = quadratic.b
     m = b.size
     q, work, all_alive = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
-    running = np.flatnonzero(regions.status == RUNNING)
+    everything, stale = np.empty(regions.status.size, dtype=np.int64), np.empty(regions.status.size, dtype=np.int64)
+    running = list_running(regions.status, everything)
     for i in running:
         drop_forced_out(quadratic, regions, i)
     while running.size > 0:
         missing = missing_columns(quadratic, regions.W, running, batch)
         if missing.size > 0:
             return missing
-        products(
-            quadratic.store, quadratic.slot, regions.shifts, b, regions.W, running[~regions.known[running]], regions.U
-        )
+        n_stale = 0
+        for i in running:
+            if not regions.known[i]:
+                stale[n_stale] = i
+                n_stale += 1
+        products(quadratic.store, quadratic.slot, regions.shifts, b, regions.W, stale[:n_stale], regions.U)
         for i in running:
             regions.known[i] = False
             w, u, state = regions.W[i], regions.U[i], regions.states[i]
@@ -276,5 +292,5 @@ def solve_nodes(quadratic, regions, criteria, batch):
                 regions.status[i] = SOLVED
             else:
                 improve(quadratic, regions, i, criteria, alive, n_in, q)
-        running = np.flatnonzero(regions.status == RUNNING)
+        running = list_running(regions.status, everything)
     return running

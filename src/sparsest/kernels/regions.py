@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.kernels.jit import kernel
+from sparsest.kernels.jit import inlined, kernel
 from sparsest.kernels.relaxation import largest_sum
 
 NO_FEATURE = -1
 
 
-@kernel
+@inlined
 def list_alive(state, alive):
     """Write the features that are not forced out into ``alive``; return their number and how many are forced in."""
     count, forced = 0, 0
@@ -28,7 +28,7 @@ def list_alive(state, alive):
     return count, forced
 
 
-@kernel
+@inlined
 def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q, work):
     """Return ``-½w'Hw - gain(u)``, and the last gain inside and the first outside the best free choice."""
     gain = 0.0
@@ -125,8 +125,10 @@ def unpack(w, state, root_delta, sigma):
             used[count] = j
             count += 1
         indicator[j] = 1.0 if state[j] == 1 else min(1.0, sigma * root_delta[j] * abs(w[j]))
-    used = used[:count].copy()
-    return used, w[used], indicator
+    used, values = used[:count].copy(), np.empty(count)
+    for a in range(count):
+        values[a] = w[used[a]]
+    return used, values, indicator
 
 
 @kernel

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Mask
-from sparsest.kernels.jit import kernel
+from sparsest.kernels.jit import inlined, kernel
 
 # Each makes the step shorter by a sixth or more: 200 of them by all the digits there are.
 _SHORTENINGS = 200
@@ -33,7 +33,7 @@ class Regulariser(NamedTuple):
     price: float
 
 
-@kernel
+@inlined
 def largest_sigma(price):
     """Return the σ beyond which no indicator is worth its price."""
     return 1.0 / np.sqrt(2.0 * price) if price > 0.0 else np.inf
@@ -107,6 +107,22 @@ def penalty_value(w, omega, sigma):
     return total, sigma
 
 
+@inlined
+def ranked_sample(values, step, rank):
+    """Return the ``rank``-th largest of every ``step``-th entry."""
+    top, count = np.empty(rank), 0
+    for at in range(0, values.size, step):
+        value = values[at]
+        if count < rank or value > top[rank - 1]:
+            place = min(count, rank - 1)
+            while place > 0 and top[place - 1] < value:
+                top[place] = top[place - 1]
+                place -= 1
+            top[place] = value
+            count = min(count + 1, rank)
+    return top[count - 1]
+
+
 @kernel
 def largest_sum(values, count):
     """Return the sum of the ``count`` largest entries and the smallest of them; ``values`` is reordered."""
@@ -122,8 +138,8 @@ def largest_sum(values, count):
     low, high = 0, size - 1
     if size > 512 and 16 * count < size:
         # Most can be told by a glance at a few: go on with what is above one of the largest of 64.
-        sample = np.sort(values[:: size // 64])
-        floor, above = sample[sample.size - 4 - 2 * sample.size * count // size], 0
+        step = size // 64
+        floor, above = ranked_sample(values, step, 4 + 2 * count // step), 0
         for j in range(size):
             if values[j] > floor:
                 values[above], values[j] = values[j], values[above]
@@ -213,7 +229,7 @@ def largest_eigenvalue(H, iterations):
     return value
 
 
-@kernel
+@inlined
 def proximal(v, L, omega, sigma, a, shift, out):
     """Write the proximal step from v into ``out``; return the σ found.  ``a`` and ``shift`` are work space."""
     root_delta, forced, budget, price = omega
@@ -292,72 +308,3 @@ def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
             point[j] = w[j] + beta * (w[j] - previous[j])
             H_point[j] = Hw[j] + beta * (Hw[j] - H_previous[j])
     return primal, dual, iteration, L, value_sigma
-
-
-@kernel
-def central_indicator(energy, mu, price, s):
-    """Overwrite ``s`` with the minimisers of ``energy/s + price s - μ ln s - μ ln(1 - s)`` on (0, 1).
-
-    Returns their sum and its slope in the price.
-    """
-    total, slope = 0.0, 0.0
-    for j in range(s.size):
-        low, high = 0.0, 1.0
-        x = s[j]
-        curvature = 1.0
-        for _ in range(100):
-            value = -energy[j] / (x * x) + price - mu / x + mu / (1.0 - x)
-            curvature = 2.0 * energy[j] / (x * x * x) + mu / (x * x) + mu / ((1.0 - x) * (1.0 - x))
-            if value > 0.0:
-                high = x
-            else:
-                low = x
-            # Newton in log(x / (1 - x)): the function is steep at both ends.
-            logit = x * (1.0 - x)
-            move = (
-                value / (curvature * logit + value * (1.0 - 2.0 * x))
-                if curvature * logit + value * (1.0 - 2.0 * x) > 0.0
-                else 0.0
-            )
-            if move != 0.0 and abs(move) < 5.0:
-                odds = x / (1.0 - x) * np.exp(-move)
-                following = odds / (1.0 + odds)
-            else:
-                following = np.nan
-            if not low < following < high:
-                following = np.sqrt(low * high) if low > 0.0 and high < 0.5 else 0.5 * (low + high)
-            change = abs(following - x)
-            x = following
-            if change <= 1e-14 * x or high - low <= 1e-15 * high:
-                break
-        s[j] = x
-        total += x
-        slope -= 1.0 / (2.0 * energy[j] / (x * x * x) + mu / (x * x) + mu / ((1.0 - x) * (1.0 - x)))
-    return total, slope
-
-
-@kernel
-def central_price(energy, mu, budget, price, s):
-    """Overwrite ``s`` with the central indicators that sum to ``budget``; return their price."""
-    low, high = -np.inf, np.inf
-    width = max(abs(price), mu)
-    for _ in range(100):
-        total, slope = central_indicator(energy, mu, price, s)
-        excess = total - budget
-        if excess > 0.0:
-            low = price
-        else:
-            high = price
-        if abs(excess) <= 1e-10 * budget or high - low <= 1e-14 * abs(price):
-            break
-        following = price - excess / slope
-        if not low < following < high or abs(following - price) > 10.0 * width:
-            if low == -np.inf:
-                following = high - width
-            elif high == np.inf:
-                following = low + width
-            else:
-                following = 0.5 * (low + high)
-            width *= 2.0
-        price = following
-    return price

@@ -31,9 +31,6 @@ from sparsest.proofs.steps import (
     SplitPoint,
 )
 
-# Bytes of the gains that are computed at a time; the points of one combination may need more, but not without end.
-_GAINS_BYTES, _MOST_BYTES = 1 << 24, 1 << 31
-
 
 class Job(NamedTuple):
     """A region to be bounded by points with multipliers, and features whose other side they close."""
@@ -103,7 +100,7 @@ class Checker:
         # The other side of every branch above: its feature, and how many were fixed.
         pending: list[tuple[int, int]] = []
         finished = False
-        most = max(1, _GAINS_BYTES // (8 * max(columns.features.size, self.data.n)))
+        most = max(1, self.data.room.gains // (8 * max(columns.features.size, self.data.n)))
         for step in self.proof.steps[self.step :]:
             if finished:
                 raise ValueError("the proof goes on after its end")
@@ -189,7 +186,7 @@ class Checker:
         numbers = np.unique(np.concatenate([job.points for job in jobs]))
         if numbers.size and not 0 <= numbers[0] <= numbers[-1] < len(self.proof.points):
             raise ValueError("there is no such point")
-        if 8 * numbers.size * max(columns.features.size, self.data.n) > _MOST_BYTES:
+        if 8 * numbers.size * max(columns.features.size, self.data.n) > self.data.room.most:
             raise ValueError("combines more points than can be held in memory")
         self.lowest = min(self.lowest, self.bound_of_jobs(jobs, numbers, columns))
         self.step = at

@@ -61,7 +61,9 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
         # Where response, predictions and coefficients are zero, nothing is rounded; else what underflows comes on top,
         # of each product and of their sum, and of the squares.
         zero = not (data.y.any() or margin.any() or model.coef.any())
-        error = 1.01 * error + 2.0 * UNIT * np.abs(data.y) + (0.0 if zero else 4.0 * (model.coef.size + 2) * _SUBNORMAL)
+        error = 1.01 * error + (0.0 if zero else 4.0 * (model.coef.size + 2) * _SUBNORMAL)
+        if statement.rule.shifts:
+            error = error + 2.0 * UNIT * np.abs(data.y)
         if data.offset.any():
             margin = margin + data.offset
             error = error + 2.0 * UNIT * np.abs(margin) + 1.01 * data.offset_error

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.proofs.data import Room
 from sparsest.proofs.regression_sums import RegressionSums
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth
 
@@ -28,8 +29,6 @@ States = NDArray[np.uint8]
 OUT, FREE, IN = 0, 1, 2
 # Targets, and distances from them, that are smaller could underflow.
 LEAST_TARGET = 2.0**-800
-# Bytes of the matrices that are held at a time.
-_BYTES = 1 << 20
 # The part of rr' that is added for the error of r.
 _SPARED = 2.0**-30
 _UNIT_SINGLE = 2.0**-24
@@ -51,7 +50,7 @@ class Completions:
         starts, group = np.flatnonzero(first), np.cumsum(first) - 1
         inside, shared = inside[starts], np.logical_or.reduceat(free, starts, axis=0)
         held = np.zeros(last.size, dtype=bool)
-        for chosen in _alike(shared.sum(axis=1), states.shape[1]):
+        for chosen in _alike(shared.sum(axis=1), states.shape[1], self.sums.room):
             place = np.full(starts.size, -1)
             place[chosen] = np.arange(chosen.size)
             leaves = np.flatnonzero(place[group] >= 0)
@@ -60,7 +59,7 @@ class Completions:
             R, positive = self._correlations(S, F)
             kept = np.take_along_axis(free[leaves], F[at], axis=1)
             j = (F[at] == last[leaves, None]).argmax(axis=1)
-            held[leaves] = _triples_hold(R, at, j, kept) & (positive[at] | ~kept).all(axis=1)
+            held[leaves] = _triples_hold(R, at, j, kept, self.sums.room) & (positive[at] | ~kept).all(axis=1)
         return held
 
     def _correlations(self, S: Indices, F: Indices) -> tuple[Array, Mask]:
@@ -104,11 +103,11 @@ class Completions:
         return self.sums.below(self.zero, b.T, w.T, g.T)
 
 
-def _triples_hold(R: Array, at: Indices, j: Indices, kept: Mask) -> Mask:
+def _triples_hold(R: Array, at: Indices, j: Indices, kept: Mask, room: Room) -> Mask:
     """Whether ``R[at]``, with a diagonal of 1, is positive semidefinite on j and any two of the features kept."""
     held = np.zeros(at.size, dtype=bool)
     single = R.astype(np.float32)
-    most = max(1, _BYTES // (4 * R.shape[1] ** 2))
+    most = max(1, room.matrices // (4 * R.shape[1] ** 2))
     for begin in range(0, at.size, most):
         rows = np.arange(begin, min(begin + most, at.size))
         held[rows] = minors_hold(single, at[rows], j[rows], kept[rows], _UNIT_SINGLE)
@@ -155,7 +154,7 @@ class Exclusions:
         """Whether each region, with at least one feature to choose, is shown to hold."""
         out, free, left = states == OUT, states == FREE, self.k - (states == IN).sum(axis=1)
         held = np.zeros(left.size, dtype=bool)
-        for rows in _alike(out.sum(axis=1) * (self.k + 1) + left, states.shape[1]):
+        for rows in _alike(out.sum(axis=1) * (self.k + 1) + left, states.shape[1], self.sums.room):
             held[rows] = self._hold(out[rows], free[rows], int(left[rows[0]]))
         return held
 
@@ -198,9 +197,9 @@ class Exclusions:
         return self.sums.below(self.sums.about_w0, self.b, W.T, (self.b - W @ self.sums.M).T, fixed.T)
 
 
-def _alike(keys: Indices, size: int) -> Iterator[Indices]:
+def _alike(keys: Indices, size: int, room: Room) -> Iterator[Indices]:
     """The rows of equal keys, a few at a time so that a square matrix of some size for each fits in memory."""
-    most = max(1, _BYTES // (8 * size * size))
+    most = max(1, room.matrices // (8 * size * size))
     order = np.argsort(keys, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
         for begin in range(0, rows.size, most):

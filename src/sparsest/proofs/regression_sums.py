@@ -37,14 +37,14 @@ class RegressionSums:
 
     def __init__(self, data: Data, gamma: float, features: Indices, step: RegressionTree) -> None:
         self.features: Indices = np.sort(features)
-        self.n = data.n
+        self.n, self.room = data.n, data.room
         self._gram(data, gamma)
         self._expand(data, step)
 
     def _gram(self, data: Data, gamma: float) -> None:
         columns = centred_columns(data, self.features, gamma)
         m = self.features.size
-        insist_on_room(m)
+        insist_on_room(m, data.room)
         if not columns.norms.all():
             raise ValueError("a column is constant")
         self._units = columns.units * columns.norms

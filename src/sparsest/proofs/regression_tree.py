@@ -25,8 +25,6 @@ Mask = NDArray[np.bool_]
 
 # Where a leaf misses what is asked for, a little less is tried, relatively.
 _LADDER = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
-# Bytes of the leaves that are bounded together.
-_STATES_BYTES = 1 << 21
 
 
 class RegressionBounds(RegressionSums):
@@ -62,7 +60,7 @@ class RegressionBounds(RegressionSums):
         # The features of the branches above, in first, whose other side is open, and all that were branched on.
         pending, path = list[int](), list[int]()
         leaves, last = list[bytes](), list[int]()
-        most, finished = max(1, _STATES_BYTES // max(m, 1)), False
+        most, finished = max(1, self.room.leaves // max(m, 1)), False
         for entry in entries.tolist():
             if finished:
                 raise ValueError("a tree goes on after its end")

@@ -10,14 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.proofs.data import SMALLEST_RIDGE, Data, ridge_below
+from sparsest.proofs.data import SMALLEST_RIDGE, Data, Room, ridge_below
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, is_semidefinite, norms_above, sum_above
 from sparsest.proofs.steps import Split, is_column_set
 
 # A base that leaves a larger error than this is refused.
 _MOST_REDUCTION_ERROR = 0.01
-# No matrix is formed that is larger than this.
-_MOST_BYTES = 1 << 31
 # Raised splits whose diagonals are remembered: a proof goes through one part of the tree after the other.
 _REMEMBERED = 64
 
@@ -31,6 +29,7 @@ class CentredColumns(NamedTuple):
     error: float
     ridge: Array
     units: Array
+    room: Room
 
 
 def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColumns:
@@ -47,7 +46,7 @@ def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColum
         raise ValueError("a column is not centred")
     error = _centring_error(data.n)
     ridge = ridge_below(block.ridge_low, gamma)
-    return CentredColumns(features, np.asfortranarray(values), norms, error, ridge, block.units)
+    return CentredColumns(features, np.asfortranarray(values), norms, error, ridge, block.units, data.room)
 
 
 def _centring_error(n: int) -> float:
@@ -180,7 +179,7 @@ class _Plain:
         """
         if self._reduction is None:
             X, n = self.columns.values, self.columns.values.shape[0]
-            insist_on_room(n)
+            insist_on_room(n, self.columns.room)
             scaled = X / np.sqrt(self._given())
             A = scaled @ scaled.T
             A.flat[:: n + 1] += 1.0
@@ -196,9 +195,9 @@ class _Plain:
         return self._reduction
 
 
-def insist_on_room(order: int) -> None:
+def insist_on_room(order: int, room: Room) -> None:
     """Refuse to form a square matrix that is too large."""
-    if 8 * order * order > _MOST_BYTES:
+    if 8 * order * order > room.most:
         raise ValueError(f"needs a matrix of order {order}, which is too large")
 
 
@@ -213,7 +212,7 @@ def _insist_on_diagonal(split: Split, p: int) -> None:
 def _part_to_give_back(columns: CentredColumns, delta: Array) -> float:
     """Return the part of δ that has to go back to make the quadratic positive semidefinite, or say that it never is."""
     n, m = columns.values.shape
-    insist_on_room(m)
+    insist_on_room(m, columns.room)
     # No diagonal entry of a positive semidefinite matrix is negative.
     if (delta > 1.01 * (np.square(columns.norms) + columns.ridge)).any():
         raise ValueError("a split's diagonal is larger than the quadratic's")

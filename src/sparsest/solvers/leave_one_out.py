@@ -2,7 +2,8 @@
 
 For a support the leave-one-out error of every γ is known in closed form (:mod:`sparsest.solvers.shared.influence`), so
 no model is fitted to a part of the data.  The choice of the support is no part of that error: it is that of the models
-on this support, and too small for models whose features were chosen by the same responses.
+on this support, and too small for models whose features were chosen by the same responses.  With more features than
+observations it therefore shrinks too little; ``benchmarks/README.md`` has errors on held-out rows.
 """
 
 from __future__ import annotations

@@ -112,15 +112,15 @@ def test_equal_columns_get_no_more_together_than_one():
 @pytest.mark.parametrize("stored", [5, 1500])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 1.2}, {"k": 4, "l0_penalty": 0.4}], ids=str)
-def test_adapted_searches_agree_with_all_supports(monkeypatch, adaptive, form, weighted, stored):
-    monkeypatch.setattr(gram, "_FULL_GRAM", stored)
-    adapted = 0
+def test_adapted_searches_agree_with_all_supports(adaptive, form, weighted, stored):
+    options, adapted = {"tuning": adaptive._replace(full_gram=stored)}, 0
     for seed in range(4):
         X, y = wide(9, 12, seed)
         weights = sample_weights(weighted, 9, seed)
         optimum, _ = best_of(squared_values(X, y, 0.4, weights), **form)
         one, two = (
-            solve(X, y, **form, gamma=0.4, method="tree", sample_weight=weights, n_jobs=jobs) for jobs in (1, 2)
+            solve(X, y, **form, gamma=0.4, method="tree", sample_weight=weights, n_jobs=jobs, options=options)
+            for jobs in (1, 2)
         )
         assert one.status is Status.OPTIMAL and one.objective == pytest.approx(optimum, rel=1.1e-4)
         assert one.lower_bound <= optimum * (1.0 + 1e-8)
@@ -129,12 +129,13 @@ def test_adapted_searches_agree_with_all_supports(monkeypatch, adaptive, form, w
     assert adapted >= 2
 
 
-def test_adapted_bounds_need_fewer_regions(monkeypatch, adaptive):
+def test_adapted_bounds_need_fewer_regions(adaptive):
     settings = {"k": 8, "gamma": 0.01, "method": "tree", "n_jobs": 1}
     problems = [wide(100, 300, seed) for seed in range(4)]
-    adapted = [solve(X, y, **settings) for X, y in problems]
-    monkeypatch.setattr(adapting, "_FIRST_AT", 10**9)
-    plain = [solve(X, y, **settings) for X, y in problems]
+    adapted, plain = (
+        [solve(X, y, **settings, options={"tuning": tuning}) for X, y in problems]
+        for tuning in (adaptive, adaptive._replace(adapt_first=10**9))
+    )
     for one, other in zip(adapted, plain, strict=True):
         assert one.status is other.status is Status.OPTIMAL and np.array_equal(one.support, other.support)
     assert sum(one.n_nodes for one in adapted) < sum(one.n_nodes for one in plain)
@@ -143,8 +144,8 @@ def test_adapted_bounds_need_fewer_regions(monkeypatch, adaptive):
 def test_useless_adapting_ends(monkeypatch, adaptive):
     X, y = wide()
     weigh = adapting.Adapting.weigh
-    monkeypatch.setattr(adapting, "_TRIAL_SIZE", 4)
     monkeypatch.setattr(adapting.Adapting, "weigh", lambda self, node, lift: weigh(self, node, -1.0))
-    result = solve(X, y, **WIDE, method="tree", n_jobs=1)
+    tuning = adaptive._replace(adapt_trial=4)
+    result = solve(X, y, **WIDE, method="tree", n_jobs=1, options={"tuning": tuning})
     tried = sum(split.base is not None for split in result.certificate.proof.splits)
     assert result.status is Status.OPTIMAL and result.n_nodes > 100 and 0 < tried < 40

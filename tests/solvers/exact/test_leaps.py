@@ -16,12 +16,14 @@ from sparsest.proofs.check import prove
 from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import Proof, RegressionTree
 from sparsest.result import Bound, Status
-from sparsest.solvers.exact import leaps
+from sparsest.solvers.exact.tuning import Tuning
 from sparsest.solvers.shared.claims import evidence, statement_of
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.support import fit_support
 
 NONE = np.empty(0, dtype=np.intp), np.empty(0)
+# Limits are looked at often.
+OFTEN = {"tuning": Tuning(leaps_slice=100)}
 
 
 def grow(X, y, **settings):
@@ -56,10 +58,9 @@ def only_leaps(monkeypatch):
 
 @pytest.mark.parametrize("proof", [True, False])
 @pytest.mark.parametrize("limit", [1, 50, 900])
-def test_node_limit(monkeypatch, only_leaps, solved, proof, limit):
-    monkeypatch.setattr(leaps, "_SLICE_NODES", 100)
+def test_node_limit(only_leaps, solved, proof, limit):
     X, y, known = solved
-    result = best_subset(X, y, k=8, gamma=np.inf, method="tree", node_limit=limit, options={"proof": proof})
+    result = best_subset(X, y, k=8, gamma=np.inf, method="tree", node_limit=limit, options={"proof": proof, **OFTEN})
     assert result.status is Status.NODE_LIMIT and result.n_nodes == limit
     assert 0.0 < result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
     if proof:
@@ -67,12 +68,13 @@ def test_node_limit(monkeypatch, only_leaps, solved, proof, limit):
 
 
 @pytest.mark.parametrize("proof", [True, False])
-def test_memory_limit(monkeypatch, only_leaps, solved, proof):
+def test_memory_limit(only_leaps, solved, proof):
     """The stack of the search is what it needs at least; without a proof it needs no more."""
-    monkeypatch.setattr(leaps, "_SLICE_NODES", 100)
     X, y, known = solved
     stack = 2 * 8 * 42 * 40 * 40
-    result = best_subset(X, y, k=8, gamma=np.inf, method="tree", max_memory=stack + 4000.0, options={"proof": proof})
+    result = best_subset(
+        X, y, k=8, gamma=np.inf, method="tree", max_memory=stack + 4000.0, options={"proof": proof, **OFTEN}
+    )
     assert result.status is (Status.NODE_LIMIT if proof else Status.OPTIMAL)
     assert result.lower_bound <= known.objective
     if proof:

@@ -5,12 +5,11 @@ import pytest
 
 from checks import best_subset, check_certificate
 from sparsest.datasets import make_toeplitz
-from sparsest.problem import make_problem
 from sparsest.proofs.steps import Branch, Fix, Leaf, PrimalPoint, SplitPoint
-from sparsest.solvers.exact import gram_bounder as gram
-from sparsest.solvers.exact import leaps, proof_log
-from sparsest.solvers.exact.bounder import Request, Tightened
+from sparsest.solvers.exact import proof_log
+from sparsest.solvers.exact.bounder import Tightened
 from sparsest.solvers.exact.frontier import Node
+from sparsest.solvers.exact.tuning import Tuning
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -69,36 +68,13 @@ def test_points_that_do_not_know_what_they_need_keep_all_above():
 
 @pytest.mark.parametrize("sparsity", [{"k": 6, "gamma": 0.02}, {"l0_penalty": 6.0, "gamma": 0.005}], ids=str)
 @pytest.mark.parametrize("full", [True, False], ids=["Gram matrix", "columns of it"])
-def test_small_proofs_hold(monkeypatch, sparsity, full):
+def test_small_proofs_hold(regions, sparsity, full):
     """A search with many fixings, whose proof keeps few: its check finds the bound that was claimed."""
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-    monkeypatch.setattr(gram, "_FULL_GRAM", 1500 if full else 10)
+    tuning = Tuning(full_gram=1500 if full else 10)
     data = make_toeplitz(120, 200, 6, rho=0.6, snr=1.0, rng=3)
-    result = best_subset(data.X, data.y, method="tree", n_jobs=1, **sparsity)
+    result = best_subset(data.X, data.y, method="tree", n_jobs=1, **sparsity, options={"tuning": tuning})
     assert result.n_nodes > 20
     check_certificate(result, data.X, data.y)
     proof = result.certificate.proof
     assert sum(step.outside.size for step in proof.steps if isinstance(step, Fix)) < 20 * len(proof.steps)
     assert any(isinstance(point, (PrimalPoint, SplitPoint)) for point in proof.points)
-
-
-def test_rounded_points_are_on_their_grid_and_bounds_belong_to_them():
-    data = make_toeplitz(80, 150, 5, rho=0.5, snr=1.0, rng=1)
-    X = data.X * 2.0 ** np.random.default_rng(0).integers(-3, 4, size=150)
-    problem = make_problem(X, data.y, 5, gamma=0.01)
-    state = np.zeros(150, dtype=np.int8)
-    exact = gram.GramBounder(problem, np.arange(150), 0.0)
-    cutoff = best_subset(X, data.y, 5, gamma=0.01).objective
-    [plain] = exact.solve([Request(exact.start(NONE, np.empty(0), 0.0), state)], cutoff)
-    for part in (1e-3, 1e-5):
-        nodes = gram.GramBounder(problem, np.arange(150), part * cutoff)
-        [outcome] = nodes.solve([Request(nodes.start(NONE, np.empty(0), 0.0), state)], cutoff)
-        point = outcome.point
-        stored = nodes.proof_point(point, [])
-        np.testing.assert_array_equal(stored.values.astype(np.float64), point.w)
-        multiples = point.w / nodes.grid[point.used] * 16.0**8
-        np.testing.assert_array_equal(multiples, np.rint(multiples))
-        u = nodes.c - nodes.columns.T @ (nodes.columns[:, point.used] @ point.w)
-        np.testing.assert_allclose(point.u, u, atol=1e-9 * np.abs(u).max())
-        assert outcome.bound >= plain.bound - 0.1 * (cutoff - plain.bound) - 10.0 * part * cutoff
-    assert not exact.grid.any()

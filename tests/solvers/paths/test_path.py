@@ -374,3 +374,32 @@ def test_a_path_can_be_stopped(monkeypatch, keyboard):
     assert stopped.stopped is Stop.INTERRUPTED and stopped.solved.sum() == 3
     assert np.array_equal(stopped.coefs.toarray(), whole.coefs.toarray()[:, np.minimum(np.arange(20), 2)])
     assert np.isinf(stopped.dual_gaps[3:]).all() and not stopped.converged[3:].any()
+
+
+@pytest.mark.parametrize("penalty", ["l1", "mcp", "scad"])
+@pytest.mark.parametrize("alphas", [6, 100])
+def test_a_wanted_number_of_features(penalty, alphas):
+    """The path ends with a model of as many features, whatever the grid, and it is that of its alpha."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 40)) + rng.standard_normal((80, 1))
+    y = X[:, :6] @ [3.0, -2.0, 1.5, 1.0, -0.8, 0.6] + rng.standard_normal(80)
+    reached = []
+    for k in range(9):
+        path = penalty_path(X, y, penalty, alphas=alphas, n_features=k)
+        assert (path.n_nonzero <= k).all() and path.stopped is Stop.N_FEATURES
+        assert (np.diff(path.alphas) < 0).all() and path.converged[path.solved].all()
+        reached.append(path.n_nonzero[path.solved][-1] if path.solved.any() else 0)
+        if penalty == "l1" and path.solved.any():
+            last = path.solved.sum() - 1
+            alone = penalty_path(X, y, alphas=[path.alphas[last]], tol=1e-9)
+            np.testing.assert_allclose(path.coefs[:, [last]].toarray(), alone.coefs.toarray(), atol=1e-3)
+    # Concave penalties may jump over a number.
+    assert np.count_nonzero(np.array(reached) == np.arange(9)) >= (9 if penalty == "l1" else 7)
+
+
+def test_a_number_of_features_that_the_path_does_not_reach():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 5)), rng.standard_normal(30)
+    assert penalty_path(X, y, n_features=5).stopped is Stop.COMPLETE
+    with pytest.raises(ValueError, match="n_features must be"):
+        penalty_path(X, y, n_features=-1)

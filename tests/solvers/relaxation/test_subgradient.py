@@ -252,3 +252,17 @@ def test_certificate_is_one_dual_point():
     X, y = sample("squared", N, P, 8)
     check_certificate(result, X, y)
     assert len(result.certificate.proof.points) == len(result.certificate.proof.steps) == 1
+
+
+@losses
+def test_starts_from_an_earlier_dual_point(loss):
+    """From its own best point the bound cannot get worse; from that of another k and γ it is valid and soon as good."""
+    X, y = sample(loss, 40, 10, 2)
+    first = make_problem(X, y, 3, loss=loss, gamma=0.3)
+    result = Subgradient().solve(first)
+    again = Subgradient(max_iterations=1).solve(first, result)
+    assert again.lower_bound >= result.lower_bound - 1e-6 * abs(result.objective)
+    other = make_problem(X, y, 4, loss=loss, gamma=0.5)
+    warm, cold = (Subgradient(max_iterations=5).solve(other, start) for start in (result, None))
+    assert warm.lower_bound >= cold.lower_bound
+    assert warm.lower_bound <= enumerate_best(X, y, 4, loss=loss, gamma=0.5)[0] * (1.0 + 1e-8)

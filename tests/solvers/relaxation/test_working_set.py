@@ -7,7 +7,7 @@ from oracles import objective, relaxation_value, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.kernels.relaxation import dual_gain, penalty_value
 from sparsest.problem import make_problem
-from sparsest.solvers.relaxation.working_set import make_regulariser, solve_working_set
+from sparsest.solvers.relaxation.working_set import _ProximalNewton, make_regulariser, solve_working_set
 
 N, P = 24, 6
 
@@ -67,8 +67,34 @@ def test_a_dual_value_above_the_cutoff_is_enough(loss):
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_without_time_the_values_are_still_those_of_the_point(loss):
     best = solve(loss, {"k": 2}, ())[-1]
-    *_, problem, columns, omega, stopped = solve(loss, {"k": 2}, (), expired=lambda: True)
+    *_, problem, columns, omega, stopped = solve(loss, {"k": 2}, (), expired=lambda: True, stretch=0.0)
+    # It ends after one step, and after one stretch of the kernel's iterations.
+    assert stopped.iterations <= 1 < best.iterations
     assert stopped.dual <= best.primal * (1.0 + 1e-9)
     assert stopped.primal >= best.dual * (1.0 - 1e-9)
     dual = -problem.conjugate_sum(problem.feasible(stopped.alpha)) - dual_gain(columns.T @ stopped.alpha, omega)
     assert stopped.dual <= dual + 1e-9 * abs(dual)
+
+
+def test_gram_matrices_follow_the_curvatures():
+    _, problem, columns, omega, _ = solve("squared_hinge", {"k": 2}, ())
+    newton = _ProximalNewton(problem, columns, omega, lambda: False)
+    rng = np.random.default_rng(0)
+    curvature = np.ones(N)
+    for changes in (N, 3, 0, 2, N // 2 + 1, 5):
+        curvature = curvature.copy()
+        curvature[rng.choice(N, changes, replace=False)] = rng.choice([1e-4, 1.0], changes)
+        np.testing.assert_allclose(newton._gram(curvature), columns.T @ (curvature[:, None] * columns), rtol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_stretches_reach_the_same_point(loss):
+    """However often the clock is asked."""
+    asked = []
+    whole, parts = (
+        solve(loss, {"k": 2}, (), stretch=stretch, expired=lambda: bool(asked.append(1)))[-1]
+        for stretch in (1e9, 100.0)
+    )
+    assert len(asked) > 10
+    assert parts.primal - parts.dual <= 1e-8
+    assert parts.dual == pytest.approx(whole.dual, rel=1e-8)

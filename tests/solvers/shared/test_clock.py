@@ -1,13 +1,9 @@
 """Ctrl-C inside compiled kernels, handlers of the program's own, errors in threads, and what the clock counts."""
 
 import ctypes
-import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -20,10 +16,10 @@ from sparsest import near_optimal
 from sparsest.problem import make_problem
 from sparsest.result import Incumbent, Root, Status
 from sparsest.solvers.cuts.tree import LinearProgram
-from sparsest.solvers.exact import bounder as nodes
 from sparsest.solvers.exact import gram_bounder as gram
 from sparsest.solvers.exact import leaps
 from sparsest.solvers.exact import loss_bounder as margin
+from sparsest.solvers.exact.tuning import Tuning
 from sparsest.solvers.relaxation import working_set
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.support import fit_support
@@ -253,54 +249,26 @@ def test_a_fit_without_time_is_honest(loss):
     assert loss == "squared" or early.primal > whole.primal
 
 
-@losses
-def test_a_relaxation_without_time_is_honest(loss, monkeypatch):
-    """It ends after one step, and after one stretch of the kernel's iterations."""
-    monkeypatch.setattr(working_set, "_STRETCH", 0.0)
-    X, y = sample(loss, 40, 12)
-    problem = make_problem(X, y, 3, loss=loss, gamma=0.5)
-    omega = working_set.make_regulariser(problem, np.zeros(12, dtype=bool))
-
-    def solve(**settings):
-        return working_set.solve_working_set(
-            problem, np.asfortranarray(X - X.mean(axis=0)), omega, np.zeros(12), 0.0, 1e-9, np.inf, **settings
-        )
-
-    whole, early = solve(), solve(expired=lambda: True)
-    assert early.iterations <= 1 < whole.iterations
-    assert early.dual <= whole.primal * (1.0 + 1e-9) and whole.dual <= early.primal * (1.0 + 1e-9)
-    assert whole.primal - whole.dual <= 1e-6 * whole.primal
-
-
-def test_stretches_reach_the_same_point(monkeypatch):
-    X, y = hard(p=30)
-    whole = best_subset(X, y, **HARD, method="relaxation", options={"relaxation_tol": 1e-7})
-    monkeypatch.setattr(working_set, "_STRETCH", 1e4)
-    parts = best_subset(X, y, **HARD, method="relaxation", options={"relaxation_tol": 1e-7})
-    assert parts.trace["relaxation"]["gap"] <= 1e-7
-    assert parts.lower_bound == pytest.approx(whole.lower_bound, rel=1e-6)
-
-
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_no_time_left_while_columns_are_copied(monkeypatch, loss):
     """The search by regions cannot begin then, and the root's bound is the result's."""
-    monkeypatch.setattr(nodes, "_PACKED_AT_ONCE", 1)
     X, y = hard(p=30)
     y = y if loss == "squared" else np.sign(y)
     clocks, original = [], gram.pack
 
-    def pack(problem, features, expired):
+    def pack(problem, features, expired, bytes_at_once):
         def looked():
             clocks.append(expired.__self__)
             if len(clocks) == 3:
                 clocks[0].limit = 0.0
             return expired()
 
-        return original(problem, features, looked)
+        return original(problem, features, looked, bytes_at_once)
 
     monkeypatch.setattr(gram, "pack", pack)
     monkeypatch.setattr(margin, "pack", pack)
-    result = best_subset(X, y, **HARD, loss=loss, gap_tol=0.0)
+    by_column = {"tuning": Tuning(packed_bytes=1)}
+    result = best_subset(X, y, **HARD, loss=loss, gap_tol=0.0, options=by_column)
     check_certificate(result, X, y)
     assert len(clocks) == 3 and result.status is Status.TIME_LIMIT and result.n_nodes == 0
     root = best_subset(X, y, **HARD, loss=loss, method="relaxation")
@@ -338,22 +306,3 @@ def test_compiling_does_not_count(monkeypatch):
     assert clock.seconds() == 3.0 and clock.left() == 2.0
     now[0] += 2.0
     assert clock.expired() and clock.left() == 0.0
-
-
-def test_compiling_is_announced_once(tmp_path):
-    """One line in the process that compiles, whatever it compiles; none in the next one."""
-    code = (
-        "import numpy as np; from sparsest.kernels.relaxation import gradient_product, largest_sum;"
-        "x = np.ones(3); gradient_product(np.eye(3), x, x.copy()); largest_sum(x, 2)"
-    )
-    environment = {**os.environ, "SPARSEST_CACHE_DIR": str(tmp_path)}
-    said = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True,
-            cwd=Path(__file__).parents[2], check=True,
-        )  # fmt: skip
-        assert done.stdout == ""
-        said.append(done.stderr)
-    assert said[0].count("\n") == 1 and said[0].startswith("sparsest: compiling the numerical kernels")
-    assert said[1] == ""

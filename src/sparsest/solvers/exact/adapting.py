@@ -8,16 +8,12 @@ import numpy as np
 
 from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, State
 from sparsest.solvers.exact.frontier import Node
+from sparsest.solvers.exact.tuning import USUAL, Tuning
 
 # Bounds are adapted to the last regions that were split, as many as this.
 _SAMPLE_SIZE = 64
-# They are adapted first after so many nodes, and so many for each survivor (preparing costs n² a survivor), and again
-# after so many times as many.
-_FIRST_AT, _FIRST_PER_SURVIVOR, _AGAIN_FACTOR = 512, 0.8, 8
-# A region's bound is adapted anew so many levels below the last time; less often lost bounds, more often time.
-_LEVELS_BETWEEN = 5
-# Adapting goes on without proof of its worth for so many regions.
-_TRIAL_SIZE = 32
+# They are adapted again after so many times as many nodes as the last time.
+_AGAIN_FACTOR = 8
 
 
 class Adapting:
@@ -26,14 +22,16 @@ class Adapting:
     All of it depends on the nodes in the order in which they are dealt with, never on time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: Tuning = USUAL) -> None:
+        self._tuning = tuning
         self.lately_split: deque[tuple[NodeOutcome, State]] = deque(maxlen=_SAMPLE_SIZE)
         self._at, self._root_bound = np.inf, 0.0
         self._on, self._tries, self._successes = False, 0, 0
 
     def begin(self, bounder: Bounder, root: Node) -> None:
         """Begin with the first region."""
-        self._at, self._root_bound = max(_FIRST_AT, _FIRST_PER_SURVIVOR * bounder.survivors.size), root.bound
+        first = max(self._tuning.adapt_first, self._tuning.adapt_first_per_survivor * bounder.survivors.size)
+        self._at, self._root_bound = first, root.bound
 
     def is_due(self, n_nodes: int) -> bool:
         """Whether to prepare now."""
@@ -48,7 +46,9 @@ class Adapting:
     def suits(self, node: Node, cutoff: float) -> bool:
         """Whether to adapt the bound of this region; it is then noted there."""
         suits = (
-            self._on and node.depth - node.divided >= _LEVELS_BETWEEN and cutoff - node.bound > self._per_level(node)
+            self._on
+            and node.depth - node.divided >= self._tuning.adapt_levels
+            and cutoff - node.bound > self._per_level(node)
         )
         if suits:
             node.divided = node.depth
@@ -58,7 +58,7 @@ class Adapting:
         """Take note of how much it helped; stop where that is less than branching once more would."""
         self._tries += 1
         self._successes += lift > self._per_level(node)
-        self._on = self._tries < _TRIAL_SIZE or 2 * self._successes >= self._tries
+        self._on = self._tries < self._tuning.adapt_trial or 2 * self._successes >= self._tries
 
     def _per_level(self, node: Node) -> float:
         """By how much branching has lifted a region's bound, for each level."""

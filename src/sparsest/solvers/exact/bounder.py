@@ -16,18 +16,14 @@ from sparsest.proofs.steps import Point, Split
 State = NDArray[np.int8]
 
 
-# Bytes of columns that are copied between looks at the clock.
-_PACKED_AT_ONCE = 1 << 24
-
-
 class OutOfTime(Exception):
     """Time has run out before a search by regions could begin."""
 
 
-def pack(problem: Problem, features: Indices, expired: Callable[[], bool]) -> Array:
+def pack(problem: Problem, features: Indices, expired: Callable[[], bool], bytes_at_once: int) -> Array:
     """Return the columns of these features; OutOfTime if that takes too long."""
     columns = np.empty((problem.n, features.size), order="F")
-    width = max(1, _PACKED_AT_ONCE // (8 * problem.n))
+    width = max(1, bytes_at_once // (8 * problem.n))
     for begin in range(0, features.size, width):
         if expired():
             raise OutOfTime

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from sparsest.arrays import Indices
 from sparsest.problem import Problem
+from sparsest.solvers.exact.tuning import USUAL, Tuning
+from sparsest.solvers.relaxation.living import Living
+from sparsest.solvers.relaxation.relaxer import Relaxer
 from sparsest.solvers.shared.claims import allowance
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.dual import null_value
@@ -17,6 +21,8 @@ from sparsest.solvers.shared.support import SupportFit, fit_support
 
 # Rounded supports that are remembered, so that none is tried twice in a row: some 100 MB at most.
 _REMEMBERED = 100_000
+# A support of the ridge this many times as strong is one of those a search begins at; it is relaxed to this gap.
+_STRONGER_RIDGE, _STRONGER_PRECISION = 16.0, 1e-2
 
 
 class Limits(NamedTuple):
@@ -27,6 +33,7 @@ class Limits(NamedTuple):
     max_memory: float
     n_jobs: int | None
     proof: bool
+    tuning: Tuning = USUAL
 
 
 class Goal(ABC):
@@ -45,8 +52,12 @@ class Goal(ABC):
         """Nodes with this bound hold nothing that is wanted."""
 
     @abstractmethod
-    def rounded(self, support: Indices) -> None:
-        """A relaxation has been rounded to this support."""
+    def rounded(self, support: Indices, polish: bool = False) -> None:
+        """A relaxation has been rounded to this support; with ``polish`` there is time to look at its neighbours."""
+
+    @abstractmethod
+    def search_locally(self) -> None:
+        """A relaxation is solved and its rounded support does not close the gap."""
 
     @abstractmethod
     def reached(self, support: Indices) -> None:
@@ -61,6 +72,13 @@ class BestSupport(Goal):
         self.fit = fit_support(problem, problem.include)
         self._null = null_value(problem)
         self._tried: set[bytes] = set()
+        self._starts: list[Indices] = []
+        # The best of the rounded supports as they are, whatever has been found from others.
+        self._rounding: SupportFit | None = None
+        self._searched = False
+        self._quick = replace(moves, thorough=False)
+        # Supports all of whose neighbours are known to be no better, or lead where the search has been.
+        self._polished: set[bytes] = set()
 
     @property
     def cutoff(self) -> float:
@@ -77,21 +95,63 @@ class BestSupport(Goal):
             self.fit = fit
             self.clock.found(fit)
 
-    def polish(self, support: Indices | None = None) -> None:
-        """Search among the neighbours of a support, or from none."""
-        self.offer(self.moves.search(self.problem, start=support, expired=self.clock.expired))
+    def begin_at(self, support: Indices) -> None:
+        """Begin with a support that the caller knows."""
+        self._starts.append(self._fit(support).support)
 
-    def rounded(self, support: Indices) -> None:
-        """Fit a support not tried before; polish it when it is better."""
+    def rounded(self, support: Indices, polish: bool = False) -> None:
+        """Fit a support not tried before; polish it when it is better or when asked to, once neighbours are looked at.
+
+        Where relaxations are tight the rounded support is the best one, and its neighbours would take most of the time.
+        """
         key = support.tobytes()
         if key in self._tried or not self.problem.sparsity.admissible(support, self.problem.root):
             return
         if len(self._tried) >= _REMEMBERED:
             self._tried.clear()
         self._tried.add(key)
+        before = self.fit.primal
+        fit = self._fit(support)
+        if self._rounding is None or fit.primal < self._rounding.primal:
+            self._rounding = fit
+        if self._searched and (polish or fit.primal < before):
+            self._polish(fit.support)
+
+    def search_locally(self) -> None:
+        """Search from the best rounded support and, the first time, from others; thoroughly from the best of all.
+
+        The others are what the caller knows, the support of a stronger ridge, and a forward selection.
+        """
+        first, self._searched = not self._searched, True
+        if self._rounding is not None:
+            self._polish(self._rounding.support, self.moves)
+        if first:
+            for support in self._starts:
+                self._polish(support)
+            if np.isfinite(self.problem.gamma):
+                self._polish(self._with_stronger_ridge())
+            self._polish(None)
+        self._polish(self.fit.support, self.moves)
+
+    def _with_stronger_ridge(self) -> Indices:
+        """The rounded relaxation of the problem with a stronger ridge, where features do less to imitate others."""
+        problem = self.problem.with_gamma(self.problem.gamma / _STRONGER_RIDGE)
+        relaxed = Relaxer(_STRONGER_PRECISION).relax(problem, problem.root, Living(problem), expired=self.clock.expired)
+        return relaxed.rounded(problem)
+
+    def _fit(self, support: Indices) -> SupportFit:
         fit = fit_support(self.problem, support, expired=self.clock.expired)
-        if fit.primal < self.fit.primal:
-            self.polish(support)
+        self.offer(fit)
+        return fit
+
+    def _polish(self, support: Indices | None, moves: LocalSearch | None = None) -> None:
+        """Search among the likely neighbours of a support, or of a forward selection; a support only once."""
+        key = b"" if support is None else support.tobytes()
+        if key not in self._polished:
+            fit = (moves or self._quick).search(self.problem, start=support, expired=self.clock.expired)
+            self.offer(fit)
+            if moves is not None:
+                self._polished |= {key, fit.support.tobytes()}
 
     def reached(self, support: Indices) -> None:
         """Nothing is left to decide."""

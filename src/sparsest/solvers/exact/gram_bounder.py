@@ -24,12 +24,11 @@ from sparsest.proofs.splits import acceptable_diagonal
 from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
 from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
 from sparsest.solvers.exact.diagonals import Division, LoweredRidge, spare_diagonal
+from sparsest.solvers.exact.tuning import USUAL, Tuning
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.dual import ROUNDING
 from sparsest.solvers.shared.threads import all_threads
 
-# Up to so many survivors the Gram matrix is computed as a whole.
-_FULL_GRAM = 1500
 # Working sets are first solved to this part of a region's distance from the cutoff.
 _FIRST_PRECISION = 0.1
 # Gram columns computed before the first node: so many times the coefficients there are, and so many bytes.
@@ -38,8 +37,6 @@ _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
 _OPERATIONS_AT_ONCE = 1e10
 # Coefficients that relaxed nodes typically have.
 _TYPICAL_COEFFICIENTS = 100
-# Gram columns computed at a time, if so many are likely to be used.
-_COLUMNS_AT_ONCE = 16
 # Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
 # more features than observations: with their number grows their power to imitate others together.
 _MOST_OPERATIONS_OF_SHIFTING, _MOST_FEATURES_PER_ROW = 1e11, 8
@@ -59,10 +56,10 @@ class GramPoint(NamedTuple):
 class GramColumns:
     """The Gram matrix of some columns, or those of its columns that were asked for; shared by several threads."""
 
-    def __init__(self, columns: Array) -> None:
+    def __init__(self, columns: Array, full_gram: int) -> None:
         self.columns = columns
         m = columns.shape[1]
-        self.complete = m <= _FULL_GRAM
+        self.complete = m <= full_gram
         # What is stored, and where each feature's column is, if anywhere.
         if self.complete:
             self.stored = np.asfortranarray(columns.T @ columns), np.arange(m)
@@ -96,15 +93,21 @@ class GramBounder:
     together = 8
 
     def __init__(
-        self, problem: Problem, survivors: Indices, rounding: float, expired: Callable[[], bool] = lambda: False
+        self,
+        problem: Problem,
+        survivors: Indices,
+        rounding: float,
+        expired: Callable[[], bool] = lambda: False,
+        tuning: Tuning = USUAL,
     ) -> None:
         self.problem, self.survivors, self.rounding, self.expired = problem, survivors, rounding, expired
-        self.mean = problem.data.intercept_for(np.zeros(problem.n))
+        self.tuning = tuning
+        self.mean = problem.data.null.b
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
-        self.columns = pack(problem, survivors, expired)
+        self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
         self.columns *= root[:, None]
-        self.gram = GramColumns(self.columns)
+        self.gram = GramColumns(self.columns, tuning.full_gram)
         self.c = self.columns.T @ target
         m = survivors.size
         # Bounds keep the margin by which a proof lowers them: its terms are of these sizes, of which more than the
@@ -257,7 +260,7 @@ class GramBounder:
         for _ in range(self.survivors.size + 1):
             store, slot = self.gram.stored
             quadratic = Quadratic(self.columns.T, store.T, slot, self.gram.uses, self.c)
-            missing = solve_nodes(quadratic, rows, criteria, _COLUMNS_AT_ONCE)
+            missing = solve_nodes(quadratic, rows, criteria, self.tuning.gram_columns)
             if not missing.size:
                 break
             self.gram.add(missing)

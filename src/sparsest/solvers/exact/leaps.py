@@ -13,12 +13,13 @@ from sparsest.losses import Squared
 from sparsest.problem import Problem
 from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import LEAF, RegressionTree
+from sparsest.solvers.exact.tuning import USUAL
 from sparsest.solvers.shared.claims import evidence, statement_of
 from sparsest.solvers.shared.support import SupportFit
 
 MOST_FEATURES = 128
-# Nodes between looks at the clock, some hundredths of a second; the log has room for what they write.
-_SLICE_NODES, _LOG_ENTRIES = 20_000, 1 << 16
+# The log has room for what the nodes of a slice write, if these are no more.
+_MOST_SLICE_NODES, _LOG_ENTRIES = 20_000, 1 << 16
 # Nodes are closed at this part of the tolerance, and rounding may take another: sweeps lose some digits.
 _CLOSING_SHARE, _ROUNDING_SHARE = 0.9, 0.05
 
@@ -31,9 +32,16 @@ class Leaps:
     """
 
     def __init__(
-        self, sums: RegressionBounds, forced: NDArray[np.bool_], fit: SupportFit, gap_tol: float, keep: bool
+        self,
+        sums: RegressionBounds,
+        forced: NDArray[np.bool_],
+        fit: SupportFit,
+        gap_tol: float,
+        keep: bool,
+        slice_nodes: int,
     ) -> None:
         self.sums, self.gap_tol = sums, gap_tol
+        self.slice_nodes = max(1, min(slice_nodes, _MOST_SLICE_NODES))
         self.forced = sums.features[forced]
         m = forced.size
         c, r = sums.about_zero()
@@ -64,10 +72,11 @@ class Leaps:
         fit: SupportFit,
         gap_tol: float,
         keep: bool,
+        slice_nodes: int = USUAL.leaps_slice,
     ) -> Leaps | None:
         """Return a search over the survivors; None where the full model is not determined well enough.
 
-        ``keep`` the tree for a proof.
+        ``keep`` the tree for a proof.  The clock is looked at after every slice of nodes.
         """
         few = 2 < survivors.size <= MOST_FEATURES and survivors.size + problem.fit_intercept < problem.n
         if (
@@ -83,16 +92,18 @@ class Leaps:
             sums = RegressionBounds(evidence(problem).data, statement_of(problem), survivors, about)
         except ValueError:
             return None
-        return cls(sums, forced, fit, gap_tol, keep) if sums.relative_error() <= _ROUNDING_SHARE * gap_tol else None
+        if sums.relative_error() > _ROUNDING_SHARE * gap_tol:
+            return None
+        return cls(sums, forced, fit, gap_tol, keep, slice_nodes)
 
     def run(self, proceed: Callable[[], bool], node_limit: float) -> None:
         """Search until the end, until ``proceed`` says no, or for a number of nodes."""
         log = np.empty(_LOG_ENTRIES, dtype=np.int32)
-        most = int(node_limit) if self.precise else min(int(node_limit), _SLICE_NODES)
+        most = int(node_limit) if self.precise else min(int(node_limit), self.slice_nodes)
         while self.depth >= 0 and self.n_nodes < most and proceed():
             self.depth, self.upper, nodes, logged = leap(
                 self.levels, self.depth, self.sums.k, 2 if self.precise else 0, self.upper,
-                _CLOSING_SHARE * self.gap_tol, self.best, log, min(_SLICE_NODES, most - self.n_nodes),
+                _CLOSING_SHARE * self.gap_tol, self.best, log, min(self.slice_nodes, most - self.n_nodes),
             )  # fmt: skip
             self.n_nodes += nodes
             if self._keep:

@@ -19,6 +19,7 @@ from sparsest.losses import dual_from_margin
 from sparsest.problem import Problem
 from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
 from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
+from sparsest.solvers.exact.tuning import USUAL, Tuning
 from sparsest.solvers.relaxation.working_set import solve_working_set
 from sparsest.solvers.shared.dual import ROUNDING
 
@@ -43,10 +44,15 @@ class LossBounder:
     strong, together = False, 1
 
     def __init__(
-        self, problem: Problem, survivors: Indices, rounding: float, expired: Callable[[], bool] = lambda: False
+        self,
+        problem: Problem,
+        survivors: Indices,
+        rounding: float,
+        expired: Callable[[], bool] = lambda: False,
+        tuning: Tuning = USUAL,
     ) -> None:
         self.problem, self.survivors, self.single, self.expired = problem, survivors, rounding > 0.0, expired
-        self.columns = pack(problem, survivors, expired)
+        self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
 

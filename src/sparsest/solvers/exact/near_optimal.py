@@ -78,8 +78,11 @@ class AllWithin(Goal):
         """Nothing above the threshold is wanted; the margin keeps what lies exactly on it."""
         return self.threshold + 1e-9 * abs(self.threshold)
 
-    def rounded(self, support: Indices) -> None:
+    def rounded(self, support: Indices, polish: bool = False) -> None:
         """Rounded supports are found when the tree reaches them."""
+
+    def search_locally(self) -> None:
+        """The best support is known."""
 
     def reached(self, support: Indices) -> None:
         """Keep a support below the threshold, and stop when there are too many."""

@@ -18,6 +18,8 @@ from sparsest.sparsity import Region
 
 # The relaxation is solved to this part of the gap that is wanted, and not below rounding.
 _PRECISION, _LEAST_PRECISION = 0.1, 1e-9
+# Rounds after which a good support is worth more than a further one: tight relaxations take fewer.
+_MOST_ROUNDS_BEFORE = 6
 
 
 class RootRelaxation(NamedTuple):
@@ -38,21 +40,27 @@ class RootRelaxation(NamedTuple):
 def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start: Start | None) -> RootRelaxation:
     """Relax all supports and fix features against the goal's cutoff; without a ridge there is only the trivial bound.
 
-    The relaxation begins at ``start``, or at the incumbent; every round's rounded support is handed to the goal.
+    The relaxation begins at ``start``, or at no coefficients; every round's rounded support is handed to the goal, and
+    where these do not close the gap it is asked to search for a better one.
     """
     if np.isinf(problem.gamma):
+        goal.search_locally()
         trivial = best_bound(problem, goal.fit.alpha, problem.root)
         nothing = Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
         return RootRelaxation(problem.root, nothing, trivial.value, [DualPoint(trivial.alpha)], [], np.inf, None)
+    relaxer = Relaxer(_PRECISION * gap_tol + _LEAST_PRECISION)
 
     def after_round(relaxed: Relaxed) -> float:
         goal.rounded(relaxed.rounded(problem))
+        solved = relaxed.gap <= relaxer.tolerance or relaxed.rounds == _MOST_ROUNDS_BEFORE
+        if solved and relaxed.dual < goal.cutoff:
+            goal.search_locally()
         return goal.cutoff
 
     living, fixings = Living(problem), Fixings()
-    start = start or Start(goal.fit.support, goal.fit.w, goal.fit.b)
-    relaxer = Relaxer(_PRECISION * gap_tol + _LEAST_PRECISION)
     relaxed = relaxer.relax(problem, problem.root, living, start, after_round, fixings, clock.expired)
+    # Where time has run out in the first round nothing else has given a support.
+    goal.rounded(relaxed.rounded(problem))
     return RootRelaxation(
         relaxed.region,
         Start(relaxed.features, relaxed.w, relaxed.b),

@@ -47,6 +47,9 @@ _MOST_REPEATS = 20
 # Points of proofs are rounded where the tolerance is at least this and so many features survive; that may cost this
 # part of the tolerance.  With 1e-2 files were a quarter smaller, but a quarter of the nodes had to be relaxed again.
 _ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING_SHARE = 1e-6, 100, 1e-4
+# The neighbours of a node's rounded support are looked at first after so many nodes, and again after so many times as
+# many: a dozen times until the nodes have grown eightfold, so that this takes a few per cent of a long search.
+_FIRST_POLISH_AT, _POLISH_AGAIN_FACTOR = 64, 1.19
 # Open nodes keep products that could be computed anew while they take less than this part of the memory.
 _KEPT_PRODUCTS_SHARE = 0.1
 # Setting up is repeated over the features that are left as long as at most this part is.
@@ -71,8 +74,8 @@ class Search:
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
         self.leaps_bound = -np.inf
-        self.adapting = Adapting()
-        self._told = 0.0
+        self.adapting = Adapting(limits.tuning)
+        self._told, self._polish_at = 0.0, float(_FIRST_POLISH_AT)
         evidence(problem)
 
     def run(self, start: Start | None = None) -> Status:
@@ -131,7 +134,7 @@ class Search:
         rounded = self.limits.gap_tol >= _ROUNDED_TOLERANCE and self.survivors.size >= _ROUNDED_SURVIVORS
         rounding = _ROUNDING_SHARE * self.limits.gap_tol * abs(self.goal.fit.primal) if rounded else 0.0
         try:
-            self.bounder = make_bounder(self.problem, self.survivors, rounding, self.clock.expired)
+            self.bounder = make_bounder(self.problem, self.survivors, rounding, self.clock.expired, self.limits.tuning)
         except OutOfTime:
             return
         if not self.clock.expired():
@@ -252,7 +255,15 @@ class Search:
         assert root is not None
         left = root.state >= 0
         survivors, forced = self.survivors[left], root.state[left] == 1
-        search = Leaps.start(self.problem, survivors, forced, self.goal.fit, settings.gap_tol, settings.proof)
+        search = Leaps.start(
+            self.problem,
+            survivors,
+            forced,
+            self.goal.fit,
+            settings.gap_tol,
+            settings.proof,
+            settings.tuning.leaps_slice,
+        )
         if search is None:
             return None
         time, nodes, memory = (1.0, 1.0, 1.0) if self._only_leaps else (0.3, 0.9, 0.5)
@@ -363,11 +374,15 @@ class Search:
         node.release()
 
     def _try_rounding(self, outcome: NodeOutcome, state: State) -> None:
-        """Offer the rounded indicator: early, where it is nearly integral, and now and then."""
-        if self.goal.exhaustive or (self.n_nodes > 32 and self.n_nodes % 64 and undecided(outcome.indicator) > 0.5):
+        """Offer the rounded indicator: early, where it is nearly integral, and now and then, more and more rarely."""
+        polish = self.n_nodes >= self._polish_at
+        often = self.n_nodes <= 32 or self.n_nodes % 64 == 0 or undecided(outcome.indicator) <= 0.5
+        if self.goal.exhaustive or not (often or polish):
             return
+        if polish:
+            self._polish_at *= _POLISH_AGAIN_FACTOR
         among_survivors = Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)
-        self.goal.rounded(self.survivors[self.problem.sparsity.rounded(outcome.indicator, among_survivors)])
+        self.goal.rounded(self.survivors[self.problem.sparsity.rounded(outcome.indicator, among_survivors)], polish)
 
     def _memory(self) -> float:
         return self.frontier.bytes + self.log.nbytes() + self._bounder.stored()

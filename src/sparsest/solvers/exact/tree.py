@@ -9,6 +9,7 @@ from sparsest.problem import Problem
 from sparsest.result import Result, Status
 from sparsest.solvers.exact.goal import BestSupport, Limits
 from sparsest.solvers.exact.search import Search
+from sparsest.solvers.exact.tuning import USUAL, Tuning
 from sparsest.solvers.relaxation.solution import warm_start
 from sparsest.solvers.shared.clock import Callback, Clock, insist
 from sparsest.solvers.shared.enumeration import Enumeration, enumerate_supports, is_tiny
@@ -33,6 +34,7 @@ class Tree:
     n_jobs: int | None = None
     proof: bool = True
     moves: LocalSearch = field(default_factory=LocalSearch)
+    tuning: Tuning = USUAL
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
@@ -42,7 +44,7 @@ class Tree:
 
     def limits(self) -> Limits:
         """What the search itself has to know of these settings."""
-        return Limits(self.gap_tol, self.node_limit, self.max_memory, self.n_jobs, self.proof)
+        return Limits(self.gap_tol, self.node_limit, self.max_memory, self.n_jobs, self.proof, self.tuning)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         """Search, and put the result together whatever ends it."""
@@ -50,11 +52,9 @@ class Tree:
         search = Search(problem, goal, clock, self.limits())
         status = Status.OPTIMAL
         try:
-            goal.polish()
             support = start_support(start, problem)
             if support is not None:
-                goal.polish(support)
-            search.trace["seconds"]["incumbent"] = clock.seconds()
+                goal.begin_at(support)
             status = search.run(warm_start(start, problem))
         except KeyboardInterrupt as error:
             clock.interrupt(error)

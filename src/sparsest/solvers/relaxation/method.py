@@ -23,13 +23,17 @@ from sparsest.solvers.shared.support import SupportFit, fit_support
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The method "relaxation": solve the relaxation, round it, refit and polish."""
+    """The method "relaxation": solve the relaxation, round it, refit and polish.
+
+    ``proof=False`` keeps no proof, so there is no certificate and nothing is checked.
+    """
 
     time_limit: float = 60.0
     gap_tol: float = 1e-4
     relaxation_tol: float = 1e-4
     fixing: bool = True
     polish: bool = True
+    proof: bool = True
     moves: LocalSearch = field(default_factory=LocalSearch)
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
@@ -61,7 +65,7 @@ class Relaxation:
             incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
         otherwise = clock.early() if clock.expired() else Status.HEURISTIC
         points = (*fixings.points, DualPoint(relaxed.alpha))
-        proof = Proof((*fixings.fixes, Leaf(len(points) - 1)), points)
+        proof = Proof((*fixings.fixes, Leaf(len(points) - 1)), points) if self.proof else None
         result = make_result(
             problem, incumbent.fit, proof, bound, clock=clock, gap_tol=self.gap_tol,
             otherwise=otherwise, trace={"relaxation": summary(problem, relaxed, living)},

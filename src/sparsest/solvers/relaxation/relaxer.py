@@ -26,6 +26,9 @@ from sparsest.solvers.shared.threads import single_threaded
 from sparsest.sparsity import Region
 
 _MAX_ROUNDS = 100
+# The first working set is solved to this part of the value without features: where the relaxation is tight one round is
+# then enough, and where it is not this has cost nothing.
+_FIRST_PRECISION = 1e-3
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,10 @@ class Relaxer:
         fixings: Fixings | None = None,
         expired: Callable[[], bool] = lambda: False,
     ) -> Relaxed:
-        """Solve the relaxation; ``upper``, an upper bound asked after every round, fixes features on the way."""
+        """Solve the relaxation, from no coefficients by default.
+
+        ``upper``, an upper bound asked after every round, fixes features on the way; it ends when none is fixed more.
+        """
         features, w, b = start or Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
         best = self._first(problem, region, living, features, w, b)
         precision = 0.1
@@ -53,7 +59,8 @@ class Relaxer:
             features, w = _working_set(problem, best, w)
             forced = np.isin(features, best.region.forced_in)
             omega = make_regulariser(problem, forced)
-            wanted = max(precision * min(best.gap, 1.0), 0.3 * self.tolerance * min(1.0, 10 * precision))
+            near = precision * min(best.gap, 1.0) if rounds > 1 else _FIRST_PRECISION
+            wanted = max(near, 0.3 * self.tolerance * min(1.0, 10 * precision))
             scale = abs(best.primal) if np.isfinite(best.primal) else null_value(problem)
             columns = living.columns(features)
             with single_threaded():
@@ -64,13 +71,15 @@ class Relaxer:
             alpha, q = self._pass(problem, living, point.alpha)
             bound = scaled_bound(problem, alpha, q, best.region)
             best = _combine(best, features, point, sigma, q, bound)._replace(rounds=rounds, iterations=iterations)
-            if best.gap <= self.tolerance or expired():
+            if expired():
                 break
             if upper is not None and fixings is not None:
                 target = upper(best)
                 if best.dual >= target or expired():
                     break
                 best = _fix(problem, best, bound, living, target, fixings)
+            if best.gap <= self.tolerance:
+                break
             # Only where the working set's own gap is a good part of the whole does solving it better help.
             if point.primal - point.dual > 0.3 * (best.primal - best.dual):
                 precision = max(0.1 * precision, 1e-5)
@@ -83,11 +92,14 @@ class Relaxer:
     def _first(
         self, problem: Problem, region: Region, living: Living, features: Indices, w: Array, b: float
     ) -> Relaxed:
-        """The start with its dual point; no primal value yet."""
-        margin = living.columns(features) @ w
-        b = problem.data.intercept_for(margin, b)
-        alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0)
-        alpha, q = self._pass(problem, living, alpha)
+        """The start with its dual point; no primal value yet.  That of no coefficients is known from the data."""
+        if features.size == 0:
+            b, alpha, q = problem.data.null.b, problem.data.null.alpha, problem.gains_from(problem.data.null.products)
+        else:
+            margin = living.columns(features) @ w
+            b = problem.data.intercept_for(margin, b)
+            alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0)
+            alpha, q = self._pass(problem, living, alpha)
         bound = scaled_bound(problem, alpha, q, region)
         return Relaxed(region, features, w, b, 0.0, bound.alpha, q, np.inf, bound.value, 0, 0)
 

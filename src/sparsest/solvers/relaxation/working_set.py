@@ -58,22 +58,24 @@ def solve_working_set(
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool] = lambda: False,
+    stretch: float = _STRETCH,
 ) -> WorkingSolution:
     """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``.
 
-    If ``expired`` says so, it ends before; the values are those of the point that it returns in any case.
+    If ``expired`` says so, it ends before; the values are those of the point that it returns in any case.  It is asked
+    after so many multiplications as a ``stretch`` has.
     """
     if omega.budget == 0 and not omega.forced.all():
         # The forced features alone, where no other may enter: neither path nor step leads to exactly zero.
         inside = omega.forced
         alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
-        point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired)
+        point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired, stretch)
         return _widened(point, inside)
     if isinstance(problem.loss, Squared):
-        return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired)
+        return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch)
     if isinstance(problem.loss, PiecewiseLinear):
         return _solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired)
-    return _ProximalNewton(problem, columns, omega, expired).solve(w, b, tolerance, cutoff)
+    return _ProximalNewton(problem, columns, omega, expired, stretch).solve(w, b, tolerance, cutoff)
 
 
 def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:
@@ -96,28 +98,36 @@ def _solve_squared(
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool],
+    stretch: float,
 ) -> WorkingSolution:
     """Columns are centred under an intercept, so b is the mean of y and the Gram matrix needs no correction."""
-    b = problem.data.intercept_for(np.zeros(problem.n))
+    b = problem.data.null.b
     weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
     target = problem.weights * (problem.y - b)
     H, c = weighted.T @ columns, columns.T @ target
     constant = 0.5 * float(target @ (problem.y - b))
     w = w.copy()
-    primal, dual, iterations = _relax_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired)
+    primal, dual, iterations = _relax_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired, stretch)
     alpha = problem.weights * (columns @ w + b - problem.y)
     return WorkingSolution(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
 
 
 def _relax_quadratic(
-    H: Array, c: Array, omega: Regulariser, w: Array, tolerance: float, cutoff: float, expired: Callable[[], bool]
+    H: Array,
+    c: Array,
+    omega: Regulariser,
+    w: Array,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool],
+    stretch: float,
 ) -> tuple[float, float, int]:
     """Call the kernel in stretches; return the primal and the dual value and the number of iterations."""
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
-    stretch = int(_STRETCH / max(c.size, 1) ** 2) + 1
+    at_once = int(stretch / max(c.size, 1) ** 2) + 1
     best, iterations = -np.inf, 0
     while True:
-        most = min(stretch, _MAX_INNER - iterations)
+        most = min(at_once, _MAX_INNER - iterations)
         primal, dual, count, L, _ = relax_quadratic(H, c, omega, w, L, tolerance, cutoff, most)
         best, iterations = max(best, dual), iterations + count
         if count < most or iterations >= _MAX_INNER or primal - best <= tolerance or expired():
@@ -145,12 +155,12 @@ def _solve_piecewise(
     best: WorkingSolution | None = None
     for iteration in range(_MAX_STEPS):
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
-        alpha = problem.feasible(rows.alpha(x.beta, problem.n))
+        alpha = problem.feasible(rows.alpha(x.beta))
         dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
         best = _better(
             best, WorkingSolution(w, b, alpha, _primal(problem, columns, omega, w, b), dual, iteration, None)
         )
-        small = x.complementarity() * 2 * x.t.size <= 1e-13 * abs(best.primal)
+        small = method.complementarity(x) * 2 * x.t.size <= 1e-13 * abs(best.primal)
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or small or expired():
             break
         following = method.step(x)
@@ -192,9 +202,14 @@ class _State(NamedTuple):
 class _ProximalNewton:
     """Proximal Newton steps for a smooth loss, with the dual value computed on the way."""
 
-    def __init__(self, problem: Problem, columns: Array, omega: Regulariser, expired: Callable[[], bool]) -> None:
-        self.problem, self.columns, self.omega, self.expired = problem, columns, omega, expired
+    def __init__(
+        self, problem: Problem, columns: Array, omega: Regulariser, expired: Callable[[], bool], stretch: float
+    ) -> None:
+        self.problem, self.columns, self.omega = problem, columns, omega
+        self.expired, self.stretch = expired, stretch
         self.iterations = 0
+        # The Gram matrix of the last step, and the curvatures it was made with.
+        self.gram, self.curvature = np.empty((0, 0)), np.full(problem.n, np.inf)
 
     def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> WorkingSolution:
         """Step until primal - dual ≤ ``tolerance``, the dual passes ``cutoff``, or rounding leaves no decrease."""
@@ -229,17 +244,15 @@ class _ProximalNewton:
         # The floor keeps the model bounded where hardly any observation is curved.
         second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * problem.data.curvature)
         curvature = problem.weights * second
-        scaled = np.sqrt(curvature)[:, None] * columns
-        # One array times itself takes half the work of a product of two.
-        H = scaled.T @ scaled
+        H = self._gram(curvature)
         gradient = columns.T @ state.alpha
         if problem.fit_intercept:
             sums, total = columns.T @ curvature, curvature.sum()
-            H -= np.outer(sums, sums) / total
+            H = H - np.outer(sums, sums) / total
             gradient -= sums * (state.alpha.sum() / total)
         c = H @ state.w - gradient
         target = state.w.copy()
-        self.iterations += _relax_quadratic(H, c, self.omega, target, tolerance, np.inf, self.expired)[2]
+        self.iterations += _relax_quadratic(H, c, self.omega, target, tolerance, np.inf, self.expired, self.stretch)[2]
         direction = target - state.w
         expected = float(gradient @ direction) + penalty_value(target, self.omega, 0.0)[0] - state.penalty
         t = 1.0
@@ -249,6 +262,26 @@ class _ProximalNewton:
                 return trial
             t *= 0.5
         return None
+
+    def _gram(self, curvature: Array) -> Array:
+        """``X'diag(curvature)X``, from the one before where few observations have another curvature."""
+        change = curvature - self.curvature
+        if 2 * np.count_nonzero(change) < curvature.size:
+            for sign in (1.0, -1.0):
+                some = sign * change > 0.0
+                if some.any():
+                    self.gram = self.gram + sign * _squared(self.columns[some], sign * change[some])
+        else:
+            self.gram = _squared(self.columns, curvature)
+        self.curvature = curvature
+        return self.gram
+
+
+def _squared(columns: Array, weights: Array) -> Array:
+    """``X'diag(weights)X`` for weights that are not negative."""
+    scaled = np.sqrt(weights)[:, None] * columns
+    # One array times itself takes half the work of a product of two.
+    return scaled.T @ scaled
 
 
 def _better(best: WorkingSolution | None, point: WorkingSolution) -> WorkingSolution:

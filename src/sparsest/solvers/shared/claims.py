@@ -8,13 +8,15 @@ that is far above those of either.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from threading import Thread
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.designs import Design, shift_and_scale, stored_matrix
+from sparsest.designs import Design, shift_and_scale, stored_matrix, unstandardized
 from sparsest.intercepts import best_intercept
 from sparsest.losses import parameters_of
 from sparsest.problem import Problem
@@ -42,14 +44,15 @@ _MOST_ENTRIES, _MOST_PRODUCTS, _MOST_LEAVES = 3e5, 5e8, 300
 class Evidence:
     """The data as the checker reads them, and their fingerprint, which a thread computes meanwhile."""
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: Data, design: Design) -> None:
         self.data = data
         self._found: list[str] = []
-        self._thread = Thread(target=self._compute, name="sparsest-fingerprint", daemon=True)
+        # Only the thread knows the design, which is forgotten together with what is known of it.
+        self._thread = Thread(target=self._compute, args=(design.digests,), name="sparsest-fingerprint", daemon=True)
         self._thread.start()
 
-    def _compute(self) -> None:
-        self._found.append(fingerprint(self.data))
+    def _compute(self, *digests: Callable[..., Any]) -> None:
+        self._found.append(fingerprint(self.data, *digests))
 
     def fingerprint(self) -> str:
         """The fingerprint of the data; computed here if the thread is gone, as in a forked process."""
@@ -70,7 +73,7 @@ def evidence(problem: Problem) -> Evidence:
         rule = RULES[given.stated_loss.name](**parameters_of(given.stated_loss))
         settings = rule, problem.fit_intercept, given.standardize, given.offset, given.exposure
         data = Data(stored_matrix(problem.design), given.response, problem.weights, *settings)
-        found = _known[problem.design] = Evidence(data)
+        found = _known[problem.design] = Evidence(data, unstandardized(problem.design))
     return found
 
 

@@ -57,7 +57,7 @@ def bound_of_zero(problem: Problem, region: Region) -> float:
 
 def null_value(problem: Problem) -> float:
     """The objective without features."""
-    margin = np.full(problem.n, problem.data.intercept_for(np.zeros(problem.n)))
+    margin = np.full(problem.n, problem.data.null.b)
     return problem.primal(margin, np.empty(0), 0)
 
 

@@ -4,9 +4,10 @@
     0 ≤ s_j ≤ 1,  Σ_free s_j ≤ budget,  s_j = 1 for forced features
 
 With every feature forced in this is a support vector machine; otherwise its Boolean relaxation.  The slacks ``ξ ≥ 0``
-and ``t = ξ - a + σ(Xw + b) ≥ 0`` have multipliers ``ν`` and ``β``, ``β + ν = ω``.  The indicators s, with a
-logarithmic barrier for their bounds, are minimised out exactly at every iterate (Newton's method in (w, s) jointly
-takes tiny steps near s = 0), so an iteration costs ``n|s|²``.
+and ``t = ξ - a + σ(Xw + b) ≥ 0`` have multipliers ``ν`` and ``β``, ``β + ν = ω``.  A free feature's energy is at least
+``v_j`` with ``(v_j, s_j, √δ_j w_j)`` in a cone (:mod:`sparsest.solvers.shared.cones`), whose dual vector is
+``(1, q_j, r_j)``.  Mehrotra's predictor and corrector share one factor of a matrix of the size of w: an iteration
+costs ``n|w|²/2`` multiplications, and twenty of them suffice for nearly every problem.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Mask
-from sparsest.kernels.relaxation import central_indicator, central_price
+from sparsest.solvers.shared.cones import Scaling, depth, reach
 from sparsest.solvers.shared.linear_algebra import factor_positive, solve_positive
 
 _MAX_ITERATIONS = 150
@@ -25,175 +26,216 @@ _MAX_ITERATIONS = 150
 # Without a ridge the solution need not be unique: one far below rounding of the data picks one.
 _LEAST_RIDGE = 1e-13
 
+# The part of the way to the boundary that a step takes.
+_BOLDNESS = 0.99
 
-class NotFiniteError(ArithmeticError):
-    """A step has left the numbers."""
+# Where to start: complementarity as a part of weights times offsets.
+_FIRST_TARGET = 0.5
+
+
+class NoStepError(ArithmeticError):
+    """Rounding errors, or what is no number, leave no step."""
 
 
 class Rows(NamedTuple):
-    """The stacked pieces: ``ω[a - Zz]_+`` for the rows of Z, whose last column is the intercept's if there is one."""
+    """The pieces ``ω[a - σZz]_+``, one after the other; Z has a last column for the intercept if there is one."""
 
     Z: Array
     a: Array
     sign: Array
     omega: Array
 
-    def alpha(self, beta: Array, n: int) -> Array:
+    def margins(self, z: Array) -> Array:
+        """``σZz`` of all pieces."""
+        return (self.sign.reshape(-1, self.Z.shape[0]) * (self.Z @ z)).ravel()
+
+    def alpha(self, beta: Array) -> Array:
         """The dual point ``α_i = -Σ_pieces σ_i β_i``."""
-        return -(self.sign * beta).reshape(-1, n).sum(axis=0)
+        return -(self.sign * beta).reshape(-1, self.Z.shape[0]).sum(axis=0)
+
+    def products(self, beta: Array) -> Array:
+        """``Σ_pieces Z'σβ``."""
+        return -(self.Z.T @ self.alpha(beta))
+
+    def gram(self, theta: Array) -> Array:
+        """``Σ_pieces Z'σ²ΘZ``."""
+        weights = (self.sign**2 * theta).reshape(-1, self.Z.shape[0]).sum(axis=0)
+        scaled = np.sqrt(weights)[:, None] * self.Z
+        # One array times itself takes half the work of a product of two.
+        return scaled.T @ scaled
 
 
 def stack(columns: Array, weights: Array, pieces: list[tuple[Array, Array]], fit_intercept: bool) -> Rows:
-    """Return all pieces as rows of one matrix."""
+    """Return the pieces of a loss on some columns."""
     n, m = columns.shape
     Z = np.ones((n, m + 1), order="F") if fit_intercept else np.empty((n, m), order="F")
     Z[:, :m] = columns
-    a = np.concatenate([piece[0] for piece in pieces])
-    sign = np.concatenate([piece[1] for piece in pieces])
-    return Rows(sign[:, None] * np.tile(Z, (len(pieces), 1)), a, sign, np.tile(weights, len(pieces)))
+    a, sign = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
+    return Rows(Z, a, sign, np.tile(weights, len(pieces)))
 
 
 class Iterate(NamedTuple):
-    """Where the method stands, or a direction: the last four entries stay positive."""
+    """Where the method stands, or a direction: all but z, v and r stay positive, and (v, s, √δw) in its cone.
+
+    ``g = 1 - s`` has the multiplier η, what is left of the budget, h, the multiplier τ; both h and τ are empty where
+    the budget is no limit.
+    """
 
     z: Array
     beta: Array
     nu: Array
     xi: Array
     t: Array
+    s: Array
+    g: Array
+    eta: Array
+    q: Array
+    h: Array
+    tau: Array
+    v: Array
+    r: Array
 
     def moved(self, step: float, d: Iterate) -> Iterate:
         """The iterate after a step."""
         return Iterate(*(x + step * dx for x, dx in zip(self, d, strict=True)))
 
-    def complementarity(self) -> float:
-        """Mean product of the slacks and their multipliers."""
-        return float(self.beta @ self.t + self.nu @ self.xi) / (2 * self.t.size)
+    def positive(self) -> tuple[Array, ...]:
+        """What has to stay positive."""
+        return self[1:11]
 
-
-class _Regulariser(NamedTuple):
-    """Gradient and Hessian ``diag(d) + hh'/c`` of the regulariser."""
-
-    gradient: Array
-    diagonal: Array
-    h: Array
-    c: float
-
-    def curvature(self, d: Array) -> float:
-        """``d'Hd``."""
-        return float(self.diagonal @ d**2 + (self.h @ d) ** 2 / self.c)
+    def pairs(self) -> tuple[tuple[Array, Array], ...]:
+        """Slacks with their multipliers, outside of the cones."""
+        return (self.beta, self.t), (self.nu, self.xi), (self.eta, self.g), (self.tau, self.h)
 
 
 class InteriorPoint:
     """The method for given rows, ridges δ (0 for the intercept), free features, and their budget and price."""
 
     def __init__(self, rows: Rows, delta: Array, free: Mask, budget: float, price: float) -> None:
-        self.rows, self.delta, self.free = rows, delta, np.flatnonzero(free)
+        self.rows, self.free = rows, np.flatnonzero(free)
         self.budget, self.price = budget, price
-        # The price and what the budget adds to it.
-        self._full_price = price
-        self.mu = np.inf
-        m = self.free.size
-        self._s = np.full(m, min(0.5, budget / m) if m else 0.5)
+        self.root = np.sqrt(delta[free])
+        # The ridges of what is not free.
+        self.delta = np.where(free, 0.0, delta)
 
     def start(self) -> Iterate:
-        """Begin in the middle of all bounds."""
-        rows = self.rows
-        spread = 1.0 + np.abs(rows.a)
-        half = 0.5 * rows.omega
-        xi, t = np.maximum(rows.a, 0.0) + spread, np.maximum(-rows.a, 0.0) + spread
-        return Iterate(np.zeros(rows.Z.shape[1]), half, half.copy(), xi, t)
+        """Begin with no coefficients, in the middle of all bounds."""
+        rows, m = self.rows, self.free.size
+        mu = _FIRST_TARGET * float(rows.omega @ (1.0 + np.abs(rows.a))) / rows.a.size
+        width = mu / rows.omega
+        root = np.hypot(rows.a, 2.0 * width)
+        xi, t = width + 0.5 * (root + rows.a), width + 0.5 * (root - rows.a)
+        s = np.full(m, min(0.5, 0.5 * self.budget / m) if m else 0.5)
+        h = np.full(int(self.budget < m), self.budget - s.sum())
+        return Iterate(
+            np.zeros(rows.Z.shape[1]), mu / t, mu / xi, xi, t, s, 1.0 - s, mu / (1.0 - s), 0.5 * mu / s,
+            h, mu / h, np.full(m, 0.5 * mu), np.zeros(m),
+        )  # fmt: skip
+
+    def complementarity(self, x: Iterate) -> float:
+        """Mean product of the slacks and their multipliers."""
+        total = sum(float(slack @ multiplier) for slack, multiplier in x.pairs())
+        primal, dual = self.cones(x)
+        return (total + float((primal * dual).sum())) / self._degree(x)
 
     def step(self, x: Iterate) -> Iterate | None:
-        """One predictor-corrector step, or with free features a damped one along the central path; None if neither."""
+        """One predictor-corrector step; None if there is none."""
+        now = self.complementarity(x)
         try:
-            return self._predictor_corrector(x) if self.free.size == 0 else self._follow_path(x)
-        except NotFiniteError:
+            system = _System(self, x)
+        except NoStepError:
             return None
-
-    def _predictor_corrector(self, x: Iterate) -> Iterate:
-        now = x.complementarity()
-        system = _System(self.rows, x, self._regulariser(x.z, now))
         affine = system.direction(0.0, None)
-        after = x.moved(_reach(x, affine), affine).complementarity()
+        after = self.complementarity(x.moved(self._reach(x, affine), affine))
         direction = system.direction(now * min(1.0, max(after, 0.0) / now) ** 3, affine)
-        return x.moved(min(1.0, 0.995 * _reach(x, direction)), direction)
+        following = x.moved(min(1.0, _BOLDNESS * self._reach(x, direction)), direction)
+        return following if all(np.isfinite(part).all() for part in following) else None
 
-    def _follow_path(self, x: Iterate) -> Iterate:
-        """Aim at the centre of the present μ; lower μ only when the Newton decrement shows that it is near."""
-        self.mu = min(self.mu, 2.0 * x.complementarity())
-        regulariser = self._regulariser(x.z, self.mu)
-        direction = _System(self.rows, x, regulariser).direction(self.mu, None)
-        decrement = regulariser.curvature(direction.z) / self.mu
-        damping = 1.0 / (1.0 + 0.5 * np.sqrt(decrement)) if decrement > 1.0 else 1.0
-        reach = min(1.0, 0.99 * _reach(x, direction))
-        if decrement < 1.0 and reach > 0.5:
-            self.mu *= 0.25
-        return x.moved(min(reach, damping), direction)
+    def _degree(self, x: Iterate) -> int:
+        return 2 * x.t.size + 2 * x.s.size + x.h.size
 
-    def _regulariser(self, z: Array, mu: float) -> _Regulariser:
-        """The central regulariser at z, with s eliminated exactly."""
-        gradient, diagonal = self.delta * z, self.delta.copy()
-        h, c = np.zeros(z.size), 1.0
-        free = self.free
-        if free.size == 0:
-            return _Regulariser(gradient, diagonal, h, c)
-        w, delta, s = z[free], self.delta[free], self._s
-        energy = 0.5 * delta * w**2
-        binding = self.price == 0.0 or central_indicator(energy, mu, self.price, s)[0] > self.budget
-        if binding:
-            self._full_price = central_price(energy, mu, self.budget, self._full_price, s)
-        bounds = mu / s**2 + mu / (1.0 - s) ** 2
-        A = 2.0 * energy / s**3 + bounds
-        gradient[free] /= s
-        diagonal[free] = (delta / s) * (bounds / A)
-        if binding:
-            h[free] = delta * w / s**2 / A
-            c = float((1.0 / A).sum())
-        return _Regulariser(gradient, diagonal, h, c)
+    def cones(self, x: Iterate, direction: bool = False) -> tuple[Array, Array]:
+        """The vectors of the cones and their dual ones; the first entry of the latter is 1 and stays so."""
+        first = np.zeros(x.s.size) if direction else np.ones(x.s.size)
+        return np.array([x.v, x.s, self.root * x.z[self.free]]), np.array([first, x.q, x.r])
+
+    def _reach(self, x: Iterate, d: Iterate) -> float:
+        """The largest step that keeps all within bounds and cones, at most 1/0.99."""
+        largest = 1.0 / _BOLDNESS
+        for current, change in zip(x.positive(), d.positive(), strict=True):
+            ratio = float((change / current).min(initial=0.0))
+            if ratio < 0.0:
+                largest = min(largest, -1.0 / ratio)
+        for current, change in zip(self.cones(x), self.cones(d, direction=True), strict=True):
+            largest = min(largest, reach(current, change))
+        return largest
 
 
 class _System:
-    """The Newton system at an iterate, factored once for predictor and corrector."""
+    """The Newton system at an iterate, factored once for predictor and corrector.
 
-    def __init__(self, rows: Rows, x: Iterate, regulariser: _Regulariser) -> None:
-        self.rows, self.x, self.gradient, self.h = rows, x, regulariser.gradient, regulariser.h
+    A cone's step is ``(ds, dw) = goal - missing``, ``(dq, dr) = P missing``, ``P = [[a + cb², cb], [cb, c]]``.  With
+    all but dz and dτ eliminated there remain ``(Z'ΘZ + D) dz + e dτ = …`` and ``e'dz - κ dτ = …``, with a diagonal D.
+    """
+
+    def __init__(self, method: InteriorPoint, x: Iterate) -> None:
+        self.method, self.x = method, x
+        rows, free, cones = method.rows, method.free, method.cones(x)
+        if not all((depth(side) > 0.0).all() for side in cones):
+            # So near to the boundary that rounding errors decide.
+            raise NoStepError
         self.theta = 1.0 / (x.t / x.beta + x.xi / x.nu)
-        H = rows.Z.T @ (self.theta[:, None] * rows.Z)
-        H.flat[:: H.shape[0] + 1] += regulariser.diagonal
+        self.scaling = Scaling(*cones)
+        self.a, self.b, c = self.scaling.block()
+        steepness = x.eta / x.g + self.a
+        self.E = steepness + c * self.b**2
+        self.slant, self.flat = c * self.b / self.E, c * steepness / self.E
+        diagonal = method.delta.copy()
+        diagonal[free] = method.root**2 * self.flat
+        H = rows.gram(self.theta)
+        H.flat[:: H.shape[0] + 1] += diagonal
         factor = factor_positive(H)
         if factor is None:
-            raise NotFiniteError
+            raise NoStepError
         self.factor = factor
-        solved = solve_positive(factor, self.h)
-        self.solved = solved / (regulariser.c + self.h @ solved)
+        self.e, self.kappa = np.zeros(x.z.size), np.inf
+        if x.h.size:
+            self.e[free] = -method.root * self.slant
+            self.kappa = float(x.h[0] / x.tau[0] + (1.0 / self.E).sum())
+        solved = solve_positive(factor, self.e)
+        self.solved = solved / (self.kappa + self.e @ solved)
 
     def direction(self, target: float, affine: Iterate | None) -> Iterate:
         """Aim at complementarity ``target``; a predictor adds its second-order terms."""
-        rows, x = self.rows, self.x
-        t_product, xi_product = x.beta * x.t - target, x.nu * x.xi - target
+        method, x, rows, free = self.method, self.x, self.method.rows, self.method.free
+        excess = [slack * multiplier - target for multiplier, slack in x.pairs()]
         if affine is not None:
-            t_product, xi_product = t_product + affine.beta * affine.t, xi_product + affine.nu * affine.xi
-        rho = -t_product / x.beta + xi_product / x.nu + (x.t - x.xi + rows.a - rows.Z @ x.z)
-        d_z = solve_positive(self.factor, rows.Z.T @ (x.beta + self.theta * rho) - self.gradient)
-        d_z = d_z - self.solved * (self.h @ d_z)
-        d_beta = self.theta * (rho - rows.Z @ d_z)
-        d_xi = (-xi_product + x.xi * d_beta) / x.nu
-        return Iterate(d_z, d_beta, -d_beta, d_xi, (-t_product - x.t * d_beta) / x.beta)
-
-
-def _reach(x: Iterate, d: Iterate) -> float:
-    """The largest step that keeps every slack and multiplier positive, at most 1/0.995."""
-    reach = 1.0 / 0.995
-    for current, change in zip(x[1:], d[1:], strict=True):
-        ratio = float((change / current).min())
-        if ratio < 0:
-            reach = min(reach, -1.0 / ratio)
-    return reach
+            excess = [e + slack * multiplier for e, (multiplier, slack) in zip(excess, affine.pairs(), strict=True)]
+        over_t, over_xi, over_g, over_h = excess
+        cone = self.scaling.goal(target, None if affine is None else method.cones(affine, direction=True))
+        rho = -over_t / x.beta + over_xi / x.nu + (x.t - x.xi + rows.a - rows.margins(x.z))
+        tau = float(x.tau.sum())
+        k = (x.eta * cone[1] - over_g) / x.g + (method.price + tau + x.eta - x.q)
+        right = rows.products(x.beta + self.theta * rho) - method.delta * x.z
+        right[free] += method.root * (x.r + self.slant * k + self.flat * cone[2])
+        kappa = float((cone[1] - k / self.E + self.slant * cone[2]).sum() - over_h.sum() / tau) if x.h.size else 0.0
+        d_z = solve_positive(self.factor, right - self.e * (kappa / self.kappa))
+        d_z = d_z - self.solved * (self.e @ d_z)
+        d_tau = (kappa + float(self.e @ d_z)) / self.kappa
+        missing_w = cone[2] - method.root * d_z[free]
+        missing_s = (k + d_tau) / self.E - self.slant * missing_w
+        d_s, d_r = cone[1] - missing_s, self.slant * (k + d_tau) + self.flat * missing_w
+        d_beta = self.theta * (rho - rows.margins(d_z))
+        return Iterate(
+            d_z, d_beta, -d_beta, (-over_xi + x.xi * d_beta) / x.nu, (-over_t - x.t * d_beta) / x.beta,
+            d_s, -d_s, (x.eta * d_s - over_g) / x.g, self.a * missing_s + self.b * d_r,
+            np.full(x.h.size, -d_s.sum()), np.full(x.h.size, d_tau),
+            cone[0] - self.scaling.first(missing_s, d_r), d_r,
+        )  # fmt: skip
 
 
 def minimise(
-    rows: Rows, n: int, ridge: Array, fit_intercept: bool, tolerance: float, expired: Callable[[], bool]
+    rows: Rows, ridge: Array, fit_intercept: bool, tolerance: float, expired: Callable[[], bool]
 ) -> tuple[Array, float, Array]:
     """Fit all columns (a support vector machine) to a relative gap, or until ``expired``; return w, b and α.
 
@@ -209,8 +251,8 @@ def minimise(
     x = method.start()
     best_z, best_beta, primal, dual = x.z, x.beta, np.inf, -np.inf
     for _ in range(_MAX_ITERATIONS):
-        products = rows.Z.T @ x.beta
-        now = float(rows.omega @ np.maximum(rows.a - rows.Z @ x.z, 0.0) + 0.5 * delta @ x.z**2)
+        products = rows.products(x.beta)
+        now = float(rows.omega @ np.maximum(rows.a - rows.margins(x.z), 0.0) + 0.5 * delta @ x.z**2)
         bound = float(rows.a @ x.beta - 0.5 * (products[:m] ** 2 / delta[:m]).sum())
         # What the intercept's multipliers miss counts against the bound.
         bound -= np.abs(products[m:]).sum() * (1.0 + np.abs(x.z[m:]).sum())
@@ -220,11 +262,12 @@ def minimise(
             dual, best_beta = bound, x.beta
         scale = max(primal, 1e-9 * float(rows.omega.sum()))
         # Rounding makes the dual worse again once complementarity is far below what the gap needs.
-        if primal - dual <= tolerance * scale or x.complementarity() * 2 * x.t.size <= 1e-5 * tolerance * scale:
+        small = method.complementarity(x) * 2 * x.t.size <= 1e-5 * tolerance * scale
+        if primal - dual <= tolerance * scale or small:
             break
         following = None if expired() else method.step(x)
         if following is None:
             break
         x = following
     best_z = unit * best_z
-    return best_z[:m], float(best_z[m]) if fit_intercept else 0.0, rows.alpha(best_beta, n)
+    return best_z[:m], float(best_z[m]) if fit_intercept else 0.0, rows.alpha(best_beta)

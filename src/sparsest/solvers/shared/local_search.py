@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg as la
 
 from sparsest.arrays import Array, Indices
-from sparsest.losses import Squared
+from sparsest.losses import PiecewiseLinear, Squared
 from sparsest.problem import Problem
 from sparsest.solvers.shared.linear_algebra import inverse_semidefinite
 from sparsest.solvers.shared.support import SupportFit, fit_support
@@ -34,17 +34,24 @@ _IMPROVEMENT = 1e-9
 # Share of a column's square that the support leaves of it, below which the score's is rounding error; and share of its
 # norm below which what remains of the column itself is.
 _DEPENDENT = 1e-9
+# Products of features with those of the support that are computed at a time.
+_PRODUCTS_AT_ONCE = 4_000_000
 _NO_DIRECTION = 1e-14
 
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """Settings of the search for an incumbent; ``expired`` is asked between moves."""
+    """Settings of the search for an incumbent; ``expired`` is asked between moves.
+
+    A ``thorough`` search ends where no swap with any feature improves the model, or its quadratic model; another one
+    where none does with the ``pool`` of features that have the largest products with the residuals.
+    """
 
     rounds: int = 8
     pool: int = 400
     trials: int = 8
     max_moves: int = 1000
+    thorough: bool = True
 
     def search(
         self,
@@ -62,36 +69,42 @@ class LocalSearch:
             fit = fit_support(problem, np.sort(start), expired=expired)
         improved(fit)
         moves = 0
+        # The features that the residuals point to first; where none of them helps, those by whose swaps most is won.
+        thorough = False
         while moves < self.max_moves and not expired():
-            better, taken = self._exhaust_pool(problem, region, fit, self.max_moves - moves, expired, improved)
+            promise = (_swap_promise if thorough else _promise)(problem, fit)
+            pool = self._pool(problem, region, fit, promise)
+            better, taken = self._exhaust_pool(pool, fit, self.max_moves - moves, expired, improved)
             moves += taken
-            if better is None:
+            if better is not None:
+                fit, thorough = better, False
+            elif thorough or not self.thorough or pool.features.size == region.p - region.forced_out.size:
                 break
-            fit = better
+            else:
+                thorough = True
         return fit
 
     def polish(self, problem: Problem, support: Indices, expired: Callable[[], bool] = lambda: False) -> SupportFit:
         """Improve a given support by moves until none helps."""
         return self.search(problem, start=support, expired=expired)
 
+    def _pool(self, problem: Problem, region: Region, fit: SupportFit, promise: Array) -> _Pool:
+        """The support and the most promising features outside."""
+        outside = np.setdiff1d(region.free, fit.support)
+        size = max(self.pool, 4 * fit.support.size)
+        if outside.size > size:
+            outside = outside[np.argpartition(-promise[outside], size)[:size]]
+        return _Pool(problem, region, np.union1d(fit.support, outside))
+
     def _exhaust_pool(
         self,
-        problem: Problem,
-        region: Region,
+        pool: _Pool,
         fit: SupportFit,
         max_moves: int,
         expired: Callable[[], bool],
         improved: Callable[[SupportFit], None],
     ) -> tuple[SupportFit | None, int]:
-        """Make moves among the support and the most promising outside features until none improves."""
-        free = region.free
-        outside = np.setdiff1d(free, fit.support)
-        promise = np.abs(problem.design.tdot(fit.alpha)[outside])
-        promise /= np.maximum(problem.column_norms[outside], 1e-300)
-        size = max(self.pool, 4 * fit.support.size)
-        if outside.size > size:
-            outside = outside[np.argpartition(-promise, size)[:size]]
-        pool = _Pool(problem, region, np.union1d(fit.support, outside))
+        """Make moves among the features of a pool until none improves."""
         best: SupportFit | None = None
         for moves in range(max_moves):
             if expired():
@@ -117,6 +130,53 @@ class LocalSearch:
         return None
 
 
+def _promise(problem: Problem, fit: SupportFit) -> Array:
+    """What every feature promises beside the support: its product with the dual point, in units of its norm."""
+    return np.abs(problem.design.tdot(fit.alpha)) / np.maximum(problem.column_norms, 1e-300)
+
+
+def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
+    """What every feature promises in the place of another: the largest decrease of the quadratic model by its swaps.
+
+    Products with the residuals say nothing of a feature that imitates one of the support.
+    """
+    if not fit.support.size:
+        return _promise(problem, fit)
+    design, scale = problem.design, np.where(problem.column_norms > 0.0, problem.column_norms, 1.0)
+    inside = scale[fit.support]
+    columns = design.columns(fit.support)
+    curvature = _curvature(problem, columns @ fit.w + fit.b)
+    columns /= inside
+    weighted = curvature[:, None] * columns
+    if problem.fit_intercept and curvature.sum() > 0:
+        weighted -= np.outer(curvature, weighted.sum(axis=0) / curvature.sum())
+    H = columns.T @ weighted
+    H.flat[:: inside.size + 1] += problem.ridge / inside**2 + 1e-12
+    N = inverse_semidefinite(H)
+    n_diagonal = np.maximum(np.diagonal(N), 1e-300)
+    w = fit.w * inside
+    gradient = design.tdot(fit.alpha) / scale
+    mean_curvature = float(curvature.sum() / problem.weights.sum())
+    promise = np.empty(problem.p)
+    width = max(1, _PRODUCTS_AT_ONCE // inside.size)
+    for begin in range(0, problem.p, width):
+        part = np.arange(begin, min(begin + width, problem.p))
+        cross = design.tdot(weighted, None if part.size == problem.p else part) / scale[part, None]
+        # Where nearly dependent columns have coefficients beyond all scales there is no number, and no promise.
+        with np.errstate(over="ignore", invalid="ignore"):
+            A = cross @ N
+            d = mean_curvature + problem.ridge / scale[part] ** 2 - np.einsum("ij,ij->i", A, cross)
+            slope = gradient[part, None] - A * (w / n_diagonal)
+            d = np.maximum(d, _DEPENDENT)[:, None] + A**2 / n_diagonal
+            promise[part] = (slope**2 / (2.0 * d) - w**2 / (2.0 * n_diagonal)).max(axis=1)
+    return promise
+
+
+def _curvature(problem: Problem, margin: Array) -> Array:
+    """``ωℓ''`` at given predictions; a loss with kinks has none, and that of its smoothed form ranks moves instead."""
+    return problem.weights * problem.loss.smoothed(1.0).second_derivative(problem.y, margin)
+
+
 class _Pool:
     """The features that a round of moves looks at: packed columns and, for the squared loss, their Gram matrix."""
 
@@ -134,8 +194,7 @@ class _Pool:
         if self._gram is not None:
             return self._gram
         margin = self.columns[:, self.positions(fit.support)] @ fit.w + fit.b
-        # A loss with kinks has no curvature: that of its smoothed form ranks the moves instead.
-        curvature = problem.weights * problem.loss.smoothed(1.0).second_derivative(problem.y, margin)
+        curvature = _curvature(problem, margin)
         block = self.columns / self.scale
         weighted = curvature[:, None] * block
         gram = block.T @ weighted
@@ -252,6 +311,10 @@ def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[],
 
 def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> Array:
     """``g²/(2d)`` with the curvature of a column alone: what adding one feature would gain, roughly."""
-    gradient = problem.design.tdot(fit.alpha)[candidates]
+    # Slopes of a piecewise linear loss at its kinks are any of an interval; those of the fit are the same for a row given
+    # twice and for a weight of two.
+    known = fit.support.size == 0 and not isinstance(problem.loss, PiecewiseLinear)
+    products = problem.data.null.products if known else problem.design.tdot(fit.alpha)
+    gradient = products[candidates]
     curvature = problem.column_norms[candidates] ** 2 * problem.data.curvature + problem.ridge
     return gradient**2 / (2.0 * curvature)

@@ -134,7 +134,7 @@ def _minimise(
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
-        return minimise(rows, model.y.size, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+        return minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
     return _newton(model, start, expired)
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import cycle
 from threading import RLock
 from typing import Any
 
@@ -23,7 +24,7 @@ class _Limits:
         self.renew_lock()
         self._wanted: dict[object, int] = {}
         self._controller: ThreadpoolController | None = None
-        self._before: Any = None
+        self._before: list[int] = []
 
     def renew_lock(self) -> None:
         """Forget who holds the lock: in a forked process nobody does."""
@@ -46,7 +47,9 @@ class _Limits:
         if self._controller is None:
             self._controller = ThreadpoolController().select(user_api="blas")
         if not self._wanted:
-            self._before = self._controller.limit(limits=count)
+            # By itself: the controller's own way takes ten times as long, and limits are set for every small system.
+            self._before = [library.get_num_threads() for library in self._controller.lib_controllers]
+            self._set(count)
         elif count != self._now():
             self._set(count)
         self._wanted[request] = count
@@ -57,16 +60,17 @@ class _Limits:
         now = self._now()
         del self._wanted[request]
         if not self._wanted:
-            self._before.restore_original_limits()
+            self._set(*self._before)
         elif self._now() != now:
             self._set(self._now())
 
     def _now(self) -> int:
         return next(reversed(self._wanted.values()))
 
-    def _set(self, count: int) -> None:
+    def _set(self, *counts: int) -> None:
+        """Give every library its number of threads, or all the same."""
         assert self._controller is not None
-        for library in self._controller.lib_controllers:
+        for library, count in zip(self._controller.lib_controllers, cycle(counts), strict=False):
             library.set_num_threads(count)
 
 

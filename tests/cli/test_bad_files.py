@@ -4,36 +4,21 @@ import io
 import json
 import os
 import struct
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from typer.testing import CliRunner
 
 from checks import best_subset
+from cli.runner import complains, run
 from samples import sample
 from sparsest import Certificate
-from sparsest.cli import app
 from sparsest.datasets import load_folder
 
 X, Y = sample("squared", 25, 6)
 RESULT = best_subset(X, Y, 2, gamma=0.1, method="local")
 TEXT = RESULT.certificate.to_json()
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def complains(shown, message):
-    """The command ends as for wrong input, and with one line on stderr."""
-    assert shown.exit_code == 2, (shown.output, shown.exception)
-    assert isinstance(shown.exception, SystemExit)
-    assert shown.stderr.startswith("error: ") and shown.stderr.count("\n") == 1, shown.stderr
-    assert shown.stdout == "" and message in shown.stderr, shown.stderr
 
 
 @pytest.fixture
@@ -266,7 +251,7 @@ def test_folders_in_place_of_files(folder):
     (folder / "data.npz").unlink()
     (folder / "data.npz").mkdir()
     complains(run("verify", folder / "proof.json", folder), "has no file data.npz")
-    complains(run("verify", folder / "proof.json", folder / "proof.json"), "there is no data folder")
+    complains(run("verify", folder / "proof.json", folder / "proof.json"), "cannot be read as a table")
     (folder / "data.npz").rmdir()
     np.savez(folder / "data.npz", y=Y)
     (folder / "X.npz").mkdir()
@@ -287,15 +272,12 @@ def test_folder_that_does_not_exist(folder, path):
     complains(run("verify", folder / "proof.json", folder / path), "")
 
 
-def test_only_verbose_shows_where(folder):
-    """In a process of its own, where nothing else listens to the log."""
+def test_only_debug_shows_where(folder):
     (folder / "proof.json").write_text("garbage", encoding="utf-8")
-    command = [sys.executable, "-c", "from sparsest.cli import app; app()"]
-    files = ["verify", str(folder / "proof.json"), str(folder)]
-    quiet = subprocess.run([*command, *files], capture_output=True, text=True)
-    assert quiet.returncode == 2 and quiet.stderr.startswith("error: ") and quiet.stderr.count("\n") == 1
-    loud = subprocess.run([*command, "--verbose", *files], capture_output=True, text=True)
-    assert loud.returncode == 2 and "_read_certificate" in loud.stderr and loud.stderr.endswith(quiet.stderr)
+    files = ["verify", folder / "proof.json", folder]
+    complains(run(*files, "--verbose"), "not a readable certificate")
+    loud = run(*files, "--debug")
+    assert isinstance(loud.exception, ValueError) and "not a readable certificate" in str(loud.exception)
 
 
 def test_not_valid_is_not_an_error(folder):
@@ -321,6 +303,9 @@ USAGE = [
     ("verify", "proof.json", ".", "--exactly"),
     ("warmup", "now"),
     ("warmup", "--json"),
+    ("fit",),
+    ("fit", "data.csv", "--k", "few"),
+    ("predict", "model.json"),
     ("prove",),
     ("--loud", "demo"),
 ]

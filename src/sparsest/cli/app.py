@@ -1,0 +1,101 @@
+"""The application, and what all commands share: logs, errors in one line, exit codes.
+
+0 is success, 1 a proof that does not hold, 2 wrong input, and 130 an end by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+INVALID, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="Select the few features that matter, and prove it.\n\n"
+    "First steps: `sparsest demo`, then `sparsest fit data.csv --target outcome --k 5`.",
+)
+
+_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what is being done.")]
+_Debug = Annotated[bool, typer.Option("--debug", help="Show where an error arose.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sparsest {version('sparsest')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Nothing but the options of the application itself."""
+
+
+def command(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Make a function a command, with ``--verbose`` and ``--debug``; what it returns is the exit code."""
+
+    @functools.wraps(function)
+    def run(*args: Any, verbose: bool = False, debug: bool = False, **kwargs: Any) -> None:
+        _set_up_logs(verbose)
+        with _one_line_errors(debug):
+            code = function(*args, **kwargs)
+        raise typer.Exit(code or 0)
+
+    own = inspect.signature(function, eval_str=True)
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+        for name, kind in (("verbose", _Verbose), ("debug", _Debug))
+    ]
+    parameters = [*own.parameters.values(), *shared]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command()(run)
+    return run
+
+
+def _set_up_logs(verbose: bool) -> None:
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
+    logging.getLogger("sparsest").setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+@contextmanager
+def _one_line_errors(debug: bool) -> Iterator[None]:
+    """End with one line on stderr and the exit code 2, whatever is wrong with the input.
+
+    What the library warns of stands in what a command prints.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            yield
+        return
+    except (OSError, ValueError, ImportError) as error:
+        message, caught = str(error), error  # type: tuple[str, BaseException]
+    except MemoryError as error:
+        message, caught = "this needs more memory than there is: are the data and the file the right ones?", error
+    except RecursionError as error:
+        message, caught = "the file is nested too deeply: write it anew", error
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        message = f"the input cannot be used ({type(error).__name__}: {error}); is it what the help describes?"
+        caught = error
+    except KeyboardInterrupt:
+        typer.echo("interrupted before there was an answer; no file was written", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if debug:
+        raise caught
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    raise typer.Exit(WRONG_INPUT) from None

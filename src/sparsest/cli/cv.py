@@ -1,0 +1,148 @@
+"""The command ``cv``: the number of features and the ridge, chosen by cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from sparsest.cli import options as o
+from sparsest.cli.app import command
+
+if TYPE_CHECKING:
+    from sparsest.report import Curve
+
+
+@command
+def cv(
+    data: o.Data,
+    target: o.Target = None,
+    ks: Annotated[
+        str, typer.Option(help="Numbers of features to try, such as 1-10,15,20; auto goes up to 50.")
+    ] = "auto",
+    gammas: Annotated[str, typer.Option(help="Ridges to try, such as 0.01,0.1,1; auto finds them.")] = "auto",
+    folds: Annotated[int, typer.Option(help="Number of parts that are held out in turn.", min=2)] = 5,
+    seed: Annotated[int, typer.Option(help="Of the random order in which rows are divided into parts.")] = 0,
+    selection: Annotated[
+        str, typer.Option(help="best, or one_se: the fewest features within one standard error of the best.")
+    ] = "best",
+    scoring: Annotated[
+        str | None, typer.Option(help="A scorer of scikit-learn, such as r2 or roc_auc; deviance by default.")
+    ] = None,
+    loss: o.Loss = "auto",
+    fit_intercept: o.FitIntercept = True,
+    standardize: o.Standardize = True,
+    include: o.Include = [],  # noqa: B006
+    exclude: o.Exclude = [],  # noqa: B006
+    ids: o.Ids = [],  # noqa: B006
+    weights: o.Weights = None,
+    impute: o.Impute = None,
+    fold_method: Annotated[
+        str, typer.Option(help="How the models of the folds are found.", rich_help_panel="Search")
+    ] = "relaxation",
+    method: o.Method = "tree",
+    time_limit: o.TimeLimit = 60.0,
+    gap_tol: o.GapTol = 1e-4,
+    threads: o.Threads = None,
+    out: o.Out = None,
+    report: o.Report = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+) -> int:
+    """Choose the number of features by cross-validation, then fit and prove the model of all data.
+
+    Example: `sparsest cv patients.csv --target survived --ks 1-8 --out model.json --report report.html`
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    from sparsest.checks import by_number
+    from sparsest.cli.data import choose_loss, columns_of, load
+    from sparsest.cli.live import watched
+    from sparsest.cli.output import refuse_overwriting
+    from sparsest.cli.reporting import Delivery
+    from sparsest.estimators import BestSubsetClassifierCV, BestSubsetRegressorCV
+    from sparsest.losses import LOSSES
+    from sparsest.tables import Wishes
+
+    refuse_overwriting(force, out, report)
+    numbers = None if ks == "auto" else _whole_numbers(ks)
+    ridges = "auto" if gammas == "auto" else _numbers(gammas)
+    table = load(data, Wishes(target, o.beside(weights), o.names(ids), o.names(exclude), impute), quiet=as_json)
+    chosen_loss = choose_loss(loss, table.target)
+    forced = {
+        name: tuple(by_number(columns_of(o.names(given), table), name, table.names))
+        for name, given in (("include", include), ("exclude", exclude))
+    }
+    settings: dict[str, Any] = {
+        "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, "loss": chosen_loss,
+        "fit_intercept": fit_intercept, "standardize": standardize, **forced,
+        "fold_method": fold_method, "method": method, "time_limit": time_limit, "gap_tol": gap_tol, "n_jobs": threads,
+    }  # fmt: skip
+    known = chosen_loss in LOSSES and LOSSES[chosen_loss].classification
+    make, divide = (BestSubsetClassifierCV, StratifiedKFold) if known else (BestSubsetRegressorCV, KFold)
+    with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
+        # Rows of a file are often sorted by the target.
+        parts = divide(folds, shuffle=True, random_state=seed)
+        model = make(**settings, cv=parts, callback=listener).fit(table.matrix, table.target, **table.rows)
+    settings |= {"folds": folds, "seed": seed}
+    result = replace(model.result_, feature_names=table.names)
+    if not as_json:
+        _print_scores(model)
+    more = {"chosen": {"k": int(model.k_), "gamma": float(model.gamma_)}, "validation": _rows(model)}
+    curve = _curve(model, scoring or "deviance, negative")
+    return Delivery("cv", data, out, report, as_json).deliver(result, table, record, settings, curve, more)
+
+
+def _print_scores(model: Any) -> None:
+    """Print the held-out scores at the ridge that was chosen."""
+    from sparsest.cli.output import print_grid
+
+    shown = [
+        [f"{'→ ' * (row['k'] == model.k_)}{row['k']}", f"{row['mean']:.5g}", f"{row['standard_error']:.2g}"]
+        for row in _rows(model)
+        if row["gamma"] == model.gamma_
+    ]
+    print_grid(f"held-out scores, gamma = {model.gamma_:.4g}", ["features", "score", "standard error"], shown)
+
+
+def _whole_numbers(text: str) -> list[int]:
+    """Whole numbers and ranges of them."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"--ks must be numbers and ranges such as 1-10,15,20, got {text!r}")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ValueError(f"--gammas must be numbers such as 0.01,0.1,1, or auto; got {text!r}") from error
+
+
+def _rows(model: Any) -> list[dict[str, Any]]:
+    """What was tried, and how it scored."""
+    table = model.cv_results_
+    return [
+        {"k": int(k), "gamma": float(gamma), "mean": float(mean), "standard_error": float(error)}
+        for k, gamma, mean, error in zip(
+            table["param_k"], table["param_gamma"], table["mean_test_score"], table["se_test_score"], strict=True
+        )
+    ]
+
+
+def _curve(model: Any, measure: str) -> Curve:
+    """The scores at the ridge that was chosen."""
+    from sparsest.report import Curve
+
+    table = model.cv_results_
+    at = np.flatnonzero(table["param_gamma"] == model.gamma_)
+    at = at[np.argsort(table["param_k"][at])]
+    ks, scores, errors = (table[name][at].tolist() for name in ("param_k", "mean_test_score", "se_test_score"))
+    return Curve(ks, scores, errors, float(model.k_), measure)

@@ -1,0 +1,105 @@
+"""The command ``fit``: the best model with few features, proved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sparsest.cli import options as o
+from sparsest.cli.app import command
+
+
+@command
+def fit(
+    data: o.Data,
+    target: o.Target = None,
+    k: Annotated[int, typer.Option(help="The largest number of features.")] = 10,
+    l0_penalty: Annotated[float | None, typer.Option(help="The price of a feature, instead of k.")] = None,
+    loss: o.Loss = "auto",
+    gamma: o.Gamma = "auto",
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    quantile: o.Quantile = None,
+    theta: o.Theta = None,
+    fit_intercept: o.FitIntercept = True,
+    standardize: o.Standardize = True,
+    include: o.Include = [],  # noqa: B006
+    exclude: o.Exclude = [],  # noqa: B006
+    ids: o.Ids = [],  # noqa: B006
+    weights: o.Weights = None,
+    offset: o.Offset = None,
+    exposure: o.Exposure = None,
+    impute: o.Impute = None,
+    method: o.Method = "tree",
+    time_limit: o.TimeLimit = 60.0,
+    gap_tol: o.GapTol = 1e-4,
+    threads: o.Threads = None,
+    start: Annotated[str | None, typer.Option(help="A model.json to start from.", rich_help_panel="Search")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="highs, scip or gurobi, for the method cuts.", rich_help_panel="Search")
+    ] = None,
+    node_limit: Annotated[
+        int | None, typer.Option(help="The largest number of nodes.", rich_help_panel="Search")
+    ] = None,
+    max_memory: Annotated[
+        float | None,
+        typer.Option(help="Bytes for open regions, proof and Gram matrix.", rich_help_panel="Search"),
+    ] = None,
+    option: Annotated[
+        list[str],
+        typer.Option(help="A further setting of the method, NAME=VALUE; repeat for more.", rich_help_panel="Search"),
+    ] = [],  # noqa: B006
+    out: o.Out = None,
+    report: o.Report = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+) -> int:
+    """Find the best model with few features, and prove it.
+
+    Example: `sparsest fit patients.csv --target survived --k 5 --impute median --out model.json --report report.html`
+
+    Numbers are taken as they are, columns of text become one feature for each level, identifiers are left out. Ctrl-C
+    ends the search with the best model so far. The options are the arguments of the function best_subset.
+    """
+    from sparsest.api import best_subset
+    from sparsest.cli.data import choose_loss, columns_of, gamma_of, load
+    from sparsest.cli.live import watched
+    from sparsest.cli.output import refuse_overwriting
+    from sparsest.cli.reporting import Delivery
+    from sparsest.result import Result
+    from sparsest.tables import Wishes
+
+    refuse_overwriting(force, out, report)
+    further = dict(_setting(text) for text in option)
+    first = None if start is None else Result.load(start)
+    table = load(
+        data, Wishes(target, o.beside(weights, offset, exposure), o.names(ids), o.names(exclude), impute), quiet=as_json
+    )
+    settings: dict[str, Any] = {
+        "k": k if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
+        "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta, "quantile": quantile,
+        "theta": theta, "method": method, "fit_intercept": fit_intercept, "standardize": standardize,
+        "include": columns_of(o.names(include), table),
+        "exclude": columns_of(o.names(exclude), table), "time_limit": time_limit, "gap_tol": gap_tol,
+        "engine": engine, "n_jobs": threads, "node_limit": node_limit, "max_memory": max_memory, "options": further,
+    }  # fmt: skip
+    with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
+        result = best_subset(
+            table.matrix, table.target, feature_names=table.names, start=first, **table.rows,
+            callback=listener, **settings,
+        )  # fmt: skip
+    return Delivery("fit", data, out, report, as_json).deliver(result, table, record, settings)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, with a value of JSON where it is one, and a text else."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--option must be NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

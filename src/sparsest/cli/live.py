@@ -1,0 +1,28 @@
+"""Where a search stands, on a terminal, and its record for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+from sparsest.progress import Record, in_terminal
+from sparsest.result import Event
+
+
+@contextmanager
+def watched(title: str, time_limit: float, quiet: bool = False) -> Iterator[tuple[Record, Callable[[Event], Any]]]:
+    """Yield a record of the search, and the listener that keeps it; a line on stderr shows it if that is a terminal."""
+    record, console = Record(), Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield record, record.take
+        return
+    with in_terminal(console, title, time_limit=time_limit) as show:
+
+        def both(event: Event) -> None:
+            record.take(event)
+            show(event)
+
+        yield record, both

@@ -1,0 +1,80 @@
+"""Tables for people, JSON for machines, and files that are not overwritten unasked."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+
+if TYPE_CHECKING:
+    from sparsest.result import Result
+
+
+def refuse_overwriting(force: bool, *paths: str | None) -> None:
+    """Complain, before anything is computed, about files that are there already or have no folder."""
+    for path in paths:
+        if path is None:
+            continue
+        place = Path(path)
+        if place.is_file() and not force:
+            raise ValueError(f"{path} exists already: choose another name, or overwrite it with --force")
+        if place.is_dir():
+            raise ValueError(f"{path} is a folder: give the name of a file")
+        if not place.absolute().parent.is_dir():
+            raise ValueError(f"there is no folder {place.parent} to write {place.name} to")
+
+
+def print_json(command: str, content: Any) -> None:
+    """Print one object of JSON, which has neither infinity nor NaN: they become null."""
+    typer.echo(json.dumps({"format": f"sparsest {command}", "version": 1, **_finite(content)}, ensure_ascii=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_model(result: Result, title: str) -> None:
+    """Print the selected features with their coefficients, and below them what is proved."""
+    console = Console()
+    grid = Grid()
+    grid.add_column("feature", overflow="fold")
+    grid.add_column("coefficient", justify="right", no_wrap=True)
+    for name, value in result.rows():
+        grid.add_row(escape(name), value)
+    console.print(escape(title), style="bold")
+    console.print(grid)
+    console.print(*result.proof_lines(), sep="\n")
+
+
+def print_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
+    """Print a table of texts; all columns but the first are set to the right."""
+    console, grid = Console(), Grid()
+    for j, head in enumerate(heads):
+        grid.add_column(head, justify="right" if j else "left")
+    for row in rows:
+        grid.add_row(*(escape(entry) for entry in row))
+    console.print(escape(title), style="bold")
+    console.print(grid)
+
+
+def tell_files(**files: str | None) -> dict[str, str]:
+    """Name the files that were written."""
+    return {name: path for name, path in files.items() if path is not None}
+
+
+def the_command() -> str:
+    """The command that was given, as one would type it."""
+    import shlex
+
+    return shlex.join(["sparsest", *sys.argv[1:]])

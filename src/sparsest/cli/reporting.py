@@ -1,0 +1,89 @@
+"""What a command that has found a model does with it: the model's file, the report, the table or the JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sparsest.cli.app import INTERRUPTED
+from sparsest.cli.output import print_json, print_model, tell_files, the_command
+from sparsest.files import write_whole
+from sparsest.result import Status
+
+if TYPE_CHECKING:
+    from sparsest.progress import Record
+    from sparsest.report import Curve
+    from sparsest.result import Result
+    from sparsest.tables import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Delivery:
+    """Where a model came from, and what is wanted of it.
+
+    Attributes
+    ----------
+    command, data : name of the command, and of the data
+    out, report : files of the model and of the report, or None
+    as_json : print JSON instead of a table
+    """
+
+    command: str
+    data: str
+    out: str | None
+    report: str | None
+    as_json: bool
+
+    def deliver(
+        self,
+        result: Result,
+        table: Table,
+        record: Record,
+        settings: dict[str, Any],
+        curve: Curve | None = None,
+        more: dict[str, Any] | None = None,
+    ) -> int:
+        """Write the files, print the model, and return the exit code.
+
+        Parameters
+        ----------
+        settings : of the search, to be kept with the model
+        curve : of held-out scores, for the report
+        more : further entries of the JSON
+        """
+        about = {"table": table.encoding.to_json(), "settings": _plain(settings), "command": the_command()}
+        result = replace(result, about={**about, "notes": table.notes})
+        if self.out is not None:
+            result.save(self.out)
+        if self.report is not None:
+            self._write_report(self.report, result, table, record, curve)
+        files = tell_files(model=self.out, report=self.report)
+        if self.as_json:
+            content = {"problem": result.statement.to_json(), **result.to_dict(), "notes": table.notes}
+            print_json(self.command, {**content, "files": files, **(more or {})})
+        else:
+            print_model(result, f"{table.encoding.target or self.data}: {result.statement.sentence()}")
+            for name, path in files.items():
+                typer.echo(f"{name} written to {path}")
+        return INTERRUPTED if result.status is Status.INTERRUPTED else 0
+
+    def _write_report(self, path: str, result: Result, table: Table, record: Record, curve: Curve | None) -> None:
+        from sparsest.report import model_report
+
+        text = model_report(
+            result, table.matrix, table.target, rows=table.rows, target=table.encoding.target or "the target",
+            record=record, curve=curve, ids=None if table.ids is None else table.ids.tolist(),
+            command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.out or "model.json",
+        )  # fmt: skip
+        write_whole(path, text)
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings for a file of JSON, which has no infinity: that becomes text."""
+    return {
+        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in settings.items()
+    }

@@ -1,0 +1,80 @@
+"""The command ``verify``: a proof checked against the data, without the solver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsest.cli import options as o
+from sparsest.cli.app import INVALID, command
+
+if TYPE_CHECKING:
+    from sparsest.proofs import Certificate
+    from sparsest.tables import Encoding
+
+
+@command
+def verify(
+    model: Annotated[str, typer.Argument(help="File written by fit or cv with --out, or by Certificate.save.")],
+    data: o.Data,
+    target: o.Target = None,
+    weights: o.Weights = None,
+    offset: o.Offset = None,
+    exposure: o.Exposure = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Check in rational arithmetic, slowly (needs python-flint).")
+    ] = False,
+    k: Annotated[int | None, typer.Option(help="Refuse a proof for another number of features.")] = None,
+    l0_penalty: Annotated[float | None, typer.Option(help="Refuse a proof for another price of a feature.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Refuse a proof for another ridge.")] = None,
+    loss: Annotated[str | None, typer.Option(help="Refuse a proof for another loss.")] = None,
+    as_json: o.Json = False,
+) -> int:
+    """Check a proof against the data, without the solver, and say which problem it is about.
+
+    Example: `sparsest verify model.json patients.csv`
+
+    The exit code is 0 for a proof that holds and 1 for one that does not. The fingerprint shows whether the data are
+    those of the fit.
+    """
+    from sparsest.cli.data import tell
+    from sparsest.cli.output import print_json
+    from sparsest.tables import read_again
+
+    proof, encoding, names = _read_proof(Path(model))
+    about = proof.statement
+    table = read_again(data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure))
+    expected = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "loss": loss}
+    verdict = proof.verify(table.matrix, table.target, exact=exact, **table.rows, **expected)
+    if as_json:
+        content: dict[str, Any] = {**verdict._asdict(), "gap": verdict.gap, "statement": about.to_json()}
+        print_json("verify", content)
+    else:
+        tell(table.notes)
+        typer.echo(f"problem: {verdict.problem}")
+        typer.echo(f"fingerprint of the data: {verdict.fingerprint}")
+        typer.echo("valid" if verdict else "NOT VALID: " + "; ".join(verdict.reasons))
+        typer.echo(f"objective {verdict.objective:.10g}, lower bound {verdict.lower_bound:.10g}, gap {verdict.gap:.3%}")
+    return 0 if verdict else INVALID
+
+
+def _read_proof(file: Path) -> tuple[Certificate, Encoding, tuple[str, ...] | None]:
+    """The certificate of a model, or of a file of its own; and how the columns of the model are to be read."""
+    from sparsest.cli.data import encoding_of
+    from sparsest.proofs import Certificate
+    from sparsest.result import Result
+    from sparsest.result_files import FORMAT
+    from sparsest.tables import Encoding
+
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    with file.open("rb") as opened:
+        is_model = f'"{FORMAT}"'.encode() in opened.read(200)
+    if not is_model:
+        return Certificate.load(file), Encoding(), None
+    result = Result.load(file)
+    if result.certificate is None:
+        raise ValueError(f"{file} holds a model without a certificate: fit it without --option proof=false")
+    return result.certificate, encoding_of(result), result.feature_names

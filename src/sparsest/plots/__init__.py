@@ -1,0 +1,18 @@
+"""Plots as display objects: they draw what has been computed, and take plain arrays too.
+
+Every display has ``plot(ax=None)``, which returns it with ``figure_`` and ``ax_``; the first plot loads matplotlib.
+"""
+
+from sparsest.plots.paths import CoefficientPathDisplay
+from sparsest.plots.search import GapDisplay
+from sparsest.plots.selection import FrequenciesDisplay, TrueFalseDisplay
+from sparsest.plots.validation import ValidationCurveDisplay, ValidationMapDisplay
+
+__all__ = [
+    "CoefficientPathDisplay",
+    "FrequenciesDisplay",
+    "GapDisplay",
+    "TrueFalseDisplay",
+    "ValidationCurveDisplay",
+    "ValidationMapDisplay",
+]

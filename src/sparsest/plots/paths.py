@@ -1,0 +1,96 @@
+"""Coefficients along a path: over the penalty strength, or over the number of features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparsest.arrays import Array
+from sparsest.path_result import PathResult
+from sparsest.plots.style import PALE, axes, finish, line_styles, spread
+from sparsest.result import Result
+
+
+@dataclass
+class CoefficientPathDisplay:
+    """A line for each feature's coefficient; the largest are named, the others pale.
+
+    Parameters
+    ----------
+    positions : m strengths of the penalty, or numbers of features
+    coefs : p × m coefficients
+    over : "alpha" or "k"
+    names : p names of features
+    n_named : so many features are named
+    chosen : the position that was chosen, if any
+    """
+
+    positions: Array
+    coefs: Array
+    over: str = "alpha"
+    names: Sequence[str] | None = None
+    n_named: int = 8
+    chosen: float | None = None
+
+    @classmethod
+    def from_result(cls, result: PathResult | Sequence[Result], **settings: Any) -> CoefficientPathDisplay:
+        """Of a penalty path, or of the results of :func:`sparsest.best_subset_path`."""
+        if isinstance(result, PathResult):
+            known, names = result.solved, result.feature_names
+            return cls(result.alphas[known], result.coefs.toarray()[:, known], names=names, **settings)
+        results = sorted(result, key=lambda one: one.support.size)
+        sizes = np.array([one.support.size for one in results], dtype=np.float64)
+        coefs = np.column_stack([one.coef for one in results])
+        return cls(sizes, coefs, "k", names=results[0].feature_names, **settings)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, **settings: Any) -> CoefficientPathDisplay:
+        """Of a fitted ``PenalizedRegressorCV`` or ``PenalizedClassifierCV``; its alpha is marked."""
+        return cls.from_result(estimator.result_, **{"chosen": estimator.alpha_, **settings})
+
+    def plot(self, ax: Any = None) -> CoefficientPathDisplay:
+        """Draw the path."""
+        self.ax_ = ax = axes(ax)
+        self.figure_ = ax.figure
+        over_alpha = self.over == "alpha"
+        size = np.abs(self.coefs).max(axis=1)
+        used = np.flatnonzero(size)
+        named = used[np.argsort(-size[used], kind="stable")[: self.n_named]]
+        for j in np.setdiff1d(used, named):
+            ax.plot(self.positions, self.coefs[j], color=PALE, linewidth=0.8, zorder=1)
+        for j, look in zip(named, line_styles(named.size), strict=True):
+            ax.plot(self.positions, self.coefs[j], **look._asdict(), linewidth=1.6, zorder=2, label=self._name(j))
+        ax.axhline(0.0, color="black", linewidth=0.6, zorder=0)
+        if over_alpha:
+            ax.set_xscale("log")
+            ax.invert_xaxis()
+        if self.chosen is not None:
+            ax.axvline(self.chosen, color="black", linestyle=":", linewidth=1.2)
+            ax.annotate("chosen", (self.chosen, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom")
+        self._label_ends(ax, named)
+        position = "alpha (strength of the penalty)" if over_alpha else "k (number of features)"
+        finish(ax, position, "coefficient (for the data as given)")
+        if not over_alpha:
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        others = used.size - named.size
+        if others:
+            ax.plot([], [], color=PALE, linewidth=0.8, label=f"{others} other features")
+            ax.legend(*(part[-1:] for part in ax.get_legend_handles_labels()), frameon=False, loc="best")
+        return self
+
+    def _label_ends(self, ax: Any, named: Any) -> None:
+        """Write names beside the ends of their lines, apart from each other."""
+        low, high = ax.get_ylim()
+        ends = self.coefs[named, -1] if self.over == "alpha" else self.coefs[named, int(np.argmax(self.positions))]
+        heights = spread(ends, 0.055 * (high - low))
+        for j, height, look in zip(named, heights, line_styles(named.size), strict=True):
+            ax.annotate(
+                self._name(j), (1.01, height), xycoords=("axes fraction", "data"), color=look.color, va="center",
+                annotation_clip=False,
+            )  # fmt: skip
+
+    def _name(self, j: int) -> str:
+        return f"feature {j}" if self.names is None else str(self.names[j])

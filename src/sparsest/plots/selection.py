@@ -1,0 +1,123 @@
+"""Chosen features: how often, and how many of them are true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparsest.arrays import Array
+from sparsest.metrics import false_features, true_features
+from sparsest.path_result import PathResult
+from sparsest.plots.style import BLACK, BLUE, PALE, axes, finish, line_styles
+from sparsest.result import Result
+
+_MARKERS, _MOST_MARKERS = "osD^vP*", 12
+
+
+@dataclass
+class FrequenciesDisplay:
+    """How often features were chosen, the most frequent first; those above the threshold are filled.
+
+    Parameters
+    ----------
+    frequencies : p shares between 0 and 1
+    threshold : the share from which on features are kept
+    names : p names of features
+    n_shown : so many features are shown
+    """
+
+    frequencies: Array
+    threshold: float | None = None
+    names: Sequence[str] | None = None
+    n_shown: int = 50
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, **settings: Any) -> FrequenciesDisplay:
+        """Of a fitted :class:`sparsest.StabilitySelection`."""
+        names = getattr(estimator, "feature_names_in_", None)
+        return cls(estimator.frequencies_, estimator.threshold_, **{"names": names, **settings})
+
+    def plot(self, ax: Any = None) -> FrequenciesDisplay:
+        """Draw a bar for each feature."""
+        self.ax_ = ax = axes(ax)
+        self.figure_ = ax.figure
+        order = np.argsort(-self.frequencies, kind="stable")[: self.n_shown]
+        shares, places = self.frequencies[order], np.arange(order.size)
+        # A frequency is a share of fits: it may miss its threshold by a rounding error.
+        kept = np.ones(order.size, dtype=bool) if self.threshold is None else shares >= self.threshold - 1e-12
+        ax.bar(places[kept], shares[kept], color=BLUE, edgecolor=BLACK, linewidth=0.5, label=f"kept: {kept.sum()}")
+        if not kept.all():
+            ax.bar(places[~kept], shares[~kept], color="white", edgecolor=PALE, hatch="///", label="not kept")
+        if self.threshold is not None:
+            ax.axhline(
+                self.threshold, color=BLACK, linestyle="--", linewidth=1, label=f"threshold {self.threshold:.2f}"
+            )
+        labels = [str(j) if self.names is None else str(self.names[j]) for j in order]
+        ax.set_xticks(places, labels, rotation=90, fontsize=8 if order.size <= 30 else 6)
+        ax.set_ylim(0.0, 1.05)
+        ax.set_xlim(-0.8, order.size - 0.2)
+        left = self.frequencies.size - order.size
+        x = "feature, most frequent first" + (f" ({left} more not shown)" if left else "")
+        finish(ax, x, "share of halves in which it was chosen")
+        ax.legend(frameon=False)
+        return self
+
+
+@dataclass
+class TrueFalseDisplay:
+    """True against false features along paths, where the truth is known; a perfect method ends at the upper left.
+
+    Parameters
+    ----------
+    curves : for each name the numbers of false and of true features along its path
+    n_true : how many true features there are
+    """
+
+    curves: dict[str, tuple[Array, Array]]
+    n_true: int
+
+    @classmethod
+    def from_results(cls, results: dict[str, PathResult | Sequence[Result]], true_support: Any) -> TrueFalseDisplay:
+        """Of paths by name: penalty paths, or lists of results such as those of ``best_subset_path``."""
+        curves = {}
+        for name, path in results.items():
+            supports = _supports(path)
+            false = np.array([false_features(s, true_support) for s in supports], dtype=np.float64)
+            true = np.array([true_features(s, true_support) for s in supports], dtype=np.float64)
+            curves[name] = (false, true)
+        return cls(
+            curves, int(np.size(np.flatnonzero(true_support)) if _is_mask(true_support) else np.size(true_support))
+        )
+
+    def plot(self, ax: Any = None) -> TrueFalseDisplay:
+        """Draw a line for each path."""
+        self.ax_ = ax = axes(ax)
+        self.figure_ = ax.figure
+        looks = line_styles(len(self.curves))
+        for i, ((name, (false, true)), look) in enumerate(zip(self.curves.items(), looks, strict=True)):
+            # Where curves lie on each other, the later ones are narrower; long ones have fewer markers.
+            ax.plot(
+                false, true, **look._asdict(), linewidth=max(4.0 - 1.2 * i, 1.2), label=name,
+                marker=_MARKERS[i % len(_MARKERS)], markersize=max(8 - i, 5), markerfacecolor="white",
+                markevery=max(1, false.size // _MOST_MARKERS),
+            )  # fmt: skip
+        ax.axhline(self.n_true, color=BLACK, linewidth=0.8, linestyle=":", label=f"all {self.n_true} true features")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.get_major_locator().set_params(integer=True)
+        finish(ax, "false features (number chosen)", "true features (number chosen)")
+        ax.legend(frameon=False, loc="lower right")
+        return self
+
+
+def _is_mask(support: Any) -> bool:
+    return np.asarray(support).dtype == bool
+
+
+def _supports(path: PathResult | Sequence[Result]) -> list[Any]:
+    if isinstance(path, PathResult):
+        columns = path.coefs[:, np.flatnonzero(path.solved)]
+        return [np.unique(columns.indices[columns.indptr[i] : columns.indptr[i + 1]]) for i in range(columns.shape[1])]
+    return [result.support for result in sorted(path, key=lambda one: one.support.size)]

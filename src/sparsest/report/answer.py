@@ -1,0 +1,53 @@
+"""The chosen features: their coefficients in units of the data, and how much each adds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from markupsafe import Markup
+
+from sparsest.diagnostics import Diagnosis
+from sparsest.markup import bar, table
+from sparsest.result import Result
+
+
+def feature_table(result: Result, found: Diagnosis, target: str) -> Markup:
+    """One row for each feature, those that add most first."""
+    logistic = result.statement.loss == "logistic"
+    coef = result.coef[result.support]
+    adds = np.maximum(found.explained - found.without, 0.0)
+    heads = ["feature", "adds", "coefficient per unit", "standard deviation"]
+    rows = []
+    for j in np.argsort(-adds, kind="stable"):
+        step = coef[j] * found.deviations[j]
+        effect = f"× {math.exp(min(step, 700.0)):.3g}" if logistic else f"{step:+.4g}"
+        share = Markup("{:.2f} % {}").format(100.0 * adds[j], bar(adds[j] / max(adds.max(), 1e-300)))
+        rows.append([result.names[j], share, f"{coef[j]:+.5g}", f"{found.deviations[j]:.4g}", effect])
+    rows.append(["(intercept)", "", f"{result.intercept:+.5g}", "", ""])
+    return table([*heads, f"{_effect(result, target)} per standard deviation"], rows, right=(2, 3, 4))
+
+
+def _effect(result: Result, target: str) -> str:
+    if result.statement.loss == "logistic" and result.classes is not None:
+        return f"odds of “{result.classes[1]}”"
+    if result.loss.log_link:
+        return f"change of log {target}"
+    return f"change of {target}" if result.classes is None else "change of the score"
+
+
+def explanation(result: Result, found: Diagnosis, target: str) -> str:
+    """What the columns of the table mean."""
+    if result.loss.log_link:
+        unit = f"A coefficient is the change of the logarithm of the expected {target} for one unit of the feature"
+    elif result.classes is None:
+        unit = f"A coefficient is the change of the predicted {target}, in its own units, for one unit of the feature"
+    elif result.statement.loss == "logistic":
+        unit = f"A coefficient is the change of the log-odds of “{result.classes[1]}” for one unit of the feature"
+    else:
+        unit = f"A coefficient is the change of the score for “{result.classes[1]}” for one unit of the feature"
+    return (
+        f"{unit}, the others held fixed. The model explains {100 * found.explained:.1f} % of the misfit that a "
+        "constant prediction leaves; “adds” is how many of these per cent are lost if the feature is left out and the "
+        "others are fitted again."
+    )

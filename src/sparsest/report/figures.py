@@ -1,0 +1,57 @@
+"""The charts of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from sparsest.arrays import Array
+from sparsest.markup import Series, chart, paths_chart
+from sparsest.path_result import PathResult
+from sparsest.progress import Record
+
+# The chart of a search shows at least this part of the misfit: a gap that does not matter is not to look large.
+_LEAST_HEIGHT = 0.05
+
+
+def bound_and_incumbent(record: Record) -> Markup:
+    """The search: what was found, and what no model can be better than."""
+    seconds, objective, bound = (np.array(part, dtype=float) for part in zip(*record.points, strict=True))
+    lines = [Series(seconds, objective, "best model found", "step"), Series(seconds, bound, "proved limit", "step")]
+    return chart(lines, "seconds", "misfit (less is better)", least_height=_LEAST_HEIGHT * abs(objective[-1]))
+
+
+def path_lines(path: PathResult, names: Sequence[str]) -> Markup:
+    """Coefficients over the penalty; the largest ones are named."""
+    used = np.unique(path.coefs.indices)
+    return paths_chart(path.alphas, path.coefs[used].toarray(), [names[j] for j in used])
+
+
+def features_over_penalty(path: PathResult) -> Markup:
+    """How many features each model has."""
+    lines = [Series(path.alphas, path.n_nonzero.astype(float), "", "step")]
+    return chart(lines, "penalty (stronger to the right)", "number of features", log_x=True)
+
+
+def predicted_and_observed(predicted: Array, observed: Array, target: str) -> Markup:
+    """Held-out predictions beside the truth."""
+    return chart([Series(predicted, observed, "", "dots")], f"predicted {target}", f"observed {target}", diagonal=True)
+
+
+def residuals(predicted: Array, observed: Array, target: str) -> Markup:
+    """Held-out errors over predictions."""
+    return chart([Series(predicted, observed - predicted, "", "dots")], f"predicted {target}", "error", level=0.0)
+
+
+def roc(false_positives: Array, true_positives: Array) -> Markup:
+    """The receiver operating characteristic."""
+    lines = [Series(false_positives, true_positives)]
+    return chart(lines, "false alarms (share of negatives)", "found (share of positives)", diagonal=True)
+
+
+def calibration(predicted: Array, observed: Array) -> Markup:
+    """Whether probabilities mean what they say."""
+    lines = [Series(predicted, observed), Series(predicted, observed, "", "dots")]
+    return chart(lines, "predicted probability", "observed share", diagonal=True)

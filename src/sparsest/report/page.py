@@ -1,0 +1,141 @@
+"""The page of a model, and that of a path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from sparsest.api import near_optimal
+from sparsest.diagnostics import diagnose, held_out
+from sparsest.markup import STYLE, scores_chart, table
+from sparsest.path_result import PathResult
+from sparsest.progress import Record
+from sparsest.report import alternatives, answer, checks, figures
+from sparsest.result import Result, Status
+from sparsest.result_files import versions
+from sparsest.wording import asked_sentence, measure_sentence, proof_sentence
+
+# How near to the optimum other choices are looked for, how many of them, and for how many seconds.
+_WITHIN, _MOST_ALTERNATIVES, _SECONDS = 0.01, 50, 20.0
+_PATH_ROWS = 10
+
+
+class Curve(NamedTuple):
+    """Held-out scores for several numbers of features, with their standard errors, and the number that was chosen."""
+
+    ks: Sequence[float]
+    scores: Sequence[float]
+    errors: Sequence[float]
+    chosen: float
+    measure: str = "score"
+
+
+def model_report(
+    result: Result,
+    X: Any,
+    y: Any,
+    *,
+    rows: dict[str, Any] | None = None,
+    target: str = "y",
+    record: Record | None = None,
+    curve: Curve | None = None,
+    ids: Sequence[str] | None = None,
+    command: str = "",
+    notes: Sequence[str] = (),
+    data: str = "DATA",
+    model: str = "model.json",
+) -> str:
+    """Return the report of a model as an HTML page.
+
+    Parameters
+    ----------
+    result : what ``best_subset`` returned
+    X, y : the data of the result, which does not keep them
+    rows : their ``sample_weight``, ``offset`` and ``exposure``, as far as there are any
+    target : what is predicted
+    record : listener that heard the search, for the chart of bound and incumbent
+    curve : the choice of the number of features
+    ids : names of the rows
+    command : how the model was made
+    notes : what was noted about the data
+    data, model : names of the files, for the command that verifies
+    """
+    beside = rows or {}
+    found = diagnose(result, X, y, **beside)
+    quick = result.status is Status.INTERRUPTED
+    scores = None if quick else held_out(result, X, y, **beside)
+    labels = None if result.classes is None else (str(result.classes[0]), str(result.classes[1]))
+    weights = beside.get("sample_weight")
+    held = None if scores is None else checks.held_out_part(result, scores, y, weights, target)
+    return _template("model.html").render(
+        style=STYLE,
+        title=f"What predicts {target}?",
+        asked=asked_sentence(result.statement, target, labels),
+        proof=proof_sentence(result.statement, result.status.name, result.gap),
+        proved=result.status is Status.OPTIMAL,
+        measure=measure_sentence(result.statement),
+        features=answer.feature_table(result, found, target),
+        explanation=answer.explanation(result, found, target),
+        search=None if record is None or not record.points else figures.bound_and_incumbent(record),
+        result=result,
+        curve=curve,
+        curve_chart=None if curve is None else scores_chart(*curve[:3], "number of features", curve.chosen),
+        near=None if quick else _alternatives(result, X, y, beside),
+        pairs=checks.correlated_pairs(result, found),
+        substitutes=checks.substitute_table(result, found),
+        held=held,
+        influential=checks.influential_rows(result, found, ids),
+        has_influence=found.influence is not None,
+        command=command,
+        notes=list(notes),
+        versions=versions(),
+        data=data,
+        model=model,
+    )
+
+
+def _alternatives(result: Result, X: Any, y: Any, rows: dict[str, Any]) -> alternatives.Alternatives | None:
+    """None where there is no way to find them: losses and ridges that the tree cannot search."""
+    try:
+        near = near_optimal(result, X, y, within=_WITHIN, limit=_MOST_ALTERNATIVES, time_limit=_SECONDS, **rows)
+    except ValueError:
+        return None
+    return alternatives.describe(result, near, _WITHIN)
+
+
+def path_report(path: PathResult, names: Sequence[str], *, target: str = "y", command: str = "") -> str:
+    """Return the report of a penalty path as an HTML page."""
+    shown = np.unique(np.linspace(0, path.alphas.size - 1, _PATH_ROWS).astype(int))
+    rows = []
+    for i in shown.tolist():
+        column = path.coefs[:, [i]]
+        order = np.argsort(-np.abs(column.data), kind="stable")[:8]
+        features = ", ".join(names[column.indices[j]] for j in order)
+        more = ", …" if column.indices.size > order.size else ""
+        rows.append([f"{path.alphas[i]:.4g}", str(path.n_nonzero[i]), features + more])
+    return _template("path.html").render(
+        style=STYLE,
+        title=f"What predicts {target}?",
+        path=path,
+        lines=figures.path_lines(path, names),
+        sizes=figures.features_over_penalty(path),
+        models=table(["penalty", "features", "largest coefficients"], rows, right=(1,)),
+        command=command,
+        versions=versions(),
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """Templates with everything escaped, and an error for every name that is not given."""
+    return Environment(
+        loader=PackageLoader("sparsest.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+
+
+def _template(name: str) -> Any:
+    return _environment().get_template(name)

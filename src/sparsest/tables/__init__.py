@@ -1,0 +1,26 @@
+"""Data files as tables: a matrix with names, target and weights, and how its columns were encoded.
+
+===============  ==========================================================================
+``source``       what a reader returns: named columns, or a matrix with columns beside it
+``opening``      which format a file has, told from its first bytes; compressed files
+``dialect``      separator, decimal sign, encoding and header of a text file
+``arrow``        CSV, Parquet and Feather by pyarrow
+``plain``        CSV without pyarrow
+``matrices``     NPY, NPZ, folders of them, Matrix Market and svmlight
+``annotated``    AnnData files (.h5ad)
+``genotypes``    PLINK files (.bed, .bim, .fam)
+``readers``      the reader of every format
+``encoding``     how columns become features, as plain data that is kept with a model
+``features``     the matrix of the features
+``roles``        columns that are no features: target, weights and offsets, and what names the rows
+``remarks``      constant and duplicated columns
+``table``        from a file to a table for a fit
+``again``        from a file to a table for a model that is there already
+===============  ==========================================================================
+"""
+
+from sparsest.tables.again import read_again
+from sparsest.tables.encoding import IMPUTATIONS, Encoding
+from sparsest.tables.table import Table, Wishes, read_table
+
+__all__ = ["IMPUTATIONS", "Encoding", "Table", "Wishes", "read_again", "read_table"]

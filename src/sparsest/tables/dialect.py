@@ -1,0 +1,106 @@
+"""Separator, decimal sign, encoding and header of a text file, told from its beginning."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+
+from sparsest.tables.source import MISSING, distinct
+
+_SEPARATORS = ("\t", ",", ";", "|")
+_SAMPLE_LINES = 30
+_DECIMAL_COMMA = re.compile(r"^-?\d+,\d+([eE][-+]?\d+)?$")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is to be read.
+
+    ``names`` are the columns' names, each only once; ``header`` says whether they are the file's first line, which has
+    to be skipped then.  In R's form rows begin with a name that the header does not mention: that column is called "".
+    """
+
+    separator: str
+    decimal: str
+    encoding: str
+    header: bool
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def find_dialect(head: bytes, name: str) -> Dialect:
+    """Look at the beginning of a text file."""
+    notes: list[str] = []
+    text, encoding = _decode(head, name, notes)
+    lines = _complete_lines(text, len(head))
+    if not lines:
+        raise ValueError(f"{name} holds no table: its first line is empty")
+    separator = _separator(lines)
+    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+    first, width = rows[0], Counter(len(row) for row in rows[1:] or rows).most_common(1)[0][0]
+    decimal = "," if separator != "," and _any_decimal_comma(rows[1:]) else "."
+    if decimal == ",":
+        notes.append("numbers are written with a decimal comma")
+    header = not all(_is_number(entry, decimal) for entry in first)
+    if not header:
+        notes.append("the first line holds numbers, so columns have no names: they are called x1, x2, …")
+        found = [f"x{j + 1}" for j in range(len(first))]
+    elif len(first) + 1 == width:
+        # As R's write.table writes it: rows begin with a name that the header does not mention.
+        found = ["", *first]
+    else:
+        found = first
+    return Dialect(separator, decimal, encoding, header, tuple(distinct(found, notes)), tuple(notes))
+
+
+def _decode(head: bytes, name: str, notes: list[str]) -> tuple[str, str]:
+    for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if head.startswith(mark):
+            return head.decode(encoding, "ignore"), encoding
+    try:
+        return head.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError as error:
+        # The last character of the sample may be cut off.
+        if error.start >= len(head) - 4:
+            return head[: error.start].decode("utf-8"), "utf-8"
+    notes.append(f"{name} is not written in UTF-8: it is read as Latin-1")
+    return head.decode("latin-1"), "latin-1"
+
+
+def _complete_lines(text: str, n_bytes: int) -> list[str]:
+    """The first lines; the last one of a sample may be cut off."""
+    lines = text.splitlines(keepends=True)
+    complete = lines[:-1] if len(lines) > 1 and n_bytes >= 1 << 20 else lines
+    return list(islice((line for line in complete if line.strip()), _SAMPLE_LINES))
+
+
+def _separator(lines: list[str]) -> str:
+    """The one that cuts the first lines into the same number of parts, as many as possible.
+
+    The header may have one part less, see :class:`Dialect`.
+    """
+
+    def quality(separator: str) -> tuple[bool, int]:
+        header, *widths = (len(row) for row in csv.reader(lines, delimiter=separator))
+        alike = len(set(widths)) <= 1 and all(width in (header, header + 1) for width in widths)
+        return alike and header > 1, header
+
+    best = max(_SEPARATORS, key=quality)
+    return best if quality(best)[1] > 1 else ","
+
+
+def _any_decimal_comma(rows: list[list[str]]) -> bool:
+    return any(_DECIMAL_COMMA.match(entry.strip()) for row in rows for entry in row)
+
+
+def _is_number(entry: str, decimal: str) -> bool:
+    if entry in MISSING:
+        return entry != ""
+    try:
+        float(entry.replace(decimal, "."))
+    except ValueError:
+        return False
+    return True

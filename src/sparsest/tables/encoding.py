@@ -1,0 +1,150 @@
+"""How columns become features, as plain data that is kept with a model: other files are then read in the same way.
+
+A column of numbers is a feature of the same name.  A column of text with two levels becomes one feature, which is 1 for
+the level that is second in sorted order; with more levels it becomes one feature for each, called ``column=level``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from sparsest.tables.source import Column, Levels, listing
+
+IMPUTATIONS = ("median", "mean", "drop")
+BESIDE = ("sample_weight", "offset", "exposure")
+
+# Text with more levels is no category that a model could be explained by.
+_MOST_LEVELS = 50
+_IDENTIFIER = re.compile(
+    r"^$|^unnamed: 0$|^(row)?names?$|^row[_. ]?names?$|^barcode$|(^|[_. -])(id|ids|idx|index|uuid|key)$"
+    r"|^(sample|patient|subject|case|record)s?([_. -]?(id|no|nr|number|name|code))?$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What has to be known to read the same columns again.
+
+    Attributes
+    ----------
+    target : name of this column; None for a target in a file of its own
+    beside : names of the columns that are the "sample_weight", "offset" or "exposure" of the rows
+    ids : columns that name the rows
+    left_out : columns that are neither features nor anything else
+    categories : for every column of text the names of the features that its levels become, None for one that is
+        known by the others being absent
+    impute : "median", "mean" or "drop" for missing values, or None
+    fill : what missing values of each column are replaced by
+    """
+
+    target: str | None = None
+    beside: dict[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    categories: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    impute: str | None = None
+    fill: dict[str, float | str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The encoding in JSON's types."""
+        return asdict(self) | {"ids": list(self.ids), "left_out": list(self.left_out)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Encoding:
+        """Read what ``to_json`` wrote, or say what is wrong."""
+        names = {entry.name for entry in fields(cls)}
+        if not isinstance(data, dict) or set(data) != names:
+            raise ValueError(f"the encoding of a table must be described by {', '.join(sorted(names))}")
+        right = (
+            isinstance(data["target"], (str, type(None)))
+            and isinstance(data["beside"], dict)
+            and data["beside"].keys() <= set(BESIDE)
+            and _are_texts(data["beside"].values())
+            and all(_are_texts(data[name]) for name in ("ids", "left_out"))
+            and isinstance(data["categories"], dict)
+            and all(_are_features(features) for features in data["categories"].values())
+            and data["impute"] in (None, *IMPUTATIONS)
+            and isinstance(data["fill"], dict)
+            and all(type(value) in (str, int, float) for value in data["fill"].values())
+        )
+        if not right:
+            raise ValueError("the encoding of a table has entries of the wrong type")
+        return cls(**data | {"ids": tuple(data["ids"]), "left_out": tuple(data["left_out"])})
+
+
+def _are_features(features: Any) -> bool:
+    return isinstance(features, dict) and _are_texts(name for name in features.values() if name is not None)
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, str) and all(isinstance(v, str) for v in values)
+
+
+def is_identifier(column: Column, first: bool) -> bool:
+    """Whether a column names the rows: by its name, or as the first one, it has text or whole numbers, all distinct."""
+    named = _IDENTIFIER.search(column.name) is not None
+    if column.kind == "text" and (named or first):
+        codes, levels = column.load()
+        if not named and sum(map(_is_number, levels)) > len(levels) / 2:
+            return False
+        return bool(codes.size > 1 and codes.min() >= 0 and np.unique(codes).size == codes.size)
+    if column.kind == "number" and named:
+        values = column.load()
+        whole = values.dtype.kind in "iu" or bool(np.all(values == np.round(values)))
+        return bool(whole and values.size > 1 and np.unique(values).size == values.size)
+    return False
+
+
+def categorical_features(column: Column, found: Levels) -> dict[str, str | None]:
+    """The features of a column of text by its levels, see :class:`Encoding`; a ValueError where it is no category."""
+    levels, n_known = found.levels, int((found.codes >= 0).sum())
+    numbers = [level for level in levels if _is_number(level)]
+    advice = f"leave it out with --exclude '{column.name}'"
+    if len(numbers) > len(levels) / 2:
+        odd = next(level for level in levels if not _is_number(level))
+        raise ValueError(f"column {column.name!r} holds numbers, but also text such as {odd!r}: mend it, or {advice}")
+    if len(levels) > _MOST_LEVELS or len(levels) > max(2, n_known / 2):
+        raise ValueError(
+            f"column {column.name!r} holds text, {len(levels)} different ones such as {levels[0][:30]!r}: {advice}, or "
+            f"with --id '{column.name}' if it names the rows"
+        )
+    return {level: None if j == 0 and len(levels) <= 2 else f"{column.name}={level}" for j, level in enumerate(levels)}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def refuse_dates(columns: Iterable[Column]) -> None:
+    """Raise a ValueError for columns that cannot be features."""
+    for column in columns:
+        if column.kind == "date":
+            raise ValueError(
+                f"column {column.name!r} holds dates or times: make them numbers, such as days since a date, or leave "
+                f"them out with --exclude '{column.name}'"
+            )
+        if column.kind == "other":
+            raise ValueError(
+                f"column {column.name!r} holds neither numbers nor text: leave it out with --exclude '{column.name}'"
+            )
+
+
+def refuse_missing(missing: dict[str, int], n_rows: int) -> None:
+    """Raise a ValueError that names the columns with missing values."""
+    if missing:
+        worst = max(missing.values())
+        raise ValueError(
+            f"missing values in {len(missing)} column{'s' if len(missing) > 1 else ''}, up to {worst} of {n_rows} "
+            f"rows: {listing(list(missing))}; fill them in with --impute median (or mean), or leave these rows out "
+            f"with --impute drop"
+        )

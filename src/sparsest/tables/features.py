@@ -1,0 +1,162 @@
+"""The matrix of the features: filled column by column, each let go as soon as it is in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsest.arrays import Mask
+from sparsest.tables.encoding import Encoding
+from sparsest.tables.source import Column
+
+# Types that a dense design computes with as they are stored; others become float64.
+_STORED = {np.dtype(name) for name in ("f4", "f8", "?", "i1", "u1", "i2", "u2", "i4", "u4")}
+# Columns of a matrix that are looked at together.
+_BLOCK_ENTRIES = 1 << 22
+
+
+class Filled(NamedTuple):
+    """A matrix, how much of each column was missing, what it was replaced by, and which rows were complete."""
+
+    matrix: Any
+    missing: dict[str, int]
+    fill: dict[str, float | str]
+    complete: Mask
+
+
+class Part(NamedTuple):
+    """A column and the features it becomes: itself (no levels), or one for each of these levels, in this order."""
+
+    column: Column
+    levels: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.levels) or 1
+
+
+def fill_columns(parts: list[Part], n_rows: int, impute: str | None, known: dict[str, float | str]) -> Filled:
+    """Fill a matrix in Fortran order from columns, which are taken off the list one by one.
+
+    Parameters
+    ----------
+    impute : "median" or "mean" replaces missing numbers by that of their column, missing text by its most frequent
+        level; with "drop" and None they stay missing
+    known : replacements that an earlier table has chosen
+    """
+    dtypes = [np.dtype(np.int8) if part.levels else part.column.dtype for part in parts]
+    dtype = np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
+    matrix = np.empty((n_rows, sum(part.width for part in parts)), dtype if dtype in _STORED else np.float64, order="F")
+    filled = Filled(matrix, {}, {}, np.ones(n_rows, dtype=bool))
+    place = 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        target = matrix[:, place : place + part.width]
+        if part.levels:
+            _fill_levels(part, target, impute, known, filled)
+        else:
+            target[:, 0] = part.column.load()
+            _impute(target[:, 0], part.column.name, impute, known, filled)
+        place += part.width
+    return filled
+
+
+def _fill_levels(
+    part: Part, target: NDArray[Any], impute: str | None, known: dict[str, float | str], filled: Filled
+) -> None:
+    name, found = part.column.name, part.column.load()
+    codes = found.codes
+    gaps = codes < 0
+    if gaps.any():
+        filled.missing[name] = int(gaps.sum())
+        filled.complete[gaps] = False
+    if impute in ("median", "mean") and found.levels:
+        level = known.get(name) or found.levels[int(np.bincount(codes[~gaps]).argmax())]
+        filled.fill[name] = level
+        if level in found.levels:
+            codes = np.where(gaps, found.levels.index(str(level)), codes)
+    for j, level in enumerate(part.levels):
+        target[:, j] = codes == found.levels.index(level) if level in found.levels else 0
+
+
+def _impute(values: NDArray[Any], name: str, impute: str | None, known: dict[str, float | str], filled: Filled) -> None:
+    """Count what is missing of a column, and replace it in its place."""
+    gaps = np.isnan(values) if values.dtype.kind == "f" else np.zeros(0, dtype=bool)
+    some = bool(gaps.any())
+    if some:
+        filled.missing[name] = int(gaps.sum())
+        filled.complete[gaps] = False
+    if impute in ("median", "mean"):
+        rest = values[~gaps] if some else values
+        if not rest.size and name not in known:
+            return
+        middle = np.median if impute == "median" else np.mean
+        value = float(known[name]) if name in known else float(middle(rest.astype(np.float64)))
+        filled.fill[name] = value
+        if some:
+            values[gaps] = value
+
+
+def fill_matrix(matrix: Any, names: Sequence[str], impute: str | None, known: dict[str, float | str]) -> Filled:
+    """Do the same for a matrix that is there already; a copy is made only where something has to be replaced."""
+    n, p = matrix.shape
+    filled = Filled(matrix, {}, {}, np.ones(n, dtype=bool))
+    affected = range(p) if impute in ("median", "mean") else _with_gaps(matrix)
+    changed = matrix
+    for j in affected:
+        column = changed[:, [j]].toarray()[:, 0] if sp.issparse(changed) else np.array(changed[:, j])
+        some = column.dtype.kind == "f" and bool(np.isnan(column).any())
+        _impute(column, names[j], impute, known, filled)
+        if some and impute in ("median", "mean"):
+            if changed is matrix:
+                changed = matrix.copy()
+            _replace(changed, j, column)
+    return filled._replace(matrix=changed)
+
+
+def _with_gaps(matrix: Any) -> list[int]:
+    """Columns with missing values."""
+    if matrix.dtype.kind != "f":
+        return []
+    if sp.issparse(matrix):
+        places = np.flatnonzero(np.isnan(matrix.data))
+        return np.unique(np.searchsorted(matrix.indptr, places, side="right") - 1).tolist()
+    width = max(1, _BLOCK_ENTRIES // max(matrix.shape[0], 1))
+    blocks = range(0, matrix.shape[1], width)
+    gaps = [np.isnan(matrix[:, start : start + width]).any(axis=0) for start in blocks]
+    return np.flatnonzero(np.concatenate(gaps)).tolist() if gaps else []
+
+
+def _replace(matrix: Any, j: int, column: NDArray[Any]) -> None:
+    if not sp.issparse(matrix):
+        matrix[:, j] = column
+        return
+    stored = slice(matrix.indptr[j], matrix.indptr[j + 1])
+    matrix.data[stored] = column[matrix.indices[stored]]
+
+
+def spread(block: NDArray[Any], places: Sequence[int], p: int) -> sp.csc_array:
+    """Columns at their places among p, of which the others are empty."""
+    n = block.shape[0]
+    counts = np.zeros(p, dtype=np.int64)
+    counts[list(places)] = n
+    indices = np.tile(np.arange(n), len(places))
+    data = block.ravel(order="F")
+    return sp.csc_array((data, indices, np.concatenate([[0], np.cumsum(counts)])), shape=(n, p))
+
+
+def origins(encoding: Encoding, names: Sequence[str]) -> dict[str, tuple[str, str | None]]:
+    """For every feature its column, and its level where that is text."""
+    special = {
+        feature: (column, level)
+        for column, features in encoding.categories.items()
+        for level, feature in features.items()
+        if feature is not None
+    }
+    return {name: special.get(name, (name, None)) for name in names}

@@ -1,0 +1,106 @@
+"""NPY, NPZ, folders of them, Matrix Market and svmlight: files that hold a matrix."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsest.checks import check_sparse
+from sparsest.datasets import Dataset, load_folder
+from sparsest.tables.encoding import BESIDE
+from sparsest.tables.opening import Opened
+from sparsest.tables.source import Column, Source, column_of
+
+
+def read_folder(path: str) -> Source:
+    """Read a folder with ``data.npz``, see :func:`sparsest.datasets.load_folder`."""
+    return _of_dataset(load_folder(path))
+
+
+def _of_dataset(data: Dataset) -> Source:
+    names = None if data.feature_names is None else tuple(str(name) for name in data.feature_names)
+    columns = [column_of("y", data.y)]
+    columns += [column_of(name, values) for name in BESIDE if (values := getattr(data, name)) is not None]
+    return _source(data.X, names, columns, "y")
+
+
+def _source(matrix: Any, names: tuple[str, ...] | None, columns: list[Column], target: str | None) -> Source:
+    if matrix.ndim != 2:
+        raise ValueError(f"the matrix of features must have two dimensions, got {matrix.ndim}")
+    if sp.issparse(matrix):
+        check_sparse(matrix, "the matrix of features")
+        matrix = sp.csc_array(matrix)
+    elif matrix.dtype.kind not in "fiub":
+        raise ValueError(f"the matrix of features must hold numbers, got entries of type {matrix.dtype}")
+    return Source(matrix.shape[0], columns, matrix, names, target)
+
+
+def read_npy(opened: Opened) -> Source:
+    """Read a matrix; a vector is one column, as a target in a file of its own is."""
+    array = _load(opened)
+    if array.ndim == 1:
+        return Source(array.size, [column_of("y", array)], target="y")
+    return _source(array, None, [], None)
+
+
+def read_npz(opened: Opened) -> Source:
+    """Read the arrays X, y, feature_names and those beside them; or a sparse matrix as SciPy writes it."""
+    stored = _load(opened)
+    with stored:
+        if {"format", "shape", "data"} <= set(stored.files):
+            return _source(_sparse(opened), None, [], None)
+        found = {name: stored[name] for name in ("X", "y", "feature_names", *BESIDE) if name in stored.files}
+    if "X" not in found:
+        raise ValueError(f"{opened.name} has no array X, only {', '.join(stored.files)}")
+    names = found.get("feature_names")
+    if names is not None and names.shape != (found["X"].shape[-1],):
+        raise ValueError(f"{opened.name} has feature_names of shape {names.shape} for X of shape {found['X'].shape}")
+    columns = [column_of(name, found[name]) for name in ("y", *BESIDE) if name in found]
+    named = None if names is None else tuple(str(name) for name in names)
+    return _source(found["X"], named, columns, "y" if "y" in found else None)
+
+
+def _load(opened: Opened) -> Any:
+    try:
+        return np.load(io.BytesIO(opened.read()), allow_pickle=False)
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{opened.name} cannot be read, write it anew with numpy ({error})") from error
+
+
+def _sparse(opened: Opened) -> Any:
+    try:
+        return sp.load_npz(io.BytesIO(opened.read()))
+    except (ValueError, OSError, KeyError, TypeError) as error:
+        raise ValueError(f"{opened.name} cannot be read, write it anew with scipy.sparse.save_npz ({error})") from error
+
+
+def read_matrix_market(opened: Opened) -> Source:
+    """Read a matrix, sparse or dense; one of a single column is a target in a file of its own."""
+    from scipy.io import mmread
+
+    try:
+        with opened.stream() as file:
+            matrix = mmread(file)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ValueError(f"{opened.name} is no readable Matrix Market file ({error})") from error
+    if matrix.shape[1] == 1:
+        values: NDArray[Any] = np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
+        return Source(values.shape[0], [column_of("y", values[:, 0])], target="y")
+    return _source(matrix, None, [], None)
+
+
+def read_svmlight(opened: Opened) -> Source:
+    """Read a sparse matrix with its target, which is the first entry of every line."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        with opened.stream() as file:
+            matrix, y = load_svmlight_file(file)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{opened.name} is no readable svmlight file ({error})") from error
+    return _source(matrix, None, [column_of("y", y)], "y")

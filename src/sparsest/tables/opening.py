@@ -1,0 +1,129 @@
+"""Which format a file has, told from its first bytes; compressed files, and standard input.
+
+A name may lie, and standard input has none, so only the content decides.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+# Enough for a header of some ten thousand names, and for a few rows.
+_HEAD_BYTES = 1 << 20
+_MAGIC = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "feather"),
+    (b"FEA1", "feather"),
+    (b"\x93NUMPY", "npy"),
+    (b"PK\x03\x04", "npz"),
+    (b"%%MatrixMarket", "matrix market"),
+    (b"\x89HDF\r\n\x1a\n", "h5ad"),
+    (b"\x6c\x1b", "bed"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"\x89PNG", "an image"),
+    (b"%PDF", "a PDF document"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file"),
+    (b"RDX3", "a file of R"),
+    (b"RDX2", "a file of R"),
+)
+READABLE = frozenset(("parquet", "feather", "npy", "npz", "matrix market", "h5ad", "bed", "svmlight", "text"))
+_SVMLIGHT = re.compile(rb"^\s*[-+]?[\d.]+(e[-+]?\d+)?(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$")
+ADVICE = "give a CSV, TSV, Parquet, Feather, NPY, NPZ, Matrix Market, svmlight, .h5ad or .bed file, or a folder"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file, or the bytes of standard input, that can be read several times.
+
+    ``compression`` is "gzip", "zstd" or None, and ``head`` the first bytes without it.
+    """
+
+    name: str
+    path: Path | None
+    content: bytes
+    compression: str | None
+    head: bytes
+    kind: str
+
+    @property
+    def plain_path(self) -> Path | None:
+        """Where the bytes can be read without compression; None where they cannot."""
+        return self.path if self.compression is None else None
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """The bytes without compression."""
+        with io.BytesIO(self.content) if self.path is None else self.path.open("rb") as file:
+            try:
+                yield _decompressed(file, self.compression, self.name)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise ValueError(f"{self.name} cannot be read, its compression is damaged ({error})") from error
+
+    def read(self) -> bytes:
+        """All bytes without compression."""
+        with self.stream() as file:
+            return file.read()
+
+
+def open_data(data: str) -> Opened:
+    """Open a file, or standard input for "-", and find out its format; a folder is left to others."""
+    if data == "-":
+        return _look("standard input", None, sys.stdin.buffer.read())
+    path = Path(data)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {data}")
+    if not path.is_file():
+        # A pipe can be read only once.
+        return _look(data, None, path.read_bytes())
+    return _look(data, path, b"")
+
+
+def _look(name: str, path: Path | None, content: bytes) -> Opened:
+    with io.BytesIO(content) if path is None else path.open("rb") as file:
+        first = file.read(4)
+        compression = "gzip" if first[:2] == b"\x1f\x8b" else "zstd" if first == b"\x28\xb5\x2f\xfd" else None
+        file.seek(0)
+        try:
+            head = _decompressed(file, compression, name).read(_HEAD_BYTES)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{name} cannot be read, its compression is damaged ({error})") from error
+    return Opened(name, path, content, compression, head, _kind(head, name))
+
+
+def _kind(head: bytes, name: str) -> str:
+    if not head:
+        raise ValueError(f"{name} is empty")
+    kind = next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
+    if not kind:
+        lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
+        kind = "svmlight" if lines and _SVMLIGHT.match(lines[0]) else "text"
+        if kind == "text" and b"\0" in head[:4096] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            kind = "a binary file of an unknown format"
+    if kind not in READABLE:
+        raise ValueError(f"{name} is {kind}: {ADVICE}")
+    return kind
+
+
+def _decompressed(file: BinaryIO, compression: str | None, name: str) -> BinaryIO:
+    if compression is None:
+        return file
+    if compression == "gzip":
+        return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise need("pyarrow", f"{name}: zstd-compressed files need pyarrow") from error
+    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file), "zstd"))
+
+
+def need(package: str, why: str) -> ValueError:
+    """The complaint about a reader that is not installed."""
+    return ValueError(f"{why}: pip install {package}, or pip install 'sparsest[io]' for all readers")

@@ -1,0 +1,97 @@
+"""Columns that are no features: target, weights and offsets, and what names the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.tables.encoding import Encoding, is_identifier
+from sparsest.tables.readers import read_source
+from sparsest.tables.source import Column, Source, listing
+
+# Columns that are the target if no other is named.
+_USUAL_TARGETS = ("y", "target")
+
+
+def target_name(source: Source, wish: str | None) -> str | None:
+    """The column that is the target; None for a file of its own."""
+    if wish is not None:
+        if source.column(wish) is not None:
+            return wish
+        if Path(wish).is_file():
+            return None
+        raise ValueError(f"there is no column (and no file) {wish!r} for the target; {_the_columns(source)}")
+    usual = [source.target, *(name for name in _USUAL_TARGETS if source.matrix is None)]
+    for name in usual:
+        if name is not None and source.column(name) is not None:
+            return name
+    raise ValueError(f"name the column to predict, or a file of its own, with --target; {_the_columns(source)}")
+
+
+def _the_columns(source: Source) -> str:
+    names = source.all_names()
+    return f"the columns are {listing(names, 12)}" if names else "the columns have no names, only numbers from 0"
+
+
+def insist_on(source: Source, name: str, option: str) -> Column:
+    """The column of that name; a ValueError that names the columns where there is none."""
+    column = source.column(name)
+    if column is None:
+        raise ValueError(f"there is no column {name!r} for {option}; {_the_columns(source)}")
+    return column
+
+
+def target_of(source: Source, name: str | None, wish: str | None, n_rows: int) -> NDArray[Any]:
+    """The responses: numbers, whole ones as integers, or labels; None or NaN where they are missing."""
+    if name is not None:
+        column = insist_on(source, name, "--target")
+    else:
+        other = read_source(str(wish))
+        if other.n_rows != n_rows:
+            raise ValueError(f"the data have {n_rows} rows, but the target in {wish} has {other.n_rows}")
+        rest = [column for j, column in enumerate(other.columns) if not is_identifier(column, j == 0)]
+        if len(rest) != 1 or other.matrix is not None:
+            raise ValueError(f"{wish} must hold one column, the target")
+        column = rest[0]
+    if column.kind not in ("number", "text"):
+        raise ValueError(f"the target {column.name!r} holds {column.kind}s, neither numbers nor labels")
+    values = column.load()
+    if column.kind == "text":
+        labels = np.array([*values.levels, None], dtype=object)[values.codes]
+        return labels if (values.codes < 0).any() else labels.astype(str)
+    if values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.round(values)).all():
+        return values.astype(np.int64) if np.abs(values).max(initial=0.0) < 2**53 else values
+    return np.array(values)
+
+
+def rows_of(source: Source, beside: dict[str, str]) -> dict[str, NDArray[Any]]:
+    """Weights, offset and exposure of the rows, as far as there are columns for them."""
+    found = {}
+    for role, name in beside.items():
+        column = insist_on(source, name, f"the {role.replace('_', ' ')}")
+        if column.kind != "number":
+            raise ValueError(f"the {role.replace('_', ' ')} {name!r} must be numbers")
+        found[role] = np.asarray(column.load(), dtype=np.float64)
+    return found
+
+
+def identifiers_of(source: Source, encoding: Encoding) -> NDArray[Any] | None:
+    """What names the rows: the first of the identifiers."""
+    for name in encoding.ids:
+        column = source.column(name)
+        if column is not None and column.kind in ("text", "number"):
+            values = column.load()
+            if column.kind == "text":
+                return np.array([*values.levels, ""])[values.codes]
+            return np.array([f"{value:.15g}" for value in values.tolist()])
+    return None
+
+
+def taken_columns(source: Source, encoding: Encoding) -> set[int | None]:
+    """Columns of the matrix that are no features."""
+    beside = (encoding.target, *encoding.beside.values(), *encoding.ids)
+    named = {column.name for column in source.columns}
+    return {source.place(name) for name in beside if name is not None and name not in named}

@@ -1,0 +1,141 @@
+"""What a reader returns: named columns, or a matrix with columns beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["number", "text", "date", "other"]
+
+# How missing values are written in text files.
+MISSING = ("", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "?", ".")
+
+
+class Levels(NamedTuple):
+    """A column of text: the number of every row's level, -1 where it is missing, and the levels in sorted order."""
+
+    codes: NDArray[np.int32]
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A named column that is converted when it is needed.
+
+    Attributes
+    ----------
+    kind : "number", "text", "date", or "other" for what no model can use
+    load : returns the numbers, NaN where they are missing; for text its :class:`Levels`
+    dtype : of the numbers
+    """
+
+    name: str
+    kind: Kind
+    load: Callable[[], Any]
+    dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+
+
+@dataclass(eq=False)
+class Source:
+    """The content of a file.
+
+    Attributes
+    ----------
+    n_rows : number of observations
+    columns : named columns; they are the features where there is no matrix, and beside a matrix what a target may be
+    matrix : the features, an array or compressed sparse columns; or None
+    names : names of the matrix's columns, or None
+    target : the column that is the target unless another one is named
+    notes : what a user should know about the reading
+    """
+
+    n_rows: int
+    columns: list[Column]
+    matrix: Any = None
+    names: tuple[str, ...] | None = None
+    target: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name, also one of the matrix; None where there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        place = self.place(name)
+        return None if place is None else number_column(name, _one(self.matrix, place))
+
+    def place(self, name: str) -> int | None:
+        """The number of the matrix's column of that name; without names the name is the number."""
+        if self.matrix is None:
+            return None
+        if self.names is not None:
+            return self.names.index(name) if name in self.names else None
+        return int(name) if name.isdecimal() and int(name) < self.matrix.shape[1] else None
+
+    def all_names(self) -> list[str]:
+        """Names of all columns."""
+        return [column.name for column in self.columns] + list(self.names or ())
+
+
+def _one(matrix: Any, place: int) -> NDArray[Any]:
+    column = matrix[:, [place]]
+    return np.asarray(column.toarray() if hasattr(column, "toarray") else column)[:, 0]
+
+
+def number_column(name: str, values: NDArray[Any]) -> Column:
+    """A column of numbers that are there already."""
+    return Column(name, "number", lambda: values, values.dtype)
+
+
+def column_of(name: str, values: NDArray[Any]) -> Column:
+    """A column of an array of whatever type."""
+    if values.dtype.kind in "fiub":
+        return number_column(name, values)
+    if values.dtype.kind in "USO":
+        return Column(name, "text", lambda: levels_of(values.astype(object)))
+    return Column(name, "date" if values.dtype.kind in "Mm" else "other", lambda: values)
+
+
+def levels_of(values: NDArray[Any]) -> Levels:
+    """Levels of an array of texts; None and the words for missing values are missing."""
+    texts = np.array(["" if value is None or value != value else _text(value) for value in values], dtype=object)
+    missing = np.isin(texts, MISSING)
+    levels, codes = np.unique(texts[~missing].astype(str), return_inverse=True)
+    all_codes = np.full(texts.size, -1, dtype=np.int32)
+    all_codes[~missing] = codes
+    return Levels(all_codes, tuple(levels.tolist()))
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def distinct(names: Sequence[str], notes: list[str]) -> list[str]:
+    """Give names that occur again a number, and note it."""
+    seen: Counter[str] = Counter()
+    taken, found, repeated = set(names), [], []
+    for name in names:
+        seen[name] += 1
+        new = name
+        if seen[name] > 1:
+            repeated.append(name)
+            number = seen[name]
+            while (new := f"{name} ({number})") in taken:
+                number += 1
+            taken.add(new)
+        found.append(new)
+    if repeated:
+        notes.append(f"names that occur more than once got a number: {listing(repeated)}")
+    return found
+
+
+def listing(names: Sequence[str], most: int = 8) -> str:
+    """Names for a message: not more than anybody reads."""
+    unique = list(dict.fromkeys(names))
+    more = f" and {len(unique) - most} more" if len(unique) > most else ""
+    return ", ".join(repr(name) for name in unique[:most]) + more

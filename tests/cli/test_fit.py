@@ -1,0 +1,162 @@
+"""The command ``fit``: the function best_subset on the columns of a file, and the files it writes."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from checks import best_subset
+from cli.runner import SCHEMA, complains, run
+from samples import HARD, hard, sample, sample_weights
+from sparsest import Result
+from sparsest.cli import live
+from sparsest.progress import Record
+from sparsest.result import Status
+
+NAMES = ["a", "b", "c", "d", "e", "3"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Data with names and weights, and the same as a table."""
+    X, y = sample("squared", 40, 6)
+    weights = sample_weights(True, 40)
+    np.savez(tmp_path / "data.npz", X=X, y=y, feature_names=np.array(NAMES), sample_weight=weights)
+    frame = pd.DataFrame(X, columns=NAMES).assign(y=y, w=weights, risk=np.where(y > np.median(y), "high", "low"))
+    frame.to_csv(tmp_path / "data.csv", index_label="id")
+    return tmp_path, X, y
+
+
+def test_fit_is_best_subset(folder):
+    path, X, y = folder
+    options = ("--k", 3, "--gamma", 0.3, "--include", "e", "--exclude", 0, "--threads", 1, "--json")
+    weighted = ("--weights", "sample_weight")
+    shown = run("fit", path, *options, *weighted, "--out", path / "model.json")
+    assert shown.exit_code == 0, shown.output
+    weights = sample_weights(True, 40)
+    asked = {"gamma": 0.3, "include": [4], "exclude": [0], "sample_weight": weights, "standardize": True}
+    wanted, found = best_subset(X, y, 3, **asked), json.loads(shown.stdout)
+    assert found["support"] == wanted.support.tolist() and "e" in found["features"]
+    assert found["objective"] == pytest.approx(wanted.objective, rel=1e-9)
+    assert found["files"] == {"model": str(path / "model.json")}
+    assert all(f"`{name}`" in SCHEMA for name in found)
+    result = Result.load(path / "model.json")
+    assert result.certificate.verify(X, y, weights) and result.names == list(found["features"])
+    again = run("fit", path, *options, *weighted, "--start", path / "model.json")
+    assert json.loads(again.stdout)["support"] == found["support"]
+    columns = ("--exclude", "a,risk", "--weights", "w", "--target", "y")
+    table = run("fit", path / "data.csv", *options[:6], *columns, "--json")
+    assert json.loads(table.stdout)["features"] == pytest.approx(found["features"], rel=1e-6)
+
+
+def test_from_a_file_to_a_defended_answer(folder):
+    """Fit, verify and predict with labels, one file after the other."""
+    path, *_ = folder
+    files = ("--out", path / "m.json", "--report", path / "r.html")
+    shown = run("fit", path / "data.csv", "--target", "risk", "--exclude", "y,w", "--k", 2, *files)
+    assert shown.exit_code == 0, shown.output
+    assert "note: left out as names of the rows: 'id'" in shown.stderr and "model written to" in shown.stdout
+    assert "logistic loss" in " ".join(shown.stdout.split()) and "(intercept)" in shown.stdout
+    assert "<h2>Answer</h2>" in (path / "r.html").read_text(encoding="utf-8")
+    shown = run("verify", path / "m.json", path / "data.csv")
+    assert shown.exit_code == 0 and "\nvalid\n" in shown.stdout and "at most 2 features" in shown.stdout
+    assert run("verify", path / "m.json", path / "data.csv", "--k", 3).exit_code == 1
+    shown = run("predict", path / "m.json", path / "data.csv", "--out", path / "p.csv")
+    assert shown.exit_code == 0 and shown.stdout == ""
+    predicted, frame = pd.read_csv(path / "p.csv"), pd.read_csv(path / "data.csv")
+    result = Result.load(path / "m.json")
+    X = frame[[*result.feature_names]]
+    assert predicted["row"].tolist() == frame["id"].tolist()
+    assert predicted["prediction"].tolist() == result.predict(X).tolist()
+    assert predicted["probability of low"].tolist() == result.predict_proba(X)[:, 1].tolist()
+    part = run("predict", path / "m.json", "-", input=frame[result.names].to_csv(index=False).encode())
+    assert part.exit_code == 0 and part.stdout.splitlines()[1].startswith("1,")
+    answer = json.loads(run("predict", path / "m.json", path / "data.csv", "--json").stdout)
+    assert answer["columns"]["prediction"] == predicted["prediction"].tolist()
+    frame.assign(**{result.names[0]: 0.0}).to_csv(path / "data.csv")
+    assert run("verify", path / "m.json", path / "data.csv").exit_code == 1
+
+
+def test_files_are_not_overwritten(folder):
+    path, *_ = folder
+    (path / "m.json").write_text("mine")
+    for option in ("--out", "--report"):
+        complains(
+            run("fit", path, option, path / "m.json"), "exists already: choose another name, or overwrite it with"
+        )
+    assert (path / "m.json").read_text() == "mine"
+    assert run("fit", path, "--k", 1, "--out", path / "m.json", "--force").exit_code == 0
+    assert Result.load(path / "m.json").support.size == 1
+    complains(run("fit", path, "--out", path / "nowhere" / "m.json"), "there is no folder")
+    complains(run("predict", path / "m.json", path, "--out", path / "data.csv"), "exists already")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--gamma", "large"), "gamma must be a number > 0 or inf or 'auto'"),
+        (("--option", "proof"), "--option must be NAME=VALUE"),
+        (("--option", "speed=11"), "does not know 'speed'"),
+        (("--option", "proof=maybe"), "proof must be True or False"),
+        (("--engine", "scip"), "method 'tree' does not know 'engine'"),
+        (("--include", "age"), "include names the column 'age', which X has not"),
+        (("--start", "missing.json"), "there is no file missing.json"),
+        (("--target", "z"), "there is no column (and no file) 'z' for the target"),
+        (("--impute", "guess"), "unknown --impute 'guess'"),
+        (("--out", "."), ". is a folder"),
+    ],
+    ids=str,
+)
+def test_refused(folder, options, message):
+    complains(run("fit", folder[0], *options), message)
+
+
+def test_a_target_of_many_labels(tmp_path):
+    frame = pd.DataFrame({"a": range(9), "b": [1, 5, 2] * 3, "kind": ["x", "y", "z"] * 3})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    complains(run("fit", tmp_path / "a.csv", "--target", "kind"), "the target has 3 labels ('x', 'y', 'z')")
+
+
+def test_without_a_ridge_or_in_time_says_so_without_warnings(folder):
+    shown = run("fit", folder[0], "--k", 2, "--gamma", "inf", "--time-limit", 1e-9, "--out", folder[0] / "m.json")
+    assert Result.load(folder[0] / "m.json").about["settings"]["gamma"] == "inf"
+    assert shown.exit_code == 0 and "TIME_LIMIT: stopped at the time limit" in " ".join(shown.output.split())
+
+
+def test_ctrl_c_keeps_the_best_answer(tmp_path, monkeypatch, keyboard):
+    X, y = hard()
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+
+    class Impatient(Record):
+        def take(self, event):
+            super().take(event)
+            if len(self.points) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(live, "Record", Impatient)
+    files = ("--out", tmp_path / "m.json", "--report", tmp_path / "r.html")
+    shown = run("fit", tmp_path, "--k", HARD["k"], "--gamma", HARD["gamma"], *files, "--json")
+    assert shown.exit_code == 130 and json.loads(shown.stdout)["status"] == "INTERRUPTED"
+    assert Result.load(tmp_path / "m.json").status is Status.INTERRUPTED
+    assert "The search was interrupted" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_before_there_is_an_answer(folder, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sparsest.cli.data.read_table", interrupted)
+    shown = run("fit", folder[0], "--out", folder[0] / "m.json")
+    assert shown.exit_code == 130 and shown.stdout == "" and not (folder[0] / "m.json").exists()
+    assert shown.stderr == "interrupted before there was an answer; no file was written\n"
+
+
+def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch):
+    assert "incumbent" not in run("fit", folder[0], "--k", 2).stderr
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = run("fit", folder[0], "--k", 2, "--time-limit", 50)
+    assert "incumbent" in shown.stderr and "s left" in shown.stderr

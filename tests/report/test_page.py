@@ -1,0 +1,83 @@
+"""The report: its content, its escaping, and how Chromium sees it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from checks import best_subset
+from report.chromium import visit
+from samples import sample, sample_weights
+from sparsest import penalty_path
+from sparsest.progress import Record
+from sparsest.report import Curve, model_report, path_report
+from sparsest.report.alternatives import describe
+from sparsest.result import Status
+from sparsest.solvers.exact.near_optimal import NearOptimal
+
+EVIL = "<script>alert(1)</script>"
+NAMES = [EVIL, *(f"gene {j}" for j in range(1, 8))]
+
+
+def report(loss="squared", k=3, weighted=False, **extra):
+    X, y = sample(loss, 80, 8)
+    labels = np.where(y > 0, "ill", "well") if loss in ("logistic", "hinge") else y
+    weights, record = sample_weights(weighted, 80), Record()
+    asked = {"loss": loss, "gamma": 0.3, "include": [0], "sample_weight": weights, "callback": record.take}
+    result = best_subset(pd.DataFrame(X, columns=NAMES), labels, k, **asked)
+    text = model_report(
+        result, X, labels, rows={} if weights is None else {"sample_weight": weights}, record=record, target=EVIL,
+        command=f"sparsest fit '{EVIL}'", notes=[EVIL], ids=[EVIL] * 80, **extra,
+    )  # fmt: skip
+    return result, text
+
+
+@pytest.mark.parametrize(
+    ("loss", "weighted"), [("squared", False), ("squared", True), ("logistic", True), ("hinge", False)]
+)
+def test_content(loss, weighted):
+    curve = Curve([1, 2, 3], [0.1, 0.3, 0.2], [0.1, 0.1, 0.1], 2, "accuracy")
+    result, text = report(loss, weighted=weighted, curve=curve)
+    plain = re.sub(r"\s+", " ", text)
+    assert "<script" not in text and "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    for part in ("Answer", "How sure is it?", "How many features?", "Alternatives", "Checks", "How to reproduce"):
+        assert f"<h2>{part}</h2>" in text
+    assert "No other choice of up to 3 features can fit better than this one by more than" in plain
+    assert all(f"{value:+.5g}" in text for value in result.coef[result.support])
+    assert result.statement.fingerprint in text and "sparsest verify model.json DATA" in text
+    assert "On rows that the model had not seen" in plain
+    assert ("area under the ROC curve" in plain) == (loss != "squared") and ("R²" in plain) == (loss == "squared")
+    assert ("no curvature" in plain) == (loss == "hinge")
+    assert not re.search(r"(src|href)=\"(?!data:)", text) and "http" not in text.replace("http-equiv", "")
+
+
+def test_alternatives():
+    result, _ = report()
+    best = result.support
+    other = np.sort(np.append(best[1:], next(j for j in range(8) if j not in best)))
+    near = NearOptimal([best, other], [result.objective, 1.002 * result.objective], 0, True, Status.OPTIMAL, 1, 1.0)
+    found = describe(result, near, 0.01)
+    assert found.sentences[0] == "There is 1 other choice within 1 %, and provably no more."
+    assert found.sentences[1].startswith("All of them contain ") and "0.200 %" in found.choices
+    assert found.swaps == [f"{NAMES[best[0]]} ↔ {NAMES[other[~np.isin(other, best)][0]]}"]
+    alone = describe(result, near._replace(supports=[best], objectives=[result.objective]), 0.01)
+    assert alone.sentences == ["There is no other choice that fits within 1 % of this one."]
+    cut = describe(result, near._replace(supports=[best], objectives=[result.objective], complete=False), 0.01)
+    assert "before it had found one: there may be many" in cut.sentences[0]
+
+
+@pytest.mark.chromium
+def test_chromium(tmp_path):
+    """It renders, complains about nothing and asks nobody for anything; and both would be noticed."""
+    page = tmp_path / "report.html"
+    X, y = sample("squared", 80, 8)
+    for text in (report("logistic")[1], path_report(penalty_path(X, y, alphas=20), NAMES, target=EVIL)):
+        page.write_text(text, encoding="utf-8")
+        for flags in (("--window-size=400,800",), ("--blink-settings=preferredColorScheme=0",)):
+            seen = visit(page, tmp_path, *flags)
+            assert seen.console == [] and seen.requests == [], seen
+            assert "</svg>" in seen.dom and "How to reproduce" in seen.dom and "<script" not in seen.dom
+    page.write_text("<img src='http://example.invalid/a.png'><script>console.error('loud')</script>", encoding="utf-8")
+    seen = visit(page, tmp_path)
+    assert any("loud" in line for line in seen.console) and seen.requests == ["http://example.invalid/a.png"]

@@ -1,0 +1,99 @@
+"""The search for a certified choice against all supports: its sizes, its time, and what it refuses."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from oracles import support_values
+from samples import sample, sample_weights
+from sparsest import Status, certified_choice
+from sparsest.problem import make_problem
+from sparsest.selection.criteria import CRITERIA, Criterion
+
+N, P = 24, 7
+
+
+def criteria_of_all(criterion, X, y, include=(), exclude=(), **settings):
+    """The criterion of every admitted support, by fits of all of them."""
+    values = support_values(make_problem(X, y, P, **settings))
+    return {
+        s: criterion.value(v, len(s)) for s, v in values.items() if set(include) <= set(s) and not set(exclude) & set(s)
+    }
+
+
+def check(choice, values, X, y, sample_weight=None):
+    """What a choice says is true of all supports, and its certificates prove it."""
+    best = min(values, key=values.get)
+    for size, bound, value in zip(choice.sizes, choice.bounds, choice.values, strict=True):
+        least = min((v for s, v in values.items() if len(s) == size), default=np.inf)
+        assert bound <= least + 1e-7 and not value < least - 1e-7
+    admitted = {s: v for s, v in values.items() if len(s) in choice.sizes}
+    assert choice.lower_bound <= min(admitted.values()) + 1e-7
+    verdict = choice.verify(X, y, sample_weight)
+    assert verdict, verdict.reasons
+    assert (verdict.value, verdict.lower_bound) == pytest.approx((choice.value, choice.lower_bound), rel=1e-9)
+    assert set(verdict.not_excluded) == set(choice.not_excluded)
+    if choice.status is Status.OPTIMAL:
+        assert choice.not_excluded == ()
+        # The model may be off by the tolerance of its size, and no other size has a better one.
+        assert choice.value <= min(admitted.values()) + choice.criterion.n * 2e-4
+        assert choice.k in {len(s) for s, v in admitted.items() if v <= min(admitted.values()) + 1e-7}
+    return best
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize(("loss", "gamma"), [("squared", 0.3), ("squared", np.inf), ("logistic", 0.3)])
+def test_against_enumeration(name, loss, gamma):
+    X, y = sample(loss, N, P, seed=3)
+    choice = certified_choice(X, y, name, gamma=gamma, loss=loss, standardize=False, time_limit=np.inf)
+    values = criteria_of_all(choice.criterion, X, y, gamma=gamma, loss=loss)
+    best = check(choice, values, X, y)
+    assert choice.status is Status.OPTIMAL and tuple(choice.result.support) == best
+    assert choice.sizes == tuple(range(P + 1))
+    if name == "bic":
+        assert choice.verify(X, y, exact=True)
+
+
+def test_weights_forced_features_and_a_known_variance():
+    X, y = sample("squared", N, P, seed=5)
+    weights = sample_weights(True, N)
+    asked = {"gamma": 0.5, "sample_weight": weights, "fit_intercept": False}
+    choice = certified_choice(
+        X, y, "bic", include=[2], exclude=[0], noise_variance=0.8, standardize=False, time_limit=np.inf, **asked
+    )
+    assert choice.criterion == Criterion("bic", "squared", weights.sum(), P - 1, False, 0.8)
+    values = criteria_of_all(choice.criterion, X, y, [2], [0], **asked)
+    assert tuple(choice.result.support) == check(choice, values, X, y, weights)
+    assert choice.sizes[0] == 1 and choice.status is Status.OPTIMAL
+
+
+def test_some_sizes():
+    X, y = sample("squared", N, P, seed=3)
+    values = criteria_of_all(Criterion("aic", "squared", N, P, True), X, y, gamma=0.3)
+    for ks, sizes in (([5, 1, 3], (1, 3, 5)), (2, (0, 1, 2)), (99, tuple(range(P + 1)))):
+        choice = certified_choice(X, y, "aic", ks, gamma=0.3, standardize=False, time_limit=np.inf)
+        assert choice.sizes == sizes and choice.status is Status.OPTIMAL
+        check(choice, values, X, y)
+        expected = min(v for s, v in values.items() if len(s) in sizes)
+        assert choice.value == pytest.approx(expected, abs=1e-6)
+
+
+def test_no_time_leaves_sizes_open_and_nothing_false():
+    X, y = sample("squared", N, P, seed=3)
+    with pytest.warns(ConvergenceWarning, match="numbers of features are not excluded"):
+        choice = certified_choice(X, y, "bic", gamma=3.0, standardize=False, time_limit=1e-9)
+    assert choice.status is Status.TIME_LIMIT and choice.not_excluded
+    check(choice, criteria_of_all(choice.criterion, X, y, gamma=3.0), X, y)
+    assert "TIME_LIMIT" in repr(choice) and "not_excluded" in repr(choice)
+
+
+def test_refusals():
+    X, y = sample("squared", N, P)
+    with pytest.raises(ValueError, match="ks is empty"):
+        certified_choice(X, y, "bic", [])
+    with pytest.raises(ValueError, match="every entry of ks must be a whole number"):
+        certified_choice(X, y, "bic", [99])
+    with pytest.raises(ValueError, match="unknown criterion"):
+        certified_choice(X, y, "cp")
+    with pytest.raises(ValueError, match="no likelihood"):
+        certified_choice(X, np.sign(y), "bic", loss="hinge")

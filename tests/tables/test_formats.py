@@ -1,0 +1,218 @@
+"""Every format gives the same table, whichever reader and compression; and what is no data file is refused."""
+
+import gzip
+import io
+
+import bed_reader
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from pyarrow import feather, parquet
+from sklearn.datasets import dump_svmlight_file
+
+from sparsest.tables import Wishes, read_again, read_table, readers
+
+N, P = 30, 4
+NAMES = ("age", "bmi", "crp", "dose")
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((N, P)), 3)
+    X[rng.random((N, P)) < 0.3] = 0.0
+    return pd.DataFrame(X, columns=list(NAMES)).assign(y=np.round(rng.standard_normal(N), 3))
+
+
+@pytest.fixture(params=["pyarrow", "plain"])
+def reader(request, monkeypatch):
+    """Text files are read with pyarrow, and where that is not installed without it."""
+    if request.param == "plain":
+        monkeypatch.setattr(readers, "find_spec", lambda name: None)
+
+
+def same(table, frame, names=NAMES):
+    X = table.matrix.toarray() if sp.issparse(table.matrix) else table.matrix
+    np.testing.assert_array_equal(X, frame[list(NAMES)].to_numpy())
+    np.testing.assert_array_equal(table.target, frame["y"].to_numpy())
+    assert table.names == names
+
+
+TEXTS = {
+    "comma": lambda f: f.to_csv(index=False).encode(),
+    "tab": lambda f: f.to_csv(index=False, sep="\t").encode(),
+    "semicolon and decimal comma": lambda f: f.to_csv(index=False, sep=";", decimal=",").encode(),
+    "gzip": lambda f: gzip.compress(f.to_csv(index=False).encode()),
+    "byte order mark": lambda f: f.to_csv(index=False).encode("utf-8-sig"),
+    "UTF-16": lambda f: f.to_csv(index=False).encode("utf-16"),
+    "carriage returns": lambda f: f.to_csv(index=False, lineterminator="\r\n").encode(),
+    "quotes": lambda f: f.to_csv(index=False, quoting=1).encode(),
+    "row names": lambda f: f.to_csv().encode(),
+    "row names as R writes them": lambda f: f.to_csv().encode().removeprefix(b","),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text(frame, tmp_path, reader, text):
+    (tmp_path / "data").write_bytes(TEXTS[text](frame))
+    same(read_table(str(tmp_path / "data"), Wishes()), frame)
+
+
+def test_zstd(frame, tmp_path):
+    plain = tmp_path / "data.csv.zst"
+    with pa.OSFile(str(plain), "wb") as file, pa.CompressedOutputStream(file, "zstd") as stream:
+        stream.write(frame.to_csv(index=False).encode())
+    same(read_table(str(plain), Wishes()), frame)
+
+
+def test_standard_input(frame, monkeypatch, reader):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXTS["gzip"](frame))))
+    same(read_table("-", Wishes()), frame)
+
+
+def write_annotated(path, frame, form):
+    """An AnnData file, by its specification."""
+    X = frame[list(NAMES)].to_numpy()
+    with h5py.File(path, "w") as file:
+        if form == "dense":
+            file["X"] = X
+        else:
+            stored = sp.csr_array(X) if form == "csr" else sp.csc_array(X)
+            group = file.create_group("X")
+            group.attrs["encoding-type"], group.attrs["shape"] = f"{form}_matrix", X.shape
+            group["data"], group["indices"], group["indptr"] = stored.data, stored.indices, stored.indptr
+        var, obs = file.create_group("var"), file.create_group("obs")
+        var.attrs["_index"] = obs.attrs["_index"] = "_index"
+        var["_index"], obs["_index"] = list(NAMES), [f"cell {i}" for i in range(N)]
+        obs["y"] = frame["y"].to_numpy()
+        obs.attrs["column-order"] = ["y", "kind"]
+        kind = obs.create_group("kind")
+        kind["codes"], kind["categories"] = np.arange(N, dtype=np.int8) % 2, ["tumour", "normal"]
+
+
+def write_libsvm(path, frame):
+    dump_svmlight_file(frame[list(NAMES)].to_numpy(), frame["y"], str(path), zero_based=False)
+
+
+def write_folder(path, frame):
+    path.mkdir()
+    np.savez(path / "data.npz", X=frame[list(NAMES)].to_numpy(), y=frame["y"], feature_names=NAMES)
+
+
+FILES = {
+    "parquet": (lambda path, f: parquet.write_table(pa.Table.from_pandas(f), path), NAMES, None),
+    "feather": (lambda path, f: feather.write_feather(f, path), NAMES, None),
+    "npz": (lambda path, f: np.savez(path, X=f[list(NAMES)], y=f["y"], feature_names=NAMES), NAMES, None),
+    "npy": (lambda path, f: np.save(path, f.to_numpy()), None, "4"),
+    "mtx": (lambda path, f: scipy.io.mmwrite(path, sp.coo_array(f.to_numpy())), None, "4"),
+    "dense mtx": (lambda path, f: scipy.io.mmwrite(path, f.to_numpy()), None, "4"),
+    "svmlight": (write_libsvm, None, None),
+    "dense h5ad": (lambda path, f: write_annotated(path, f, "dense"), NAMES, "y"),
+    "csr h5ad": (lambda path, f: write_annotated(path, f, "csr"), NAMES, "y"),
+    "csc h5ad": (lambda path, f: write_annotated(path, f, "csc"), NAMES, "y"),
+    "folder": (write_folder, NAMES, None),
+}
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_files(frame, tmp_path, form):
+    write, names, target = FILES[form]
+    path = tmp_path / "data.npz" if form == "npz" else tmp_path / "data.npy" if form == "npy" else tmp_path / "data.mtx"
+    write(path, frame)
+    table = read_table(str(path), Wishes(target=target))
+    same(table, frame, names)
+    again = read_again(str(path), table.encoding, table.names, P)
+    same(again, frame, names)
+    part = read_again(str(path), table.encoding, table.names, P, needed=[2, 0])
+    wanted = frame[list(NAMES)].to_numpy() * [1.0, 0.0, 1.0, 0.0]
+    np.testing.assert_array_equal(part.matrix.toarray(), wanted)
+
+
+def test_a_target_in_a_file_of_its_own(frame, tmp_path):
+    np.save(tmp_path / "X.npy", frame[list(NAMES)].to_numpy())
+    np.save(tmp_path / "y.npy", frame["y"].to_numpy())
+    frame[["y"]].to_csv(tmp_path / "y.csv")
+    scipy.io.mmwrite(tmp_path / "y.mtx", frame[["y"]].to_numpy())
+    for name in ("y.npy", "y.csv", "y.mtx"):
+        same(read_table(str(tmp_path / "X.npy"), Wishes(target=str(tmp_path / name))), frame, None)
+    frame[["y"]][1:].to_csv(tmp_path / "y.csv", index=False)
+    with pytest.raises(ValueError, match=r"the data have 30 rows, but the target in .* has 29"):
+        read_table(str(tmp_path / "X.npy"), Wishes(target=str(tmp_path / "y.csv")))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_genotypes_as_bed_reader_writes_them(tmp_path, missing):
+    rng = np.random.default_rng(1)
+    copies = rng.integers(0, 3, (11, 5)).astype(np.float32)
+    if missing:
+        copies[3, 1] = np.nan
+    properties = {"sid": [f"rs{j}" for j in range(5)], "pheno": [str(i % 2 + 1) for i in range(11)]}
+    bed_reader.to_bed(tmp_path / "g.bed", copies, properties=properties)
+    table = read_table(str(tmp_path / "g.bed"), Wishes(impute="drop"))
+    keep = np.isfinite(copies).all(axis=1)
+    np.testing.assert_array_equal(table.matrix, copies[keep])
+    assert table.names == tuple(properties["sid"]) and table.matrix.dtype == (np.float32 if missing else np.int8)
+    assert table.target.tolist() == [i % 2 + 1 for i in np.flatnonzero(keep)]
+    (tmp_path / "g.fam").unlink()
+    with pytest.raises(ValueError, match=r"there is no file .*g\.fam, which belongs to the genotypes"):
+        read_table(str(tmp_path / "g.bed"), Wishes())
+
+
+def test_types_are_kept(tmp_path):
+    small = pd.DataFrame({"a": np.arange(6, dtype=np.int8), "b": np.arange(6, dtype=np.int8) % 2, "y": np.arange(6.0)})
+    small.to_parquet(tmp_path / "a.parquet")
+    assert read_table(str(tmp_path / "a.parquet"), Wishes()).matrix.dtype == np.int8
+    small.astype(np.float32).to_feather(tmp_path / "a.feather")
+    assert read_table(str(tmp_path / "a.feather"), Wishes()).matrix.dtype == np.float32
+    small.assign(a=np.arange(6)).to_parquet(tmp_path / "a.parquet")
+    assert read_table(str(tmp_path / "a.parquet"), Wishes()).matrix.dtype == np.float64
+
+
+def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
+    """Readers tell the type of a column from its first entries."""
+    monkeypatch.setattr("sparsest.tables.arrow._BLOCK_BYTES", 256)
+    monkeypatch.setattr("sparsest.tables.plain._ROWS_AT_ONCE", 10)
+    rows = [f"{i},{'NA' if i < 90 else i},{0 if i < 90 else 'yes'},{i},{i % 7}" for i in range(100)]
+    rows[95] = "1.5,1,no,2,3"
+    (tmp_path / "a.csv").write_text("\n".join(["whole,late,word,z,y", *rows]))
+    with pytest.raises(ValueError, match="missing values in 1 column, up to 90 of 100 rows: 'late'"):
+        read_table(str(tmp_path / "a.csv"), Wishes())
+    table = read_table(str(tmp_path / "a.csv"), Wishes(exclude=("late",), impute="drop"))
+    assert table.names == ("whole", "late", "word=0", "word=no", "word=yes", "z") and table.matrix.shape == (10, 6)
+    assert table.matrix[5].tolist() == [1.5, 1.0, 0.0, 1.0, 0.0, 2.0]
+
+
+BAD = {
+    "empty": (b"", "is empty"),
+    "image": (b"\x89PNG\r\n\x1a\n" + bytes(50), "is an image: give a CSV"),
+    "binary": (bytes(range(256)) * 10, "is a binary file of an unknown format: give a CSV"),
+    "only a header": (b"a,b,y\n", "has no rows"),
+    "ragged": (b"a,b,y\n1,2,3\n1,2\n4,5,6\n", "cannot be read as a table"),
+    "cut gzip": (gzip.compress(b"a,y\n" + b"1,2\n" * 1000)[:-20], "damaged|cannot be read"),
+    "cut parquet": (b"PAR1" + bytes(20), "cannot be read"),
+    "cut feather": (b"ARROW1" + bytes(20), "cannot be read"),
+    "cut npy": (b"\x93NUMPY\x01\x00", "cannot be read"),
+    "cut npz": (b"PK\x03\x04", "cannot be read"),
+    "cut hdf": (b"\x89HDF\r\n\x1a\n" + bytes(20), "is no readable AnnData file"),
+    "bad market": (b"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 3 1.0\n", "is no readable Matrix Market"),
+    "bad svmlight": (b"1 1:2 2:3\n1 x:2\n", "is no readable svmlight"),
+    "bed alone": (b"\x6c\x1b\x01\x00", "there is no file"),
+    "old bed": (b"\x6c\x1b\x00\x00", "is stored by sample"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_no_data_file(tmp_path, kind, reader):
+    content, message = BAD[kind]
+    (tmp_path / "data.bed").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_table(str(tmp_path / "data.bed"), Wishes(target="y" if b"y" in content else None))
+
+
+def test_no_file():
+    with pytest.raises(FileNotFoundError, match="there is no file or folder nowhere"):
+        read_table("nowhere", Wishes())
