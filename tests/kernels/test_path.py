@@ -64,6 +64,8 @@ def test_steps_end_at_minima(run, name, sparse):
 def test_a_step_says_what_it_lacks(run):
     penalty = PENALTIES["l1"]
     columns, at, fixed, memory, top, _ = make_case(penalty, False)
-    settings = columns, penalty, at, fixed, memory, 0.05 * top, 1e-9, True, True
-    assert run(kernels.solve)(*settings, 1, np.inf)[0] == kernels.EXHAUSTED
-    assert run(kernels.solve)(*settings, 10_000, 0.0)[0] == kernels.SLOW
+    rest = fixed, memory, 0.3 * top, 1e-12, True, True
+    assert run(kernels.solve)(columns, penalty, at._replace(w=at.w[:1]), *rest, 10_000, np.inf)[0] == kernels.FULL
+    columns, at, *_ = make_case(penalty, True)
+    assert run(kernels.solve)(columns, penalty, at, *rest, 3, np.inf)[0] == kernels.EXHAUSTED
+    assert run(kernels.solve)(columns, penalty, at, *rest, 10_000, 0.0)[0] == kernels.SLOW

@@ -194,21 +194,19 @@ class WorkingSet:
         concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
             worst = self.violation(lam)
-            separated = concave and self.separated
-            n_separated += separated
+            n_separated += concave and self.separated
             if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:
                 break
-            # Steps with a concave penalty's curvature bring their own weights.
-            fresh = worst > _SLOW_PROGRESS * previous and not (fresh or concave)
+            fresh = worst > _SLOW_PROGRESS * previous and not fresh
             if fresh:
                 self._weigh()
             previous = worst
             goal = max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
             improved = self._improve(lam, goal)
             # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
-            if concave and not separated:
+            if concave and not self.separated:
                 improved |= self._newton(lam)
-            if not improved and (fresh or concave):
+            if not improved and fresh:
                 break
         return worst
 
@@ -227,11 +225,16 @@ class WorkingSet:
         slope = self.grad()[active] + self.penalty.derivative(w, strength)
         goal = w - lapack.dpotrs(factor, slope, lower=1)[0]
         goal[(goal * w < 0.0) & (strength > 0.0)] = 0.0
+        before, margin, b = self.w, self.margin, self.b
         target = self.w.copy()
         target[active] = goal
-        share = self._move(target, lam)
+        descended = self._move(target, lam) > 0.0
+        if descended and self.separated:
+            # There is no minimum that way.
+            self.w, descended = before, False
+            self._set_margin(margin, b)
         self._grad = None
-        return share > 0.0
+        return descended
 
     def _minimise_exact(self, lam: Array, tol: float) -> float:
         at = Iterate(self.w, self.grad(), lam, self.penalty)
@@ -325,7 +328,10 @@ class WorkingSet:
         return 0.0
 
     def _stretch(self, start: Array, lam: Array) -> None:
-        """Grow coefficients further while that helps: tangents let those that escape zero do so but slowly."""
+        """Grow coefficients further while that helps: tangents let those that escape zero do so but slowly.
+
+        Not so far that classes are separated: there is no minimum that way.
+        """
         growth = np.where(np.abs(self.w) > np.abs(start), self.w - start, 0.0)
         along = self.pack.dot(growth)
         best = self._objective(lam)
@@ -334,7 +340,7 @@ class WorkingSet:
             self.w = w + growth
             self._set_margin(margin + along, b)
             value = self._objective(lam)
-            if not value < best:
+            if not value < best or self.separated:
                 self.w = w
                 self._set_margin(margin, b)
                 return
