@@ -35,7 +35,9 @@ def same_coefficients(model, other):
 
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
-ESTIMATORS = [BestSubsetRegressor(), BestSubsetClassifier(), *(estimator_of(loss, k=3) for loss in LOSS_NAMES)]
+# scikit-learn gives transformers responses of zero, which no loss of positive ones takes.
+CHECKED = [loss for loss in LOSS_NAMES if not LOSSES[loss].positive]
+ESTIMATORS = [BestSubsetRegressor(), BestSubsetClassifier(), *(estimator_of(loss, k=3) for loss in CHECKED)]
 
 
 @parametrize_with_checks(ESTIMATORS)
