@@ -143,4 +143,4 @@ def test_passes_over_the_columns(loss):
         options={"fixing": False},
     )  # fmt: skip
     assert result.status is Status.OPTIMAL
-    assert Counting.passes == result.trace["relaxation"]["rounds"] + 2
+    assert Counting.passes == result.trace["relaxation"]["rounds"] + 1

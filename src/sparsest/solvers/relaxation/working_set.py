@@ -23,6 +23,9 @@ from sparsest.solvers.shared.interior_point import InteriorPoint, stack
 
 _MAX_INNER = 20_000
 _MAX_STEPS = 150
+# Shares of the tolerance to which the quadratic model of a proximal Newton step is solved, one after the other as long
+# as there is no step: its own gap may be small where that of the loss is not yet.
+_MODEL_TOLERANCES = (1.0, 1e-3, 1e-6)
 # Multiplications of one call of the kernel: about a tenth of a second, after which the clock is asked.
 _STRETCH = 1e8
 
@@ -223,7 +226,7 @@ class _ProximalNewton:
             best = _better(best, WorkingSolution(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
             if best.primal - best.dual <= tolerance or best.dual >= cutoff or self.expired():
                 break
-            state = self._step(state, 0.02 * max(state.value - dual, tolerance))
+            state = self._next(state, 0.02 * max(state.value - dual, tolerance))
         assert best is not None
         return best._replace(iterations=self.iterations)
 
@@ -237,6 +240,14 @@ class _ProximalNewton:
         penalty = penalty_value(w, self.omega, 0.0)[0]
         value = float(problem.weights @ loss.value(problem.y, margin)) + penalty
         return _State(w, b, margin, alpha, penalty, value)
+
+    def _next(self, state: _State, tolerance: float) -> _State | None:
+        """Step; where the model has its minimum here already, to that tolerance, ask more of it."""
+        for share in _MODEL_TOLERANCES:
+            following = self._step(state, share * tolerance)
+            if following is not None or self.expired():
+                return following
+        return None
 
     def _step(self, state: _State, tolerance: float) -> _State | None:
         """One proximal Newton step with a line search; None when rounding leaves no decrease."""
