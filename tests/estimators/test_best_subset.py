@@ -142,7 +142,8 @@ def test_pipeline_and_grid_search(loss):
     search.fit(X, y)
     best = search.best_estimator_[-1]
     assert best.support_.size <= search.best_params_[_step(loss) + "__k"]
-    assert search.score(X, y) > 0.3
+    # Noise of counts and costs is a part of their deviance.
+    assert search.score(X, y) > (0.2 if LOSSES[loss].log_link else 0.3)
     folds = list(KFold(3, shuffle=True, random_state=0).split(X))
     scores = cross_validate(estimator_of(loss), X, y, cv=folds)["test_score"]
     expected = [estimator_of(loss).fit(X[train], y[train]).score(X[test], y[test]) for train, test in folds]
