@@ -54,8 +54,9 @@ class Pieces:
         """The terms of ``ψ(z)`` by their size: where they cancel, their rounding errors are all that is left."""
         if self.kind not in LOGARITHMIC:
             return z * 0
-        total = self.y + (self.parameter if self.kind == "negative_binomial" else 1)
-        terms = abs(total * _log(total)) + abs(self.y * z) + total * (1 + abs(z))
+        own = self.y * 0 + (self.parameter if self.kind == "negative_binomial" else 1)
+        total = self.y + own
+        terms = abs(total * _log(total)) + abs(self.y * z) + total * (1 + abs(z) + 2 * abs(_log(own)))
         return terms + abs(_LOGARITHMIC[self.kind].slopes(self.y, z, self.parameter)[0]) + abs(_x_log(self.y))
 
     @property
