@@ -61,7 +61,8 @@ def compare_path(case, X, y, name, loss, repeat) -> None:
     start = penalty_path(X, y, name, loss=loss, alphas=1, standardize=False, **SETTINGS[name])
     alphas = np.geomspace(start.alphas[0], RATIO * start.alphas[0], N_ALPHAS)
     penalty = make_penalty(name, **SETTINGS[name])
-    seconds, *solution = paths.ours(X, y, alphas, name, loss, repeat)
+    seconds, path = paths.ours(X, y, alphas, name, loss, repeat, {})
+    solution = path.coefs[:, path.solved], path.intercepts[path.solved]
     mine = paths.objectives(X, y, *solution, alphas[: solution[1].size], penalty, loss)
     print(
         f"\n{case}  {loss}  {name}: {seconds:.3f} s, {mine.size} alphas, {solution[0][:, [-1]].nnz} features",

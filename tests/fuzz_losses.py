@@ -50,6 +50,14 @@ class Pieces:
         self.a = np.stack([a for a, _ in pieces], axis=-1)
         self.s = np.stack([s for _, s in pieces], axis=-1)
 
+    def sizes(self, z):
+        """The terms of ``ψ(z)`` by their size: where they cancel, their rounding errors are all that is left."""
+        if self.kind not in LOGARITHMIC:
+            return z * 0
+        total = self.y + (self.parameter if self.kind == "negative_binomial" else 1)
+        terms = abs(total * _log(total)) + abs(self.y * z) + total * (1 + abs(z))
+        return terms + abs(_LOGARITHMIC[self.kind].slopes(self.y, z, self.parameter)[0]) + abs(_x_log(self.y))
+
     @property
     def lipschitz(self):
         """Whether slopes are at most one in size."""
@@ -84,8 +92,9 @@ class Pieces:
             chance = _logistic(z)
             return chance, chance * (1 - chance)
         if self.kind == "huber":
-            inside = abs(z) < self.parameter
-            return np.minimum(np.maximum(z, -self.parameter), self.parameter), np.where(inside, z * 0 + 1, z * 0)
+            # Outliers have no curvature; a little keeps Newton's steps bounded, and costs them a thousandth of the way.
+            inside, one = abs(z) < self.parameter, z * 0 + 1
+            return np.minimum(np.maximum(z, -self.parameter), self.parameter), np.where(inside, one, one / 1000)
         active = np.where(z > 0, z * 0 + 1, z * 0)
         return (active, z * 0) if self.kind == "plus" else (active * z, active)
 

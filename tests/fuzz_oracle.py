@@ -383,4 +383,5 @@ def objective_of(question, support, coef, intercept):
             first, second = (abs(slopes).max(axis=1) for slopes in pieces.slopes(z))
             # A response that is not subtracted is not rounded; its curvature hardly changes within so little.
             change = omega @ (first * moved + np.maximum(second, 1) * moved * moved)
+            change += Decimal(2) ** -46 * (omega @ pieces.sizes(z).sum(axis=1))
         return float(value) + question.price(support), float(change)

@@ -10,7 +10,16 @@ from sparsest.wording import asked_sentence, choices, large, measure_sentence, p
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(1e-4, "0.01 %"), (0.000123, "0.013 %"), (0.0, "0.0001 %"), (0.25, "25 %"), (0.251, "26 %"), (np.inf, "∞ %")],
+    # The floating-point number 1e-4 is a little more than one hundredth of a per cent, and 2^-14 is what it is.
+    [
+        (1e-4, "0.011 %"),
+        (2.0**-14, "0.0062 %"),
+        (0.000123, "0.013 %"),
+        (0.0, "0.0001 %"),
+        (0.25, "25 %"),
+        (0.251, "26 %"),
+        (np.inf, "∞ %"),
+    ],
 )
 def test_percentages_are_rounded_up(share, text):
     assert percent_above(share) == text
@@ -35,7 +44,7 @@ def test_sentences():
     assert choices(about) == "5" and "Which 2 (or fewer) of 5 features predict “y” best" in asked_sentence(
         about, "y", None
     )
-    assert "by more than 0.01 %. This is proved" in proof_sentence(about, "OPTIMAL", 1e-4)
+    assert "by more than 25 %. This is proved" in proof_sentence(about, "OPTIMAL", 0.25)
     assert "stopped by its time limit" in proof_sentence(about, "TIME_LIMIT", 0.1)
     assert proof_sentence(about, "HEURISTIC", np.inf).startswith("Nothing is proved")
     assert "squared distance" in measure_sentence(about) and "gamma = 0.3" in measure_sentence(about)

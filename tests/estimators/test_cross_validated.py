@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import distributed
 import joblib
 import numpy as np
 import pandas as pd
@@ -233,7 +234,6 @@ def test_jobs_do_not_matter(estimator):
 
 
 def test_dask_cluster():
-    distributed = pytest.importorskip("distributed", reason="the extra test has it")
     X, y = regression()
     here = BestSubsetRegressorCV(**SMALL).fit(X, y)
     with (

@@ -1,4 +1,4 @@
-"""CSV without pyarrow, by Python's own reader: some million entries a second."""
+"""CSV without pyarrow, by Python's own reader."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class LocalSearch:
 
 def _promise(problem: Problem, fit: SupportFit) -> Array:
     """What every feature promises beside the support: its product with the dual point, in units of its norm."""
-    return np.abs(problem.design.tdot(fit.alpha)) / np.maximum(problem.column_norms, 1e-300)
+    return np.abs(problem.design.tdot(slopes(problem, fit))) / np.maximum(problem.column_norms, 1e-300)
 
 
 def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
@@ -155,7 +155,7 @@ def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
     N = inverse_semidefinite(H)
     n_diagonal = np.maximum(np.diagonal(N), 1e-300)
     w = fit.w * inside
-    gradient = design.tdot(fit.alpha) / scale
+    gradient = design.tdot(slopes(problem, fit)) / scale
     mean_curvature = float(curvature.sum() / problem.weights.sum())
     promise = np.empty(problem.p)
     width = max(1, _PRODUCTS_AT_ONCE // inside.size)
@@ -227,7 +227,7 @@ class _Pool:
         problem, gram = self.problem, self.gram(fit)
         inside = self.positions(fit.support)
         outside = np.setdiff1d(np.arange(self.features.size), inside)
-        gradient = self.columns[:, outside].T @ fit.alpha / self.scale[outside]
+        gradient = self.columns[:, outside].T @ slopes(problem, fit) / self.scale[outside]
         ridge = problem.ridge / self.scale**2
         w = fit.w * self.scale[inside]
         H = gram[np.ix_(inside, inside)]
@@ -309,12 +309,22 @@ def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[],
     return fit
 
 
+def slopes(problem: Problem, fit: SupportFit) -> Array:
+    """The dual point of a fit; for a loss with kinks the slopes of a smoothed one.
+
+    At kinks the dual point of a fit is any of many where responses are tied: moves that followed it would not be the
+    same for a row given twice and for a weight of two.
+    """
+    if not isinstance(problem.loss, PiecewiseLinear):
+        return fit.alpha
+    margin = problem.design.columns(fit.support) @ fit.w + fit.b
+    return problem.weights * problem.loss.smoothed(1.0).derivative(problem.y, margin)
+
+
 def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> Array:
     """``g²/(2d)`` with the curvature of a column alone: what adding one feature would gain, roughly."""
-    # Slopes of a piecewise linear loss at its kinks are any of an interval; those of the fit are the same for a row given
-    # twice and for a weight of two.
     known = fit.support.size == 0 and not isinstance(problem.loss, PiecewiseLinear)
-    products = problem.data.null.products if known else problem.design.tdot(fit.alpha)
+    products = problem.data.null.products if known else problem.design.tdot(slopes(problem, fit))
     gradient = products[candidates]
     curvature = problem.column_norms[candidates] ** 2 * problem.data.curvature + problem.ridge
     return gradient**2 / (2.0 * curvature)
