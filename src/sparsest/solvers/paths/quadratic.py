@@ -33,9 +33,8 @@ _FIRST_SWEEPS, _SWEEPS = 12, 3
 # Newton steps that take as long.
 _NEWTON_SWEEPS = 4.0
 _NEWTON_CALL_ENTRIES = 8e5
-# Of conjugate gradients over stored columns twenty iterations are usual, each of which costs half as much as a sweep;
-# calls from Python take as long as a sweep over so many entries.
-_CG_SWEEPS, _CG_CALL_ENTRIES = 10.0, 2e4
+# Of conjugate gradients over stored columns twenty iterations are usual, each of which costs half as much as a sweep.
+_CG_SWEEPS = 12.0
 # A new inverse of a active features costs a³ and a sweep with them a²: one tenth of a sweep for each.
 _REBUILD_SWEEPS_PER_FEATURE = 0.1
 # An inverse that holds less than this share of the active features will be computed anew.
@@ -213,9 +212,7 @@ class Iterative(Quadratic):
 
     def price(self, model: Any, w: Array) -> float:
         """What a Newton step costs, in sweeps."""
-        active = model.names[: w.size][w != 0.0]
-        n_entries = int((model.starts[active + 1] - model.starts[active]).sum())
-        return _CG_SWEEPS + _CG_CALL_ENTRIES / (1.0 + n_entries)
+        return _CG_SWEEPS
 
     def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
         step = stored_solve(model, goal, active, kappa, tol, _MAX_CG_ITERATIONS)
