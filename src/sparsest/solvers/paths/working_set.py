@@ -320,8 +320,11 @@ class WorkingSet:
         for halving in range(_MAX_HALVINGS):
             share = 0.5**halving
             self.w = goal if halving == 0 else start + share * (goal - start)
-            self._set_margin(margin + share * (towards - margin), b)
-            if self._objective(lam) <= before + slack:
+            # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._set_margin(margin + share * (towards - margin), b)
+                falls = self._objective(lam) <= before + slack
+            if falls:
                 return share
         self.w = start
         self._set_margin(margin, b)
