@@ -138,6 +138,8 @@ class InteriorPoint:
         primal, dual = self.cones(x)
         return (total + float((primal * dual).sum())) / self._degree(x)
 
+    # In extreme units squares may vanish or overflow: a step that is no number is none.
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def step(self, x: Iterate) -> Iterate | None:
         """One predictor-corrector step; None if there is none."""
         now = self.complementarity(x)
