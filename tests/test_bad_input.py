@@ -293,7 +293,7 @@ PENALTY_PATHS = [
     *cases("penalty_factor", "penalty_factor must be finite and not negative", [1, 1, 1, -1], [NAN] * P, [INF] * P),
     *cases("penalty_factor", "penalty_factor must hold real numbers", ["1"] * P, [1j] * P, "ones", {"a": 2.0}),
     *cases("penalty_factor", "penalty_factor", [[1], [1, 2]], np.ma.masked_array(np.ones(P), [1, 0, 0, 0])),
-    *cases("tol", "tol must be a number > 0 and < 1", *NOT_A_NUMBER, 0, 1, -1e-5, INF),
+    *cases("tol", "tol must be a number > 0 and < 1", *(x for x in NOT_A_NUMBER if x is not None), 0, 1, -1e-5, INF),
 ]
 
 
