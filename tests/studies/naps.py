@@ -1,5 +1,6 @@
 """A runner of tasks that only sleep, for tests that kill it: python naps.py FILE LOG COUNT."""
 
+import signal
 import sys
 import time
 
@@ -23,6 +24,8 @@ def main(file, log, count):
         time.sleep(0.02)
         yield {"method": "nap", "y": float(sample.train.y[0])}
 
+    # A process started in the background ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     PROCEDURES["nap"] = Procedure(nap, lambda n, p, plan: 0.02)
     print("ready", flush=True)
     ended = run(tasks(count), Store(file), n_jobs=1)
