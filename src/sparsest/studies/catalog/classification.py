@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsest.studies.catalog.regimes import METHODS, SMALL, SMOKE, Regime, between, over_n
+from sparsest.studies.catalog.regimes import METHODS, N_ROWS, RELATIVE_TIME, SMALL, SMOKE, Regime, between, over_n
 from sparsest.studies.findings import about_equal, larger
 from sparsest.studies.findings import between as within
 from sparsest.studies.samples import Source
@@ -12,7 +12,6 @@ from sparsest.studies.views import (
     chosen_k,
     false_discovery_rate,
     fixed_k,
-    seconds_relative_to_lasso,
     test_error,
     view,
 )
@@ -57,24 +56,15 @@ def hard(size: Size) -> tuple[Panel, ...]:
     return tuple(_panel(regime, Source("hard", "classification"), regime.name, size) for regime in regimes)
 
 
-_N = "number of observations n"
-
 STUDIES = (
     Study(
         "class-fixed-k",
         "Classification with the true number of features",
         toeplitz,
         (
-            Figure("accuracy", "Accuracy as n increases", _ACCURACY, _N, "accuracy A"),
-            Figure(
-                "time",
-                "Time relative to a Lasso path that ends at the same size",
-                seconds_relative_to_lasso,
-                _N,
-                "seconds / seconds of the Lasso",
-                y_scale="log",
-            ),
-            Figure("auc", "1 - AUC on test rows", _AUC, _N, "1 - AUC"),
+            Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),
+            RELATIVE_TIME,
+            Figure("auc", "1 - AUC on test rows", _AUC, N_ROWS, "1 - AUC"),
         ),
         (
             larger("MCP is slightly more accurate than the exact method", _ACCURACY, "mcp", "exact"),
@@ -88,8 +78,8 @@ STUDIES = (
         "Classification with the number of features chosen on validation rows",
         toeplitz,
         (
-            Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, _N, "accuracy A"),
-            Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, _N, "false discovery rate"),
+            Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, N_ROWS, "accuracy A"),
+            Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, N_ROWS, "false discovery rate"),
         ),
         (
             larger(
@@ -104,7 +94,7 @@ STUDIES = (
         "class-hard-fixed-k",
         "Classification on the hard design with the true number of features",
         hard,
-        (Figure("accuracy", "Accuracy as n increases", _ACCURACY, _N, "accuracy A"),),
+        (Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),),
         (
             within("the elastic net stalls below 1", _ACCURACY, ("elastic_net",), 0.0, 0.97, panels="low noise"),
             larger("the exact method is ahead of the relaxation", _ACCURACY, "exact", "relaxation"),

@@ -7,11 +7,22 @@ from typing import NamedTuple
 
 from sparsest.studies.procedures import Plan
 from sparsest.studies.samples import Source
-from sparsest.studies.study import Cell, Panel, Size
+from sparsest.studies.study import Cell, Figure, Panel, Size
+from sparsest.studies.views import seconds_relative_to_lasso
 
 METHODS = ("cardinality", "elastic_net", "mcp", "scad", "lasso")
 # Beside the paper's methods: the published sub-gradient method, and forward selection with swaps.
 COMPARED = (*METHODS, "subgradient", "forward")
+
+N_ROWS = "number of observations n"
+RELATIVE_TIME = Figure(
+    "time",
+    "Time relative to a Lasso path that ends at the same size",
+    seconds_relative_to_lasso,
+    N_ROWS,
+    "seconds / seconds of the Lasso",
+    y_scale="log",
+)
 
 
 class Regime(NamedTuple):

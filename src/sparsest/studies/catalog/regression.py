@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparsest.studies.catalog.regimes import COMPARED, METHODS, SMALL, SMOKE, Regime, between, over_n
+from sparsest.studies.catalog.regimes import (
+    COMPARED,
+    METHODS,
+    N_ROWS,
+    RELATIVE_TIME,
+    SMALL,
+    SMOKE,
+    Regime,
+    between,
+    over_n,
+)
 from sparsest.studies.findings import between as within
 from sparsest.studies.findings import larger, ordered
 from sparsest.studies.samples import Source
@@ -61,24 +71,15 @@ def _at_roc(size: Size) -> tuple[Panel, ...]:
     )
 
 
-_N = "number of observations n"
-
 STUDIES = (
     Study(
         "reg-fixed-k",
         "Regression with the true number of features",
         toeplitz,
         (
-            Figure("accuracy", "Accuracy as n increases", _ACCURACY, _N, "accuracy A"),
-            Figure(
-                "time",
-                "Time relative to a Lasso path that ends at the same size",
-                seconds_relative_to_lasso,
-                _N,
-                "seconds / seconds of the Lasso",
-                y_scale="log",
-            ),
-            Figure("mse", "Mean squared error on test rows", _MSE, _N, "test mean squared error"),
+            Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),
+            RELATIVE_TIME,
+            Figure("mse", "Mean squared error on test rows", _MSE, N_ROWS, "test mean squared error"),
         ),
         (
             within(
@@ -158,8 +159,8 @@ STUDIES = (
         "Regression with the number of features chosen on validation rows",
         toeplitz,
         (
-            Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, _N, "accuracy A"),
-            Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, _N, "false discovery rate"),
+            Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, N_ROWS, "accuracy A"),
+            Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, N_ROWS, "false discovery rate"),
         ),
         (
             ordered(
@@ -182,16 +183,9 @@ STUDIES = (
         "Regression on the hard design with the true number of features",
         hard,
         (
-            Figure("accuracy", "Accuracy as n increases", _ACCURACY, _N, "accuracy A"),
-            Figure("mse", "Mean squared error on test rows", _MSE, _N, "test mean squared error"),
-            Figure(
-                "time",
-                "Time relative to a Lasso path that ends at the same size",
-                seconds_relative_to_lasso,
-                _N,
-                "seconds / seconds of the Lasso",
-                y_scale="log",
-            ),
+            Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),
+            Figure("mse", "Mean squared error on test rows", _MSE, N_ROWS, "test mean squared error"),
+            RELATIVE_TIME,
         ),
         (
             within("the elastic net stalls below 1", _ACCURACY, ("elastic_net",), 0.0, 0.97, panels="low noise"),
@@ -205,8 +199,8 @@ STUDIES = (
         "Regression on the hard design with the number of features chosen on validation rows",
         hard,
         (
-            Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, _N, "accuracy A"),
-            Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, _N, "false discovery rate"),
+            Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, N_ROWS, "accuracy A"),
+            Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, N_ROWS, "false discovery rate"),
         ),
         (
             within("exact and relaxation have 0 to 30 % false features", _FDR, ("exact", "relaxation"), 0.0, 0.3),
