@@ -33,6 +33,16 @@ def test_forced_features_stay(engine):
     assert result.objective == pytest.approx(exact.objective, rel=1.1e-4)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_feature_is_left_to_choose(engine):
+    """With a tolerance of zero the engine is asked even then."""
+    X, y = sample("squared_epsilon_insensitive", 33, 3)
+    asked = {"loss": "squared_epsilon_insensitive", "k": 0, "l0_penalty": 0.02, "gamma": 1e8, "gap_tol": 0.0}
+    result = best_subset(X, y, method="cuts", engine=engine, **asked)
+    assert result.support.size == 0 and result.gap < 1e-9
+    check_certificate(result, X, y)
+
+
 @pytest.mark.parametrize("engine", ["scip", "gurobi"])
 def test_an_engine_that_is_stopped_leaves_what_is_proved(engine):
     """The clock stops foreign engines too: what their cuts prove by then is the bound."""

@@ -40,7 +40,7 @@ def run_scip(search: _CutSearch, until: float) -> None:
         def violated(self, solution: Any, add: bool) -> bool:
             if search.clock.expired():
                 model.interruptSolve()
-            chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s])
+            chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s], dtype=bool)
             if chosen.sum() > k:
                 return True  # a heuristic's candidate that violates the other constraint
             constant, q = search.separate(chosen)
@@ -103,7 +103,7 @@ def run_gurobi(search: _CutSearch, until: float) -> None:
         if where != GRB.Callback.MIPSOL:
             return
         values = model.cbGetSolution(s)
-        chosen = np.array([values[j] > 0.5 for j in range(n_features)])
+        chosen = np.array([values[j] > 0.5 for j in range(n_features)], dtype=bool)
         constant, q = search.separate(chosen)
         if model.cbGetSolution(eta) < (constant - q[chosen].sum()) / scale - _VIOLATED:
             model.cbLazy(cut(constant, q))
