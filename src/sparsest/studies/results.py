@@ -11,7 +11,7 @@ from sparsest.studies.study import Figure, Size, Study
 from sparsest.studies.views import Row, curves
 
 
-class Progress(NamedTuple):
+class Standing(NamedTuple):
     """How much of a study is done."""
 
     done: int
@@ -19,12 +19,12 @@ class Progress(NamedTuple):
     seconds: float
 
 
-def status(study: Study, size: Size, store: Store) -> Progress:
+def status(study: Study, size: Size, store: Store) -> Standing:
     """Count the tasks that are done, and the seconds they took."""
     finished = store.finished()
     tasks = study.tasks(size)
     done = [finished[task.id] for task in tasks if task.id in finished]
-    return Progress(len(done), len(tasks), sum(one.seconds for one in done))
+    return Standing(len(done), len(tasks), sum(one.seconds for one in done))
 
 
 def rows_of(study: Study, size: Size, finished: dict[str, Finished]) -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
@@ -66,10 +65,9 @@ def run(
     known = {task.id: task for task in tasks}
     finished = store.finished()
     pending = [task for task in tasks if task.id not in finished]
-    counter = _Counter(tasks, store, workers)
+    counter = _Counter(tasks, pending, workers)
     interrupted = False
-    with store.alive(), ExitStack() as stack:
-        stack.enter_context(_backend(cluster, workers))
+    with store.alive(), _backend(cluster, workers):
         # One task at a time for every worker: what is claimed early and not begun would be kept from other runners.
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
         outcomes: Iterator[Outcome] = parallel(delayed(run_task)(task, folder) for task in _claimed(pending, store))
@@ -121,14 +119,12 @@ def _abandon(outcomes: Any) -> None:
 class _Counter:
     """Counts what is done, and learns from it how long the rest will take."""
 
-    def __init__(self, tasks: Sequence[Task], store: Store, workers: int) -> None:
-        finished = store.finished()
+    def __init__(self, tasks: Sequence[Task], pending: Sequence[Task], workers: int) -> None:
         self.total, self.workers = len(tasks), workers
-        self.done = sum(task.id in finished for task in tasks)
+        self.done = len(tasks) - len(pending)
         self.failed = 0
-        self._left = sum(task.estimate() for task in tasks if task.id not in finished)
+        self._left = sum(task.estimate() for task in pending)
         self._guessed = self._taken = 0.0
-        self._began = time.monotonic()
 
     def after(self, task: Task, outcome: Outcome) -> Progress:
         """Count an outcome."""

@@ -6,7 +6,6 @@ import hashlib
 import json
 import time
 import traceback
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -74,8 +73,3 @@ def run_task(task: Task, folder: str | None) -> Outcome:
     if any(row.get("status") == "INTERRUPTED" for row in rows):
         return Outcome(task.id, [], time.perf_counter() - began, "interrupted")
     return Outcome(task.id, rows, time.perf_counter() - began)
-
-
-def label(task: Task) -> Mapping[str, Any]:
-    """What rows of a task are told apart by."""
-    return {"n": task.n, "set": task.number, "procedure": task.procedure}

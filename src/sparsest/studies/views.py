@@ -70,23 +70,23 @@ def view(pick: Callable[[Iterable[Row]], list[Row]], value: Callable[[Row], floa
     return lambda rows: _points(pick(rows), value, at_x)
 
 
-def over_k(value: Callable[[Row], float], at: str | None = None) -> View:
-    """A figure over the sizes of the models; ``at`` names the key of the cells that are meant, if not all are."""
+def over_k(value: Callable[[Row], float]) -> View:
+    """A figure over the sizes of the models."""
 
     def look(rows: Sequence[Row]) -> list[Point]:
-        wanted = (row for row in rows if "validation" in row and row["method"] != "lasso" and (not at or row.get(at)))
+        wanted = (row for row in rows if "validation" in row and row["method"] != "lasso")
         return _points(wanted, value, lambda row: row["k"])
 
     return look
 
 
-def true_against_false(at: str | None = None) -> View:
+def true_against_false() -> View:
     """True features over false ones, the means over data sets at every size."""
 
     def look(rows: Sequence[Row]) -> list[Point]:
         groups: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
         for row in rows:
-            if "tf" in row and row["method"] != "lasso" and (not at or row.get(at)):
+            if "tf" in row and row["method"] != "lasso":
                 groups[row["panel"], row["method"], row["k"]].append(row)
         return [
             Point(panel, method, float(np.mean([row["ff"] for row in group])), row["set"], float(row["tf"]))
