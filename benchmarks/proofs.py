@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsest import Certificate, best_subset
-from sparsest.api import warmup
 from sparsest.datasets import load_diabetes_quadratic, make_toeplitz
+from sparsest.warming import warmup
 
 
 def report(name, X, y, k, limit, **settings):

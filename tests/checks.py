@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from itertools import product
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from covering import pairwise_cases
 from oracles import best_of, sample_values
 from samples import sample, sample_weights
 from sparsest import api
@@ -105,19 +105,17 @@ def against_enumeration(loss, fit_intercept, weighted, seeds=(0, 1), **settings)
     No objective is below the optimum, no bound above it, and OPTIMAL is within the tolerance of it.
     """
     reached = Counter()
-    for seed in seeds:
-        values = sample_values(loss, N, P, seed, GAMMA, fit_intercept, weighted)
+    for seed, form, (include, exclude) in pairwise_cases(seeds, FORMS, FORCED):
+        if form.get("k", P) < len(include):
+            continue
         X, y = sample(loss, N, P, seed)
         weights = sample_weights(weighted, N, seed)
-        for form, (include, exclude) in product(FORMS, FORCED):
-            if form.get("k", P) < len(include):
-                continue
-            asked = {**form, "include": include, "exclude": exclude}
-            optimum, _ = best_of(values, **asked)
-            common = {"loss": loss, "gamma": GAMMA, "fit_intercept": fit_intercept, "sample_weight": weights}
-            result = solve(X, y, **asked, **common, **settings)
-            assert result.objective >= optimum * (1.0 - 1e-8)
-            assert result.lower_bound <= optimum * (1.0 + 1e-8)
-            assert result.status is not Status.OPTIMAL or result.objective <= optimum * (1.0 + 1.1e-4)
-            reached[result.objective <= optimum * (1.0 + 1e-7)] += 1
+        asked = {**form, "include": include, "exclude": exclude}
+        optimum, _ = best_of(sample_values(loss, N, P, seed, GAMMA, fit_intercept, weighted), **asked)
+        common = {"loss": loss, "gamma": GAMMA, "fit_intercept": fit_intercept, "sample_weight": weights}
+        result = solve(X, y, **asked, **common, **settings)
+        assert result.objective >= optimum * (1.0 - 1e-8)
+        assert result.lower_bound <= optimum * (1.0 + 1e-8)
+        assert result.status is not Status.OPTIMAL or result.objective <= optimum * (1.0 + 1.1e-4)
+        reached[result.objective <= optimum * (1.0 + 1e-7)] += 1
     return reached

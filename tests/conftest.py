@@ -17,6 +17,11 @@ settings.load_profile("seeded")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the tests that take long, so that no process is left with one of them when the others are done."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_runtest_setup(item):
     """Skip a test of what is not part of the repository where that is absent, or fail it where it is required."""
     if item.get_closest_marker("shared_data") is not None and not SHARED_DATA.is_dir():

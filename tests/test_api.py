@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from checks import against_enumeration, best_subset, best_subset_path, check_certificate, solve
+from checks import against_enumeration, best_subset, check_certificate, solve
+from covering import every_pair
 from oracles import enumerate_best, objective, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.api import METHODS
@@ -21,20 +22,15 @@ P = 6
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 intercepts = pytest.mark.parametrize("fit_intercept", [True, False])
-weightings = pytest.mark.parametrize("weighted", [False, True])
 
 
-@losses
-@intercepts
-@weightings
+@every_pair(loss=LOSS_NAMES, fit_intercept=[True, False], weighted=[False, True])
 def test_enumeration(loss, fit_intercept, weighted):
     reached = against_enumeration(loss, fit_intercept, weighted, method="local")
     assert reached[True] >= 0.9 * reached.total(), reached
 
 
-@losses
-@intercepts
-@pytest.mark.parametrize("form", [{"k": 2}, {"l0_penalty": 0.3}], ids=str)
+@every_pair(loss=LOSS_NAMES, fit_intercept=[True, False], form=[{"k": 2}, {"l0_penalty": 0.3}])
 def test_model_has_the_objective_it_claims(loss, fit_intercept, form):
     X, y = sample(loss, 25, P, 1)
     weights = sample_weights(True, 25)
@@ -66,9 +62,7 @@ def test_the_model_is_that_of_its_certificate(loss, method):
     assert result.intercept == pytest.approx(constant, rel=1e-12)
 
 
-@losses
-@intercepts
-@pytest.mark.parametrize("standardize", [False, True])
+@every_pair(loss=LOSS_NAMES, fit_intercept=[True, False], standardize=[False, True])
 def test_storage_does_not_matter(loss, fit_intercept, standardize):
     X, y = sample(loss, 30, 8, 2)
     X = np.where(np.abs(X) < 0.7, 0.0, X)
@@ -79,10 +73,9 @@ def test_storage_does_not_matter(loss, fit_intercept, standardize):
     same(solve(X.astype(np.float32), y, 3, **settings), dense, rel=1e-5)
 
 
-@losses
-@intercepts
-@weightings
-@pytest.mark.parametrize("make", [np.asarray, sp.csc_array])
+@every_pair(
+    loss=LOSS_NAMES, fit_intercept=[True, False], weighted=[False, True], make=[np.ascontiguousarray, sp.csc_array]
+)
 def test_lazy_is_explicit_standardisation(loss, fit_intercept, weighted, make):
     X, y = sample(loss, 30, 8, 3)
     weights = sample_weights(weighted, 30)
@@ -297,9 +290,7 @@ def test_more_columns_than_rows_without_a_ridge(loss):
     assert result.objective <= 1e-8 * 8
 
 
-@losses
-@intercepts
-@pytest.mark.parametrize("constant", [0.0, 0.1, -7.3e6])
+@every_pair(loss=LOSS_NAMES, fit_intercept=[True, False], constant=[0.0, 0.1, -7.3e6])
 def test_constant_columns(loss, fit_intercept, constant):
     X, y = sample(loss, 20, 3, 14)
     wide = np.column_stack([np.full(20, constant), X])
@@ -420,31 +411,3 @@ def test_bad_settings(settings, message):
 def test_bad_data(X, y, message):
     with pytest.raises(ValueError, match=message):
         best_subset(X, y, 1)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_path_over_ridges(method):
-    """Each result is for its own k and γ, in the order asked for, and as good as one that was asked for alone."""
-    X, y = sample("squared", 30, 8)
-    ks, gammas = [3, 1], [0.4, 0.05]
-    results = best_subset_path(X, y, ks, gammas=gammas, method=method)
-    asked = [(gamma, k) for gamma in gammas for k in ks]
-    assert [(result.statement.gamma, result.statement.k) for result in results] == asked
-    for (gamma, k), result in zip(asked, results, strict=True):
-        check_certificate(result, X, y)
-        alone = best_subset(X, y, k, gamma=gamma, method=method)
-        assert result.objective <= alone.objective * (1.0 + 1e-4)
-
-
-def test_automatic_ridges_end_where_nothing_changes():
-    X, y = sample("squared", 60, 4)
-    results = best_subset_path(X, y, [1, 2], gammas="auto", method="local")
-    gammas = [result.statement.gamma for result in results[::2]]
-    np.testing.assert_allclose(np.divide(gammas[1:], gammas[:-1]), 2.0)
-    assert 3 < len(gammas) < 21
-    for before, last in zip(results[-4:-2], results[-2:], strict=True):
-        assert np.array_equal(before.support, last.support)
-        assert np.linalg.norm(before.coef - last.coef) <= 0.01 * np.linalg.norm(last.coef)
-    for bad, message in (({"gammas": [0.1], "gamma": 0.2}, "not both"), ({"gammas": []}, "gammas must be")):
-        with pytest.raises(ValueError, match=message):
-            best_subset_path(X, y, [1], **bad)

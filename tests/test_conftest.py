@@ -1,4 +1,4 @@
-"""Tests of shared data are skipped in a bare clone, and fail where the data are required."""
+"""Tests of shared data are skipped in a bare clone, and fail where the data are required; long tests come first."""
 
 import pytest
 
@@ -45,3 +45,19 @@ def test_data_that_are_there_are_used(setup, shared_data, monkeypatch, tmp_path,
 def test_other_tests_never_ask(setup, monkeypatch):
     monkeypatch.setenv(VARIABLE, "required")
     assert setup("fuzz") is None
+
+
+class Item:
+    """A test with some marks."""
+
+    def __init__(self, *marks):
+        self.marks = marks
+
+    def get_closest_marker(self, name):
+        return name if name in self.marks else None
+
+
+def test_long_tests_come_first_and_all_else_keeps_its_order():
+    items = first, long, second, other = [Item(), Item("long"), Item("chromium"), Item("chromium", "long")]
+    conftest.pytest_collection_modifyitems(items)
+    assert items == [long, other, first, second]

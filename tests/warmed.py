@@ -1,8 +1,9 @@
-"""What a process has to compile after ``sparsest.api.warmup``; run as a script it prints it as JSON."""
+"""What a process has to compile after ``sparsest.warming.warmup`` in another; run as a script it prints it as JSON."""
 
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from itertools import product
 
@@ -12,9 +13,10 @@ from numba.core import event
 from sklearn.exceptions import ConvergenceWarning
 
 from checks import best_subset, best_subset_path
+from covering import pairwise_cases
 from samples import SMOOTH_NAMES, sample
 from sparsest import near_optimal, penalty_path
-from sparsest.api import METHODS, warmup
+from sparsest.api import METHODS
 from sparsest.datasets import load_diabetes_quadratic
 from sparsest.losses import LOSSES
 from sparsest.penalties import PENALTIES
@@ -55,23 +57,26 @@ def sealed(X):
 
 
 def fit_subsets():
-    """Every method with every loss and form; every loss with every storage; matrices of one column or row."""
-    for loss, method, form in product(LOSSES, METHODS, FORMS):
+    """Every loss with every method, form, shape and storage, and any two of these; matrices of one column or row."""
+    for loss, method, form in pairwise_cases(LOSSES, METHODS, FORMS):
         X, y = sample(loss, 14, 6)
         few = {"max_iterations": 10} if method == "subgradient" else {}
         best_subset(X, y, **form, loss=loss, method=method, gamma=0.3, time_limit=np.inf, options=few)
-    for loss, shape, form in product(LOSSES, ((14, 1), (3, 2), (10, 13)), ({"k": 1}, {"l0_penalty": 0.2})):
+    for loss, shape, form in pairwise_cases(LOSSES, ((14, 1), (3, 2), (10, 13)), ({"k": 1}, {"l0_penalty": 0.2})):
         X, y = sample(loss, *shape)
         best_subset(X, y, **form, loss=loss, gamma=1.0, fit_intercept=False, time_limit=np.inf)
     for loss, storage in product(LOSSES, STORAGES.values()):
         X, y = sample(loss, 14, 16)
         settings = {"sample_weight": np.linspace(0.5, 2.0, 14), "standardize": True, "time_limit": np.inf}
-        best_subset(storage(X), y, 3, loss=loss, gamma=0.3, **settings)
+        best_subset(storage(X), y, 3, loss=loss, gamma=0.3, method="relaxation", **settings)
     for loss in LOSSES:
         X, y = sample(loss, 14, 6)
         near_optimal(best_subset(X, y, 2, loss=loss, gamma=0.3), X, y, within=0.05)
         best_subset_path(X, y, [1, 3], gamma=0.3, loss=loss, time_limit=np.inf)
     best_subset(X.astype(np.float32), y.astype(np.float32), 2, gamma=1)
+    for storage in STORAGES.values():
+        X, y = sample("squared", 14, 16)
+        best_subset(storage(X), y, 3, gamma=0.3, standardize=True, time_limit=np.inf)
 
 
 def fit_special_cases():
@@ -109,10 +114,10 @@ def fit_paths():
 
 
 if __name__ == "__main__":
-    warmup()
     listener = Listener()
     event.register("numba:compile", listener)
     fit_subsets()
     fit_special_cases()
     fit_paths()
-    print(json.dumps(listener.compiled))
+    registries = [name for name in ("numba.np.npyimpl", "numba.cpython.mathimpl") if name in sys.modules]
+    print(json.dumps({"compiled": listener.compiled, "registries": registries}))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.advice import warn_if_short
 from sparsest.checks import (
-    as_array,
     by_number,
     check_names,
     column_names,
@@ -22,18 +19,16 @@ from sparsest.checks import (
     instance,
     number,
     optional,
-    shown,
     whole_number,
 )
-from sparsest.data import Data, encode_labels
-from sparsest.designs import as_design, compile_kernels
+from sparsest.data import encode_labels
+from sparsest.designs import as_design
 from sparsest.losses import Loss, make_loss
-from sparsest.penalties import PENALTIES
 from sparsest.penalty_paths import penalty_path
 from sparsest.problem import Problem, make_problem
 from sparsest.progress import watching
-from sparsest.result import Event, Result
-from sparsest.ridge import default_gamma, gamma_grid
+from sparsest.result import Result
+from sparsest.ridge import default_gamma
 from sparsest.settings import METHODS, check_n_jobs, check_time_limit, make_solver
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
@@ -41,18 +36,14 @@ from sparsest.solvers.leave_one_out import LeaveOneOut
 from sparsest.solvers.screened import Screened
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
-from sparsest.sparsity import check_sparsity
+from sparsest.subset_grid import Callback, check_gammas, check_ks, solve_grid
 
-__all__ = ["METHODS", "best_subset", "best_subset_path", "near_optimal", "warmup"]
+__all__ = ["METHODS", "best_subset", "best_subset_path", "near_optimal", "penalty_path"]
 
-Callback = Callable[[Event], Any]
 Columns = Sequence[int] | Sequence[str]
 
 _check_callback = optional(function)
 _check_screen = optional(whole_number, least=1)
-
-# Doubling γ has changed nothing where coefficients have moved by less than this part of their length.
-NO_CHANGE = 0.01
 
 
 def best_subset(
@@ -251,64 +242,6 @@ def _is_word(value: Any, word: str) -> bool:
     return isinstance(value, str) and value == word
 
 
-def check_ks(ks: Any) -> list[int]:
-    """Numbers of features, as given."""
-    try:
-        entries = list(ks)
-    except TypeError as error:
-        raise ValueError(f"ks must be a list of numbers of features, got {shown(ks)}") from error
-    if not entries:
-        raise ValueError("ks is empty: give at least one number of features")
-    return [whole_number(k, "every entry of ks", least=0) for k in entries]
-
-
-def check_gammas(gammas: Any, data: Data, k: int) -> list[float]:
-    """The γs of a grid: as given, one number, or those that ``"auto"`` stands for."""
-    if isinstance(gammas, str) and gammas == "auto":
-        return gamma_grid(data, k).tolist()
-    given = as_array(gammas, "gammas")
-    if given.ndim > 1 or given.size == 0 or given.dtype.kind not in "fiu":
-        raise ValueError(f"gammas must be 'auto', a number or a list of numbers, got {shown(gammas)}")
-    return [
-        number(value, "every entry of gammas", above=0, finite=False, or_else="'auto'")
-        for value in np.atleast_1d(given)
-    ]
-
-
-def solve_grid(
-    solver: Any, problem: Problem, ks: list[int], gammas: list[float], start: Any, told: Callback | None, doubled: bool
-) -> dict[tuple[float, int], Result]:
-    """Solve for rising γ and rising k, each from the result of the γ before, or of the k before.
-
-    With ``doubled`` γs, no more are tried after one that has changed nothing.
-    """
-    n_allowed = problem.p - problem.exclude.size
-    rules = {k: check_sparsity(k, None, problem.include.size, n_allowed) for k in ks}
-    found: dict[tuple[float, int], Result] = {}
-    clock = Clock(np.inf)
-    before: float | None = None
-    with clock.listening():
-        for gamma in gammas:
-            for k in ks:
-                start = start if before is None else found[before, k]
-                one = problem.with_gamma(gamma).with_sparsity(rules[k])
-                start = found[gamma, k] = solver.solve(one, start, _stop_at_once if clock.expired() else told)
-            if doubled and before is not None and all(_unchanged(found[before, k], found[gamma, k]) for k in ks):
-                break
-            before = gamma
-    return found
-
-
-def _unchanged(result: Result, other: Result) -> bool:
-    """Whether two models have the same support, and hardly different coefficients."""
-    distance, length = np.linalg.norm(result.coef - other.coef), np.linalg.norm(other.coef)
-    return np.array_equal(result.support, other.support) and bool(distance <= NO_CHANGE * length)
-
-
-def _stop_at_once(event: Event) -> bool:
-    return True
-
-
 def near_optimal(
     result: Result,
     X: Any,
@@ -396,31 +329,3 @@ def make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, excl
     # The fingerprint of the data is computed in the background from here on.
     evidence(problem)
     return Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)
-
-
-def warmup() -> None:
-    """Solve tiny problems that together call every kernel with all the types it is ever called with.
-
-    Storage, dtype and method hardly matter: kernels get float64 in C order, whatever the data are.
-    """
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((12, 16))
-    y = X[:, 0] + 2.0 * rng.standard_normal(12)
-    labels = np.sign(y)
-    # Leaps and bounds come first: a demo beside which this runs wants them last.
-    best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
-    # More features than observations: regions, not leaps and bounds, and more than a few of them.
-    best_subset(X, y, 4, gamma=1.0, n_jobs=1)
-    best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
-    best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
-    stored = np.asfortranarray(X)
-    stored.flags.writeable = False
-    # Columns of large means are the dense ones that no compiled step takes.
-    for matrix, penalty in product((stored, X + 1e8, sp.csc_array(X)), PENALTIES):
-        share = 0.5 if penalty == "elastic_net" else 1.0
-        # Precise enough for Newton steps; classes must not be separated.
-        penalty_path(matrix, y, penalty, alphas=5, l1_ratio=share, tol=1e-6)
-        penalty_path(matrix, labels, penalty, loss="logistic", alphas=5, l1_ratio=share, max_features=3, tol=0.1)
-    compile_kernels()
-    for dtype in (np.float32, np.float64):
-        as_design(sp.csc_array(X.astype(dtype))).tdot(np.ones(12), [0])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cli.runner import SCHEMA, run
-from sparsest import __version__
+from sparsest import __version__, warming
 
 COMMANDS = ("advise", "cv", "demo", "fit", "path", "predict", "verify", "warmup")
 
@@ -51,6 +51,9 @@ def test_demo_prints_json():
     assert "bmi" in regression["features"]
 
 
-def test_warmup():
+def test_warmup(monkeypatch):
+    """That all is compiled then is the matter of ``tests/test_warming.py``."""
+    calls = []
+    monkeypatch.setattr(warming, "warmup", lambda: calls.append("compiled"))
     shown = run("warmup")
-    assert shown.exit_code == 0 and "kernels are compiled" in shown.output
+    assert shown.exit_code == 0 and "kernels are compiled" in shown.output and calls == ["compiled"]

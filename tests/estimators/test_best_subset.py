@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from checks import best_subset, check_certificate
+from covering import every_pair
 from estimators.helpers import estimator_of, same_coefficients
 from samples import LOSS_NAMES, sample, sample_weights, unusual
 from sparsest import BestSubsetClassifier, BestSubsetRegressor
@@ -35,9 +36,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@losses
-@pytest.mark.parametrize("form", [{"k": 2}, {"k": 99}, {"l0_penalty": 0.5}], ids=str)
-@pytest.mark.parametrize("standardize", [True, False])
+@every_pair(loss=LOSS_NAMES, form=[{"k": 2}, {"k": 99}, {"l0_penalty": 0.5}], standardize=[True, False])
 def test_equals_best_subset(loss, form, standardize):
     X, y = sample(loss, 40, P)
     weights = sample_weights(True, 40)

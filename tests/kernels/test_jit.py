@@ -17,6 +17,7 @@ from sparsest.kernels import jit
 from sparsest.losses import make_loss
 
 
+@pytest.mark.long
 def test_kernels_run_uncompiled():
     """Plain Python gives what the compiled kernel gives."""
     uncompiled = json.loads(run("compiled.py", *LOSS_NAMES, NUMBA_DISABLE_JIT="1"))

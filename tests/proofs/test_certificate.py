@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from checks import best_subset
+from covering import every_pair
 from proofs.helpers import LOSSES, certificate_of, indices, optimum_of, sample, sample_weights
 from sparsest.proofs import Certificate, relative_gap
 from sparsest.proofs.data import Data
@@ -142,9 +143,11 @@ def test_relative_gaps(objective, bound, gap):
 # What the methods write
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("method", ["tree", "cuts", "relaxation", "subgradient", "local"])
-@pytest.mark.parametrize("form", [{"k": 2}, {"l0_penalty": 0.2}], ids=str)
+@every_pair(
+    loss=LOSSES,
+    method=["tree", "cuts", "relaxation", "subgradient", "local"],
+    form=[{"k": 2}, {"l0_penalty": 0.2}],
+)
 def test_certificates_of_every_method_hold(loss, method, form):
     """The rigorous bound is not above the exact one, nor that above the optimum."""
     for seed, standardize, fit_intercept in ((1, True, True), (2, False, False)):

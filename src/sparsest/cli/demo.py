@@ -68,7 +68,7 @@ def _compiling_beside() -> Iterator[None]:
     if not is_cache_empty():
         yield
         return
-    command = [sys.executable, "-c", "from sparsest.api import warmup; warmup()"]
+    command = [sys.executable, "-c", "from sparsest.warming import warmup; warmup()"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as helper:
         try:
             yield

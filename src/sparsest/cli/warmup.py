@@ -15,7 +15,7 @@ def warmup() -> None:
 
     Example: `sparsest warmup`
     """
-    from sparsest.api import warmup as compile_all
+    from sparsest.warming import warmup as compile_all
 
     start = time.perf_counter()
     compile_all()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.api import Callback, Columns, best_subset, check_gammas, check_ks
+from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
 from sparsest.checks import by_number, column_numbers
 from sparsest.data import make_data
@@ -18,6 +18,7 @@ from sparsest.losses import Loss
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
 from sparsest.settings import make_solver, without_proof
+from sparsest.subset_grid import check_gammas, check_ks
 
 
 @dataclass(eq=False, repr=False)

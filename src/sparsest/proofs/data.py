@@ -19,12 +19,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.proofs.losses import LossRule
+from sparsest.proofs.reading import as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
 
 # Bytes of columns that are digested at a time: they stay in the cache.
 _DIGESTED_AT_ONCE = 1 << 20
-_EXACT_INTEGER = 2**53
 # Ridges of columns as they are can be as extreme as the squares of their scales; beyond these nothing is proved, for a
 # number that underflows has no relative error, and one that overflows none at all.
 SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
@@ -89,17 +89,17 @@ class Data:
         room: Room = _USUAL_ROOM,
     ) -> None:
         self.room = room
-        self._matrix = _matrix(X)
+        self._matrix = as_matrix(X)
         n, p = self._matrix.shape
-        weights = np.ones(n) if sample_weight is None else _vector(sample_weight, n, "sample_weight")
+        weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
         if (weights < 0).any() or not weights.any():
             raise ValueError("sample_weight must not be negative, nor zero everywhere")
         if weights[weights > 0].min() < _SMALLEST_WEIGHT or weights.max() > _LARGEST_WEIGHT:
             raise ValueError(f"sample_weight must be zero or between {_SMALLEST_WEIGHT} and {_LARGEST_WEIGHT}")
-        target = _labels(y, n) if rule.classification else _vector(y, n, "y")
+        target = as_labels(y, n) if rule.classification else as_vector(y, n, "y")
         if rule.log_link and not (target > 0.0 if rule.positive else target >= 0.0).all():
             raise ValueError(f"y must be {'above zero' if rule.positive else 'zero or above'} for this loss")
-        given = None if offset is None else _vector(offset, n, "offset")
+        given = None if offset is None else as_vector(offset, n, "offset")
         if given is not None and rule.shifts:
             # A loss of differences has its offset taken from the response; the problem is about what results.
             target, given = target - given, None
@@ -111,7 +111,7 @@ class Data:
         self.fit_intercept, self.scaled = fit_intercept, scaled
         self.total: float = float(self.weights.sum())
         self.given_offset = None if given is None else given[kept]
-        self.given_exposure = None if exposure is None else _exposure(exposure, n)[kept]
+        self.given_exposure = None if exposure is None else as_exposure(exposure, n)[kept]
         # What is added to predictions, and how far it may be off: logarithms are within 4 units of their last place.
         self.offset, self.offset_error = np.zeros(self.n), np.zeros(self.n)
         if self.given_offset is not None:
@@ -167,7 +167,7 @@ class Data:
     def raw(self, features: Indices) -> Array:
         """Columns as given, in double precision."""
         block = self.stored(features)
-        _insist_on_exact(block, "X")
+        insist_on_exact(block, "X")
         block = np.array(block, dtype=np.float64, order="F")
         if not np.isfinite(block).all():
             raise ValueError("X contains NaN or infinity")
@@ -367,74 +367,3 @@ def _center(columns: Array, weights: Array) -> Array:
         mean = first + np.array([term.sum() for term in terms.T])
     mean = np.where(np.isfinite(mean), mean, 0.0)
     return np.where((columns == first).all(axis=0), first, mean)
-
-
-def _matrix(X: Any) -> Any:
-    """A matrix of real numbers whose columns can be taken; sparse ones in compressed columns, their indices checked."""
-    if sp.issparse(X):
-        if X.format in ("csc", "csr"):
-            _check_compressed(X)
-        elif X.format == "bsr":
-            X.check_format(full_check=True)
-        matrix = sp.csc_array(X)
-    else:
-        matrix = np.asarray(X)
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ValueError(f"X must be a matrix with rows and columns, got shape {matrix.shape}")
-    if matrix.dtype.kind not in "buif" or matrix.dtype.itemsize > 8:
-        raise ValueError("X must hold real numbers of at most double precision")
-    return matrix
-
-
-def _check_compressed(matrix: Any) -> None:
-    """Refuse index arrays that reach outside of the matrix: compiled code would follow them."""
-    outer, inner = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
-    indptr, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
-    fits = indptr.shape == (outer + 1,) and indptr[0] == 0 and (np.diff(indptr) >= 0).all()
-    fits = fits and indptr[-1] <= min(indices.size, np.asarray(matrix.data).size)
-    if not fits or (indices.size and not (indices.min() >= 0 and indices.max() < inner)):
-        raise ValueError("X is sparse with indices that do not fit its shape")
-
-
-def _insist_on_exact(array: NDArray[Any], name: str) -> None:
-    """Refuse whole numbers that may not be floating-point numbers."""
-    if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() >= _EXACT_INTEGER:
-        raise ValueError(f"{name} holds integers that double precision cannot represent")
-
-
-def _vector(values: Any, n: int, name: str) -> Array:
-    array = np.asarray(values)
-    if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
-        raise ValueError(f"{name} must hold real numbers of at most double precision")
-    _insist_on_exact(array, name)
-    array = array.astype(np.float64)
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    array = np.full(n, float(array)) if array.ndim == 0 and name != "y" else array
-    if array.shape != (n,):
-        raise ValueError(f"{name} must have {n} entries, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} contains NaN or infinity")
-    return array
-
-
-def _exposure(exposure: Any, n: int) -> Array:
-    """Exposures, which have logarithms."""
-    values = _vector(exposure, n, "exposure")
-    if not (values > 0.0).all():
-        raise ValueError("exposure must be above zero")
-    return values
-
-
-def _labels(y: Any, n: int) -> Array:
-    """Two labels as -1 and 1, in sorted order."""
-    array = np.asarray(y)
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    if array.shape != (n,):
-        raise ValueError(f"y must have {n} entries, got shape {array.shape}")
-    try:
-        classes, codes = np.unique(array, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(f"the labels of y cannot be sorted: {error}") from error
-    if classes.size != 2:
-        raise ValueError(f"y must have two classes, got {classes.size}")
-    return np.where(codes == 1, 1.0, -1.0)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.api import NO_CHANGE, solve_grid
 from sparsest.arrays import Array, Indices
 from sparsest.data import Data
 from sparsest.designs import in_units_of_data
 from sparsest.problem import pose
 from sparsest.selection.models import Models
 from sparsest.solvers.grid.method import GramGrid
+from sparsest.subset_grid import NO_CHANGE, solve_grid
 
 
 @dataclass(frozen=True, eq=False)

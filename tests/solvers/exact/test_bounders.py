@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from covering import every_pair
 from oracles import best_of, sample_values
 from samples import LOSS_NAMES, sample
 from sparsest.problem import make_problem
@@ -16,7 +17,8 @@ from sparsest.solvers.shared.claims import evidence, statement_of
 from sparsest.solvers.shared.support import fit_support
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
-forms = pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}], ids=str)
+FORMS = [{"k": 3}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
+forms = pytest.mark.parametrize("form", FORMS, ids=str)
 
 
 @losses
@@ -56,9 +58,7 @@ def test_nodes_bound_their_regions(loss, form):
             assert np.array_equal(narrowed, state)
 
 
-@losses
-@forms
-@pytest.mark.parametrize("rounding", [0.0, 1e-3])
+@every_pair(loss=LOSS_NAMES, form=FORMS, rounding=[0.0, 1e-3])
 def test_only_what_is_no_better_than_the_cutoff_is_fixed_away(loss, form, rounding):
     """Supports below the cutoff stay, and all that is closed is at least ``closed``: over survivors of all features."""
     n, p = 22, 7

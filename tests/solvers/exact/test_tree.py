@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from checks import against_enumeration, best_subset, check_certificate, solve
+from covering import every_pair
 from oracles import best_of, sample_values, support_values
 from samples import HARD, LOSS_NAMES, hard, sample, sample_weights, strong_response
 from sparsest.problem import make_problem
@@ -48,10 +49,7 @@ def test_enumeration(loss, fit_intercept, weighted):
     assert reached[False] == 0, reached
 
 
-@losses
-@forms
-@pytest.mark.parametrize("gamma", [0.01, 0.3, 10.0])
-@pytest.mark.parametrize("forced", [((), ()), ((6,), (0, 4))], ids=str)
+@every_pair(loss=LOSS_NAMES, form=FORMS, gamma=[0.01, 0.3, 10.0], forced=[((), ()), ((6,), (0, 4))])
 def test_optimum_is_proved(loss, form, gamma, forced):
     """With 22 rows leaps and bounds has its turn too."""
     n, p = 22, 7

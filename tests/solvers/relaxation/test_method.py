@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from checks import against_enumeration, best_subset, check_certificate
+from covering import every_pair
 from oracles import best_of, sample_values
 from samples import LOSS_NAMES, sample, strong_response
 from solvers.relaxation.relaxing import relax
@@ -13,8 +14,7 @@ from sparsest.result import Incumbent, Root, Status
 
 N, P = 20, 7
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
-forms = pytest.mark.parametrize("form", [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}], ids=str)
-gammas = pytest.mark.parametrize("gamma", [0.01, 0.3, 10.0])
+FORMS = [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
 
 
 @losses
@@ -24,9 +24,7 @@ def test_enumeration(loss, fit_intercept, weighted):
     assert reached[True] >= 0.9 * reached.total(), reached
 
 
-@losses
-@gammas
-@forms
+@every_pair(loss=LOSS_NAMES, gamma=[0.01, 0.3, 10.0], form=FORMS)
 def test_bound_status_and_verdict(loss, gamma, form):
     for seed in range(2):
         X, y = sample(loss, N, P, seed)

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from checks import best_subset
+from covering import every_pair
 from oracles import best_of, relaxation_value, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
 from solvers.relaxation.relaxing import relax
@@ -15,17 +16,17 @@ N, P = 20, 7
 FORMS = [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
 GAMMAS = [0.01, 0.3, 10.0]
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
-forms = pytest.mark.parametrize("form", FORMS, ids=str)
 intercepts = pytest.mark.parametrize("fit_intercept", [True, False])
-weightings = pytest.mark.parametrize("weighted", [False, True])
 gammas = pytest.mark.parametrize("gamma", GAMMAS)
 
 
-@losses
-@forms
-@intercepts
-@weightings
-@pytest.mark.parametrize("forced", [((), ()), ((5,), (0, 3))], ids=str)
+@every_pair(
+    loss=LOSS_NAMES,
+    form=FORMS,
+    fit_intercept=[True, False],
+    weighted=[False, True],
+    forced=[((), ()), ((5,), (0, 3))],
+)
 def test_value_is_that_of_a_conic_solver(loss, form, fit_intercept, weighted, forced):
     X, y = sample(loss, N, P, 1)
     weights = sample_weights(weighted, N)
@@ -39,14 +40,12 @@ def test_value_is_that_of_a_conic_solver(loss, form, fit_intercept, weighted, fo
     assert told["gap"] <= 1e-8
 
 
-@losses
-@gammas
-@pytest.mark.parametrize(
-    "form",
-    [{"k": 1}, {"k": 3}, {"k": P}, {"l0_penalty": 0.05}, {"l0_penalty": 0.0}, {"k": 2, "l0_penalty": 0.02}],
-    ids=str,
+@every_pair(
+    loss=LOSS_NAMES,
+    gamma=GAMMAS,
+    form=[{"k": 1}, {"k": 3}, {"k": P}, {"l0_penalty": 0.05}, {"l0_penalty": 0.0}, {"k": 2, "l0_penalty": 0.02}],
+    tolerance=[1e-4, 1e-8],
 )
-@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
 def test_gap_reaches_the_tolerance(loss, gamma, form, tolerance):
     X, y = sample(loss, N, P, 2)
     settings = {"loss": loss, "gamma": gamma, "fit_intercept": gamma != 0.3, "fixing": False}

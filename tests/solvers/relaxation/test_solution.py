@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from checks import solve
+from covering import every_pair
 from samples import LOSS_NAMES, sample
 from solvers.relaxation.relaxing import relax
 from sparsest.problem import make_problem
@@ -13,8 +14,7 @@ from sparsest.sparsity import Region
 
 N, P = 20, 7
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
-forms = pytest.mark.parametrize("form", [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}], ids=str)
-intercepts = pytest.mark.parametrize("fit_intercept", [True, False])
+FORMS = [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
 
 
 def relaxed_of(w, sigma=2.0, region=None, **values):
@@ -96,9 +96,7 @@ def test_where_a_relaxation_begins():
     assert warm_start(narrow, problem_of()) is None
 
 
-@losses
-@forms
-@intercepts
+@every_pair(loss=LOSS_NAMES, form=FORMS, fit_intercept=[True, False])
 def test_indicators_are_admissible(loss, form, fit_intercept):
     X, y = sample(loss, N, P, 6)
     for include, exclude in (((), ()), ((2,), (0, 4))):

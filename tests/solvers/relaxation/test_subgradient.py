@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from checks import against_enumeration, check_certificate, solve
+from covering import every_pair
 from oracles import best_of, enumerate_best, sample_values
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.losses import LOSSES
@@ -19,7 +20,6 @@ FORMS = [{"k": 2}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 forms = pytest.mark.parametrize("form", FORMS, ids=str)
 intercepts = pytest.mark.parametrize("fit_intercept", [True, False])
-weightings = pytest.mark.parametrize("weighted", [False, True])
 
 
 OPTIONS = {field.name for field in fields(Subgradient)} - {"time_limit", "gap_tol"}
@@ -33,9 +33,7 @@ def descend(X, y, **settings):
     return result, np.array(told["lower"]), np.array(told["upper"])
 
 
-@losses
-@forms
-@pytest.mark.parametrize("rule", STEP_RULES)
+@every_pair(loss=LOSS_NAMES, form=FORMS, rule=STEP_RULES)
 def test_bounds_hold_at_every_step(loss, form, rule):
     for seed, fit_intercept, weighted in ((0, True, True), (1, False, False)):
         X, y = sample(loss, N, P, seed)
@@ -80,9 +78,7 @@ def test_price_of_the_features_is_in_both_bounds(loss, price):
 # The pieces of a step
 
 
-@losses
-@intercepts
-@weightings
+@every_pair(loss=LOSS_NAMES, fit_intercept=[True, False], weighted=[False, True])
 def test_projection_is_the_nearest_feasible_point(loss, fit_intercept, weighted):
     n = 6
     X, y = sample(loss, n, 3, 4)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from covering import every_pair
 from oracles import objective, relaxation_value, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.kernels.relaxation import dual_gain, penalty_value
@@ -23,13 +24,14 @@ def solve(loss, form, forced, fit_intercept=True, weighted=False, tolerance=1e-8
     return (X, y, weights), problem, columns, omega, point
 
 
-@pytest.mark.parametrize("loss", LOSS_NAMES)
-@pytest.mark.parametrize(
-    "form", [{"k": 2}, {"k": P}, {"l0_penalty": 0.4}, {"l0_penalty": 0.0}, {"k": 3, "l0_penalty": 0.05}], ids=str
+@every_pair(
+    loss=LOSS_NAMES,
+    form=[{"k": 2}, {"k": P}, {"l0_penalty": 0.4}, {"l0_penalty": 0.0}, {"k": 3, "l0_penalty": 0.05}],
+    forced=[(), (1, 4)],
+    fit=[(True, True), (False, False)],
 )
-@pytest.mark.parametrize("forced", [(), (1, 4)], ids=str)
-@pytest.mark.parametrize(("fit_intercept", "weighted"), [(True, True), (False, False)])
-def test_both_values_are_that_of_a_conic_solver(loss, form, forced, fit_intercept, weighted):
+def test_both_values_are_that_of_a_conic_solver(loss, form, forced, fit):
+    fit_intercept, weighted = fit
     (X, y, weights), problem, columns, omega, point = solve(loss, form, forced, fit_intercept, weighted)
     expected = relaxation_value(loss, X, y, 0.3, fit_intercept, weights, **form, include=forced)
     assert point.primal == pytest.approx(expected, rel=1e-6)

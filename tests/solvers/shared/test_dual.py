@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from covering import every_pair
 from oracles import best_of, loss_value, sample_values
 from samples import LOSS_NAMES, sample
 from sparsest.problem import make_problem
@@ -12,7 +13,8 @@ from sparsest.sparsity import Region
 
 N, P = 14, 6
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
-forms = pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.3}, {"k": 2, "l0_penalty": 0.1}], ids=str)
+FORMS = [{"k": 3}, {"l0_penalty": 0.3}, {"k": 2, "l0_penalty": 0.1}]
+forms = pytest.mark.parametrize("form", FORMS, ids=str)
 REGIONS = [((), ()), ((2,), (0, 3)), ((1, 4), (5,))]
 
 
@@ -25,9 +27,7 @@ def region_of(inside, outside):
     return Region(np.array(inside, dtype=np.intp), np.array(outside, dtype=np.intp), P)
 
 
-@losses
-@forms
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@every_pair(loss=LOSS_NAMES, form=FORMS, fit_intercept=[True, False])
 def test_the_best_bound_of_any_point(loss, form, fit_intercept):
     """It is feasible, at most the optimum of its region, at least what zero proves, and what its own gains prove."""
     X, y = sample(loss, N, P)

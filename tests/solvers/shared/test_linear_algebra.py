@@ -5,6 +5,7 @@ from operator import mul
 import numpy as np
 import pytest
 
+from covering import every_pair
 from exact import least_squares_value, rationals
 from samples import DIFFERENCES, LOSS_NAMES, sample
 from sparsest.losses import LOSSES
@@ -88,9 +89,7 @@ def test_nearly_equal_columns(difference, ridge):
     assert fit_support(problem, [0, 1]).primal == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("loss", LOSS_NAMES)
-@pytest.mark.parametrize("standardize", [True, False])
-@pytest.mark.parametrize("seed", range(3))
+@every_pair(loss=LOSS_NAMES, standardize=[True, False], seed=range(3))
 def test_the_last_digits_of_columns_are_used(loss, standardize, seed):
     """With coefficients of 1e13 the predictions are as good as these can be rounded, and far better than none."""
     X, y = near_pair(1e-13, seed=seed)
@@ -125,9 +124,7 @@ def test_dependent_columns(loss, ridge):
     assert whole.primal == pytest.approx(part.primal, rel=1e-6)
 
 
-@pytest.mark.parametrize("loss", LOSS_NAMES)
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("gamma", [1.0, np.inf])
+@every_pair(loss=LOSS_NAMES, fit_intercept=[True, False], gamma=[1.0, np.inf])
 def test_a_column_of_zeros_changes_nothing(loss, fit_intercept, gamma):
     X, y = sample(loss, 20, 2)
     X = np.column_stack([X, np.zeros(20)])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from covering import every_pair
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.problem import make_problem
 from sparsest.solvers.shared.local_search import LocalSearch, _Pool, forward
@@ -34,11 +35,13 @@ def neighbours(problem, support):
         yield sorted(set(support) - {i})
 
 
-@forms
-@pytest.mark.parametrize("gamma", [1e-2, 1.0, np.inf])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("support", [[], [1, 4], [0, 2, 6]], ids=str)
+@every_pair(
+    form=FORMS,
+    gamma=[1e-2, 1.0, np.inf],
+    fit_intercept=[True, False],
+    weighted=[False, True],
+    support=[[], [1, 4], [0, 2, 6]],
+)
 def test_scores_of_the_squared_loss_are_exact(form, gamma, fit_intercept, weighted, support):
     problem = problem_of(form=form, weighted=weighted, gamma=gamma, fit_intercept=fit_intercept, seed=2)
     fit = fit_support(problem, np.array(support, dtype=np.intp))
@@ -85,9 +88,7 @@ def test_deterministic(loss, form):
     assert first.primal == pytest.approx(second.primal, rel=1e-8)
 
 
-@losses
-@forms
-@pytest.mark.parametrize("start", [[], [6], [4, 5, 6]], ids=str)
+@every_pair(loss=LOSS_NAMES, form=FORMS, start=[[], [6], [4, 5, 6]])
 def test_never_worse_than_the_start(loss, form, start):
     problem = problem_of(loss, form, seed=4)
     begin = fit_support(problem, np.array(start, dtype=np.intp))

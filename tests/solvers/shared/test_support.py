@@ -1,8 +1,11 @@
 """The value of a support against conic programming and scikit-learn."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
+from covering import every_pair
 from oracles import EXPONENTIAL, scikit_learn_value, squared_values, support_value, support_values
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.problem import make_problem
@@ -11,6 +14,8 @@ from sparsest.solvers.shared.support import fit_support
 GAMMAS = (1e-3, 1.0, 1e3, np.inf)
 # Observations and features: none, fewer than, as many as and more than observations.
 SHAPES = ((40, 0), (40, 4), (8, 8), (8, 12))
+# Whether there are an intercept, and weights.
+FITS = [(True, False), (True, True), (False, False), (False, True)]
 
 
 class Case:
@@ -28,15 +33,9 @@ class Case:
         return fit_support(self.problem, np.arange(self.m), **options)
 
 
-def every_case(function):
-    for name, values in (("loss", LOSS_NAMES), ("fit_intercept", (True, False)), ("weighted", (False, True))):
-        function = pytest.mark.parametrize(name, values)(function)
-    return pytest.mark.parametrize("gamma", GAMMAS)(function)
-
-
-@every_case
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_value_and_gap(loss, shape, gamma, fit_intercept, weighted):
+@every_pair(loss=LOSS_NAMES, shape_and_gamma=list(product(SHAPES, GAMMAS)), fit=FITS)
+def test_value_and_gap(loss, shape_and_gamma, fit):
+    (shape, gamma), (fit_intercept, weighted) = shape_and_gamma, fit
     case = Case(loss, shape, gamma, fit_intercept, weighted)
     fit = case.fit()
     total = case.problem.weights.sum()
@@ -50,7 +49,7 @@ def test_value_and_gap(loss, shape, gamma, fit_intercept, weighted):
         assert fit.primal >= expected * (1.0 - (1e-6 if loss not in EXPONENTIAL else 1e-4)) - 1e-8 * total
 
 
-@every_case
+@every_pair(loss=LOSS_NAMES, gamma=GAMMAS, fit_intercept=[True, False], weighted=[False, True])
 def test_dual_point(loss, gamma, fit_intercept, weighted):
     """It is feasible and, multiplied by -γX', gives the coefficients; without a ridge it is orthogonal to X."""
     case = Case(loss, (40, 4), gamma, fit_intercept, weighted)

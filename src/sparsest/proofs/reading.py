@@ -1,0 +1,85 @@
+"""What is given as data, as real numbers of at most double precision: nothing is rounded, and nothing else is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsest.proofs.rounding import Array
+
+_EXACT_INTEGER = 2**53
+
+
+def as_matrix(X: Any) -> Any:
+    """A matrix of real numbers whose columns can be taken; sparse ones in compressed columns, their indices checked."""
+    if sp.issparse(X):
+        if X.format in ("csc", "csr"):
+            _check_compressed(X)
+        elif X.format == "bsr":
+            X.check_format(full_check=True)
+        matrix = sp.csc_array(X)
+    else:
+        matrix = np.asarray(X)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(f"X must be a matrix with rows and columns, got shape {matrix.shape}")
+    if matrix.dtype.kind not in "buif" or matrix.dtype.itemsize > 8:
+        raise ValueError("X must hold real numbers of at most double precision")
+    return matrix
+
+
+def _check_compressed(matrix: Any) -> None:
+    """Refuse index arrays that reach outside of the matrix: compiled code would follow them."""
+    outer, inner = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    indptr, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
+    fits = indptr.shape == (outer + 1,) and indptr[0] == 0 and (np.diff(indptr) >= 0).all()
+    fits = fits and indptr[-1] <= min(indices.size, np.asarray(matrix.data).size)
+    if not fits or (indices.size and not (indices.min() >= 0 and indices.max() < inner)):
+        raise ValueError("X is sparse with indices that do not fit its shape")
+
+
+def insist_on_exact(array: NDArray[Any], name: str) -> None:
+    """Refuse whole numbers that may not be floating-point numbers."""
+    if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() >= _EXACT_INTEGER:
+        raise ValueError(f"{name} holds integers that double precision cannot represent")
+
+
+def as_vector(values: Any, n: int, name: str) -> Array:
+    """Finite numbers in double precision, one for each observation; a single one stands for all of them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
+        raise ValueError(f"{name} must hold real numbers of at most double precision")
+    insist_on_exact(array, name)
+    array = array.astype(np.float64)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    array = np.full(n, float(array)) if array.ndim == 0 and name != "y" else array
+    if array.shape != (n,):
+        raise ValueError(f"{name} must have {n} entries, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity")
+    return array
+
+
+def as_exposure(exposure: Any, n: int) -> Array:
+    """Exposures, which have logarithms."""
+    values = as_vector(exposure, n, "exposure")
+    if not (values > 0.0).all():
+        raise ValueError("exposure must be above zero")
+    return values
+
+
+def as_labels(y: Any, n: int) -> Array:
+    """Two labels as -1 and 1, in sorted order."""
+    array = np.asarray(y)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.shape != (n,):
+        raise ValueError(f"y must have {n} entries, got shape {array.shape}")
+    try:
+        classes, codes = np.unique(array, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"the labels of y cannot be sorted: {error}") from error
+    if classes.size != 2:
+        raise ValueError(f"y must have two classes, got {classes.size}")
+    return np.where(codes == 1, 1.0, -1.0)

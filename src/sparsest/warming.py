@@ -1,0 +1,41 @@
+"""Compilation of all kernels beforehand."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparsest.api import best_subset
+from sparsest.designs import as_design, compile_kernels
+from sparsest.penalties import PENALTIES
+from sparsest.penalty_paths import penalty_path
+
+
+def warmup() -> None:
+    """Solve tiny problems that together call every kernel with all the types it is ever called with.
+
+    Storage, dtype and method hardly matter: kernels get float64 in C order, whatever the data are.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 16))
+    y = X[:, 0] + 2.0 * rng.standard_normal(12)
+    labels = np.sign(y)
+    # Leaps and bounds come first: a demo beside which this runs wants them last.
+    best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
+    # More features than observations: regions, not leaps and bounds, and more than a few of them.
+    best_subset(X, y, 4, gamma=1.0, n_jobs=1)
+    best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
+    best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
+    stored = np.asfortranarray(X)
+    stored.flags.writeable = False
+    # Columns of large means are the dense ones that no compiled step takes.
+    for matrix, penalty in product((stored, X + 1e8, sp.csc_array(X)), PENALTIES):
+        share = 0.5 if penalty == "elastic_net" else 1.0
+        # Precise enough for Newton steps; classes must not be separated.
+        penalty_path(matrix, y, penalty, alphas=5, l1_ratio=share, tol=1e-6)
+        penalty_path(matrix, labels, penalty, loss="logistic", alphas=5, l1_ratio=share, max_features=3, tol=0.1)
+    compile_kernels()
+    for dtype in (np.float32, np.float64):
+        as_design(sp.csc_array(X.astype(dtype))).tdot(np.ones(12), [0])

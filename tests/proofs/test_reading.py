@@ -1,0 +1,86 @@
+"""What is given as data: taken exactly in double precision, or refused."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from sparsest.proofs.reading import as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
+
+
+@pytest.mark.parametrize(
+    "make",
+    [np.asfortranarray, np.float32, lambda X: X.astype(np.int8), lambda X: X.tolist(), sp.csc_array, sp.csr_matrix,
+     sp.coo_array, sp.bsr_array, pd.DataFrame, pl.DataFrame],
+)  # fmt: skip
+def test_matrices_keep_their_entries(make):
+    X = np.array([[0.0, 2.0, -3.0], [1.0, 0.0, 0.0]])
+    matrix = as_matrix(make(X))
+    assert np.array_equal(matrix.toarray() if sp.issparse(matrix) else matrix, X)
+    assert not sp.issparse(matrix) or matrix.format == "csc"
+
+
+@pytest.mark.parametrize(
+    "values", [[1, 2, 3], np.float32([1, 2, 3]), np.array([[1.0], [2.0], [3.0]]), pl.Series([1, 2, 3])]
+)
+def test_vectors_are_numbers_of_double_precision(values):
+    vector = as_vector(values, 3, "y")
+    assert vector.dtype == np.float64 and vector.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_single_number_stands_for_all_observations():
+    assert as_vector(2, 3, "sample_weight").tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize(
+    "y",
+    [np.ones(2), np.full(3, np.nan), np.full(3, -np.inf), np.ones((3, 2)), 1.0, np.full(3, 2**60), np.full(3, 1j),
+     np.ones(3, dtype=np.longdouble)],
+)  # fmt: skip
+def test_bad_responses(y):
+    with pytest.raises(ValueError, match="y "):
+        as_vector(y, 3, "y")
+
+
+def test_the_largest_whole_numbers():
+    """2^53 - 1 and all below are floating-point numbers; of 2^53 nobody knows which whole number was meant."""
+    insist_on_exact(np.array([2**53 - 1, 1 - 2**53]), "X")
+    for bad in (2**53, -(2**53)):
+        with pytest.raises(ValueError, match="X holds integers that double precision cannot represent"):
+            insist_on_exact(np.array([0, bad]), "X")
+
+
+def test_labels_are_signs_in_sorted_order():
+    for first, second in (("a", "b"), (0, 1), (False, True), (-2.5, -1.0)):
+        assert as_labels([second, first, second], 3).tolist() == [1.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("y", [np.ones(3), np.arange(3), np.ones(2), np.array([1, "a", None], dtype=object)])
+def test_bad_labels(y):
+    with pytest.raises(ValueError, match=r"y must have|labels of y"):
+        as_labels(y, 3)
+
+
+def test_exposures_have_logarithms():
+    assert as_exposure([1, 2], 2).tolist() == [1.0, 2.0]
+    for bad in ([0.0, 1.0], [-1.0, 1.0], [np.inf, 1.0]):
+        with pytest.raises(ValueError, match="exposure"):
+            as_exposure(bad, 2)
+
+
+@pytest.mark.parametrize("kind", [sp.csc_array, sp.csr_array, sp.bsr_array])
+@pytest.mark.parametrize("bad", [4, -1, 10**6])
+def test_sparse_indices_that_reach_outside(kind, bad):
+    X = kind(np.eye(4))
+    X.indices[1] = bad
+    with pytest.raises(ValueError, match="ind"):
+        as_matrix(X)
+
+
+def test_sparse_pointers_that_do_not_fit():
+    for indptr in ([0, 1, 2, 3, 9], [1, 1, 2, 3, 4], [0, 3, 2, 3, 4]):
+        X = sp.csc_array(np.eye(4))
+        X.indptr[:] = indptr
+        with pytest.raises(ValueError, match="ind"):
+            as_matrix(X)
