@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsest import path_files
 from sparsest.arrays import Array, Mask
 from sparsest.checks import number
 from sparsest.data import added_to_predictions
 from sparsest.designs import as_design, feature_names
-from sparsest.losses import Loss, make_loss, mean_of
+from sparsest.losses import LOSSES, Loss, make_loss, mean_of, parameters_of
 
 
 class Stop(Enum):
@@ -62,6 +66,7 @@ class PathResult:
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.
     fit_intercept : whether models have an intercept.
+    about : what else is worth keeping in a file, in JSON's types.
     """
 
     alphas: Array
@@ -80,6 +85,16 @@ class PathResult:
     feature_names: list[str] | None = None
     classes: NDArray[Any] | None = None
     fit_intercept: bool = True
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def alpha_of(self, k: int) -> float:
+        """The smallest alpha before the first model of more than k features."""
+        last = int(self.solved.sum())
+        many = np.flatnonzero(self.n_nonzero[:last] > k)
+        end = int(many[0]) if many.size else last
+        if end == 0:
+            raise ValueError(f"no model of this path has at most {k} features")
+        return float(self.alphas[end - 1])
 
     def at(self, alpha: float) -> LinearModel:
         """The model at any alpha between the largest and the smallest that were solved.
@@ -169,6 +184,72 @@ class PathResult:
         names = used.tolist() if self.feature_names is None else [self.feature_names[j] for j in used]
         table = np.column_stack([self.intercepts, self.coefs[used].toarray().T])
         return pd.DataFrame(table, index=pd.Index(self.alphas, name="alpha"), columns=["(intercept)", *names])
+
+    def save(self, path: str | Path) -> None:
+        """Write all models to one file of JSON, see :mod:`sparsest.path_files`; whole or not at all."""
+        if LOSSES.get(self.loss.name) is not type(self.loss):
+            raise ValueError(f"a path with the loss {self.loss.name!r}, which is no loss of sparsest, cannot be saved")
+        labels = None if self.classes is None else self.classes.tolist()
+        ends = self.coefs.indptr.tolist()
+        columns, entries = self.coefs.indices.tolist(), self.coefs.data.tolist()
+        parts = [slice(start, end) for start, end in pairwise(ends)]
+        plain = (
+            "alphas",
+            "intercepts",
+            "solved",
+            "converged",
+            "dual_gaps",
+            "kkt_violations",
+            "locally_convex",
+            "n_iter",
+        )
+        arrays = {name: getattr(self, name) for name in plain}
+        kept = {
+            "loss": self.loss.name,
+            "parameters": parameters_of(self.loss),
+            "fit_intercept": self.fit_intercept,
+            "feature_names": self.feature_names,
+            "p": int(self.coefs.shape[0]),
+            "classes": labels,
+            "support": [columns[part] for part in parts],
+            "coef": [entries[part] for part in parts],
+            **{name: None if values is None else values.tolist() for name, values in arrays.items()},
+            "stopped": self.stopped.name,
+            "seconds": float(self.seconds),
+            "about": self.about,
+        }
+        path_files.write(path, kept)
+
+    @classmethod
+    def load(cls, path: str | Path) -> PathResult:
+        """Read what ``save`` wrote; nothing in the file is executed."""
+        kept = path_files.read(path)
+        if kept["stopped"] not in Stop.__members__:
+            raise ValueError(f"{path} has the unknown end {kept['stopped']!r}")
+        counts = [len(columns) for columns in kept["support"]]
+        indices = np.array([j for columns in kept["support"] for j in columns], dtype=np.intp)
+        data = np.array([value for coef in kept["coef"] for value in coef], dtype=np.float64)
+        coefs = sp.csc_array((data, indices, np.append(0, np.cumsum(counts))), shape=(kept["p"], len(counts)))
+        gaps, convex, labels = (kept[name] for name in ("dual_gaps", "locally_convex", "classes"))
+        return cls(
+            alphas=np.array(kept["alphas"], dtype=np.float64),
+            coefs=coefs,
+            intercepts=np.array(kept["intercepts"], dtype=np.float64),
+            n_nonzero=np.array(counts, dtype=np.int_),
+            solved=np.array(kept["solved"], dtype=bool),
+            converged=np.array(kept["converged"], dtype=bool),
+            dual_gaps=None if gaps is None else np.array(gaps),
+            kkt_violations=np.array(kept["kkt_violations"]),
+            locally_convex=None if convex is None else np.array(convex, dtype=bool),
+            n_iter=np.array(kept["n_iter"], dtype=np.int_),
+            stopped=Stop[kept["stopped"]],
+            seconds=float(kept["seconds"]),
+            loss=make_loss(kept["loss"], **kept["parameters"]),
+            feature_names=kept["feature_names"],
+            classes=None if labels is None else np.array(labels),
+            fit_intercept=kept["fit_intercept"],
+            about=kept["about"],
+        )
 
     def _repr_html_(self) -> str:
         """The coefficients over the penalty, for notebooks."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sparsest.proofs.certificate import relative_gap
-from sparsest.result import Bound, Done, Event, Incumbent, Root
+from sparsest.result import Bound, Done, Event, Fold, Incumbent, Root
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +54,8 @@ class Record:
 
     def take(self, event: Event) -> None:
         """Add seconds, objective and bound where one of the last two has changed."""
+        if isinstance(event, Fold):
+            return
         self._standing.take(event)
         now = (self._standing.objective, self._standing.bound)
         if not self.points or self.points[-1][1:] != now or isinstance(event, Done):
@@ -90,6 +92,9 @@ def in_terminal(
         task, standing = progress.add_task(title), Standing()
 
         def show(event: Event) -> None:
+            if isinstance(event, Fold):
+                progress.update(task, description=f"{title}: {event.n_done} of {event.n_folds} folds are done")
+                return
             standing.take(event)
             left = f", {max(time_limit - event.seconds, 0.0):.0f} s left" if time_limit < float("inf") else ""
             progress.update(task, description=f"{title}: {standing}{left}")
@@ -106,6 +111,8 @@ def _in_notebook() -> Iterator[Listener]:
     standing, last = Standing(), [0.0]
 
     def show(event: Event) -> None:
+        if isinstance(event, Fold):
+            return
         standing.take(event)
         now = time.monotonic()
         if now - last[0] >= _PAUSE or isinstance(event, Done):

@@ -66,7 +66,15 @@ class Done(NamedTuple):
     status: Status
 
 
-Event = Root | Incumbent | Bound | Done
+class Fold(NamedTuple):
+    """A fold of a cross-validation is done."""
+
+    seconds: float
+    n_done: int
+    n_folds: int
+
+
+Event = Root | Incumbent | Bound | Done | Fold
 
 
 @dataclass(frozen=True, eq=False)

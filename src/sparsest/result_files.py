@@ -4,8 +4,8 @@
 ``format``          "sparsest model"
 ``version``         1; a reader refuses others
 ``written_by``      versions of sparsest, Python and NumPy
-``problem``         the problem: n, p, loss, epsilon, gamma, k, l0_penalty, include, exclude, fit_intercept,
-                    standardize, and the fingerprint of the data
+``problem``         the problem: n, p, loss, parameters, offset, exposure, gamma, k, l0_penalty, include, exclude,
+                    fit_intercept, standardize, and the fingerprint of the data
 ``feature_names``   names of all p columns, or null
 ``support``         numbers of the chosen columns, increasing
 ``coef``            their coefficients, for the data as given
@@ -122,22 +122,23 @@ def _complaint(kept: Any) -> str:
     if set(kept) != _NAMES:
         return f"it has not exactly the entries {', '.join(sorted(_NAMES))}"
     columns, coef, names, labels = (kept[name] for name in ("support", "coef", "feature_names", "classes"))
-    if not (_is_list(columns, (int,)) and all(j >= 0 for j in columns) and columns == sorted(set(columns))):
+    if not (is_list(columns, (int,)) and all(j >= 0 for j in columns) and columns == sorted(set(columns))):
         return "its support is no list of column numbers in increasing order"
-    if not (_is_list(coef, (int, float)) and len(coef) == len(columns)):
+    if not (is_list(coef, (int, float)) and len(coef) == len(columns)):
         return "it has not one coefficient for each column of the support"
     if not all(_is_number(kept[name]) for name in _NUMBERS) or type(kept["n_nodes"]) is not int:
         return f"one of {', '.join(_NUMBERS)}, n_nodes is no number"
-    if not isinstance(kept["status"], str) or not (names is None or _is_list(names, (str,))):
+    if not isinstance(kept["status"], str) or not (names is None or is_list(names, (str,))):
         return "its status or its names are no texts"
     if not isinstance(kept["about"], dict) or not isinstance(kept["certificate"], (dict, type(None))):
         return "what is said about it, or its certificate, is no object"
-    return "" if labels is None or (_is_list(labels, _LABELS) and len(labels) == 2) else "it has not two labels"
+    return "" if labels is None or (is_list(labels, _LABELS) and len(labels) == 2) else "it has not two labels"
 
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) or value in _INFINITIES
 
 
-def _is_list(values: Any, types: tuple[type, ...]) -> bool:
+def is_list(values: Any, types: tuple[type, ...]) -> bool:
+    """Whether a value is a list of entries of just these types."""
     return isinstance(values, list) and all(type(value) in types for value in values)

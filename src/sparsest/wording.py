@@ -45,7 +45,7 @@ def large(count: int) -> str:
 def features_in_words(statement: Statement) -> str:
     """How many features a model may have."""
     if statement.k is None:
-        return "any number of features, each at a price"
+        return "any number of features (each at a price)"
     return f"up to {statement.k} feature{'' if statement.k == 1 else 's'}"
 
 
@@ -67,7 +67,7 @@ def proof_sentence(statement: Statement, status: str, gap: float) -> str:
         "TIME_LIMIT": "The search was stopped by its time limit",
         "NODE_LIMIT": "The search was stopped by its limit of nodes or memory",
         "INTERRUPTED": "The search was interrupted",
-    }.get(status, "The method searches for a good choice and does not try to exclude the others")
+    }.get(status, "Not all other choices were excluded")
     return f"{bound} {why}, so a choice that is better by less than that may exist; none was found."
 
 
@@ -85,7 +85,7 @@ def measure_sentence(statement: Statement) -> str:
         "squared": "the squared distance between prediction and observation",
         "logistic": "how surprising the observed outcomes are under the predicted probabilities (logistic loss)",
     }.get(statement.loss, f"the {statement.loss.replace('_', ' ')} loss")
-    penalty = f", plus a small penalty on large coefficients (gamma = {statement.gamma:.4g})"
+    penalty = f", plus a penalty on large coefficients (gamma = {statement.gamma:.4g})"
     ridge = "" if math.isinf(statement.gamma) else penalty
     price = "" if statement.l0_penalty is None else f", plus a price of {statement.l0_penalty:g} for each feature"
     return f"Fit is measured by {loss}, summed over all observations{ridge}{price}; less is better."

@@ -1,6 +1,8 @@
 """The commands ``cv`` and ``advise``."""
 
 import json
+import os
+import signal
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from cli.runner import SCHEMA, complains, run
 from samples import sample
 from sparsest import BestSubsetClassifierCV, BestSubsetRegressorCV, Result
+from sparsest.cli import live
+from sparsest.progress import Record
+from sparsest.result import Fold, Status
+from sparsest.selection.subsets import SubsetGrid
 
 
 @pytest.fixture
@@ -69,3 +75,79 @@ def test_notebooks_show_the_scores(table):
     assert "<svg class=" not in model._repr_html_()
     shown = model.fit(X, frame["y"])._repr_mimebundle_()["text/html"]
     assert "<svg class=" in shown and "number of features" in shown and "BestSubsetRegressorCV" in shown
+
+
+class Impatient(Record):
+    """Presses Ctrl-C when two folds are done."""
+
+    def take(self, event):
+        super().take(event)
+        if isinstance(event, Fold) and event.n_done == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_ctrl_c_keeps_the_folds_that_are_done(table, monkeypatch, keyboard, loss):
+    """Squared losses are fitted in Gram space, others one by one: both stop."""
+    path, X, frame = table
+    monkeypatch.setattr(live, "Record", Impatient)
+    files = ("--out", path / "m.json", "--report", path / "r.html")
+    asked = ("--ks", "1-3", "--gammas", "0.01,0.1", "--exclude", "risk", "--loss", loss, "--selection", "one_se")
+    shown = run("cv", path / "d.csv", *asked, *files, "--json")
+    assert shown.exit_code == 130, shown.output
+    found = json.loads(shown.stdout)
+    assert found["status"] == "INTERRUPTED" and found["files"] == {"model": str(files[1]), "report": str(files[3])}
+    assert "interrupted after 2 of 5 folds: the choice rests on these" in found["notes"]
+    parts = list(KFold(5, shuffle=True, random_state=0).split(X))[:2]
+    wanted = BestSubsetRegressorCV(ks=[1, 2, 3], gammas=[0.01, 0.1], cv=parts, loss=loss, selection="one_se")
+    wanted.fit(X, frame["y"])
+    assert found["chosen"] == {"k": wanted.k_, "gamma": wanted.gamma_}
+    assert [row["mean"] for row in found["validation"]] == pytest.approx(wanted.cv_results_["mean_test_score"].tolist())
+    assert found["lower_bound"] <= wanted.objective_ * (1 + 1e-9)
+    assert Result.load(path / "m.json").status is Status.INTERRUPTED
+    assert run("verify", path / "m.json", path / "d.csv").exit_code == 0
+
+
+def test_ctrl_c_before_a_fold_is_done(table, monkeypatch, keyboard):
+    path, *_ = table
+    usual = SubsetGrid.__call__
+
+    def pressed(self, data):
+        os.kill(os.getpid(), signal.SIGINT)
+        return usual(self, data)
+
+    monkeypatch.setattr(SubsetGrid, "__call__", pressed)
+    asked = ("--exclude", "risk", "--ks", "1-3", "--include", "b", "--out", path / "m.json")
+    shown = run("cv", path / "d.csv", *asked)
+    assert shown.exit_code == 130, (shown.output, shown.exception)
+    assert "interrupted before a fold was done: k = 3 and the ridge are defaults" in shown.stderr
+    result = Result.load(path / "m.json")
+    assert result.status is Status.INTERRUPTED and result.statement.k == 3 and "b" in result.names
+    found = json.loads(run("cv", path / "d.csv", *asked, "--json", "--force").stdout)
+    assert found["chosen"] is None and found["validation"] == [] and all(f"`{name}`" in SCHEMA for name in found)
+
+
+def test_counts_with_exposure_weights_and_a_parameter(tmp_path):
+    rng = np.random.default_rng(0)
+    X, years, weights = rng.standard_normal((60, 4)), rng.uniform(0.5, 2.0, 60), rng.uniform(0.5, 2.0, 60)
+    y = rng.poisson(years * np.exp(X[:, 1]))
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y, years=years, w=weights).to_csv(tmp_path / "d.csv", index=False)
+    asked = ("--loss", "negative_binomial", "--theta", 3, "--exposure", "years", "--weights", "w", "--folds", 3)
+    grid = ("--ks", "1,2", "--gammas", "0.1")
+    shown = run("cv", tmp_path / "d.csv", *asked, *grid, "--out", tmp_path / "m.json", "--json")
+    assert shown.exit_code == 0, shown.output
+    parts = KFold(3, shuffle=True, random_state=0)
+    wanted = BestSubsetRegressorCV(ks=[1, 2], gammas=[0.1], loss="negative_binomial", theta=3, cv=parts)
+    wanted.fit(X, y, sample_weight=weights, exposure=years)
+    found = json.loads(shown.stdout)
+    assert [row["mean"] for row in found["validation"]] == pytest.approx(wanted.cv_results_["mean_test_score"].tolist())
+    assert found["problem"]["parameters"] == {"theta": 3} and run("verify", tmp_path / "m.json", tmp_path / "d.csv").exit_code == 0
+    complains(run("cv", tmp_path / "d.csv", *asked, "--epsilon", 1), "has no parameter epsilon")
+    complains(run("cv", tmp_path / "d.csv", "--offset", "z"), "there is no column 'z' for the offset")
+
+
+def test_the_largest_number_that_was_tried_is_noted(table):
+    shown = run("cv", table[0] / "d.csv", "--exclude", "risk", "--ks", "1-2", "--gammas", "10", "--json")
+    found = json.loads(shown.stdout)
+    noted = any("try more" in note for note in found["notes"])
+    assert noted == (found["chosen"]["k"] == 2)

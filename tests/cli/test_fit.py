@@ -65,7 +65,7 @@ def test_from_a_file_to_a_defended_answer(folder):
     assert shown.exit_code == 0 and "\nvalid\n" in shown.stdout and "at most 2 features" in shown.stdout
     assert run("verify", path / "m.json", path / "data.csv", "--k", 3).exit_code == 1
     shown = run("predict", path / "m.json", path / "data.csv", "--out", path / "p.csv")
-    assert shown.exit_code == 0 and shown.stdout == ""
+    assert shown.exit_code == 0 and shown.stdout == f"predictions written to {path / 'p.csv'}\n"
     predicted, frame = pd.read_csv(path / "p.csv"), pd.read_csv(path / "data.csv")
     result = Result.load(path / "m.json")
     X = frame[[*result.feature_names]]

@@ -8,7 +8,7 @@ import pytest
 
 from cli.runner import SCHEMA, complains, run
 from samples import sample
-from sparsest import penalty_path
+from sparsest import PathResult, penalty_path
 
 
 @pytest.fixture
@@ -27,10 +27,9 @@ def test_path_is_penalty_path(table, penalty):
     wanted, found = penalty_path(X, y, penalty, alphas=20), json.loads(shown.stdout)
     assert found["alphas"] == pytest.approx(wanted.alphas.tolist())
     assert found["n_nonzero"] == wanted.n_nonzero.tolist() and all(f"`{name}`" in SCHEMA for name in found)
-    kept = json.loads((path / "p.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
-    last = kept["coefficients"][-1]
-    assert [last.get(name, 0.0) for name in "abcdef"] == pytest.approx(wanted.coefs[:, [-1]].toarray()[:, 0].tolist())
-    assert set(found["order_of_entry"]) == set().union(*kept["coefficients"])
+    kept = PathResult.load(path / "p.json")
+    assert kept.coefs.toarray() == pytest.approx(wanted.coefs.toarray()) and kept.feature_names == list("abcdef")
+    assert set(found["order_of_entry"]) == {"abcdef"[j] for j in wanted.coefs.indices} and found["chosen"] is None
     assert "<svg" in (path / "p.html").read_text(encoding="utf-8")
 
 
@@ -38,5 +37,84 @@ def test_table_and_errors(table):
     path, *_ = table
     shown = run("path", path / "d.csv", "--target", "y", "--alphas", 30, "--max-features", 2)
     assert shown.exit_code == 0 and "alpha" in shown.stdout and "MAX_FEATURES" in shown.stdout
+    assert "│" in shown.stdout and " inf " not in shown.stdout
+    shown = run("path", path / "d.csv", "--alphas", 30)
     assert np.count_nonzero([line.startswith("│") for line in shown.stdout.splitlines()]) == 12
     complains(run("path", path / "d.csv", "--penalty", "l3"), "unknown penalty 'l3'")
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_predictions_of_a_model_of_a_path(table, classes):
+    """Chosen in the path, or of the same file by a number of features or a penalty."""
+    path, X, y = table
+    target = np.where(y > np.median(y), "high", "low") if classes else y
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(outcome=target)
+    frame.to_csv(path / "t.csv", index=False)
+    loss = "logistic" if classes else "squared"
+    shown = run("path", path / "t.csv", "--target", "outcome", "--k", 2, "--out", path / "p.json", "--json")
+    assert shown.exit_code == 0, shown.output
+    wanted, chosen = penalty_path(X, target, loss=loss, n_features=2, tol=1e-5), json.loads(shown.stdout)["chosen"]
+    assert len(chosen["features"]) == 2 and chosen["alpha"] == pytest.approx(wanted.alpha_of(2))
+    needed = path / "new.csv"
+    frame[list(chosen["features"])].to_csv(needed, index=False)
+
+    def predicted(data, *options):
+        shown = run("predict", path / "p.json", data, *options, "--json")
+        assert shown.exit_code == 0, shown.output
+        return json.loads(shown.stdout)["columns"]
+
+    found = predicted(needed)
+    values = wanted.decision_function(X, wanted.alpha_of(2))
+    if classes:
+        assert found["prediction"] == np.where(values > 0, "low", "high").tolist()
+        assert found["probability of low"] == pytest.approx((1 / (1 + np.exp(-values))).tolist(), rel=1e-6)
+    else:
+        assert found["prediction"] == pytest.approx(values.tolist(), rel=1e-6)
+    at = float(np.sqrt(wanted.alphas[0] * wanted.alpha_of(2)))
+    for options, alpha in ((("--k", 1), wanted.alpha_of(1)), (("--alpha", at), at)):
+        column = "probability of low" if classes else "prediction"
+        values = wanted.decision_function(X, alpha)
+        values = 1 / (1 + np.exp(-values)) if classes else values
+        assert predicted(path / "t.csv", *options)[column] == pytest.approx(values.tolist(), rel=1e-6)
+
+
+def test_what_cannot_be_predicted_or_verified(table):
+    path, *_ = table
+    out = ("--out", path / "p.json")
+    assert run("path", path / "d.csv", "--alphas", 5, *out).exit_code == 0
+    complains(run("predict", path / "p.json", path / "d.csv"), "holds 5 models: choose one with --k")
+    complains(run("predict", path / "p.json", path / "d.csv", "--alpha", 1e9), "alpha must be")
+    complains(run("predict", path / "p.json", path / "d.csv", "--alpha", 1, "--k", 1), "not by both")
+    complains(run("verify", path / "p.json", path / "d.csv"), "holds a penalty path, of which nothing is proved")
+    complains(run("path", path / "d.csv", *out), "exists already")
+    complains(run("path", path / "d.csv", "--k", 1, "--alpha", 1), "not by both")
+    run("fit", path / "d.csv", "--k", 1, "--out", path / "m.json")
+    complains(run("predict", path / "m.json", path / "d.csv", "--k", 1), "holds one model")
+
+
+def test_the_chosen_model_is_printed_and_in_the_report(table):
+    path, *_ = table
+    asked = ("--exclude", "visit", "--report", path / "r.html", "--out", path / "p.json")
+    shown = run("path", path / "d.csv", "--k", 3, *asked)
+    assert shown.exit_code == 0 and "the model at alpha = " in shown.stdout and "(intercept)" in shown.stdout
+    text = (path / "r.html").read_text(encoding="utf-8")
+    assert "<h2>Answer</h2>" in text and f"sparsest predict {path / 'p.json'}" in text and "--k 5" not in text
+
+
+def test_counts_with_exposure_weights_and_a_parameter(tmp_path):
+    rng = np.random.default_rng(0)
+    X, years, weights = rng.standard_normal((60, 4)), rng.uniform(0.5, 2.0, 60), rng.uniform(0.5, 2.0, 60)
+    y = rng.poisson(years * np.exp(X[:, 1]))
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y, years=years, w=weights).to_csv(tmp_path / "d.csv", index=False)
+    asked = ("--loss", "negative_binomial", "--theta", 3, "--exposure", "years", "--weights", "w", "--alphas", 10)
+    shown = run("path", tmp_path / "d.csv", *asked, "--k", 1, "--out", tmp_path / "p.json", "--json")
+    assert shown.exit_code == 0, shown.output
+    wanted = penalty_path(
+        X, y, loss="negative_binomial", theta=3, exposure=years, sample_weight=weights, alphas=10, n_features=1,
+        tol=1e-5,
+    )  # fmt: skip
+    assert json.loads(shown.stdout)["alphas"] == pytest.approx(wanted.alphas.tolist(), rel=1e-6)
+    shown = run("predict", tmp_path / "p.json", tmp_path / "d.csv", "--json")
+    mean = wanted.predict(X, wanted.alpha_of(1), exposure=years)
+    assert json.loads(shown.stdout)["columns"]["prediction"] == pytest.approx(mean.tolist(), rel=1e-6)
+    complains(run("path", tmp_path / "d.csv", *asked, "--delta", 1), "has no parameter delta")

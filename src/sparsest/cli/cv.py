@@ -14,6 +14,11 @@ from sparsest.cli.app import command
 
 if TYPE_CHECKING:
     from sparsest.report import Curve
+    from sparsest.result import Result
+    from sparsest.tables import Table
+
+# The number of features where none was chosen, that of the command fit.
+_FEATURES = 10
 
 
 @command
@@ -33,12 +38,18 @@ def cv(
         str | None, typer.Option(help="A scorer of scikit-learn, such as r2 or roc_auc; deviance by default.")
     ] = None,
     loss: o.Loss = "auto",
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    quantile: o.Quantile = None,
+    theta: o.Theta = None,
     fit_intercept: o.FitIntercept = True,
     standardize: o.Standardize = True,
     include: o.Include = [],  # noqa: B006
     exclude: o.Exclude = [],  # noqa: B006
     ids: o.Ids = [],  # noqa: B006
     weights: o.Weights = None,
+    offset: o.Offset = None,
+    exposure: o.Exposure = None,
     impute: o.Impute = None,
     fold_method: Annotated[
         str, typer.Option(help="How the models of the folds are found.", rich_help_panel="Search")
@@ -55,6 +66,8 @@ def cv(
     """Choose the number of features by cross-validation, then fit and prove the model of all data.
 
     Example: `sparsest cv patients.csv --target survived --ks 1-8 --out model.json --report report.html`
+
+    Ctrl-C ends it with the folds that are done, and the model that is found at once.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -70,33 +83,76 @@ def cv(
     refuse_overwriting(force, out, report)
     numbers = None if ks == "auto" else _whole_numbers(ks)
     ridges = "auto" if gammas == "auto" else _numbers(gammas)
-    table = load(data, Wishes(target, o.beside(weights), o.names(ids), o.names(exclude), impute), quiet=as_json)
+    beside = o.beside(weights, offset, exposure)
+    table = load(data, Wishes(target, beside, o.names(ids), o.names(exclude), impute), quiet=as_json)
     chosen_loss = choose_loss(loss, table.target)
     forced = {
         name: tuple(by_number(columns_of(o.names(given), table), name, table.names))
         for name, given in (("include", include), ("exclude", exclude))
     }
-    settings: dict[str, Any] = {
-        "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, "loss": chosen_loss,
+    problem: dict[str, Any] = {
+        "loss": chosen_loss, "epsilon": epsilon, "delta": delta, "quantile": quantile, "theta": theta,
         "fit_intercept": fit_intercept, "standardize": standardize, **forced,
+    }  # fmt: skip
+    settings: dict[str, Any] = {
+        "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, **problem,
         "fold_method": fold_method, "method": method, "time_limit": time_limit, "gap_tol": gap_tol, "n_jobs": threads,
     }  # fmt: skip
     known = chosen_loss in LOSSES and LOSSES[chosen_loss].classification
     make, divide = (BestSubsetClassifierCV, StratifiedKFold) if known else (BestSubsetRegressorCV, KFold)
+    delivery = Delivery("cv", data, out, report, as_json)
     with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
         # Rows of a file are often sorted by the target.
         parts = divide(folds, shuffle=True, random_state=seed)
-        model = make(**settings, cv=parts, callback=listener).fit(table.matrix, table.target, **table.rows)
+        model = make(**settings, cv=parts, callback=listener)
+        try:
+            model.fit(table.matrix, table.target, **table.rows)
+        except KeyboardInterrupt:
+            result = _unvalidated(table, numbers, problem, quiet=as_json)
+            return delivery.deliver(result, table, record, settings, more={"chosen": None, "validation": []})
     settings |= {"folds": folds, "seed": seed}
     result = replace(model.result_, feature_names=table.names)
+    _note_choice(model, table, folds, quiet=as_json)
+    measure = scoring or f"{'mean squared error' if chosen_loss == 'squared' else 'deviance'}, negative"
     if not as_json:
-        _print_scores(model)
+        _print_scores(model, measure)
     more = {"chosen": {"k": int(model.k_), "gamma": float(model.gamma_)}, "validation": _rows(model)}
-    curve = _curve(model, scoring or "deviance, negative")
-    return Delivery("cv", data, out, report, as_json).deliver(result, table, record, settings, curve, more)
+    return delivery.deliver(result, table, record, settings, _curve(model, measure), more)
 
 
-def _print_scores(model: Any) -> None:
+def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any], quiet: bool) -> Result:
+    """What is found at once, with the default ridge, where Ctrl-C came before a fold was done."""
+    from sparsest.api import best_subset
+    from sparsest.cli.data import add_note
+    from sparsest.result import Status
+
+    most = table.matrix.shape[1] - len(problem["exclude"])
+    wanted = min(numbers or [_FEATURES], key=lambda k: abs(k - _FEATURES))
+    k = max(min(wanted, most), len(problem["include"]))
+    found = best_subset(
+        table.matrix, table.target, k, feature_names=table.names, method="local", **problem, **table.rows
+    )
+    add_note(
+        table,
+        f"interrupted before a fold was done: k = {k} and the ridge are defaults that nothing has validated",
+        quiet,
+    )
+    return replace(found, status=Status.INTERRUPTED)
+
+
+def _note_choice(model: Any, table: Table, folds: int, quiet: bool) -> None:
+    """Note what to know about the choice: missing folds, and a best number that is the largest one."""
+    from sparsest.cli.data import add_note
+
+    n_done = sum(name.startswith("split") for name in model.cv_results_)
+    if n_done < folds:
+        add_note(table, f"interrupted after {n_done} of {folds} folds: the choice rests on these", quiet)
+    tried = model.cv_results_["param_k"]
+    if tried.size and model.k_ == tried.max() > tried.min() and model.k_ < table.matrix.shape[1]:
+        add_note(table, f"the largest number of features that was tried, {model.k_}, is the best: try more", quiet)
+
+
+def _print_scores(model: Any, measure: str) -> None:
     """Print the held-out scores at the ridge that was chosen."""
     from sparsest.cli.output import print_grid
 
@@ -105,7 +161,9 @@ def _print_scores(model: Any) -> None:
         for row in _rows(model)
         if row["gamma"] == model.gamma_
     ]
-    print_grid(f"held-out scores, gamma = {model.gamma_:.4g}", ["features", "score", "standard error"], shown)
+    print_grid(
+        f"held-out scores ({measure}), gamma = {model.gamma_:.4g}", ["features", "score", "standard error"], shown
+    )
 
 
 def _whole_numbers(text: str) -> list[int]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sparsest.tables import Table, Wishes, read_table
 
 if TYPE_CHECKING:
+    from sparsest.path_result import PathResult
     from sparsest.result import Result
     from sparsest.tables import Encoding
 
@@ -30,6 +31,13 @@ def tell(notes: list[str]) -> None:
     """Print notes on stderr."""
     for note in notes:
         typer.echo(f"note: {note}", err=True)
+
+
+def add_note(table: Table, note: str, quiet: bool) -> None:
+    """Add a note to those of the table, and print it unless all of them are printed elsewhere."""
+    table.notes.append(note)
+    if not quiet:
+        tell([note])
 
 
 def choose_loss(loss: str, target: NDArray[Any] | None) -> str:
@@ -65,7 +73,7 @@ def gamma_of(text: str) -> Any:
         return text
 
 
-def encoding_of(result: Result) -> Encoding:
+def encoding_of(result: Result | PathResult) -> Encoding:
     """The encoding that was kept with a model; an empty one for a model that was not made by the command line."""
     from sparsest.tables import Encoding
 

@@ -46,15 +46,19 @@ def _finite(value: Any) -> Any:
 
 def print_model(result: Result, title: str) -> None:
     """Print the selected features with their coefficients, and below them what is proved."""
-    console = Console()
-    grid = Grid()
+    print_coefficients(title, result.rows())
+    Console().print(*result.proof_lines(), sep="\n")
+
+
+def print_coefficients(title: str, rows: list[tuple[str, str]]) -> None:
+    """Print names with their coefficients."""
+    console, grid = Console(), Grid()
     grid.add_column("feature", overflow="fold")
     grid.add_column("coefficient", justify="right", no_wrap=True)
-    for name, value in result.rows():
+    for name, value in rows:
         grid.add_row(escape(name), value)
     console.print(escape(title), style="bold")
     console.print(grid)
-    console.print(*result.proof_lines(), sep="\n")
 
 
 def print_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -23,7 +23,14 @@ def path(
     data: o.Data,
     target: o.Target = None,
     penalty: Annotated[str, typer.Option(help="l1, elastic_net, mcp or scad.")] = "l1",
+    k: Annotated[
+        int | None, typer.Option(help="End the path with this many features, and choose that model.", min=0)
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="Choose the model with this penalty.")] = None,
     loss: o.Loss = "auto",
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    theta: o.Theta = None,
     alphas: Annotated[int, typer.Option(help="How many penalty strengths.")] = 100,
     l1_ratio: Annotated[float, typer.Option(help="Share of the l1 part in the elastic net.")] = 1.0,
     concavity: Annotated[float | None, typer.Option(help="Of MCP (3 by default) or SCAD (3.7).")] = None,
@@ -33,65 +40,124 @@ def path(
     exclude: o.Exclude = [],  # noqa: B006
     ids: o.Ids = [],  # noqa: B006
     weights: o.Weights = None,
+    offset: o.Offset = None,
+    exposure: o.Exposure = None,
     impute: o.Impute = None,
     tol: Annotated[float, typer.Option(help="Relative duality gap.")] = 1e-5,
     time_limit: o.TimeLimit = 60.0,
-    out: Annotated[str | None, typer.Option(help="Write all models to this JSON file.")] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Write all models to this JSON file.", rich_help_panel="Output")
+    ] = None,
     report: o.Report = None,
     force: o.Force = False,
     as_json: o.Json = False,
 ) -> int:
     """Fit a path of penalised models, from the empty one to the smallest penalty.
 
-    Example: `sparsest path expression.parquet --target survived --penalty mcp --out path.json`
+    Example: `sparsest path expression.parquet --target survived --penalty mcp --k 8 --out path.json`
+
+    The file of all models serves for `sparsest predict path.json new.parquet`, also with another --k or --alpha.
     """
     from sparsest.api import penalty_path
     from sparsest.cli.data import choose_loss, load
-    from sparsest.cli.output import print_grid, print_json, refuse_overwriting, tell_files, the_command
-    from sparsest.files import write_whole
+    from sparsest.cli.output import refuse_overwriting, the_command
     from sparsest.path_result import Stop
     from sparsest.tables import Wishes
 
     refuse_overwriting(force, out, report)
+    if k is not None and alpha is not None:
+        raise ValueError("choose a model by --k or by --alpha, not by both")
+    beside, left_out = o.beside(weights, offset, exposure), (*o.names(ids), *o.names(exclude))
     # A path has no features that are forced out: columns that must not be in it leave the table.
-    table = load(data, Wishes(target, o.beside(weights), (*o.names(ids), *o.names(exclude)), (), impute), quiet=as_json)
-    found = penalty_path(
-        table.matrix, table.target, penalty, loss=choose_loss(loss, table.target), alphas=alphas, l1_ratio=l1_ratio,
-        concavity=concavity, max_features=max_features, fit_intercept=fit_intercept, standardize=standardize,
-        tol=tol, time_limit=time_limit, **table.rows,
-    )  # fmt: skip
-    names = table.names or tuple(str(j) for j in range(table.matrix.shape[1]))
-    content = {"penalty": penalty, "target": table.encoding.target, **_content(found, names), "notes": table.notes}
-    files = tell_files(path=out, report=report)
+    table = load(data, Wishes(target, beside, left_out, (), impute), quiet=as_json)
+    settings: dict[str, Any] = {
+        "penalty": penalty, "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta,
+        "theta": theta, "alphas": alphas, "l1_ratio": l1_ratio, "concavity": concavity, "n_features": k,
+        "max_features": max_features, "fit_intercept": fit_intercept, "standardize": standardize, "tol": tol,
+        "time_limit": time_limit,
+    }  # fmt: skip
+    found = penalty_path(table.matrix, table.target, **settings, **table.rows)
+    chosen = alpha if k is None else found.alpha_of(k)
+    about = {
+        "table": table.encoding.to_json(), "settings": settings, "command": the_command(), "chosen": chosen,
+        "notes": table.notes,
+    }  # fmt: skip
+    found = replace(found, feature_names=None if table.names is None else list(table.names), about=about)
+    _deliver(found, data, out, report, as_json)
+    return INTERRUPTED if found.stopped is Stop.INTERRUPTED else 0
+
+
+def _deliver(found: PathResult, data: str, out: str | None, report: str | None, as_json: bool) -> None:
+    """Write the files, and print the path with the model that was chosen."""
+    from sparsest.cli.output import print_coefficients, print_grid, print_json, tell_files
+    from sparsest.files import write_whole
+
+    about, alpha = found.about, found.about["chosen"]
+    penalty, target = about["settings"]["penalty"], about["table"]["target"]
+    chosen = None if alpha is None else _model(found, alpha)
     if out is not None:
-        whole = {"format": "sparsest path", "version": 1, **content, "coefficients": _coefficients(found, names)}
-        write_whole(out, json.dumps({**whole, "command": the_command()}, ensure_ascii=False) + "\n")
+        found.save(out)
     if report is not None:
         from sparsest.report import path_report
 
-        text = path_report(found, names, target=table.encoding.target or "the target", command=the_command())
+        text = path_report(
+            found, _names(found), target=target or "the target", command=about["command"], alpha=alpha,
+            notes=about["notes"], data=data, file=out,
+        )  # fmt: skip
         write_whole(report, text)
+    files = tell_files(path=out, report=report)
     if as_json:
-        print_json("path", {**content, "files": files})
-    else:
-        print_grid(f"{table.encoding.target or data}: {penalty}, {found!r}", ["alpha", "features", "gap"], _rows(found))
-        for name, file in files.items():
-            typer.echo(f"{name} written to {file}")
-    return INTERRUPTED if found.stopped is Stop.INTERRUPTED else 0
+        told = {"penalty": penalty, "target": target, "chosen": chosen, "notes": about["notes"]}
+        print_json("path", {**told, **_content(found), "files": files})
+        return
+    title = f"{target or data}: {penalty}, {_summary(found)}"
+    print_grid(title, ["alpha", "features", _measure_name(found)], _rows(found))
+    if chosen is not None:
+        rows = [*chosen["features"].items(), ("(intercept)", chosen["intercept"])]
+        print_coefficients(f"the model at alpha = {alpha:.6g}", [(name, f"{value:.6g}") for name, value in rows])
+    for name, file in files.items():
+        typer.echo(f"{name} written to {file}")
+
+
+def _names(found: PathResult) -> list[str]:
+    return found.feature_names or [str(j) for j in range(found.coefs.shape[0])]
+
+
+def _model(found: PathResult, alpha: float) -> dict[str, Any]:
+    """The model of one alpha, the largest coefficients first."""
+    coef, intercept = found.at(alpha)
+    order = [j for j in np.argsort(-np.abs(coef), kind="stable").tolist() if coef[j] != 0.0]
+    names = _names(found)
+    return {"alpha": alpha, "features": {names[j]: float(coef[j]) for j in order}, "intercept": intercept}
+
+
+def _summary(found: PathResult) -> str:
+    """How far the path came, in a sentence."""
+    n_solved, known = int(found.solved.sum()), found.alphas[found.solved]
+    late = int((found.solved & ~found.converged).sum())
+    reach = f"{n_solved} of {found.alphas.size} alphas" + (
+        f" from {known[0]:.3g} to {known[-1]:.3g}" if n_solved else ""
+    )
+    note = f"; {late} did not reach the tolerance" if late else ""
+    return f"{reach}, {found.stopped.name}: {found.stopped.value}{note} ({found.seconds:.2f} s)"
 
 
 def _measure(found: PathResult) -> Any:
     return found.kkt_violations if found.dual_gaps is None else found.dual_gaps
 
 
+def _measure_name(found: PathResult) -> str:
+    return "violation" if found.dual_gaps is None else "gap"
+
+
 def _rows(found: PathResult) -> list[list[str]]:
-    """Some of the models, evenly over the path."""
-    shown = np.unique(np.linspace(0, found.alphas.size - 1, _SHOWN_ALPHAS).astype(int))
+    """Some of the models that were solved, evenly over the path."""
+    shown = np.unique(np.linspace(0, max(int(found.solved.sum()), 1) - 1, _SHOWN_ALPHAS).astype(int))
     return [[f"{found.alphas[i]:.4g}", str(found.n_nonzero[i]), f"{_measure(found)[i]:.1e}"] for i in shown]
 
 
-def _content(found: PathResult, names: tuple[str, ...]) -> dict[str, Any]:
-    entered = [names[j] for j in _order_of_entry(found)]
+def _content(found: PathResult) -> dict[str, Any]:
+    names = _names(found)
     return {
         "stopped": found.stopped.name,
         "seconds": found.seconds,
@@ -100,23 +166,11 @@ def _content(found: PathResult, names: tuple[str, ...]) -> dict[str, Any]:
         "intercepts": found.intercepts.tolist(),
         "solved": found.solved.tolist(),
         "converged": found.converged.tolist(),
-        "gaps": [float(gap) if np.isfinite(gap) else None for gap in _measure(found)],
-        "order_of_entry": entered,
+        "gaps": _measure(found).tolist(),
+        "order_of_entry": [names[j] for j in _order_of_entry(found)],
     }
 
 
 def _order_of_entry(found: PathResult) -> list[int]:
     """Features in the order in which they first have a coefficient."""
-    order: dict[int, None] = {}
-    for i in range(found.alphas.size):
-        order.update(dict.fromkeys(found.coefs[:, [i]].indices.tolist()))
-    return list(order)
-
-
-def _coefficients(found: PathResult, names: tuple[str, ...]) -> list[dict[str, float]]:
-    """For every alpha the coefficients that are not zero."""
-    models = []
-    for i in range(found.alphas.size):
-        column = found.coefs[:, [i]]
-        models.append({names[j]: value for j, value in zip(column.indices.tolist(), column.data.tolist(), strict=True)})
-    return models
+    return list(dict.fromkeys(found.coefs.indices.tolist()))

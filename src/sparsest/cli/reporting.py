@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.console import Console
 
 from sparsest.cli.app import INTERRUPTED
-from sparsest.cli.output import print_json, print_model, tell_files, the_command
+from sparsest.cli.output import print_json, print_model, the_command
 from sparsest.files import write_whole
 from sparsest.result import Status
+from sparsest.solvers.shared.clock import Clock
 
 if TYPE_CHECKING:
     from sparsest.progress import Record
@@ -56,29 +60,61 @@ class Delivery:
         """
         about = {"table": table.encoding.to_json(), "settings": _plain(settings), "command": the_command()}
         result = replace(result, about={**about, "notes": table.notes})
+        files = {}
         if self.out is not None:
             result.save(self.out)
+            files["model"] = self.out
+        if not self.as_json:
+            print_model(result, f"{table.encoding.target or self.data}: {result.statement.sentence()}")
+        hurried = False
         if self.report is not None:
-            self._write_report(self.report, result, table, record, curve)
-        files = tell_files(model=self.out, report=self.report)
+            with making_the_report(self.as_json) as clock:
+                self._write_report(self.report, result, table, record, curve, clock.expired)
+                files["report"] = self.report
+            hurried = clock.interrupted
         if self.as_json:
             content = {"problem": result.statement.to_json(), **result.to_dict(), "notes": table.notes}
             print_json(self.command, {**content, "files": files, **(more or {})})
         else:
-            print_model(result, f"{table.encoding.target or self.data}: {result.statement.sentence()}")
             for name, path in files.items():
                 typer.echo(f"{name} written to {path}")
-        return INTERRUPTED if result.status is Status.INTERRUPTED else 0
+        return INTERRUPTED if hurried or result.status is Status.INTERRUPTED else 0
 
-    def _write_report(self, path: str, result: Result, table: Table, record: Record, curve: Curve | None) -> None:
+    def _write_report(
+        self,
+        path: str,
+        result: Result,
+        table: Table,
+        record: Record,
+        curve: Curve | None,
+        hurry: Callable[[], bool],
+    ) -> None:
         from sparsest.report import model_report
 
         text = model_report(
             result, table.matrix, table.target, rows=table.rows, target=table.encoding.target or "the target",
             record=record, curve=curve, ids=None if table.ids is None else table.ids.tolist(),
-            command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.out or "model.json",
+            command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.out, hurry=hurry,
         )  # fmt: skip
         write_whole(path, text)
+
+
+@contextmanager
+def making_the_report(quiet: bool) -> Iterator[Clock]:
+    """Show on a terminal that the report is being made, which takes long for large data; Ctrl-C makes it short.
+
+    A second Ctrl-C leaves the report out: the model is there already.
+    """
+    console, clock = Console(stderr=True), Clock(math.inf)
+    shown = (
+        nullcontext() if quiet or not console.is_terminal else console.status("making the report (Ctrl-C: a short one)")
+    )
+    try:
+        with shown, clock.listening():
+            yield clock
+    except KeyboardInterrupt:
+        clock.interrupted = True
+        typer.echo("interrupted: no report was written", err=True)
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

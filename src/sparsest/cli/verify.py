@@ -63,6 +63,7 @@ def verify(
 def _read_proof(file: Path) -> tuple[Certificate, Encoding, tuple[str, ...] | None]:
     """The certificate of a model, or of a file of its own; and how the columns of the model are to be read."""
     from sparsest.cli.data import encoding_of
+    from sparsest.path_files import is_path
     from sparsest.proofs import Certificate
     from sparsest.result import Result
     from sparsest.result_files import FORMAT
@@ -70,6 +71,8 @@ def _read_proof(file: Path) -> tuple[Certificate, Encoding, tuple[str, ...] | No
 
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
+    if is_path(file):
+        raise ValueError(f"{file} holds a penalty path, of which nothing is proved: verify models of fit or cv")
     with file.open("rb") as opened:
         is_model = f'"{FORMAT}"'.encode() in opened.read(200)
     if not is_model:

@@ -15,6 +15,7 @@ from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_par
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated
 from sparsest.losses import Loss
+from sparsest.result import Result, Status
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
 from sparsest.settings import make_solver, without_proof
@@ -47,7 +48,10 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     n_jobs : folds that are fitted at the same time, by joblib and its backend; and threads of the tree
     time_limit : seconds for the model of all data, and for each model of a fold by another method than "relaxation"
     include, exclude, gap_tol, engine, node_limit, max_memory, callback, verbose, options : of the model of \
-all data, see :func:`sparsest.best_subset`
+all data, see :func:`sparsest.best_subset`; the callback is told of every fold too
+
+    Ctrl-C, or a callback that returns True, ends the validation with the folds that are done and the model with what
+    is found at once: ``status_`` is "INTERRUPTED".  Before the first fold is done KeyboardInterrupt is raised.
 
     Attributes
     ----------
@@ -102,14 +106,21 @@ all data, see :func:`sparsest.best_subset`
         index = validation.choose(self.selection, ks)
         self._keep_validation(validation, index, k=ks, gamma=gammas)
         self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
-        self._keep_result(
-            best_subset(
-                X, y, self.k_, gamma=self.gamma_, method=self.method, include=self.include, exclude=self.exclude,
-                feature_names=getattr(self, "feature_names_in_", None), time_limit=self.time_limit,
-                gap_tol=self.gap_tol, engine=self.engine, n_jobs=self._n_threads(), node_limit=self.node_limit,
-                max_memory=self.max_memory, callback=self.callback, verbose=self.verbose, options=self.options,
-                **common,
-            )
+        self._keep_result(self._final(X, y, common, interrupted=validation.n_missing > 0))
+
+    def _final(self, X: Any, y: Array, common: dict[str, Any], interrupted: bool) -> Result:
+        """The model of all data; after an interruption what the method "local" finds at once."""
+        common = common | {
+            "include": self.include, "exclude": self.exclude, "callback": self.callback, "verbose": self.verbose,
+            "feature_names": getattr(self, "feature_names_in_", None),
+        }  # fmt: skip
+        if interrupted:
+            quick = best_subset(X, y, self.k_, gamma=self.gamma_, method="local", **common)
+            return replace(quick, status=Status.INTERRUPTED)
+        return best_subset(
+            X, y, self.k_, gamma=self.gamma_, method=self.method, time_limit=self.time_limit, gap_tol=self.gap_tol,
+            engine=self.engine, n_jobs=self._n_threads(), node_limit=self.node_limit, max_memory=self.max_memory,
+            options=self.options, **common,
         )  # fmt: skip
 
     def _grid(self, data: Any) -> SubsetGrid:

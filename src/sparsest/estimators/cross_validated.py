@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from sparsest.advice import level_of_the_user
 from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers
 from sparsest.data import Data
@@ -102,7 +105,15 @@ class CrossValidated(SparseLinearModel):
         kept = _kept(weights, y.size)
         folds = make_folds(self.cv, X, y, classification=classes is not None, weights=kept, **split)
         params = {name: _of_kept(value, kept) for name, value in score.items()}
-        return cross_validate(fit, data, folds, make_score(self.scoring, params, classes), self.n_jobs)
+        told = getattr(self, "callback", None)
+        found = cross_validate(fit, data, folds, make_score(self.scoring, params, classes), self.n_jobs, told)
+        if found.n_missing:
+            warnings.warn(
+                f"interrupted after {len(folds) - found.n_missing} of {len(folds)} folds: the choice rests on these",
+                ConvergenceWarning,
+                stacklevel=level_of_the_user(),
+            )
+        return found
 
     def _keep_validation(self, validation: Validation, index: int, **params: Any) -> None:
         self.cv_results_ = validation.table(**params)

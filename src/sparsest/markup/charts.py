@@ -16,6 +16,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 12, 12, 46
 # Of the legend above the chart: height of a line, and width of a letter.
 _LINE, _LETTER = 18, 7
 _LETTERS = "abcdefg"
+# Letters of the labels of the axes, at most.
+_MOST_ACROSS, _MOST_UP = 50, 34
 # Dots that are drawn at most: more cannot be told apart, and make a large file.
 _MOST_DOTS = 1500
 # Lines of a path that are drawn, and those that have a name.
@@ -100,16 +102,19 @@ def chart(
     return Markup(shape).format(_WIDTH, _HEIGHT, f"{y_label} over {x_label}", inside)
 
 
-def paths_chart(x: Array, lines: Array, names: Sequence[str]) -> Markup:
+def paths_chart(x: Array, lines: Array, names: Sequence[str], chosen: float | None = None) -> Markup:
     """Draw many lines over a logarithmic axis; those that end highest or lowest at the left are named.
 
     Parameters
     ----------
     lines : one row for each line, with its values at ``x``, which falls
+    chosen : draw a line at this x
     """
+    if not x.size:
+        return chart([], "", "")
     order = np.argsort(-np.abs(lines[:, -1]), kind="stable")[:_MOST_LINES]
     series = [Series(x, lines[i], names[i] if rank < _NAMED_LINES else "") for rank, i in enumerate(order)]
-    return chart(series, "penalty (stronger to the right)", "coefficient", log_x=True, level=0.0)
+    return chart(series, "penalty (stronger to the right)", "coefficient", log_x=True, level=0.0, upright=chosen)
 
 
 def scores_chart(x: Any, scores: Any, errors: Any, x_label: str, chosen: float, log_x: bool = False) -> Markup:
@@ -154,15 +159,18 @@ def _frame(across: _Axis, up: _Axis, x_label: str, y_label: str) -> Markup:
     lines = [Markup(axes).format(_LEFT, up.end, _HEIGHT - _BOTTOM, _WIDTH - _RIGHT)]
     for value, shown in across.ticks():
         text = '<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>'
-        lines.append(Markup(text).format(across.place(np.array(value)), _HEIGHT - _BOTTOM + 17, shown))
+        # The first and the last are moved inwards where half of them would be outside.
+        half = 0.5 * _LETTER * len(shown)
+        middle = min(max(float(across.place(np.array(value))), half), _WIDTH - half)
+        lines.append(Markup(text).format(middle, _HEIGHT - _BOTTOM + 17, shown))
     for value, shown in up.ticks():
         text = '<path class="axis" d="M{} {:.1f} h-4"/><text x="{}" y="{:.1f}" text-anchor="end">{}</text>'
         y = float(up.place(np.array(value)))
         lines.append(Markup(text).format(_LEFT, y, _LEFT - 7, y + 4, shown))
     label = '<text x="{}" y="{}" text-anchor="middle">{}</text>'
-    lines.append(Markup(label).format((_LEFT + _WIDTH - _RIGHT) // 2, _HEIGHT - 8, x_label))
+    lines.append(Markup(label).format((_LEFT + _WIDTH - _RIGHT) // 2, _HEIGHT - 8, _short(x_label, _MOST_ACROSS)))
     turned = '<text transform="translate(13 {}) rotate(-90)" text-anchor="middle">{}</text>'
-    lines.append(Markup(turned).format((_TOP + _HEIGHT - _BOTTOM) // 2, y_label))
+    lines.append(Markup(turned).format((_TOP + _HEIGHT - _BOTTOM) // 2, _short(y_label, _MOST_UP)))
     return Markup("\n").join(lines)
 
 

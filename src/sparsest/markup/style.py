@@ -8,14 +8,15 @@ STYLE = Markup("""
 .sparsest { --ink: #1d2430; --soft: #5b6575; --line: #d9dee6; --paper: #ffffff; --panel: #f5f7fa; --good: #14743f;
   --warn: #96510a; --a: #1f5fbf; --b: #c2410c; --c: #0f766e; --d: #7c3aed; --e: #be185d; --f: #4d7c0f; --g: #57534e;
   color: var(--ink); background: var(--paper); font: 16px/1.5 system-ui, "Segoe UI", Roboto, sans-serif; }
-@media (prefers-color-scheme: dark) { .sparsest { --ink: #e6eaf0; --soft: #a3adbb; --line: #3a4352; --paper: #141820;
-  --panel: #1d232d; --good: #5fd38d; --warn: #f0b15a; --a: #7db2ff; --b: #ff9d66; --c: #4fd1c5; --d: #bda1ff;
-  --e: #ff8ac0; --f: #b5e06a; --g: #cfc8c2; } }
+@media screen and (prefers-color-scheme: dark) { .sparsest { --ink: #e6eaf0; --soft: #a3adbb; --line: #3a4352;
+  --paper: #141820; --panel: #1d232d; --good: #5fd38d; --warn: #f0b15a; --a: #7db2ff; --b: #ff9d66; --c: #4fd1c5;
+  --d: #bda1ff; --e: #ff8ac0; --f: #b5e06a; --g: #cfc8c2; } }
 .sparsest table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .sparsest th, .sparsest td { padding: .3em .7em; border-bottom: 1px solid var(--line); text-align: left;
   vertical-align: top; background: none; color: inherit; }
 .sparsest th { color: var(--soft); font-weight: 600; font-size: .85em; vertical-align: bottom; }
-.sparsest td:first-child, .sparsest th:first-child { padding-left: 0; overflow-wrap: anywhere; min-width: 5.5em; }
+.sparsest td:first-child, .sparsest th:first-child { padding-left: 0; }
+.sparsest .name { overflow-wrap: anywhere; min-width: min(9em, 34vw); }
 .sparsest .right { text-align: right; }
 .sparsest td.right { white-space: nowrap; }
 .sparsest .scroll { overflow-x: auto; }

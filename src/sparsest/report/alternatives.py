@@ -43,8 +43,17 @@ def describe(result: Result, near: NearOptimal, within: float) -> Alternatives:
         sentences.append(f"All of them contain {_list(sorted(name(j) for j in shared))}.")
     else:
         sentences.append("No feature is in all of them.")
+    better = sum(value < result.objective for _, value in others)
+    if better:
+        which = "One of them fits" if better == 1 else f"{better} of them fit"
+        sentences.append(f"{which} better than the answer above: the search for that had ended before finding it.")
     rows = [
-        [str(i + 2), _names(best - one, name), _names(one - best, name), _worse(value, result.objective)]
+        [
+            str(i + 1 + (value >= result.objective)),
+            _names(best - one, name),
+            _names(one - best, name),
+            _worse(value, result.objective),
+        ]
         for i, (one, value) in enumerate(others[:_SHOWN])
     ]
     swaps = Counter(
@@ -52,7 +61,7 @@ def describe(result: Result, near: NearOptimal, within: float) -> Alternatives:
         for one, _ in others
         if len(best - one) == len(one - best) == 1
     )
-    choices = table(["rank", "without", "instead", "fit worse by"], rows, right=(3,))
+    choices = table(["rank", "without", "instead", "fit worse by"], rows, right=(3,), names=(1, 2))
     return Alternatives(sentences, choices, list(swaps))
 
 
@@ -71,4 +80,4 @@ def _list(names: list[str], most: int = 12) -> str:
 
 
 def _worse(value: float, best: float) -> str:
-    return f"{max(0.0, 100 * (value - best) / abs(best)):.3f} %" if best else "–"
+    return f"{100 * (value - best) / abs(best):.3f} %".replace("-", "−") if best else "–"

@@ -25,7 +25,7 @@ def feature_table(result: Result, found: Diagnosis, target: str) -> Markup:
         share = Markup("{:.2f} % {}").format(100.0 * adds[j], bar(adds[j] / max(adds.max(), 1e-300)))
         rows.append([result.names[j], share, f"{coef[j]:+.5g}", f"{found.deviations[j]:.4g}", effect])
     rows.append(["(intercept)", "", f"{result.intercept:+.5g}", "", ""])
-    return table([*heads, f"{_effect(result, target)} per standard deviation"], rows, right=(2, 3, 4))
+    return table([*heads, f"{_effect(result, target)} per standard deviation"], rows, right=(2, 3, 4), names=(0,))
 
 
 def _effect(result: Result, target: str) -> str:
@@ -48,6 +48,6 @@ def explanation(result: Result, found: Diagnosis, target: str) -> str:
         unit = f"A coefficient is the change of the score for “{result.classes[1]}” for one unit of the feature"
     return (
         f"{unit}, the others held fixed. The model explains {100 * found.explained:.1f} % of the misfit that a "
-        "constant prediction leaves; “adds” is how many of these per cent are lost if the feature is left out and the "
-        "others are fitted again."
+        "model without features leaves; “adds” is how many of these per cent are lost if the feature is left out and "
+        "the others are fitted again."
     )

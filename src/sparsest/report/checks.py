@@ -35,7 +35,7 @@ def correlated_pairs(result: Result, found: Diagnosis) -> Markup | None:
     if not pairs:
         return None
     rows = [[result.names[j], result.names[i], f"{value:+.2f}"] for value, i, j in pairs[:_MOST_PAIRS]]
-    return table(["feature", "and", "correlation"], rows, right=(2,))
+    return table(["feature", "and", "correlation"], rows, right=(2,), names=(0, 1))
 
 
 def substitute_table(result: Result, found: Diagnosis) -> Markup:
@@ -45,7 +45,7 @@ def substitute_table(result: Result, found: Diagnosis) -> Markup:
     for name, near in zip(result.names, found.substitutes, strict=True):
         like = [f"{one.column if names is None else names[one.column]} ({one.correlation:+.2f})" for one in near]
         rows.append([name, ", ".join(like) or "–"])
-    return table(["chosen", "most like it among the others (correlation)"], rows)
+    return table(["chosen", "most like it among the others (correlation)"], rows, names=(0, 1))
 
 
 def held_out_part(result: Result, scores: Array, y: Any, weights: Array | None, target: str) -> HeldOut:
@@ -57,14 +57,14 @@ def held_out_part(result: Result, scores: Array, y: Any, weights: Array | None, 
     observed = np.asarray(y, dtype=np.float64)
     r2 = r2_score(observed, scores, sample_weight=weights)
     error = float(np.sqrt(np.average((observed - scores) ** 2, weights=weights)))
-    sentence = (
-        f"On rows that the model had not seen it explains {100 * r2:.1f} % of the variance of {target} (R²), with a "
-    )
+    share = f"it explains {100 * r2:.1f} % of the variance of {target} (R²)"
+    if r2 <= 0.0:
+        share = f"it predicts {target} no better than its mean would (R² = {r2:.2f})"
     charts = [
         figures.predicted_and_observed(scores, observed, target),
         figures.residuals(scores, observed, target),
     ]
-    return HeldOut(f"{sentence}typical error of {error:.4g}.", charts)
+    return HeldOut(f"On rows that the model had not seen {share}, with a typical error of {error:.4g}.", charts)
 
 
 def _classes_held_out(result: Result, scores: Array, y: Array, weights: Array | None) -> HeldOut:

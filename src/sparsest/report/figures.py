@@ -23,16 +23,17 @@ def bound_and_incumbent(record: Record) -> Markup:
     return chart(lines, "seconds", "misfit (less is better)", least_height=_LEAST_HEIGHT * abs(objective[-1]))
 
 
-def path_lines(path: PathResult, names: Sequence[str]) -> Markup:
-    """Coefficients over the penalty; the largest ones are named."""
-    used = np.unique(path.coefs.indices)
-    return paths_chart(path.alphas, path.coefs[used].toarray(), [names[j] for j in used])
+def path_lines(path: PathResult, names: Sequence[str], alpha: float | None = None) -> Markup:
+    """Coefficients over the penalty; the largest ones are named, and a line stands at the choice."""
+    used, known = np.unique(path.coefs.indices), path.solved
+    lines = path.coefs[used].toarray()[:, known]
+    return paths_chart(path.alphas[known], lines, [names[j] for j in used], alpha)
 
 
-def features_over_penalty(path: PathResult) -> Markup:
+def features_over_penalty(path: PathResult, alpha: float | None = None) -> Markup:
     """How many features each model has."""
-    lines = [Series(path.alphas, path.n_nonzero.astype(float), "", "step")]
-    return chart(lines, "penalty (stronger to the right)", "number of features", log_x=True)
+    lines = [Series(path.alphas[path.solved], path.n_nonzero[path.solved].astype(float), "", "step")]
+    return chart(lines, "penalty (stronger to the right)", "number of features", log_x=True, upright=alpha)
 
 
 def predicted_and_observed(predicted: Array, observed: Array, target: str) -> Markup:

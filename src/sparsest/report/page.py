@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from sparsest.api import near_optimal
 from sparsest.diagnostics import diagnose, held_out
@@ -47,7 +49,8 @@ def model_report(
     command: str = "",
     notes: Sequence[str] = (),
     data: str = "DATA",
-    model: str = "model.json",
+    model: str | None = "model.json",
+    hurry: Callable[[], bool] = lambda: False,
 ) -> str:
     """Return the report of a model as an HTML page.
 
@@ -62,12 +65,14 @@ def model_report(
     ids : names of the rows
     command : how the model was made
     notes : what was noted about the data
-    data, model : names of the files, for the command that verifies
+    data, model : names of the files, for the command that verifies; None for a model that is in no file
+    hurry : asked before what takes long; it is left out where the answer is True
     """
     beside = rows or {}
     found = diagnose(result, X, y, **beside)
     quick = result.status is Status.INTERRUPTED
-    scores = None if quick else held_out(result, X, y, **beside)
+    near = None if quick or hurry() else _alternatives(result, X, y, beside)
+    scores = None if quick or hurry() else held_out(result, X, y, **beside)
     labels = None if result.classes is None else (str(result.classes[0]), str(result.classes[1]))
     weights = beside.get("sample_weight")
     held = None if scores is None else checks.held_out_part(result, scores, y, weights, target)
@@ -84,7 +89,7 @@ def model_report(
         result=result,
         curve=curve,
         curve_chart=None if curve is None else scores_chart(*curve[:3], "number of features", curve.chosen),
-        near=None if quick else _alternatives(result, X, y, beside),
+        near=near,
         pairs=checks.correlated_pairs(result, found),
         substitutes=checks.substitute_table(result, found),
         held=held,
@@ -93,8 +98,8 @@ def model_report(
         command=command,
         notes=list(notes),
         versions=versions(),
-        data=data,
-        model=model,
+        data=shlex.quote(data),
+        model=None if model is None else shlex.quote(model),
     )
 
 
@@ -107,26 +112,68 @@ def _alternatives(result: Result, X: Any, y: Any, rows: dict[str, Any]) -> alter
     return alternatives.describe(result, near, _WITHIN)
 
 
-def path_report(path: PathResult, names: Sequence[str], *, target: str = "y", command: str = "") -> str:
-    """Return the report of a penalty path as an HTML page."""
-    shown = np.unique(np.linspace(0, path.alphas.size - 1, _PATH_ROWS).astype(int))
-    rows = []
-    for i in shown.tolist():
-        column = path.coefs[:, [i]]
-        order = np.argsort(-np.abs(column.data), kind="stable")[:8]
-        features = ", ".join(names[column.indices[j]] for j in order)
-        more = ", …" if column.indices.size > order.size else ""
-        rows.append([f"{path.alphas[i]:.4g}", str(path.n_nonzero[i]), features + more])
+def path_report(
+    path: PathResult,
+    names: Sequence[str],
+    *,
+    target: str = "y",
+    command: str = "",
+    alpha: float | None = None,
+    notes: Sequence[str] = (),
+    data: str = "DATA",
+    file: str | None = None,
+) -> str:
+    """Return the report of a penalty path as an HTML page.
+
+    Parameters
+    ----------
+    names : of all columns
+    target : what is predicted
+    command : how the path was made
+    alpha : of the model that was chosen, if one was
+    notes : what was noted about the data
+    data, file : names of the files, for the command that predicts; None for a path that is in no file
+    """
+    known = path.alphas[path.solved]
     return _template("path.html").render(
         style=STYLE,
         title=f"What predicts {target}?",
         path=path,
-        lines=figures.path_lines(path, names),
-        sizes=figures.features_over_penalty(path),
-        models=table(["penalty", "features", "largest coefficients"], rows, right=(1,)),
+        n_failed=int((path.solved & ~path.converged).sum()),
+        n_solved=known.size,
+        weakest=known[-1] if known.size else None,
+        lines=figures.path_lines(path, names, alpha),
+        sizes=figures.features_over_penalty(path, alpha),
+        models=table(["penalty", "features", "largest coefficients"], _path_rows(path, names), right=(1,), names=(2,)),
+        alpha=alpha,
+        chosen=None if alpha is None else _chosen(path, names, alpha),
         command=command,
+        notes=list(notes),
         versions=versions(),
+        data=shlex.quote(data),
+        file=None if file is None else shlex.quote(file),
     )
+
+
+def _path_rows(path: PathResult, names: Sequence[str]) -> list[list[str]]:
+    """Some of the models that were solved, evenly over the path."""
+    shown = np.unique(np.linspace(0, max(int(path.solved.sum()), 1) - 1, _PATH_ROWS).astype(int))
+    rows = []
+    for i in shown.tolist():
+        column = path.coefs[:, [i]]
+        order = np.argsort(-np.abs(column.data), kind="stable")[:8]
+        features = ", ".join(names[column.indices[j]] for j in order) or "–"
+        more = ", …" if column.indices.size > order.size else ""
+        rows.append([f"{path.alphas[i]:.4g}", str(path.n_nonzero[i]), features + more])
+    return rows
+
+
+def _chosen(path: PathResult, names: Sequence[str], alpha: float) -> Markup:
+    """The coefficients of one model."""
+    coef, intercept = path.at(alpha)
+    order = [j for j in np.argsort(-np.abs(coef), kind="stable").tolist() if coef[j] != 0.0]
+    rows = [*([names[j], f"{coef[j]:+.5g}"] for j in order), ["(intercept)", f"{intercept:+.5g}"]]
+    return table(["feature", "coefficient per unit"], rows, right=(1,))
 
 
 @cache

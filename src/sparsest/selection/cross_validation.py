@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from sparsest.arrays import Array
 from sparsest.checks import word
 from sparsest.data import Data
+from sparsest.result import Fold as FoldDone
 from sparsest.selection.folds import Fold
 from sparsest.selection.models import Models
 from sparsest.selection.scores import Score
+from sparsest.solvers.shared.clock import Callback, Clock
 from sparsest.solvers.shared.threads import single_threaded
 
 SELECTIONS = ("best", "one_se")
@@ -26,10 +28,14 @@ _EQUAL = 1e-12
 
 
 class Validation(NamedTuple):
-    """Scores and numbers of features, a row for each model of the grid and a column for each fold."""
+    """Scores and numbers of features, a row for each model of the grid and a column for each fold.
+
+    ``n_missing`` folds were left out when Ctrl-C, or the callback, asked to stop.
+    """
 
     scores: Array
     n_features: NDArray[np.intp]
+    n_missing: int = 0
 
     @property
     def mean(self) -> Array:
@@ -60,7 +66,8 @@ class Validation(NamedTuple):
             raise ValueError("no model has a finite score: look at the folds (cv) and at scoring")
         top = mean.max()
         best = int(np.flatnonzero(mean >= top - _EQUAL * abs(top))[0])
-        if word(selection, "selection", words=SELECTIONS) == "best":
+        only_one_is_left = self.n_missing > 0 and self.scores.shape[1] == 1
+        if word(selection, "selection", words=SELECTIONS) == "best" or only_one_is_left:
             return best
         error = self.standard_error[best]
         if not np.isfinite(error):
@@ -87,18 +94,41 @@ class Validation(NamedTuple):
 
 
 def cross_validate(
-    fit: Callable[[Data], Models], data: Data, folds: list[Fold], score: Score, n_jobs: int | None = None
+    fit: Callable[[Data], Models],
+    data: Data,
+    folds: list[Fold],
+    score: Score,
+    n_jobs: int | None = None,
+    told: Callback | None = None,
 ) -> Validation:
     """Fit all models to each fold's rows and score them on its other rows.
+
+    The first Ctrl-C ends it with the folds that are done; where there are none yet, KeyboardInterrupt is raised.
 
     Parameters
     ----------
     fit : from data to models, always as many
     n_jobs : folds at a time, by joblib's conventions and its backend
+    told : hears of every fold that is done; what it returns as True ends it likewise
     """
-    found = Parallel(n_jobs=n_jobs)(delayed(_validate)(fit, data, fold, score) for fold in folds)
+    clock = Clock(np.inf, told)
+    found: list[tuple[Array, NDArray[np.intp]]] = []
+    work = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_validate)(fit, data, fold, score) for fold in folds)
+    with clock.listening():
+        try:
+            for one in work:
+                # A fold during which somebody asked to stop may have been cut short.
+                if clock.expired():
+                    break
+                found.append(one)
+                clock.tell(FoldDone(clock.seconds(), len(found), len(folds)))
+        except KeyboardInterrupt:
+            if not found:
+                raise
+    if not found:
+        raise KeyboardInterrupt
     scores, counts = zip(*found, strict=True)
-    return Validation(np.column_stack(scores), np.column_stack(counts))
+    return Validation(np.column_stack(scores), np.column_stack(counts), len(folds) - len(found))
 
 
 def _validate(fit: Callable[[Data], Models], data: Data, fold: Fold, score: Score) -> tuple[Array, NDArray[np.intp]]:

@@ -20,6 +20,7 @@ from sparsest.solvers.grid.gram import Gram
 from sparsest.solvers.grid.relaxed import Relaxed, relax
 from sparsest.solvers.grid.swaps import Ridge, polish
 from sparsest.solvers.relaxation.method import Relaxation
+from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.threads import single_threaded
 
 
@@ -46,12 +47,13 @@ class GramGrid:
     def solve(
         self, data: Data, ks: Sequence[int], gammas: Sequence[float]
     ) -> tuple[dict[tuple[float, int], Ridge], float]:
-        """The models for all ks and γs, whose keys are (γ, k); and their intercept."""
+        """The models for all ks and γs, whose keys are (γ, k); and their intercept.  Ctrl-C is raised between cells."""
         if not np.isfinite(gammas).all():
             raise ValueError("the Boolean relaxation needs a ridge: give finite gammas, or another method")
         found: dict[tuple[float, int], Ridge] = {}
-        with single_threaded():
-            cells = _Cells(data, self.include, self.exclude)
+        clock = Clock(np.inf)
+        with clock.listening(), single_threaded():
+            cells = _Cells(data, self.include, self.exclude, clock)
             before: dict[int, Ridge] = {}
             settled = False
             for gamma in sorted(set(gammas)):
@@ -72,8 +74,9 @@ class GramGrid:
 class _Cells:
     """What all cells share."""
 
-    def __init__(self, data: Data, include: Indices, exclude: Indices) -> None:
+    def __init__(self, data: Data, include: Indices, exclude: Indices, clock: Clock) -> None:
         self.gram = Gram(data)
+        self._clock = clock
         self.include = include
         # Columns that are constant add nothing to any model.
         self.movable = data.column_norms > 0.0
@@ -85,6 +88,8 @@ class _Cells:
         """The models of one ridge for rising k, given those of a stronger ridge."""
         gram, relaxed, smaller = self.gram, self._first, self.include
         for k in ks:
+            if self._clock.expired():
+                raise KeyboardInterrupt
             budget = min(k - self.include.size, int(self.movable.sum()))
             starts = [smaller if k not in before else before[k].support]
             if 0 < budget < self.movable.sum():
