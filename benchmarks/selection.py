@@ -2,14 +2,11 @@
 
     python benchmarks/selection.py grid [--choices]
     python benchmarks/selection.py lasso [--peer NAME ...]
-    python benchmarks/selection.py table [--set NAME ...]
 
 ``grid``: 20 k × 8 γ × 5 folds of 500 × 2000 at once, against the cells fitted alone, of which every twentieth is timed
 and the sum scaled up; ``--choices`` fits all of them and compares what is chosen.
 ``lasso``: 10 folds and 100 alphas of 1000 × 5000, against R's cv.glmnet and scikit-learn's LassoCV on the same folds,
 alphas and standardised columns; one thread each, R is timed inside R.
-``table``: every method that chooses by cross-validation, and abess's, on six Toeplitz regimes and ten real sets: error
-on held-out rows (mean squared error over that of the mean, or deviance over that of the constant), features, seconds.
 """
 
 from __future__ import annotations
@@ -19,23 +16,16 @@ import subprocess
 import tempfile
 import time
 import warnings
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from paths import DATA, _write_for_r, standardise
+from paths import _write_for_r, standardise
 from sklearn.linear_model import LassoCV
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import KFold
 
-from sparsest import (
-    BestSubsetClassifierCV,
-    BestSubsetRegressor,
-    BestSubsetRegressorCV,
-    PenalizedClassifierCV,
-    PenalizedRegressorCV,
-)
+from sparsest import BestSubsetRegressor, BestSubsetRegressorCV, PenalizedRegressorCV
 from sparsest.data import make_data
-from sparsest.datasets import load_folder, make_toeplitz
+from sparsest.datasets import make_toeplitz
 from sparsest.ridge import gamma_grid
 
 EVERY = 20
@@ -119,117 +109,17 @@ writeBin(c(best, m$lambda.min, min(m$cvm)), "out")"""
         print(f"cv.glmnet  {seconds:7.2f} s   alpha {alpha:.5f}   error {error:.5f}")
 
 
-def toeplitz(n, p, k, rho, snr, seed=0):
-    data = make_toeplitz(n + 1000, p, k, rho=rho, snr=snr, rng=seed)
-    return data.X[:n], data.y[:n], data.X[n:], data.y[n:], False
-
-
-def real(name, positive=None, rows=None):
-    data = load_folder(DATA / name)
-    X = data.X.toarray() if hasattr(data.X, "toarray") else data.X
-    X, y = np.asarray(X, dtype=float), data.y
-    if rows is not None:
-        keep = np.sort(np.random.default_rng(0).permutation(len(y))[:rows])
-        X, y = X[keep], y[keep]
-    classes = positive is not None or y.dtype.kind in "USO" or np.unique(y).size == 2
-    if classes:
-        y = (y == (positive if positive is not None else np.unique(y)[1])).astype(int)
-    train, test = train_test_split(
-        np.arange(len(y)), test_size=0.3, random_state=0, stratify=y if classes else None
-    )  # fmt: skip
-    return X[train], y[train], X[test], y[test], classes
-
-
-SETS = {
-    "low noise, ρ = 0.2": lambda: toeplitz(500, 2000, 10, 0.2, 6.0),
-    "low noise, ρ = 0.7": lambda: toeplitz(500, 2000, 10, 0.7, 6.0),
-    "medium noise, ρ = 0.2": lambda: toeplitz(500, 1000, 5, 0.2, 1.0),
-    "medium noise, ρ = 0.7": lambda: toeplitz(500, 1000, 5, 0.7, 1.0),
-    "high noise, ρ = 0.2": lambda: toeplitz(500, 200, 1, 0.2, 0.05),
-    "high noise, ρ = 0.7": lambda: toeplitz(500, 200, 1, 0.7, 0.05),
-    "diabetes64": lambda: real("diabetes64"),
-    "prostate_esl": lambda: real("prostate_esl"),
-    "hitters": lambda: real("hitters"),
-    "communities_crime": lambda: real("communities_crime"),
-    "eyedata200": lambda: real("eyedata200"),
-    "riboflavin": lambda: real("riboflavin"),
-    "wheat_dart": lambda: real("wheat_dart"),
-    "ma_golub": lambda: real("ma_golub"),
-    "ma_gravier": lambda: real("ma_gravier"),
-    "spam_esl": lambda: real("spam_esl", rows=1000),
-}
-
-
-def abess_cv(classes, folds):
-    import abess
-
-    return (abess.LogisticRegression if classes else abess.LinearRegression)(cv=len(folds))
-
-
-def fit_abess(model, X, y, folds):
-    ids = np.empty(sum(test.size for _, test in folds), dtype=int)
-    for i, (_, test) in enumerate(folds):
-        ids[test] = i
-    return model.fit(X, y, cv_fold_id=ids)
-
-
-def methods(classes, folds):
-    subset = BestSubsetClassifierCV if classes else BestSubsetRegressorCV
-    path = PenalizedClassifierCV if classes else PenalizedRegressorCV
-    limits = {"cv": folds, "time_limit": 20.0}
-    yield "best subset", subset(**limits)
-    yield "best subset, one se", subset(**limits, selection="one_se")
-    yield "Lasso", path(cv=folds)
-    yield "relaxed Lasso", path(cv=folds, relax=True)
-    yield "elastic net", path("elastic_net", cv=folds)
-    yield "MCP", path("mcp", cv=folds)
-    yield "SCAD", path("scad", cv=folds)
-    yield "abess", abess_cv(classes, folds)
-
-
-def held_out(model, X, y, X_test, y_test, classes):
-    """Error over that of the constant model."""
-    if not classes:
-        return ((model.predict(X_test) - y_test) ** 2).mean() / ((y.mean() - y_test) ** 2).mean()
-    coef, intercept = np.ravel(model.coef_), np.ravel(model.intercept_)[0]
-    sign = np.where(y_test == 1, 1.0, -1.0)
-    deviance = np.logaddexp(0.0, -sign * (X_test @ coef + intercept)).mean()
-    share = y.mean()
-    return deviance / -(np.log(share) * y_test + np.log(1.0 - share) * (1 - y_test)).mean()
-
-
-def table(names: list[str], only: list[str] | None) -> None:
-    for name in names:
-        X, y, X_test, y_test, classes = SETS[name]()
-        splitter = (StratifiedKFold if classes else KFold)(5, shuffle=True, random_state=0)
-        folds = list(splitter.split(X, y))
-        print(f"{name}: {X.shape[0]} × {X.shape[1]}, {len(y_test)} rows held out", flush=True)
-        for method, model in methods(classes, folds):
-            if only and method not in only:
-                continue
-            fit = partial(fit_abess, model, X, y, folds) if method == "abess" else partial(model.fit, X, y)
-            seconds, model = timed(fit)
-            error = held_out(model, X, y, X_test, y_test, classes)
-            size = np.count_nonzero(model.coef_)
-            wrong = f"   wrong {np.mean(model.predict(X_test) != y_test):.3f}" if classes else ""
-            print(f"    {method:20s} error {error:.3f}   {size:4d} features   {seconds:7.2f} s{wrong}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["grid", "lasso", "table"])
+    parser.add_argument("what", choices=["grid", "lasso"])
     parser.add_argument("--choices", action="store_true")
     parser.add_argument("--peer", nargs="*", default=["sparsest", "glmnet", "sklearn"])
-    parser.add_argument("--set", nargs="*", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--method", nargs="*")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.what == "grid":
         grid(options.choices)
-    elif options.what == "lasso":
-        lasso(options.peer)
     else:
-        table(options.set, options.method)
+        lasso(options.peer)
 
 
 if __name__ == "__main__":
