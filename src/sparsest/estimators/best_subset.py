@@ -47,8 +47,8 @@ class _BestSubset(BestSubsetFit):
     standardize : solve for columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
     epsilon, delta, quantile, theta : parameters of the loss (regressors only), see :func:`sparsest.best_subset`
-    method, include, exclude, start, screen, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, callback, \
-verbose, options : see :func:`sparsest.best_subset`
+    method, include, exclude, start, screen, screen_by, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, \
+callback, verbose, options : see :func:`sparsest.best_subset`
 
     Attributes
     ----------
@@ -79,6 +79,7 @@ verbose, options : see :func:`sparsest.best_subset`
         exclude: Columns = (),
         start: Any = None,
         screen: int | None = None,
+        screen_by: str = "relaxation",
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
         engine: str | None = None,
@@ -104,6 +105,7 @@ verbose, options : see :func:`sparsest.best_subset`
         self.exclude = exclude
         self.start = start
         self.screen = screen
+        self.screen_by = screen_by
         self.time_limit = time_limit
         self.gap_tol = gap_tol
         self.engine = engine
@@ -156,6 +158,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         exclude: Columns = (),
         start: Any = None,
         screen: int | None = None,
+        screen_by: str = "relaxation",
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
         engine: str | None = None,
@@ -178,6 +181,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
             exclude=exclude,
             start=start,
             screen=screen,
+            screen_by=screen_by,
             time_limit=time_limit,
             gap_tol=gap_tol,
             engine=engine,

@@ -132,7 +132,7 @@ n_jobs, max_memory, callback, verbose : see :func:`sparsest.best_subset`
 
 def settings_of_a_choice(settings: dict[str, Any]) -> dict[str, Any]:
     """Those settings of :func:`sparsest.best_subset` that a choice has; others must be as they are by default."""
-    known, usual = signature(certified_choice).parameters, {"method": "tree", "options": {}}
+    known, usual = signature(certified_choice).parameters, {"method": "tree", "options": {}, "screen_by": "relaxation"}
     for name, value in settings.items():
         if name not in known and value is not None and not (name in usual and value == usual[name]):
             raise ValueError(f"{name} must not be given if a criterion chooses k, got {shown(value)}")
