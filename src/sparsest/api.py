@@ -20,6 +20,7 @@ from sparsest.checks import (
     number,
     optional,
     whole_number,
+    word,
 )
 from sparsest.data import encode_labels
 from sparsest.designs import as_design
@@ -33,7 +34,7 @@ from sparsest.settings import METHODS, check_n_jobs, check_time_limit, make_solv
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
 from sparsest.solvers.leave_one_out import LeaveOneOut
-from sparsest.solvers.screened import Screened
+from sparsest.solvers.screened import RANKINGS, Screened
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
 from sparsest.subset_grid import Callback, check_gammas, check_ks, solve_grid
@@ -69,6 +70,7 @@ def best_subset(
     feature_names: Sequence[str] | None = None,
     start: Any = None,
     screen: int | None = None,
+    screen_by: str = "relaxation",
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -110,8 +112,9 @@ def best_subset(
     include, exclude : columns that must, and must not, be in the model, by number or by name
     feature_names : names of the columns; by default those of a data frame
     start : an earlier ``Result`` or a list of columns to start from
-    screen : solve for this many features, those that the relaxation ranks first; ``trace["screening"]["safe"]`` says
-        whether the others are proved to be in no better model, and the certificate is for all features in either case
+    screen : solve for this many features; ``trace["screening"]["safe"]`` says whether the others are proved to be in no
+        better model, and the certificate is for all features in either case
+    screen_by : what ranks them: the Boolean "relaxation", or the order in which they enter a Lasso "path"
     time_limit : seconds, without those for compiling kernels
     gap_tol : relative gap at which the status is OPTIMAL
     engine : who searches for cuts (method "cuts"): "highs" (default), "scip" or "gurobi"
@@ -132,7 +135,7 @@ def best_subset(
         max_memory=max_memory,
     )  # fmt: skip
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
-    kept = _check_screen(screen, "screen")
+    screening = _check_screen(screen, "screen"), word(screen_by, "screen_by", words=RANKINGS)
     clock = Clock(solver.time_limit)
     task = make_task(
         X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty,
@@ -142,7 +145,7 @@ def best_subset(
     )  # fmt: skip
     with watching(live, listener) as told:
         # Passing over the data takes a part of the time.
-        limited = _wrapped(replace(solver, time_limit=clock.left()), gamma, kept)
+        limited = _wrapped(replace(solver, time_limit=clock.left()), gamma, *screening)
         result = limited.solve(task.problem, task.first(start), told)
     warn_if_short([result], method)
     return task.complete(result)
@@ -171,6 +174,7 @@ def best_subset_path(
     feature_names: Sequence[str] | None = None,
     start: Any = None,
     screen: int | None = None,
+    screen_by: str = "relaxation",
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
     engine: str | None = None,
@@ -195,8 +199,8 @@ def best_subset_path(
     start : what the smallest k starts from
     time_limit : seconds for each
     X, y, gamma, loss, epsilon, delta, quantile, theta, method, fit_intercept, standardize, sample_weight, offset, \
-exposure, include, exclude, feature_names, screen, gap_tol, engine, n_jobs, node_limit, max_memory, callback, verbose, \
-options : see :func:`best_subset`
+exposure, include, exclude, feature_names, screen, screen_by, gap_tol, engine, n_jobs, node_limit, max_memory, \
+callback, verbose, options : see :func:`best_subset`
 
     Returns
     -------
@@ -214,7 +218,7 @@ options : see :func:`best_subset`
     if method == "cuts" and solver.pool is None:
         solver = replace(solver, pool=CutPool())
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
-    kept = _check_screen(screen, "screen")
+    screening = _check_screen(screen, "screen"), word(screen_by, "screen_by", words=RANKINGS)
     task = make_task(
         X, y, gamma, feature_names, include, exclude, k=max(numbers),
         loss=make_loss(loss, epsilon=epsilon, delta=delta, quantile=quantile, theta=theta),
@@ -224,7 +228,7 @@ options : see :func:`best_subset`
     problem, doubled = task.problem, isinstance(gammas, str)
     ridges = [problem.gamma] if gammas is None else check_gammas(gammas, problem.data, max(numbers))
     with watching(live, listener) as told:
-        wrapped = _wrapped(solver, gamma, kept)
+        wrapped = _wrapped(solver, gamma, *screening)
         found = solve_grid(
             wrapped, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), told, doubled
         )
@@ -232,9 +236,9 @@ options : see :func:`best_subset`
     return [task.complete(found[value, k]) for value in ridges for k in numbers if (value, k) in found]
 
 
-def _wrapped(solver: Any, gamma: Any, screen: int | None) -> Any:
+def _wrapped(solver: Any, gamma: Any, screen: int | None, screen_by: str) -> Any:
     """The solver within those that screen features and choose the ridge, as far as that is asked for."""
-    inner = solver if screen is None else Screened(solver, screen, solver.time_limit, solver.gap_tol)
+    inner = solver if screen is None else Screened(solver, screen, solver.time_limit, solver.gap_tol, screen_by)
     return LeaveOneOut(inner) if _is_word(gamma, "loo") else inner
 
 

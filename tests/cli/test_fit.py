@@ -11,7 +11,7 @@ import pytest
 from checks import best_subset
 from cli.runner import SCHEMA, complains, run
 from samples import HARD, hard, sample, sample_weights
-from sparsest import Result
+from sparsest import Result, certified_choice
 from sparsest.cli import live
 from sparsest.progress import Record
 from sparsest.result import Status
@@ -50,6 +50,24 @@ def test_fit_is_best_subset(folder):
     columns = ("--exclude", "a,risk", "--weights", "w", "--target", "y")
     table = run("fit", path / "data.csv", *options[:6], *columns, "--json")
     assert json.loads(table.stdout)["features"] == pytest.approx(found["features"], rel=1e-6)
+
+
+def test_a_criterion_chooses_the_number_of_features(folder):
+    path, X, y = folder
+    asked = ("fit", path, "--k", "bic", "--weights", "sample_weight", "--threads", 1)
+    shown = run(*asked, "--json", "--out", path / "model.json")
+    assert shown.exit_code == 0, shown.output
+    weights, found = sample_weights(True, 40), json.loads(shown.stdout)
+    choice = certified_choice(X, y, "bic", sample_weight=weights)
+    assert found["support"] == choice.result.support.tolist()
+    assert found["choice"] == {
+        "criterion": "bic", "value": pytest.approx(choice.value), "lower_bound": pytest.approx(choice.lower_bound),
+        "not_excluded": [],
+    }  # fmt: skip
+    assert "`choice`" in SCHEMA and Result.load(path / "model.json").certificate.verify(X, y, weights)
+    assert f"bic chose {choice.k} features; none of the other numbers may be better" in run(*asked).stdout
+    complains(run("fit", path, "--k", "many"), "unknown criterion")
+    complains(run("fit", path, "--k", "bic", "--method", "local"), "method must not be given")
 
 
 def test_from_a_file_to_a_defended_answer(folder):

@@ -16,7 +16,7 @@ from checks import best_subset, check_certificate
 from covering import every_pair
 from estimators.helpers import estimator_of, same_coefficients
 from samples import LOSS_NAMES, sample, sample_weights, unusual
-from sparsest import BestSubsetClassifier, BestSubsetRegressor
+from sparsest import BestSubsetClassifier, BestSubsetRegressor, certified_choice
 from sparsest.losses import LOSSES
 
 P = 6
@@ -205,3 +205,44 @@ def test_metadata_routing_of_weights():
 def test_documentation_has_the_parameters():
     for estimator in (BestSubsetRegressor, BestSubsetClassifier):
         assert all(name in estimator.__doc__ for name in estimator().get_params())
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
+def test_a_criterion_chooses_k(loss):
+    X, y = sample(loss, 40, P)
+    weights, offset = sample_weights(True, 40), np.linspace(-0.2, 0.2, 40)
+    added = {"sample_weight": weights, "offset": offset}
+    model = estimator_of(loss, k="bic", gamma=0.3, method="tree").fit(X, y, **added)
+    choice = certified_choice(X, y, "bic", loss=loss, gamma=0.3, **added)
+    assert np.array_equal(model.support_, choice.result.support) and model.choice_.k == model.support_.size
+    assert model.choice_.value == pytest.approx(choice.value) and model.choice_.not_excluded == ()
+    assert model.choice_.verify(X, y, weights, offset=offset)
+    assert estimator_of(loss, k=2).fit(X, y).choice_ is None
+    weak, strong = (estimator_of(loss, k=name, method="tree").fit(X, y) for name in ("aic", "ebic"))
+    assert weak.support_.size >= strong.support_.size
+
+
+def test_labels_and_names_of_a_choice():
+    X, y = sample("logistic", 40, P)
+    labels = np.where(y > 0, "sick", "well")
+    model = BestSubsetClassifier(k="ebic").fit(pd.DataFrame(X, columns=NAMES), labels)
+    assert set(model.predict(pd.DataFrame(X, columns=NAMES))) <= {"sick", "well"}
+    assert model.choice_.result.classes.tolist() == ["sick", "well"] and model.choice_.verify(X, labels)
+    assert model.get_feature_names_out().tolist() == [NAMES[j] for j in model.support_]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": "cp"}, "unknown criterion"),
+        ({"method": "local"}, "method must not be given if a criterion chooses k"),
+        ({"screen": 3}, "screen must not be given"),
+        ({"start": np.array([1])}, "start must not be given"),
+        ({"gamma": "loo"}, "the same for all sizes"),
+        ({"loss": "huber"}, "no likelihood"),
+    ],
+)
+def test_what_a_criterion_cannot_choose_with(settings, message):
+    X, y = sample("squared", 20, 3)
+    with pytest.raises(ValueError, match=message):
+        BestSubsetRegressor(**{"k": "bic", **settings}).fit(X, y)

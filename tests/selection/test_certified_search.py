@@ -67,6 +67,31 @@ def test_weights_forced_features_and_a_known_variance():
     assert choice.sizes[0] == 1 and choice.status is Status.OPTIMAL
 
 
+@pytest.mark.parametrize(
+    ("loss", "settings"), [("poisson", {}), ("negative_binomial", {"theta": 2.5}), ("squared", {})]
+)
+def test_offsets_and_exposures(loss, settings):
+    """The choice is that of all supports with the offset in the model, and the certificates know it."""
+    X, y = sample(loss, N, P, seed=4)
+    rng = np.random.default_rng(0)
+    added = {"offset": 0.3 * rng.standard_normal(N)}
+    if loss != "squared":
+        added["exposure"] = rng.uniform(0.5, 3.0, N)
+    choice = certified_choice(
+        X, y, "bic", gamma=0.3, loss=loss, standardize=False, time_limit=np.inf, **settings, **added
+    )
+    values = criteria_of_all(choice.criterion, X, y, gamma=0.3, loss=loss, **settings, **added)
+    assert choice.status is Status.OPTIMAL and tuple(choice.result.support) == min(values, key=values.get)
+    assert choice.value == pytest.approx(min(values.values()), abs=1e-5)
+    assert choice.verify(X, y, **added) and not choice.verify(X, y)
+
+
+def test_verbose_choices_show_the_search(capsys):
+    X, y = sample("squared", N, P, seed=3)
+    certified_choice(X, y, "bic", 2, gamma=0.3, verbose=True)
+    assert "best subset" in capsys.readouterr().out
+
+
 def test_some_sizes():
     X, y = sample("squared", N, P, seed=3)
     values = criteria_of_all(Criterion("aic", "squared", N, P, True), X, y, gamma=0.3)

@@ -6,8 +6,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from checks import best_subset, best_subset_path, check_certificate, solve
 from oracles import best_of, sample_values
-from samples import LOSS_NAMES, hard, sample
-from sparsest import BestSubsetRegressor, Status
+from samples import LOSS_NAMES, SMOOTH_NAMES, hard, sample
+from sparsest import BestSubsetRegressor, Status, penalty_path
 from sparsest.datasets import make_toeplitz
 
 N, P = 14, 6
@@ -31,6 +31,40 @@ def test_against_enumeration(loss, form):
             assert result.status is Status.OPTIMAL and result.objective <= optimum * (1 + 1.1e-4)
         verdicts.add(screening["safe"])
     assert True in verdicts
+
+
+@pytest.mark.parametrize("loss", SMOOTH_NAMES)
+@pytest.mark.parametrize("form", [{"k": 2}, {"k": 3, "include": (5,), "exclude": (0,)}])
+def test_a_path_ranks_features(loss, form):
+    """Whatever is kept, no bound is above the optimum of the whole problem, and what is called safe is optimal."""
+    for seed, gamma in ((0, 1e-4), (1, 0.3)):
+        X, y = sample(loss, N, P, seed)
+        optimum, _ = best_of(sample_values(loss, N, P, seed, gamma, True, False), **form)
+        result = solve(X, y, loss=loss, gamma=gamma, method="tree", screen=4, screen_by="path", **form)
+        screening = result.trace["screening"]
+        assert screening["kept"].size == 4 and set(result.support) <= set(screening["kept"])
+        assert set(form.get("include", ())) <= set(screening["kept"]) and not set(form.get("exclude", ())) & set(
+            screening["kept"]
+        )
+        assert result.lower_bound <= optimum * (1 + 1e-8) and result.objective >= optimum * (1 - 1e-8)
+        if screening["safe"]:
+            assert result.status is Status.OPTIMAL and result.objective <= optimum * (1 + 1.1e-4)
+        assert result.certificate.verify(X, y)
+
+
+def test_the_path_keeps_what_enters_first():
+    data = make_toeplitz(n=60, p=40, k=3, rho=0.3, snr=10.0, rng=0)
+    result = best_subset(data.X, data.y, 3, gamma=0.02, screen=8, screen_by="path", standardize=True)
+    path = penalty_path(data.X, data.y, max_features=16)
+    entered = [j for i in range(path.alphas.size) for j in np.sort(path.coefs[:, [i]].indices)]
+    order = list(dict.fromkeys(entered))
+    assert len(set(order[:6]) - set(result.trace["screening"]["kept"])) == 0
+    assert result.trace["screening"]["safe"] and result.certificate.verify(data.X, data.y, exclude=(), k=3)
+    assert np.array_equal(result.support, data.support)
+    with pytest.raises(ValueError, match="screen_by='path' needs a smooth loss"):
+        best_subset(data.X, data.y, 3, loss="quantile", screen=8, screen_by="path")
+    with pytest.raises(ValueError, match="unknown screen_by"):
+        best_subset(data.X, data.y, 3, screen=8, screen_by="magic")
 
 
 def test_safe_screening_proves_the_whole_problem():

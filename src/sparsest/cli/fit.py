@@ -16,7 +16,10 @@ from sparsest.cli.app import command
 def fit(
     data: o.Data,
     target: o.Target = None,
-    k: Annotated[int, typer.Option(help="The largest number of features.")] = 10,
+    k: Annotated[
+        str,
+        typer.Option(help="The largest number of features; or aic, aicc, bic, ebic, gic or mbic, which choose it."),
+    ] = "10",
     l0_penalty: Annotated[float | None, typer.Option(help="The price of a feature, instead of k.")] = None,
     loss: o.Loss = "auto",
     gamma: o.Gamma = "auto",
@@ -64,7 +67,6 @@ def fit(
     Numbers are taken as they are, columns of text become one feature for each level, identifiers are left out. Ctrl-C
     ends the search with the best model so far. The options are the arguments of the function best_subset.
     """
-    from sparsest.api import best_subset
     from sparsest.cli.data import choose_loss, columns_of, gamma_of, load
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
@@ -79,7 +81,7 @@ def fit(
         data, Wishes(target, o.beside(weights, offset, exposure), o.names(ids), o.names(exclude), impute), quiet=as_json
     )
     settings: dict[str, Any] = {
-        "k": k if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
+        "k": _size(k) if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
         "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta, "quantile": quantile,
         "theta": theta, "method": method, "fit_intercept": fit_intercept, "standardize": standardize,
         "include": columns_of(o.names(include), table),
@@ -87,11 +89,33 @@ def fit(
         "engine": engine, "n_jobs": threads, "node_limit": node_limit, "max_memory": max_memory, "options": further,
     }  # fmt: skip
     with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
-        result = best_subset(
+        result, more = _search(
             table.matrix, table.target, feature_names=table.names, start=first, **table.rows,
             callback=listener, **settings,
         )  # fmt: skip
-    return Delivery("fit", data, out, report, as_json).deliver(result, table, record, settings)
+    code = Delivery("fit", data, out, report, as_json).deliver(result, table, record, settings, more=more)
+    if more and not as_json:
+        left = more["choice"]["not_excluded"]
+        typer.echo(f"{k} chose {result.support.size} features; {left or 'none'} of the other numbers may be better")
+    return code
+
+
+def _size(text: str) -> int | str:
+    """A number of features, or the name of a criterion."""
+    return int(text) if text.lstrip("+-").isdecimal() else text
+
+
+def _search(X: Any, y: Any, k: Any, **settings: Any) -> tuple[Any, dict[str, Any]]:
+    """The best model of at most k features, or of as many as a criterion chooses, and what JSON tells of the choice."""
+    from sparsest.api import best_subset
+
+    if not isinstance(k, str):
+        return best_subset(X, y, k, **settings), {}
+    from sparsest.selection.certified_search import certified_choice, settings_of_a_choice
+
+    choice = certified_choice(X, y, k, **settings_of_a_choice(settings))
+    told = {"criterion": k, "value": choice.value, "lower_bound": choice.lower_bound}
+    return choice.result, {"choice": {**told, "not_excluded": list(choice.not_excluded)}}
 
 
 def _setting(text: str) -> tuple[str, Any]:

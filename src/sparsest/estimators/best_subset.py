@@ -11,6 +11,8 @@ from sparsest.arrays import Array
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.losses import Loss
 from sparsest.result import Result, Status
+from sparsest.selection.certified import CertifiedChoice
+from sparsest.selection.certified_search import certified_choice, settings_of_a_choice
 
 
 class BestSubsetFit(SparseLinearModel):
@@ -34,7 +36,8 @@ class _BestSubset(BestSubsetFit):
 
     Parameters
     ----------
-    k : largest number of features (all of them when there are fewer)
+    k : largest number of features (all of them when there are fewer); or "aic", "aicc", "bic", "ebic", "gic" or "mbic"
+        for the number that this criterion chooses, with a proof, see :func:`sparsest.certified_choice`
     l0_penalty : price of a feature; ``k`` is ignored when it is given
     gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, "loo" the one with the smallest
         leave-one-out error of the chosen support, ``inf`` is none
@@ -44,8 +47,8 @@ class _BestSubset(BestSubsetFit):
     standardize : solve for columns of mean square 1; coefficients are for the data as given
     fit_intercept : whether to fit an intercept, which is not penalised
     epsilon, delta, quantile, theta : parameters of the loss (regressors only), see :func:`sparsest.best_subset`
-    method, include, exclude, start, screen, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, callback, \
-verbose, options : see :func:`sparsest.best_subset`
+    method, include, exclude, start, screen, screen_by, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, \
+callback, verbose, options : see :func:`sparsest.best_subset`
 
     Attributes
     ----------
@@ -53,11 +56,14 @@ verbose, options : see :func:`sparsest.best_subset`
     support_ : the columns of the model, the same as ``get_support(indices=True)``
     objective_, lower_bound_, gap_, status_ : what is proved
     result_ : the :class:`sparsest.Result` with the certificate; it does not hold the data
+    choice_ : the :class:`sparsest.CertifiedChoice` if a criterion chose the number of features, else None
     """
+
+    choice_: CertifiedChoice | None
 
     def __init__(
         self,
-        k: int = 10,
+        k: int | str = 10,
         *,
         l0_penalty: float | None = None,
         gamma: float | str = "auto",
@@ -73,6 +79,7 @@ verbose, options : see :func:`sparsest.best_subset`
         exclude: Columns = (),
         start: Any = None,
         screen: int | None = None,
+        screen_by: str = "relaxation",
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
         engine: str | None = None,
@@ -98,6 +105,7 @@ verbose, options : see :func:`sparsest.best_subset`
         self.exclude = exclude
         self.start = start
         self.screen = screen
+        self.screen_by = screen_by
         self.time_limit = time_limit
         self.gap_tol = gap_tol
         self.engine = engine
@@ -109,17 +117,17 @@ verbose, options : see :func:`sparsest.best_subset`
         self.options = options
 
     def _fit_linear(self, X: Any, y: Array, sample_weight: Any, **added: Any) -> None:
-        result = best_subset(
-            X,
-            y,
-            self.k if self.l0_penalty is None else None,
-            loss=self._chosen_loss,
-            feature_names=getattr(self, "feature_names_in_", None),
-            **{name: getattr(self, name) for name in _SETTINGS},
-            sample_weight=sample_weight,
-            **added,
-        )
-        self._keep_result(result)
+        settings = {name: getattr(self, name) for name in _SETTINGS}
+        settings |= {"loss": self._chosen_loss, "feature_names": getattr(self, "feature_names_in_", None)}
+        settings |= {"sample_weight": sample_weight, **added}
+        self.choice_ = None
+        k: Any = self.k if self.l0_penalty is None else None
+        if isinstance(k, str):
+            choice = certified_choice(X, y, k, **settings_of_a_choice(settings))
+            self._keep_result(choice.result)
+            self.choice_ = replace(choice, result=self.result_)
+        else:
+            self._keep_result(best_subset(X, y, k, **settings))
 
 
 # The parameters that go to the solver as they are.
@@ -137,7 +145,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
 
     def __init__(
         self,
-        k: int = 10,
+        k: int | str = 10,
         *,
         l0_penalty: float | None = None,
         gamma: float | str = "auto",
@@ -150,6 +158,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         exclude: Columns = (),
         start: Any = None,
         screen: int | None = None,
+        screen_by: str = "relaxation",
         time_limit: float = 60.0,
         gap_tol: float = 1e-4,
         engine: str | None = None,
@@ -172,6 +181,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
             exclude=exclude,
             start=start,
             screen=screen,
+            screen_by=screen_by,
             time_limit=time_limit,
             gap_tol=gap_tol,
             engine=engine,

@@ -96,23 +96,33 @@ class CertifiedChoice:
         """The sizes, beside the chosen one, of which a support might be better."""
         return open_sizes(self.sizes, self.bounds, self.value, self.k)
 
-    def verify(self, X: Any, y: Any, sample_weight: Any = None, *, exact: bool = False) -> ChoiceVerdict:
+    def verify(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        exact: bool = False,
+    ) -> ChoiceVerdict:
         """Check all certificates again from the data, and from them alone which sizes are excluded.
 
         Parameters
         ----------
-        X, y, sample_weight : the data
+        X, y, sample_weight, offset, exposure : the data of the fit
         exact : check in rational arithmetic (needs python-flint)
         """
         reasons = list(_complaints(self, sample_weight))
         proved: dict[int, float] = {}
         about = self.result.statement
         common = {name: getattr(about, name) for name in _COMMON}
+        rows = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
         for k, result in self.results.items():
-            verdict = _certificate(result).verify(X, y, sample_weight, exact=exact, **common, k=k)
+            verdict = _certificate(result).verify(X, y, **rows, exact=exact, **common, k=k)
             reasons += [f"k = {k}: {reason}" for reason in verdict.reasons]
             proved[k] = verdict.lower_bound
-        verdict = _certificate(self.result).verify(X, y, sample_weight, exact=exact)
+        verdict = _certificate(self.result).verify(X, y, **rows, exact=exact)
         reasons += [f"the chosen model: {reason}" for reason in verdict.reasons]
         size = int(_certificate(self.result).support.size)
         value = value_above(self.criterion, verdict.objective, size)

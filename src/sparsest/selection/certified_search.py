@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from math import inf
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy as np
 
 from sparsest.advice import level_of_the_user
 from sparsest.api import Callback, Columns, Task, make_task
-from sparsest.checks import function, optional, whole_number
-from sparsest.losses import Loss
+from sparsest.checks import flag, function, optional, shown, whole_number
+from sparsest.losses import Loss, make_loss
 from sparsest.problem import Problem
+from sparsest.progress import watching
 from sparsest.result import Result, Status
 from sparsest.selection.certified import CertifiedChoice, bounds_of_sizes, open_sizes, value_above
 from sparsest.selection.criteria import Criterion
@@ -51,11 +53,14 @@ def certified_choice(
     *,
     gamma: float | str = "auto",
     loss: str | Loss = "squared",
+    theta: float | None = None,
     noise_variance: float | None = None,
     xi: float = 1.0,
     fit_intercept: bool = True,
     standardize: bool = True,
     sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
     include: Columns = (),
     exclude: Columns = (),
     feature_names: Sequence[str] | None = None,
@@ -64,6 +69,7 @@ def certified_choice(
     n_jobs: int | None = None,
     max_memory: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> CertifiedChoice:
     """Choose the number of features by an information criterion, over all supports, with a proof.
 
@@ -81,8 +87,8 @@ def certified_choice(
     xi : the ξ of EBIC, between 0 (BIC) and 1
     time_limit : seconds for all sizes together
     gap_tol : relative gap of the objective at which the model counts as the best of its size
-    gamma, loss, fit_intercept, standardize, sample_weight, include, exclude, feature_names, n_jobs, max_memory, \
-callback : see :func:`sparsest.best_subset`
+    gamma, loss, theta, fit_intercept, standardize, sample_weight, offset, exposure, include, exclude, feature_names, \
+n_jobs, max_memory, callback, verbose : see :func:`sparsest.best_subset`
 
     Returns
     -------
@@ -97,10 +103,12 @@ callback : see :func:`sparsest.best_subset`
     tree = make_solver("tree", None, time_limit=time_limit, gap_tol=gap_tol, n_jobs=n_jobs, max_memory=max_memory)
     if isinstance(gamma, str) and gamma != "auto":
         raise ValueError(f"gamma must be a number > 0, inf or 'auto', the same for all sizes, got {gamma!r}")
-    clock = Clock(tree.time_limit, optional(function)(callback, "callback"))
+    listener, live = optional(function)(callback, "callback"), flag(verbose, "verbose")
+    clock = Clock(tree.time_limit)
     task = make_task(
-        X, y, gamma, feature_names, include, exclude, k=_ALL, loss=loss,
-        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
+        X, y, gamma, feature_names, include, exclude, k=_ALL, loss=make_loss(loss, theta=theta),
+        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight, offset=offset,
+        exposure=exposure,
     )  # fmt: skip
     problem = task.problem
     candidates = problem.p - problem.exclude.size
@@ -113,10 +121,22 @@ callback : see :func:`sparsest.best_subset`
         noise_variance,
         xi,
     )
-    with clock.listening():
-        search = _Search(problem, chosen, _check_sizes(ks, problem, candidates), tree, clock)
-        search.run()
+    sizes = _check_sizes(ks, problem, candidates)
+    with watching(live, listener) as told:
+        clock = Clock(clock.left(), told)
+        with clock.listening():
+            search = _Search(problem, chosen, sizes, tree, clock)
+            search.run()
     return _finish(search, task)
+
+
+def settings_of_a_choice(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those settings of :func:`sparsest.best_subset` that a choice has; others must be as they are by default."""
+    known, usual = signature(certified_choice).parameters, {"method": "tree", "options": {}, "screen_by": "relaxation"}
+    for name, value in settings.items():
+        if name not in known and value is not None and not (name in usual and value == usual[name]):
+            raise ValueError(f"{name} must not be given if a criterion chooses k, got {shown(value)}")
+    return {name: value for name, value in settings.items() if name in known}
 
 
 def _check_sizes(ks: Any, problem: Problem, candidates: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from sparsest.data import Data
 from sparsest.designs import in_units_of_data
 from sparsest.problem import pose
 from sparsest.selection.models import Models
-from sparsest.solvers.grid.method import GramGrid
+from sparsest.solvers.grid.method import Grid
 from sparsest.subset_grid import NO_CHANGE, solve_grid
 
 
@@ -42,18 +42,16 @@ class SubsetGrid:
 
     def __call__(self, data: Data) -> Models:
         """Fit the models of all pairs."""
-        if GramGrid.suits(data, self.solver):
-            return Models.of(data.p, self._in_gram_space(data))
-        return Models.of(data.p, self._one_by_one(data))
+        return Models.of(data.p, self._at_once(data) if Grid.suits(self.solver) else self._one_by_one(data))
 
-    def _in_gram_space(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
-        grid = GramGrid(self.include, self.exclude, NO_CHANGE if self.doubled else None)
-        found, b = grid.solve(data, self.ks, self.gammas)
+    def _at_once(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
+        grid = Grid(self.include, self.exclude, NO_CHANGE if self.doubled else None)
+        found = grid.solve(data, self.ks, self.gammas)
         for k in self.ks:
             for gamma in self.gammas:
-                support, w, _ = found[gamma, k]
-                coef, constant = in_units_of_data(data.design, support, w)
-                yield support, coef, b + constant + data.y_offset
+                model = found[gamma, k]
+                coef, constant = in_units_of_data(data.design, model.support, model.w)
+                yield model.support, coef, model.b + constant + data.y_offset
 
     def _one_by_one(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
         problem = pose(

@@ -1,4 +1,6 @@
-"""Screening: the relaxation keeps some features, a method solves for them, and dual points exclude the dropped ones.
+"""Screening: a ranking keeps some features, a method solves for them, and dual points exclude the dropped ones.
+
+The Boolean relaxation ranks features by their gains, a Lasso path by when they enter.
 
 A dual point α of the whole problem bounds every support that has a given feature j: by ``D(α) + q_(k) - q_j`` for a q_j
 outside of the k largest gains.  Where that is at least the objective for every feature that was dropped, screening was
@@ -14,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from sparsest.arrays import Array, Indices
+from sparsest.losses import PiecewiseLinear
+from sparsest.penalties import make_penalty
 from sparsest.problem import Problem
 from sparsest.proofs.steps import DualPoint, Fix, Proof
 from sparsest.result import Done, Event, Result, Status
 from sparsest.ridge import default_gamma
+from sparsest.solvers.paths.path import PathSolver
 from sparsest.solvers.relaxation.living import Living
 from sparsest.solvers.relaxation.relaxer import Relaxer
-from sparsest.solvers.relaxation.solution import Relaxed, warm_start
+from sparsest.solvers.relaxation.solution import warm_start
 from sparsest.solvers.shared.clock import Callback, Clock
 from sparsest.solvers.shared.dual import DualBound, best_bound
 from sparsest.solvers.shared.results import make_result, start_support
@@ -30,14 +35,24 @@ from sparsest.solvers.shared.support import SupportFit, fit_support
 _PRECISION, _PART, _LEAST_PRECISION = 1e-3, 0.1, 1e-9
 
 
+# What ranks features.
+RANKINGS = ("relaxation", "path")
+# Alphas of the path that ranks features, its precision, and for how many times the features wanted it goes on: several
+# may enter at once.
+_N_ALPHAS, _PATH_TOL, _ENTERED = 100, 1e-3, 2
+# A penalty factor with which no feature enters.
+_NEVER = 1e15
+
+
 @dataclass(frozen=True)
 class Screened:
-    """Solves by ``inner`` on the ``size`` features that the relaxation ranks first."""
+    """Solves by ``inner`` on the ``size`` features that rank first ``by`` the relaxation or a path."""
 
     inner: Any
     size: int
     time_limit: float = 60.0
     gap_tol: float = 1e-4
+    by: str = RANKINGS[0]
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Screen, solve, and prove what the dual points allow; ``trace["screening"]`` tells of it."""
@@ -49,11 +64,8 @@ class Screened:
             return self._solve(problem, start, clock)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
-        # Features are ranked with a ridge also where there is none.
-        curved = problem if np.isfinite(problem.gamma) else problem.with_gamma(default_gamma(problem.data))
-        relaxer = Relaxer(min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION))
-        relaxed = relaxer.relax(curved, curved.root, Living(curved), warm_start(start, problem), expired=clock.expired)
-        kept = self._keep(curved, relaxed, start_support(start, problem))
+        score, points = (self._path if self.by == "path" else self._relaxation)(problem, start, clock)
+        kept = self._keep(problem, score, start_support(start, problem))
         dropped = np.setdiff1d(problem.root.free, kept)
         restricted = replace(problem, exclude=np.sort(np.concatenate([problem.exclude, dropped])))
 
@@ -62,7 +74,7 @@ class Screened:
 
         inner = replace(self.inner, time_limit=max(clock.left(), 1e-3)).solve(restricted, start, told)
         fit = fit_support(problem, inner.support)
-        bounds = [best_bound(problem, alpha, problem.root) for alpha in self._points(relaxed, inner, fit)]
+        bounds = [best_bound(problem, alpha, problem.root) for alpha in (*points, *_points(inner, fit))]
         closed = _closing_bounds(problem, bounds, dropped)
         lowest = float(closed.max(axis=0).min(initial=np.inf))
         cutoff = inner.objective - self.gap_tol * abs(inner.objective)
@@ -80,10 +92,34 @@ class Screened:
             trace={**inner.trace, "screening": screening}, n_nodes=inner.n_nodes,
         )  # fmt: skip
 
-    def _keep(self, problem: Problem, relaxed: Relaxed, first: Indices | None) -> Indices:
-        """The features forced in, those of the start and of the rounded relaxation, then the largest gains."""
+    def _relaxation(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
+        """The gains of the relaxation, the rounded support first; and its dual point."""
+        # Features are ranked with a ridge also where there is none.
+        curved = problem if np.isfinite(problem.gamma) else problem.with_gamma(default_gamma(problem.data))
+        relaxer = Relaxer(min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION))
+        relaxed = relaxer.relax(curved, curved.root, Living(curved), warm_start(start, problem), expired=clock.expired)
         score = relaxed.q.copy()
-        score[relaxed.rounded(problem)] = np.inf
+        score[relaxed.rounded(curved)] = np.inf
+        return score, [relaxed.alpha]
+
+    def _path(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
+        """How early features enter a Lasso path, in which forced ones have no penalty; it has no dual point for us."""
+        if isinstance(problem.loss, PiecewiseLinear):
+            raise ValueError(f"screen_by='path' needs a smooth loss, not {problem.loss.name!r}: use 'relaxation'")
+        factor = np.ones(problem.p)
+        factor[problem.include], factor[problem.exclude] = 0.0, _NEVER
+        most = min(_ENTERED * self.size, problem.p)
+        seconds = max(clock.left(), 1e-3)
+        solver = PathSolver(make_penalty("l1"), _N_ALPHAS, max_features=most, tol=_PATH_TOL, time_limit=seconds)
+        entries = solver.solve(problem.data, factor).coefs.tocoo()
+        first = np.full(problem.p, _N_ALPHAS)
+        np.minimum.at(first, entries.row, entries.col)
+        # At the same alpha, and where none was small enough, the products with the response decide.
+        products = np.abs(problem.data.null.products) / np.maximum(problem.column_norms, 1e-300)
+        return (_N_ALPHAS - first) + 0.5 * products / max(float(products.max(initial=0.0)), 1e-300), []
+
+    def _keep(self, problem: Problem, score: Array, first: Indices | None) -> Indices:
+        """The features forced in, those of the start, then the largest scores."""
         if first is not None:
             score[first] = np.inf
         free = problem.root.free
@@ -91,10 +127,11 @@ class Screened:
         order = free[np.argsort(-score[free], kind="stable")]
         return np.sort(np.concatenate([problem.include, order[:n_free]]))
 
-    def _points(self, relaxed: Relaxed, inner: Result, fit: SupportFit) -> list[Array]:
-        """Dual points that may exclude features: those of both relaxations, and that of the model."""
-        known = inner.trace.get("relaxation")
-        return [relaxed.alpha, fit.alpha, *([] if known is None else [known["alpha"]])]
+
+def _points(inner: Result, fit: SupportFit) -> list[Array]:
+    """Dual points that may exclude features: that of the model, and that of the method's relaxation."""
+    known = inner.trace.get("relaxation")
+    return [fit.alpha, *([] if known is None else [known["alpha"]])]
 
 
 def _closing_bounds(problem: Problem, bounds: list[DualBound], dropped: Indices) -> Array:

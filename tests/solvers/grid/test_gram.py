@@ -38,9 +38,3 @@ def test_columns_are_computed_when_they_are_first_needed(monkeypatch):
     gram.residual(np.array([1, 4, 5]), np.array([1.0, 0.0, 2.0]))
     gram.rows(np.array([5, 2, 3]))
     assert asked == [[3, 1], [5], [2]]
-    # With memory for three of them, what is known is forgotten for what is needed.
-    asked.clear()
-    small = Gram(data, 8 * 7 * 3)
-    for features in ([0, 1], [2], [1, 3], [3, 1]):
-        small.rows(np.array(features))
-    assert asked == [[0, 1], [2], [1, 3]]

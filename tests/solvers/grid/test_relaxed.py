@@ -21,7 +21,7 @@ def test_value_is_that_of_the_relaxation(forced, gamma):
     k, start = 6, None
     for scale in (0.5, 1.0):
         start = relaxed.relax(gram, 1.0 / (scale * gamma), k - inside.size, inside, free, start)
-    features, w, _ = start
+    features, w, *_ = start
     root = np.full(w.size, gamma**-0.5)
     penalty = penalty_value(w, Regulariser(root, np.isin(features, inside), k - inside.size, 0.0), 0.0)[0]
     quadratic = 0.5 * gram.square - gram.c[features] @ w + 0.5 * w @ gram.between(features) @ w

@@ -23,20 +23,24 @@ _MIN_ADMITTED = 100
 
 
 class Relaxed(NamedTuple):
-    """Relaxed coefficients of a working set, and the threshold that gains of other features must exceed to enter."""
+    """Relaxed coefficients of a working set, and the threshold that gains of other features must exceed to enter.
+
+    The intercept of the squared loss is that of the data.
+    """
 
     features: Indices
     w: Array
     threshold: float
+    b: float
 
 
 def relax(gram: Gram, ridge: float, budget: int, forced: Indices, free: Mask, start: Relaxed | None) -> Relaxed:
     """Relax "at most ``budget`` of the free features beside the forced ones"; start from another relaxation."""
-    best = start or Relaxed(forced, np.zeros(forced.size), 0.0)
+    best = start or Relaxed(forced, np.zeros(forced.size), 0.0, gram.b)
     u = gram.residual(best.features, best.w)
     iterations = 0
     for _ in range(_MOST_ROUNDS):
-        features = _working_set(best, u**2 / (2.0 * ridge), forced, free, budget)
+        features = working_set(best, u**2 / (2.0 * ridge), forced, free, budget)
         w = np.zeros(features.size)
         _, here, there = np.intersect1d(features, best.features, assume_unique=True, return_indices=True)
         w[here] = best.w[there]
@@ -47,7 +51,7 @@ def relax(gram: Gram, ridge: float, budget: int, forced: Indices, free: Mask, st
         most = _MOST_ITERATIONS - iterations
         primal, _, used, _, sigma = relax_quadratic(H, c, omega, w, step, tolerance, np.inf, most)
         iterations += used
-        best = Relaxed(features, w, 0.5 / sigma**2 if 0.0 < sigma < np.inf else 0.0)
+        best = Relaxed(features, w, 0.5 / sigma**2 if 0.0 < sigma < np.inf else 0.0, gram.b)
         u = gram.residual(features, w)
         largest = np.partition(u[free] ** 2, -budget)[-budget:].sum() + (u[forced] ** 2).sum()
         fitted = float(c @ w)
@@ -58,7 +62,7 @@ def relax(gram: Gram, ridge: float, budget: int, forced: Indices, free: Mask, st
     return best
 
 
-def _working_set(best: Relaxed, q: Array, forced: Indices, free: Mask, budget: int) -> Indices:
+def working_set(best: Relaxed, q: Array, forced: Indices, free: Mask, budget: int) -> Indices:
     """Forced and nonzero features, those near the threshold, and the largest of those above it."""
     keep = best.features[(best.w != 0.0) | (q[best.features] > _NEAR * best.threshold)]
     most = max(_MIN_ADMITTED, keep.size, 2 * budget if best.threshold == 0.0 else 0)

@@ -30,6 +30,7 @@ class Ridge(NamedTuple):
 
     support: Indices
     w: Array
+    b: float
     value: float
 
 
@@ -42,7 +43,7 @@ def _factored(gram: Gram, support: Indices, ridge: float) -> tuple[Ridge, Array]
     w = inverse @ c
     # A step of refinement for what the inverse loses where columns are nearly dependent.
     w += inverse @ (c - H @ w)
-    return Ridge(support, w, 0.5 * (gram.square - float(c @ w))), inverse
+    return Ridge(support, w, gram.b, 0.5 * (gram.square - float(c @ w))), inverse
 
 
 def polish(gram: Gram, support: Indices, ridge: float, most: int, movable: Mask) -> Ridge:

@@ -1,0 +1,201 @@
+"""What methods that choose by cross-validation choose, judged on rows that they have not seen.
+
+    python benchmarks/held_out.py --store rows.jsonl [--set NAME ...] [--method NAME ...] [--splits 5] [--limit 10]
+    python benchmarks/held_out.py --store rows.jsonl --table
+
+Six Toeplitz regimes at a tenth of the paper's size and ten real sets, split into training and held-out rows several
+times (other seeds for the regimes): mean squared error over that of the mean, or deviance over that of the constant,
+number of features, and seconds.  Every row is added to the store as soon as it is known, and what is there already is
+not computed again.  ``--table`` shows the means over splits, and the paired differences of the best subset from abess
+with their standard errors.  All methods get the same five folds; abess is cross-validated at its defaults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from paths import DATA
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+
+from sparsest import BestSubsetClassifierCV, BestSubsetRegressorCV, PenalizedClassifierCV, PenalizedRegressorCV
+from sparsest.datasets import load_folder, make_toeplitz
+
+HELD_OUT_SHARE, N_TOEPLITZ_HELD_OUT, N_FOLDS = 0.3, 1000, 5
+# Paired differences of more standard errors than this count.
+CLEAR = 2.0
+
+
+def toeplitz(n, p, k, rho, snr):
+    def split(seed):
+        data = make_toeplitz(n + N_TOEPLITZ_HELD_OUT, p, k, rho=rho, snr=snr, rng=seed)
+        return data.X[:n], data.y[:n], data.X[n:], data.y[n:], False
+
+    return split
+
+
+def real(name, rows=None):
+    def split(seed):
+        data = load_folder(DATA / name)
+        X = np.asarray(data.X.toarray() if hasattr(data.X, "toarray") else data.X, dtype=float)
+        y = data.y
+        if rows is not None:
+            keep = np.sort(np.random.default_rng(0).permutation(len(y))[:rows])
+            X, y = X[keep], y[keep]
+        classes = y.dtype.kind in "USO" or np.unique(y).size == 2
+        if classes:
+            y = (y == np.unique(y)[1]).astype(int)
+        train, test = train_test_split(
+            np.arange(len(y)), test_size=HELD_OUT_SHARE, random_state=seed, stratify=y if classes else None
+        )
+        return X[train], y[train], X[test], y[test], classes
+
+    return split
+
+
+REGIMES = {
+    "low noise, ρ = 0.2": toeplitz(500, 2000, 10, 0.2, 6.0),
+    "low noise, ρ = 0.7": toeplitz(500, 2000, 10, 0.7, 6.0),
+    "medium noise, ρ = 0.2": toeplitz(500, 1000, 5, 0.2, 1.0),
+    "medium noise, ρ = 0.7": toeplitz(500, 1000, 5, 0.7, 1.0),
+    "high noise, ρ = 0.2": toeplitz(500, 200, 1, 0.2, 0.05),
+    "high noise, ρ = 0.7": toeplitz(500, 200, 1, 0.7, 0.05),
+}
+REAL = {
+    "diabetes64": real("diabetes64"),
+    "prostate_esl": real("prostate_esl"),
+    "hitters": real("hitters"),
+    "communities_crime": real("communities_crime"),
+    "eyedata200": real("eyedata200"),
+    "riboflavin": real("riboflavin"),
+    "wheat_dart": real("wheat_dart"),
+    "ma_golub": real("ma_golub"),
+    "ma_gravier": real("ma_gravier"),
+    "spam_esl": real("spam_esl", rows=1000),
+}
+SETS = {**REGIMES, **REAL}
+
+
+class Abess:
+    """abess's cross-validation at its defaults, on given folds."""
+
+    def __init__(self, classes, folds):
+        import abess
+
+        self.model = (abess.LogisticRegression if classes else abess.LinearRegression)(cv=len(folds))
+        self.folds = folds
+
+    def fit(self, X, y):
+        fold = np.empty(len(y), dtype=int)
+        for i, (_, test) in enumerate(self.folds):
+            fold[test] = i
+        return self.model.fit(X, y, cv_fold_id=fold)
+
+
+def estimators(classes, folds, limit):
+    """The methods by name, each made when it is wanted."""
+    subset = BestSubsetClassifierCV if classes else BestSubsetRegressorCV
+    path = PenalizedClassifierCV if classes else PenalizedRegressorCV
+    return {
+        "best subset": lambda: subset(cv=folds, time_limit=limit),
+        "abess": lambda: Abess(classes, folds),
+        "best subset, one se": lambda: subset(cv=folds, time_limit=limit, selection="one_se"),
+        "Lasso": lambda: path(cv=folds),
+        "relaxed Lasso": lambda: path(cv=folds, relax=True),
+        "elastic net": lambda: path("elastic_net", cv=folds),
+        "MCP": lambda: path("mcp", cv=folds),
+        "SCAD": lambda: path("scad", cv=folds),
+    }
+
+
+METHODS = tuple(estimators(False, [], 0.0))
+
+
+def error_of(model, X_test, y_test, y, classes):
+    """The error over that of the constant model."""
+    margin = X_test @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0]
+    if not classes:
+        return ((margin - y_test) ** 2).mean() / ((y.mean() - y_test) ** 2).mean()
+    sign, share = np.where(y_test == 1, 1.0, -1.0), y.mean()
+    constant = -(np.log(share) * y_test + np.log(1.0 - share) * (1 - y_test)).mean()
+    return np.logaddexp(0.0, -sign * margin).mean() / constant
+
+
+def row(name, method, seed, limit):
+    """Fit one method to one split of a set and judge it."""
+    X, y, X_test, y_test, classes = SETS[name](seed)
+    splitter = (StratifiedKFold if classes else KFold)(N_FOLDS, shuffle=True, random_state=seed)
+    estimator = estimators(classes, list(splitter.split(X, y)), limit)[method]()
+    wall, cpu = time.perf_counter(), time.process_time()
+    model = estimator.fit(X, y)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    found = {"set": name, "method": method, "split": seed, "n": X.shape[0], "p": X.shape[1]}
+    found |= {"error": error_of(model, X_test, y_test, y, classes), "features": int(np.count_nonzero(model.coef_))}
+    if classes:
+        found["wrong"] = float(np.mean(model.predict(X_test) != y_test))
+    if hasattr(model, "k_"):
+        found |= {"k": model.k_, "gamma": model.gamma_, "gap": model.gap_}
+    return found | {"seconds": wall, "cpu_seconds": cpu}
+
+
+def read(store):
+    rows = [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
+    return {(found["set"], found["method"], found["split"]): found for found in rows}
+
+
+def compute(store, names, methods, n_splits, limit):
+    done = read(store)
+    for seed in range(n_splits):
+        for name in names:
+            for method in methods:
+                if (name, method, seed) in done:
+                    continue
+                found = row(name, method, seed, limit)
+                with store.open("a") as file:
+                    file.write(json.dumps(found) + "\n")
+                print(f"{name:22s} {method:20s} split {seed}   error {found['error']:.3f}   "
+                      f"{found['features']:4d} features   {found['seconds']:7.2f} s", flush=True)  # fmt: skip
+
+
+def show(store):
+    """Markdown tables of errors, features and seconds, and how the best subset compares with abess."""
+    done = read(store)
+    for title, key, form in (
+        ("error", "error", "{:.3f}"), ("features", "features", "{:.0f}"), ("seconds", "seconds", "{:.2f}"),
+    ):  # fmt: skip
+        print(f"| {title} | {' | '.join(METHODS)} |\n|{'---|' * (len(METHODS) + 1)}")
+        for name in SETS:
+            values = [[v[key] for (n, m, _), v in done.items() if (n, m) == (name, method)] for method in METHODS]
+            if any(values):
+                print(f"| {name} | {' | '.join(form.format(np.mean(v)) if v else '' for v in values)} |")
+        print()
+    for name in SETS:
+        splits = [s for (n, m, s) in done if (n, m) == (name, "best subset") and (name, "abess", s) in done]
+        if splits:
+            apart = [done[name, "best subset", s]["error"] - done[name, "abess", s]["error"] for s in splits]
+            mean, error = np.mean(apart), np.std(apart, ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
+            verdict = ("worse" if mean > 0.0 else "better") + ("" if abs(mean) > CLEAR * error else ", not clearly")
+            print(f"{name}: best subset - abess {mean:+.4f} ± {error:.4f}, {len(splits)} splits: {verdict}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--table", action="store_true", help="only show what is in the store")
+    parser.add_argument("--set", nargs="*", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--method", nargs="*", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds of the tree for the model of all data")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if not options.table:
+        compute(options.store, options.set, options.method, options.splits, options.limit)
+    show(options.store)
+
+
+if __name__ == "__main__":
+    main()
