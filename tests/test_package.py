@@ -57,6 +57,8 @@ def test_contributing_lists_every_module():
 TESTED_ELSEWHERE = {
     # Names of types alone.
     "arrays": None,
+    # A tuple, tested with all that return it.
+    "datasets/dataset": "datasets/test_synthetic",
     # The parts of one walk along a path, which are being written anew.
     **dict.fromkeys(
         (

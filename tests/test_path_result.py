@@ -1,6 +1,6 @@
 """What can be done with a path: models between alphas, predictions, names, frames, and what is said of it."""
 
-import builtins
+import sys
 
 import numpy as np
 import pandas as pd
@@ -106,14 +106,7 @@ def test_frames_without_names(path, monkeypatch):
     np.testing.assert_array_equal(table["(intercept)"], path.intercepts)
     np.testing.assert_array_equal(table[0], path.coefs.toarray()[0])
     assert penalty_path(pd.DataFrame(X), Y, alphas=2).feature_names is None
-    usual = builtins.__import__
-
-    def without_pandas(name, *rest):
-        if name == "pandas":
-            raise ImportError(name)
-        return usual(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         path.to_frame()
 

@@ -1,7 +1,7 @@
 """What a result is to its user: predictions, words, tables; and what it must not hold."""
 
-import builtins
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -125,13 +125,6 @@ def test_frame(monkeypatch):
     frame = result.to_frame()
     assert frame.index.tolist() == result.names and frame["column"].tolist() == result.support.tolist()
     assert frame["coefficient"].tolist() == result.coef[result.support].tolist()
-    usual = builtins.__import__
-
-    def without_pandas(name, *rest):
-        if name == "pandas":
-            raise ImportError(name)
-        return usual(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="a data frame needs pandas"):
         result.to_frame()

@@ -190,3 +190,9 @@ def test_models_that_are_not_admissible(model, message):
     assert any(message in reason for reason in model.complaints(statement))
     good = Incumbent(indices(0, 2), np.ones(2), np.zeros(2), 0.0)
     assert not good.complaints(statement)
+
+
+def test_the_constant_is_the_prediction_where_all_columns_are_zero():
+    """Added up without rounding in between: centres of 1e15 leave the digits of what remains."""
+    model = Incumbent(indices(0, 2), np.array([2.0, -3.0]), np.array([1e15, 0.5]), 2e15, 0.25)
+    assert model.constant() == 2e15 + 0.25 - (2.0 * 1e15 - 3.0 * 0.5) == 1.75

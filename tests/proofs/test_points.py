@@ -22,7 +22,7 @@ from proofs.helpers import (
 from sparsest.proofs.data import Columns, Data
 from sparsest.proofs.exact import _ExactChecker
 from sparsest.proofs.losses import RULES
-from sparsest.proofs.points import feasible, witnesses
+from sparsest.proofs.points import _spreads, feasible, witnesses
 from sparsest.proofs.steps import DualPoint, PrimalPoint, Proof, SplitPoint
 
 losses = pytest.mark.parametrize("loss", LOSSES)
@@ -177,3 +177,37 @@ def test_spreads_bound_how_far_the_exact_residual_is(seed, fit_intercept, size):
     )
     assert far <= Fraction(found.spreads[0]) ** 2
     assert found.spreads[0] <= 1e-10 * (1.0 + size) * 1e7
+
+
+def test_what_is_not_known_of_an_offset_is_taken_from_the_constants():
+    """Logarithms of exposures are known up to an error, here a large one."""
+    X, y = sample(9, 2)
+    y = np.round(np.abs(3.0 * y))
+    rule = rule_of("poisson")
+    data = Data(X, y, None, rule, True, False, exposure=np.linspace(1.0, 3.0, 9))
+    columns, point = Columns(data, indices(0, 1)), DualPoint(np.linspace(-0.2, 0.2, 9))
+    before = witnesses(data, rule, [point], columns)
+    data.offset_error = np.full(9, 1e-3)
+    after = witnesses(data, rule, [point], columns)
+    assert np.array_equal(after.alpha, before.alpha)
+    lowered = before.constants[0] - after.constants[0]
+    assert lowered >= 1e-3 * np.abs(after.alpha).sum() * (1.0 - 1e-6) > 0.0
+
+
+@pytest.mark.parametrize("moved", [1e-6, 0.1, 2.0])
+def test_what_a_moved_residual_costs_has_its_square(moved):
+    """Along the gradient the constant ``-y'α - ½Σα²/ω`` falls by the length times the slope and half the square."""
+    X, y = sample(9, 2)
+    weights = sample_weights(9)
+    data = Data(X, y, weights, rule_of("squared"), False, False)
+    exact = (0.3 * data.weights * data.y)[:, None]
+    alpha = exact + moved * (data.weights * data.y)[:, None]
+    spreads, lost = _spreads(data, alpha, exact, np.zeros(1), [indices()])
+
+    def constant(point):
+        return -data.y @ point - 0.5 * (point * point / data.weights).sum()
+
+    length = moved * np.sqrt(data.weights @ data.y**2)
+    assert length <= spreads[0] <= 1.001 * length + 1e-12
+    difference = constant(exact[:, 0]) - constant(alpha[:, 0])
+    assert difference <= lost[0] <= 1.02 * difference + 1e-12

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from sparsest.proofs.reading import as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
+from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,25 @@ def test_sparse_pointers_that_do_not_fit():
         X.indptr[:] = indptr
         with pytest.raises(ValueError, match="ind"):
             as_matrix(X)
+
+
+def test_columns_that_are_read_in_blocks():
+    X = np.arange(12, dtype=np.int8).reshape(3, 4)
+    blocks = as_matrix(ColumnBlocks((3, 4), lambda features: X[:, features]))
+    for chosen in (slice(1, 3), np.array([3, 0]), slice(0, 0)):
+        assert np.array_equal(blocks.columns(chosen), X[:, chosen]) and blocks.columns(chosen).dtype == np.int8
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda features: np.ones((2, features.size)), "another shape"),
+        (lambda features: np.ones((3, features.size + 1)), "another shape"),
+        (lambda features: np.ones((3, features.size), dtype=complex), "real numbers"),
+    ],
+)
+def test_blocks_that_do_not_fit(read, message):
+    with pytest.raises(ValueError, match=message):
+        as_matrix(ColumnBlocks((3, 4), read)).columns(slice(0, 2))
+    with pytest.raises(ValueError, match="rows and columns"):
+        as_matrix(ColumnBlocks((3, 0), read))

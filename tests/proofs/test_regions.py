@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import indices, sample, statement_of
-from sparsest.proofs.regions import region_bounds
+from sparsest.proofs.regions import RegionBounds, region_bounds
 
 P = 6
 FORMS = [
@@ -115,3 +115,14 @@ def test_no_features_at_all():
     asked = statement({"k": 2})
     found = region_bounds(asked, np.empty((1, 0)), np.empty((1, 0), dtype=np.int8), np.array([3.0]))
     assert found.bounds[0] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("value", [1.0, -3.0, 1e8])
+def test_the_sum_of_a_value_and_a_cost_is_not_rounded_up(value):
+    """Costs of three quarters of a unit in the last place would round to a whole one."""
+    cost = 0.75 * np.spacing(abs(value))
+    one = np.array([value])
+    found = RegionBounds(one, one, np.array([cost]), np.zeros(1), np.abs(one), np.array([-np.inf]), 0.0)
+    assert value + cost != value
+    bound = found.closed_by(0, np.zeros(2), indices(), indices(0, 1))
+    assert value * (1.0 - np.sign(value) * 1e-14) <= bound and Fraction(bound) <= Fraction(value) + Fraction(cost)

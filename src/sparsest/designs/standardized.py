@@ -130,6 +130,11 @@ def unstandardized(design: Design) -> Design:
     return design.base if isinstance(design, Standardized) else design
 
 
+def stores_matrix(design: Design) -> bool:
+    """Whether a design, or what it is a view of, has its matrix in memory."""
+    return isinstance(unstandardized(design), (Dense, Sparse))
+
+
 def stored_matrix(design: Design) -> Any:
     """The matrix of a design or of what it is a view of, for whoever reads it without the design's products."""
     base = unstandardized(design)

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.proofs.losses import LossRule
-from sparsest.proofs.reading import as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
+from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
 
@@ -160,8 +160,11 @@ class Data:
 
     def stored(self, features: Indices | slice) -> NDArray[Any]:
         """Columns as given, in their own type."""
-        part = self._matrix[:, features]
-        block = part.toarray() if sp.issparse(part) else part
+        if isinstance(self._matrix, ColumnBlocks):
+            block = self._matrix.columns(features)
+        else:
+            part = self._matrix[:, features]
+            block = part.toarray() if sp.issparse(part) else part
         return block if self._rows is None else block[self._rows]
 
     def raw(self, features: Indices) -> Array:

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.proofs.rounding import Array
+from sparsest.proofs.rounding import Array, Indices
 
 _EXACT_INTEGER = 2**53
 
 
+@dataclass(frozen=True)
+class ColumnBlocks:
+    """A matrix that is stored elsewhere, as on a disk: ``read`` returns the columns of some numbers."""
+
+    shape: tuple[int, int]
+    read: Callable[[Indices], NDArray[Any]]
+
+    def columns(self, features: Indices | slice) -> NDArray[Any]:
+        """Some columns, in the type in which they are read."""
+        chosen = np.arange(self.shape[1])[features]
+        block = np.asarray(self.read(chosen))
+        if block.shape != (self.shape[0], chosen.size):
+            raise ValueError(f"X was read in blocks of another shape: {block.shape}")
+        _insist_on_real(block)
+        return block
+
+
 def as_matrix(X: Any) -> Any:
-    """A matrix of real numbers whose columns can be taken; sparse ones in compressed columns, their indices checked."""
-    if sp.issparse(X):
+    """A matrix whose columns can be taken; sparse ones in compressed columns, their indices checked."""
+    if isinstance(X, ColumnBlocks):
+        matrix: Any = X
+    elif sp.issparse(X):
         if X.format in ("csc", "csr"):
             _check_compressed(X)
         elif X.format == "bsr":
@@ -23,11 +44,16 @@ def as_matrix(X: Any) -> Any:
         matrix = sp.csc_array(X)
     else:
         matrix = np.asarray(X)
-    if matrix.ndim != 2 or 0 in matrix.shape:
+    if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise ValueError(f"X must be a matrix with rows and columns, got shape {matrix.shape}")
+    if not isinstance(matrix, ColumnBlocks):
+        _insist_on_real(matrix)
+    return matrix
+
+
+def _insist_on_real(matrix: Any) -> None:
     if matrix.dtype.kind not in "buif" or matrix.dtype.itemsize > 8:
         raise ValueError("X must hold real numbers of at most double precision")
-    return matrix
 
 
 def _check_compressed(matrix: Any) -> None:

@@ -9,9 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 from checks import best_subset
+from designs.storages import Foreign
 from samples import sample
+from sparsest.api import METHODS
 from sparsest.problem import make_problem
 from sparsest.proofs.data import fingerprint
+from sparsest.proofs.reading import ColumnBlocks
 from sparsest.solvers.shared import claims
 
 
@@ -25,9 +28,24 @@ def test_the_fingerprint_is_that_of_the_data(store):
     assert claims.evidence(problem.with_gamma(1.0)) is found
 
 
-def test_what_is_known_of_data_does_not_keep_them():
+@pytest.mark.parametrize("method", METHODS)
+def test_a_design_that_stores_no_matrix_is_read_in_blocks(method):
+    """What is found and proved is the same, and anybody can check it against the data, in memory or in blocks."""
+    X, y = sample("squared", 20, 6, 4)
+    usual, found = (best_subset(data, y, 2, gamma=0.1, method=method, standardize=True) for data in (X, Foreign(X)))
+    assert np.array_equal(found.support, usual.support) and found.statement == usual.statement
+    assert found.objective == pytest.approx(usual.objective, rel=1e-12)
+    design = Foreign(X)
+    for data in (X, ColumnBlocks(design.shape, design.columns)):
+        assert found.certificate.verify(data, y)
+    design.array = X + 1e-9
+    assert not found.certificate.verify(ColumnBlocks(design.shape, design.columns), y)
+
+
+@pytest.mark.parametrize("store", [np.asarray, Foreign])
+def test_what_is_known_of_data_does_not_keep_them(store):
     X, y = sample("squared", 20, 5, 3)
-    problem = make_problem(X, y, 2, gamma=0.1, fit_intercept=False)
+    problem = make_problem(store(X), y, 2, gamma=0.1, fit_intercept=False)
     claims.evidence(problem).fingerprint()
     before = weakref.ref(problem.design)
     del problem

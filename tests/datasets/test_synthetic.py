@@ -1,25 +1,15 @@
+"""Synthetic designs: the signal, the noise and the correlations that they promise, in any type and block size."""
+
 import math
 import tracemalloc
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from sparsest import datasets
-from sparsest.datasets import (
-    Dataset,
-    load_breast_cancer,
-    load_diabetes_quadratic,
-    load_folder,
-    make_hard,
-    make_toeplitz,
-)
+from datasets.helpers import rms
+from sparsest.datasets import Dataset, make_hard, make_toeplitz
 
 MAKERS = pytest.mark.parametrize("make", [make_toeplitz, make_hard])
-
-
-def rms(X):
-    return np.sqrt(np.mean(np.asarray(X, dtype=np.float64) ** 2, axis=0))
 
 
 @MAKERS
@@ -205,113 +195,3 @@ def test_toeplitz_rejects_rho(rho):
 def test_hard_rejects_k(k):
     with pytest.raises(ValueError, match="k must be at least 2 and less than p = 8"):
         make_hard(5, 8, k)
-
-
-def test_diabetes_columns():
-    data = load_diabetes_quadratic()
-    names = list(data.feature_names)
-    assert data.X.shape == (442, 64) and data.X.flags.f_contiguous
-    assert len(set(names)) == 64
-    assert {"bmi", "bmi^2", "bmi:bp"} <= set(names) and "sex^2" not in names
-    assert sum(":" in name for name in names) == 45 and sum("^" in name for name in names) == 9
-    np.testing.assert_allclose(data.X.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(rms(data.X), 1, rtol=1e-12)
-    assert data.y.mean() == pytest.approx(152.133, abs=1e-3)
-    product = data.X[:, names.index("bmi")] * data.X[:, names.index("bp")]
-    assert np.corrcoef(product, data.X[:, names.index("bmi:bp")])[0, 1] == pytest.approx(1)
-
-
-@pytest.mark.shared_data
-def test_diabetes_agrees_with_the_published_columns(shared_data):
-    ours, published = load_diabetes_quadratic(), load_folder(shared_data / "diabetes64")
-    aliases = {"bp": "map", "s1": "tc", "s2": "ldl", "s3": "hdl", "s4": "tch", "s5": "ltg", "s6": "glu"}
-    names = [name.replace("^", ":^") for name in ours.feature_names]
-    renamed = [":".join(aliases.get(part, part) for part in name.split(":")).replace(":^", "^") for name in names]
-    assert renamed == list(published.feature_names)
-    # Two of the published main effects were rounded before they were scaled.
-    np.testing.assert_allclose(ours.X, published.X / rms(published.X), atol=2e-3)
-    np.testing.assert_array_equal(ours.y, published.y)
-
-
-def test_breast_cancer():
-    data = load_breast_cancer()
-    assert data.X.shape == (569, 30) and data.X.dtype == np.float64 and data.X.flags.f_contiguous
-    assert data.feature_names.shape == (30,)
-    assert list(data.target_names) == ["malignant", "benign"]
-    np.testing.assert_array_equal(np.bincount(data.y), [212, 357])
-    assert data.coef is None and data.support is None
-
-
-@pytest.mark.parametrize("load", [load_diabetes_quadratic, load_breast_cancer])
-def test_the_tables_are_those_of_the_loaders_of_scikit_learn(load, monkeypatch):
-    data = load()
-    monkeypatch.setattr(datasets, "_table", lambda file, **layout: None)
-    again = load()
-    np.testing.assert_allclose(data.X, again.X, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(data.y, again.y)
-
-
-def test_names_are_those_of_scikit_learn():
-    from sklearn import datasets as peer
-
-    assert list(load_diabetes_quadratic().feature_names[:10]) == list(peer.load_diabetes().feature_names)
-    assert list(load_breast_cancer().feature_names) == list(peer.load_breast_cancer().feature_names)
-    assert list(load_breast_cancer().target_names) == list(peer.load_breast_cancer().target_names)
-
-
-def test_folder_with_a_dense_design(tmp_path):
-    X, y = np.arange(6, dtype=np.int8).reshape(3, 2), np.array(["a", "b", "a"])
-    np.savez(tmp_path / "data.npz", X=X, y=y, feature_names=np.array(["u", "v"]), extra=np.ones(2))
-    data = load_folder(str(tmp_path))
-    np.testing.assert_array_equal(data.X, X)
-    np.testing.assert_array_equal(data.y, y)
-    assert data.X.dtype == np.int8 and list(data.feature_names) == ["u", "v"]
-    assert data.coef is None and data.support is None and data.target_names is None
-
-
-def test_folder_with_a_sparse_design(tmp_path):
-    X = sparse.csc_array(np.diag([1.0, 2.0, 3.0]))
-    np.savez(tmp_path / "data.npz", y=np.arange(3.0))
-    sparse.save_npz(tmp_path / "X.npz", X)
-    data = load_folder(tmp_path)
-    assert sparse.issparse(data.X) and data.feature_names is None and data.sample_weight is None
-    np.testing.assert_array_equal(data.X.toarray(), X.toarray())
-
-
-def test_folder_errors(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no data folder"):
-        load_folder(tmp_path / "absent")
-    with pytest.raises(FileNotFoundError, match=r"has no file data\.npz"):
-        load_folder(tmp_path)
-    np.savez(tmp_path / "data.npz", X=np.ones((2, 2)))
-    with pytest.raises(ValueError, match="has no array y"):
-        load_folder(tmp_path)
-    np.savez(tmp_path / "data.npz", y=np.ones(2))
-    with pytest.raises(FileNotFoundError, match="neither an array X"):
-        load_folder(tmp_path)
-    np.savez(tmp_path / "data.npz", X=np.ones((2, 2)), y=np.ones(3))
-    with pytest.raises(ValueError, match="do not fit together"):
-        load_folder(tmp_path)
-    np.savez(tmp_path / "data.npz", X=np.ones((2, 2)), y=np.ones(2), feature_names=np.array(["a"]))
-    with pytest.raises(ValueError, match="2 features but feature_names of shape"):
-        load_folder(tmp_path)
-    np.savez(tmp_path / "data.npz", X=np.ones((2, 2)), y=np.ones(2), sample_weight=np.ones(3))
-    with pytest.raises(ValueError, match="2 observations but sample_weight of shape"):
-        load_folder(tmp_path)
-
-
-@pytest.mark.shared_data
-@pytest.mark.parametrize(
-    ("name", "shape", "kind"),
-    [
-        ("movie_reviews", (2000, 18408), "U"),
-        ("wheat_dart", (599, 1279), "f"),
-        ("ma_golub", (72, 7129), "U"),
-        ("madelon", (2600, 500), "i"),
-    ],
-)
-def test_shared_folders(shared_data, name, shape, kind):
-    data = load_folder(shared_data / name)
-    assert data.X.shape == shape and data.y.shape == shape[:1]
-    assert data.y.dtype.kind == kind
-    assert sparse.issparse(data.X) == (name == "movie_reviews")

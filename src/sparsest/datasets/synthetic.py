@@ -1,0 +1,222 @@
+"""Synthetic designs of the studies.
+
+The response is `y = Xw + ε` or `sign(Xw + ε)`, with Gaussian noise scaled so that
+`√SNR = ‖Xw‖ / ‖ε‖` holds exactly. Columns are scaled to unit root mean square after the response was made.
+Data are made in float64, one block of columns after the other: memory stays near one X, and a seed means the
+same data in float32 and float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from sparsest.checks import flag, number, shown, whole_number, word
+from sparsest.datasets.dataset import Dataset
+
+Task = Literal["regression", "classification"]
+Seed = int | np.random.Generator | None
+
+# Random numbers that are drawn at a time: 8 MB.
+_BLOCK_ENTRIES = 2**20
+
+
+def make_toeplitz(
+    n: int,
+    p: int,
+    k: int,
+    *,
+    rho: float = 0.2,
+    snr: float = 6.0,
+    task: Task = "regression",
+    rng: Seed = None,
+    dtype: DTypeLike = np.float64,
+    scale: bool = True,
+    block_entries: int = _BLOCK_ENTRIES,
+) -> Dataset:
+    """Gaussian data whose features correlate as Σ_ij = ρ^|i-j|.
+
+    The true coefficients, before the columns are scaled, are ±1 at k random positions.
+
+    Parameters
+    ----------
+    n, p, k : int
+        Numbers of rows, of features and of true features.
+    rho : float
+        Correlation of neighbouring features, in (-1, 1).
+    snr : float
+        Signal-to-noise ratio ‖Xw‖² / ‖ε‖².
+    task : {"regression", "classification"}
+        Whether y is `Xw + ε` or its sign, -1 or 1.
+    rng : None, int or numpy.random.Generator
+        Seed or source of the random numbers.
+    dtype : float32 or float64
+        Type of X, y and coef.
+    scale : bool
+        Scale columns to unit root mean square.
+    block_entries : int
+        Entries of X that are drawn at a time; the data are the same but for rounding.
+
+    Returns
+    -------
+    Dataset
+        X is Fortran-ordered.
+    """
+    _check_arguments(n, p, k, snr, task, dtype, scale)
+    width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
+    number(rho, "rho", above=-1, below=1)
+    generator = _generator(rng)
+    w = np.zeros(p)
+    w[generator.choice(p, size=k, replace=False)] = generator.choice([-1.0, 1.0], size=k)
+    noise = generator.standard_normal(n)
+    return _assemble(_toeplitz_blocks(n, p, rho, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
+
+
+def make_hard(
+    n: int,
+    p: int,
+    k: int,
+    *,
+    snr: float = 6.0,
+    task: Task = "regression",
+    rng: Seed = None,
+    dtype: DTypeLike = np.float64,
+    scale: bool = True,
+    block_entries: int = _BLOCK_ENTRIES,
+) -> Dataset:
+    """Gaussian data without mutual incoherence: one false feature correlates with every true one.
+
+    Features are independent, except that feature k (counted from 0) has correlation θ = ½(1/k + 1/√k) with
+    each of the first k. The true coefficients, before the columns are scaled, are 1/√k on the first k.
+
+    Parameters
+    ----------
+    n, p, k : int
+        Numbers of rows, of features and of true features; 2 ≤ k < p.
+    snr : float
+        Signal-to-noise ratio ‖Xw‖² / ‖ε‖².
+    task : {"regression", "classification"}
+        Whether y is `Xw + ε` or its sign, -1 or 1.
+    rng : None, int or numpy.random.Generator
+        Seed or source of the random numbers.
+    dtype : float32 or float64
+        Type of X, y and coef.
+    scale : bool
+        Scale columns to unit root mean square.
+    block_entries : int
+        Entries of X that are drawn at a time; the data are the same but for rounding.
+
+    Returns
+    -------
+    Dataset
+        X is Fortran-ordered.
+    """
+    _check_arguments(n, p, k, snr, task, dtype, scale)
+    width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
+    if not 2 <= k < p:
+        raise ValueError(f"k must be at least 2 and less than p = {p} for the hard design, got {k}")
+    generator = _generator(rng)
+    w = np.zeros(p)
+    w[:k] = 1 / math.sqrt(k)
+    noise = generator.standard_normal(n)
+    return _assemble(_hard_blocks(n, p, k, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    """The source of random numbers."""
+    try:
+        if not isinstance(rng, bool):
+            return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"rng must be None, a whole number >= 0 or a numpy.random.Generator, got {shown(rng)}")
+
+
+def _check_arguments(n: int, p: int, k: int, snr: float, task: str, dtype: DTypeLike, scale: bool) -> None:
+    """Raise a ValueError for arguments that no generator can serve."""
+    whole_number(n, "n", least=1)
+    whole_number(p, "p", least=1)
+    if n * p > np.iinfo(np.intp).max // 8:
+        raise ValueError(f"n × p must be a number of entries that fits into memory, got {shown(n)} × {shown(p)}")
+    whole_number(k, "k", least=1, most=p)
+    number(snr, "snr", above=0)
+    word(task, "task", words=("regression", "classification"))
+    flag(scale, "scale")
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = np.dtype(np.void)
+    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {shown(dtype)}")
+
+
+def _assemble(
+    blocks: Iterator[NDArray[np.float64]],
+    w: NDArray[np.float64],
+    noise: NDArray[np.float64],
+    snr: float,
+    task: Task,
+    dtype: np.dtype[Any],
+    scale: bool,
+) -> Dataset:
+    """Data set from blocks of shape (features, n) and the coefficients of the unscaled features."""
+    n, p = noise.size, w.size
+    rows = np.empty((p, n), dtype=dtype)
+    coef = w.copy()
+    signal = np.zeros(n)
+    start = 0
+    for block in blocks:
+        part = slice(start, start + len(block))
+        signal += w[part] @ block
+        if scale:
+            rms = np.sqrt(np.einsum("ij,ij->i", block, block) / n)
+            block /= rms[:, None]
+            coef[part] *= rms
+        rows[part] = block
+        start = part.stop
+    noise *= np.linalg.norm(signal) / (math.sqrt(snr) * np.linalg.norm(noise))
+    y = signal + noise
+    if task == "classification":
+        y = np.where(y >= 0, 1.0, -1.0)
+    return Dataset(rows.T, y.astype(dtype), coef.astype(dtype), np.flatnonzero(w))
+
+
+def _normal_blocks(n: int, p: int, generator: np.random.Generator, width: int) -> Iterator[NDArray[np.float64]]:
+    """Independent standard normal features, in blocks of shape (width, n)."""
+    for start in range(0, p, width):
+        yield generator.standard_normal((min(width, p - start), n))
+
+
+def _toeplitz_blocks(
+    n: int, p: int, rho: float, generator: np.random.Generator, width: int
+) -> Iterator[NDArray[np.float64]]:
+    """Features of the recursion x_j = ρ x_{j-1} + √(1-ρ²) z_j, in blocks of shape (features, n)."""
+    previous: NDArray[np.float64] | None = None
+    for block in _normal_blocks(n, p, generator, width):
+        for feature in block:
+            if previous is not None:
+                feature *= math.sqrt(1 - rho**2)
+                feature += rho * previous
+            previous = feature
+        # The caller scales the block in place, and the recursion goes on from the unscaled feature.
+        previous = block[-1].copy()
+        yield block
+
+
+def _hard_blocks(n: int, p: int, k: int, generator: np.random.Generator, width: int) -> Iterator[NDArray[np.float64]]:
+    """Features of the hard design, in blocks of shape (features, n)."""
+    theta = (1 / k + 1 / math.sqrt(k)) / 2
+    total = np.zeros(n)
+    start = 0
+    for block in _normal_blocks(n, p, generator, width):
+        total += block[: max(0, k - start)].sum(axis=0)
+        if start <= k < start + len(block):
+            feature = block[k - start]
+            feature *= math.sqrt(1 - k * theta**2)
+            feature += theta * total
+        start += len(block)
+        yield block
