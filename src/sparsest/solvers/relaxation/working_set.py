@@ -16,13 +16,16 @@ import numpy as np
 
 from sparsest.arrays import Array, Mask
 from sparsest.intercepts import best_intercept
-from sparsest.kernels.relaxation import Regulariser, dual_gain, largest_eigenvalue, penalty_value, relax_quadratic
+from sparsest.kernels.relaxation import Regulariser, dual_gain, penalty_value
 from sparsest.losses import PiecewiseLinear, Squared
 from sparsest.problem import Problem
-from sparsest.solvers.shared.interior_point import InteriorPoint, stack
+from sparsest.solvers.relaxation.memory import CurvedGram, Memory, Trail
+from sparsest.solvers.relaxation.quadratic import solve_quadratic
+from sparsest.solvers.shared.interior_point import InteriorPoint, Iterate, stack
 
-_MAX_INNER = 20_000
 _MAX_STEPS = 150
+# Interior-point steps from an iterate of another working set, after which it is better to begin anew: 3 to 8 is usual.
+_MAX_STEPS_RESUMED = 40
 # Shares of the tolerance to which the quadratic model of a proximal Newton step is solved, one after the other as long
 # as there is no step: its own gap may be small where that of the loss is not yet.
 _MODEL_TOLERANCES = (1.0, 1e-3, 1e-6)
@@ -62,23 +65,29 @@ def solve_working_set(
     cutoff: float,
     expired: Callable[[], bool] = lambda: False,
     stretch: float = _STRETCH,
+    memory: Memory | None = None,
 ) -> WorkingSolution:
     """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``.
 
     If ``expired`` says so, it ends before; the values are those of the point that it returns in any case.  It is asked
-    after so many multiplications as a ``stretch`` has.
+    after so many multiplications as a ``stretch`` has.  With a ``memory`` it goes on from the last working set.
     """
+    memory = Memory() if memory is None else memory
     if omega.budget == 0 and not omega.forced.all():
         # The forced features alone, where no other may enter: neither path nor step leads to exactly zero.
         inside = omega.forced
+        memory.forget()
         alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
         point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired, stretch)
         return _widened(point, inside)
     if isinstance(problem.loss, Squared):
         return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch)
     if isinstance(problem.loss, PiecewiseLinear):
-        return _solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired)
-    return _ProximalNewton(problem, columns, omega, expired, stretch).solve(w, b, tolerance, cutoff)
+        return _solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired, memory)
+    newton = _ProximalNewton(problem, columns, omega, expired, stretch, memory.gram_of(columns))
+    point = newton.solve(w, b, tolerance, cutoff)
+    memory.gram = newton.gram
+    return point
 
 
 def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:
@@ -110,31 +119,9 @@ def _solve_squared(
     H, c = weighted.T @ columns, columns.T @ target
     constant = 0.5 * float(target @ (problem.y - b))
     w = w.copy()
-    primal, dual, iterations = _relax_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired, stretch)
+    primal, dual, iterations = solve_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired, stretch)
     alpha = problem.weights * (columns @ w + b - problem.y)
     return WorkingSolution(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
-
-
-def _relax_quadratic(
-    H: Array,
-    c: Array,
-    omega: Regulariser,
-    w: Array,
-    tolerance: float,
-    cutoff: float,
-    expired: Callable[[], bool],
-    stretch: float,
-) -> tuple[float, float, int]:
-    """Call the kernel in stretches; return the primal and the dual value and the number of iterations."""
-    L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
-    at_once = int(stretch / max(c.size, 1) ** 2) + 1
-    best, iterations = -np.inf, 0
-    while True:
-        most = min(at_once, _MAX_INNER - iterations)
-        primal, dual, count, L, _ = relax_quadratic(H, c, omega, w, L, tolerance, cutoff, most)
-        best, iterations = max(best, dual), iterations + count
-        if count < most or iterations >= _MAX_INNER or primal - best <= tolerance or expired():
-            return primal, best, iterations
 
 
 def _solve_piecewise(
@@ -145,6 +132,7 @@ def _solve_piecewise(
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool],
+    memory: Memory,
 ) -> WorkingSolution:
     """Interior-point steps until the true values, with the exact Ω and gain, are close enough."""
     rows = stack(columns, problem.weights, loss.pieces(problem.y), problem.fit_intercept)
@@ -154,24 +142,59 @@ def _solve_piecewise(
     if omega.price == 0.0 and free.sum() <= omega.budget:
         free[:] = False
     method = InteriorPoint(rows, delta, free, omega.budget, omega.price)
-    x = method.start()
-    best: WorkingSolution | None = None
-    for iteration in range(_MAX_STEPS):
+    way = _Way(problem, columns, omega, method, tolerance, cutoff, expired)
+    resumed = memory.resume(method)
+    if resumed is None or not way.follow(resumed, _MAX_STEPS_RESUMED):
+        way.follow(method.start(), _MAX_STEPS)
+    memory.trail = Trail(method, way.iterates)
+    assert way.best is not None
+    return _cleaned(problem, columns, omega, way.best)._replace(iterations=way.steps)
+
+
+class _Way:
+    """Interior-point steps on a working set, and the best values on the way."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        columns: Array,
+        omega: Regulariser,
+        method: InteriorPoint,
+        tolerance: float,
+        cutoff: float,
+        expired: Callable[[], bool],
+    ) -> None:
+        self.problem, self.columns, self.omega, self.method = problem, columns, omega, method
+        self.tolerance, self.cutoff, self.expired = tolerance, cutoff, expired
+        self.best: WorkingSolution | None = None
+        self.steps = 0
+        self.iterates: list[tuple[float, Iterate]] = []
+
+    def follow(self, x: Iterate, most: int) -> bool:
+        """Make steps until the values are close enough; False where there is no step, or too many are needed."""
+        self.iterates = []
+        for _ in range(most):
+            best = self._look(x)
+            complementarity = self.method.complementarity(x)
+            self.iterates.append((complementarity, x))
+            small = complementarity * 2 * x.t.size <= 1e-13 * abs(best.primal)
+            if best.primal - best.dual <= self.tolerance or best.dual >= self.cutoff or small or self.expired():
+                return True
+            following = self.method.step(x)
+            if following is None:
+                return False
+            x, self.steps = following, self.steps + 1
+        return False
+
+    def _look(self, x: Iterate) -> WorkingSolution:
+        """The best values so far, with those of an iterate."""
+        problem, columns, omega, m = self.problem, self.columns, self.omega, self.columns.shape[1]
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
-        alpha = problem.feasible(rows.alpha(x.beta))
+        alpha = problem.feasible(self.method.rows.alpha(x.beta))
         dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
-        best = _better(
-            best, WorkingSolution(w, b, alpha, _primal(problem, columns, omega, w, b), dual, iteration, None)
-        )
-        small = method.complementarity(x) * 2 * x.t.size <= 1e-13 * abs(best.primal)
-        if best.primal - best.dual <= tolerance or best.dual >= cutoff or small or expired():
-            break
-        following = method.step(x)
-        if following is None:
-            break
-        x = following
-    assert best is not None
-    return _cleaned(problem, columns, omega, best)._replace(iterations=iteration)
+        point = WorkingSolution(w, b, alpha, _primal(problem, columns, omega, w, b), dual, 0, None)
+        self.best = _better(self.best, point)
+        return self.best
 
 
 def _primal(problem: Problem, columns: Array, omega: Regulariser, w: Array, b: float) -> float:
@@ -206,13 +229,19 @@ class _ProximalNewton:
     """Proximal Newton steps for a smooth loss, with the dual value computed on the way."""
 
     def __init__(
-        self, problem: Problem, columns: Array, omega: Regulariser, expired: Callable[[], bool], stretch: float
+        self,
+        problem: Problem,
+        columns: Array,
+        omega: Regulariser,
+        expired: Callable[[], bool],
+        stretch: float,
+        gram: CurvedGram | None = None,
     ) -> None:
         self.problem, self.columns, self.omega = problem, columns, omega
         self.expired, self.stretch = expired, stretch
         self.iterations = 0
-        # The Gram matrix of the last step, and the curvatures it was made with.
-        self.gram, self.curvature = np.empty((0, 0)), np.full(problem.n, np.inf)
+        # That of the last step.
+        self.gram = gram
 
     def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> WorkingSolution:
         """Step until primal - dual ≤ ``tolerance``, the dual passes ``cutoff``, or rounding leaves no decrease."""
@@ -259,11 +288,11 @@ class _ProximalNewton:
         gradient = columns.T @ state.alpha
         if problem.fit_intercept:
             sums, total = columns.T @ curvature, curvature.sum()
-            H = H - np.outer(sums, sums) / total
+            H = H - np.outer(sums, sums / total)
             gradient -= sums * (state.alpha.sum() / total)
         c = H @ state.w - gradient
         target = state.w.copy()
-        self.iterations += _relax_quadratic(H, c, self.omega, target, tolerance, np.inf, self.expired, self.stretch)[2]
+        self.iterations += solve_quadratic(H, c, self.omega, target, tolerance, np.inf, self.expired, self.stretch)[2]
         direction = target - state.w
         expected = float(gradient @ direction) + penalty_value(target, self.omega, 0.0)[0] - state.penalty
         t = 1.0
@@ -276,16 +305,17 @@ class _ProximalNewton:
 
     def _gram(self, curvature: Array) -> Array:
         """``X'diag(curvature)X``, from the one before where few observations have another curvature."""
-        change = curvature - self.curvature
-        if 2 * np.count_nonzero(change) < curvature.size:
+        change = np.full(curvature.size, np.inf) if self.gram is None else curvature - self.gram.curvature
+        if self.gram is not None and 2 * np.count_nonzero(change) < curvature.size:
+            matrix = self.gram.matrix
             for sign in (1.0, -1.0):
                 some = sign * change > 0.0
                 if some.any():
-                    self.gram = self.gram + sign * _squared(self.columns[some], sign * change[some])
+                    matrix += sign * _squared(self.columns[some], sign * change[some])
         else:
-            self.gram = _squared(self.columns, curvature)
-        self.curvature = curvature
-        return self.gram
+            matrix = _squared(self.columns, curvature)
+        self.gram = CurvedGram(matrix, curvature)
+        return matrix
 
 
 def _squared(columns: Array, weights: Array) -> Array:

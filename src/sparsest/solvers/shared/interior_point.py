@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.arrays import Array, Mask
+from sparsest.arrays import Array, Indices, Mask
 from sparsest.solvers.shared.cones import Scaling, depth, reach
 from sparsest.solvers.shared.linear_algebra import factor_positive, solve_positive
 
@@ -31,6 +31,9 @@ _BOLDNESS = 0.99
 
 # Where to start: complementarity as a part of weights times offsets.
 _FIRST_TARGET = 0.5
+
+# What features that enter get of the budget together, at most, and the least of it that is left unused when they do.
+_ENTRANTS_SHARE, _LEAST_UNUSED = 0.1, 1e-8
 
 
 class NoStepError(ArithmeticError):
@@ -99,6 +102,10 @@ class Iterate(NamedTuple):
         """The iterate after a step."""
         return Iterate(*(x + step * dx for x, dx in zip(self, d, strict=True)))
 
+    def is_finite(self) -> bool:
+        """Whether all are numbers."""
+        return all(np.isfinite(part).all() for part in self)
+
     def positive(self) -> tuple[Array, ...]:
         """What has to stay positive."""
         return self[1:11]
@@ -132,11 +139,51 @@ class InteriorPoint:
             h, mu / h, np.full(m, 0.5 * mu), np.zeros(m),
         )  # fmt: skip
 
+    # In extreme units squares may vanish or overflow.
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")
+    def resume(self, x: Iterate, earlier: InteriorPoint, before: Indices) -> Iterate | None:
+        """Begin near an iterate of other columns; None where there is none inside of all cones, or none alike.
+
+        None is alike where the budget was a limit and is none now, or the reverse.
+
+        ``before`` says where each column was among those of ``earlier``, or -1.  Features that enter take a part of the
+        budget from the others and are as central as their products with the dual point allow.
+        """
+        limited = self.budget < self.free.size
+        if limited != bool(x.h.size):
+            return None
+        place = np.full(earlier.rows.Z.shape[1] + 1, -1)
+        place[earlier.free] = np.arange(earlier.free.size)
+        at = place[before[self.free]]
+        new = np.flatnonzero(at < 0)
+        mu = earlier.complementarity(x)
+        kept = [part[at] for part in (x.s, x.g, x.eta, x.q, x.v, x.r)] if x.s.size else [np.empty(at.size)] * 6
+        s, g, eta, q, v, r = (part.copy() for part in kept)
+        total = self.budget if limited else max(float(x.s.sum()), 1.0)
+        share = min(0.5, total * min(0.5 / max(at.size, 1), _ENTRANTS_SHARE / max(new.size, 1)))
+        r[new] = -self.rows.products(x.beta)[self.free[new]] / self.root[new]
+        room = 2.0 * (self.price + float(x.tau.sum())) - r[new] ** 2
+        s[new] = np.where(share * room > mu, mu / np.maximum(room, 1e-300), share)
+        unused = self.budget - float(s.sum())
+        if limited and unused < (least := max(min(float(x.h[0]), 0.05 * self.budget), _LEAST_UNUSED * self.budget)):
+            shrink = (self.budget - least) / (self.budget - unused)
+            s, g, v, unused = shrink * s, g + (1.0 - shrink) * s, v / shrink, least
+        z = np.zeros(self.rows.Z.shape[1])
+        z[: before.size][before >= 0] = x.z[before[before >= 0]]
+        z[before.size :] = x.z[x.z.size - (z.size - before.size) :]
+        q[new], g[new] = 0.5 * (r[new] ** 2 + mu / s[new]), 1.0 - s[new]
+        v[new], eta[new] = q[new] * s[new], mu / g[new]
+        z[self.free[new]] = -r[new] * s[new] / self.root[new]
+        h = np.full(int(limited), unused)
+        resumed = x._replace(z=z, s=s, g=g, eta=eta, q=q, h=h, v=v, r=r)
+        inside = all((depth(side) > 0.0).all() for side in self.cones(resumed))
+        return resumed if inside and resumed.is_finite() else None
+
     def complementarity(self, x: Iterate) -> float:
         """Mean product of the slacks and their multipliers."""
         total = sum(float(slack @ multiplier) for slack, multiplier in x.pairs())
         primal, dual = self.cones(x)
-        return (total + float((primal * dual).sum())) / self._degree(x)
+        return (total + float((primal * dual).sum())) / self.degree(x)
 
     # In extreme units squares may vanish or overflow: a step that is no number is none.
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
@@ -151,9 +198,10 @@ class InteriorPoint:
         after = self.complementarity(x.moved(self._reach(x, affine), affine))
         direction = system.direction(now * min(1.0, max(after, 0.0) / now) ** 3, affine)
         following = x.moved(min(1.0, _BOLDNESS * self._reach(x, direction)), direction)
-        return following if all(np.isfinite(part).all() for part in following) else None
+        return following if following.is_finite() else None
 
-    def _degree(self, x: Iterate) -> int:
+    def degree(self, x: Iterate) -> int:
+        """How many products of slacks and multipliers there are."""
         return 2 * x.t.size + 2 * x.s.size + x.h.size
 
     def cones(self, x: Iterate, direction: bool = False) -> tuple[Array, Array]:
