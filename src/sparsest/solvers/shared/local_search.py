@@ -178,7 +178,7 @@ def _curvature(problem: Problem, margin: Array) -> Array:
 
 
 class _Pool:
-    """The features that a round of moves looks at: packed columns and, for the squared loss, their Gram matrix."""
+    """The features that a round of moves looks at: packed columns, and their products with those of supports."""
 
     def __init__(self, problem: Problem, region: Region, features: Indices) -> None:
         self.problem, self.features = problem, features
@@ -186,24 +186,34 @@ class _Pool:
         self.movable = ~np.isin(features, region.forced_in)
         norms = problem.column_norms[features]
         self.scale = np.where(norms > 0.0, norms, 1.0)
-        self._gram: Array | None = None
+        # Of the squared loss, whose curvatures are the weights: the products that are known.
+        self._gram, self._known = np.empty((0, 0)), np.zeros(features.size, dtype=bool)
+        self._squares = (norms / self.scale) ** 2
 
-    def gram(self, fit: SupportFit) -> Array:
-        """``X'DX`` over the pool, in units of the columns' norms; D is centred away under an intercept."""
-        problem = self.problem
-        if self._gram is not None:
-            return self._gram
-        margin = self.columns[:, self.positions(fit.support)] @ fit.w + fit.b
-        curvature = _curvature(problem, margin)
-        block = self.columns / self.scale
-        weighted = curvature[:, None] * block
-        gram = block.T @ weighted
-        if problem.fit_intercept and curvature.sum() > 0:
-            sums = weighted.sum(axis=0)
-            gram -= np.outer(sums, sums) / curvature.sum()
-        if isinstance(problem.loss, Squared):
-            self._gram = gram
-        return gram
+    def products(self, fit: SupportFit) -> tuple[Array, Array]:
+        """``X'DX_S`` and the diagonal of ``X'DX`` over the pool, in units of the columns' norms.
+
+        D is centred away under an intercept.
+        """
+        inside = self.positions(fit.support)
+        if not isinstance(self.problem.loss, Squared):
+            curvature = _curvature(self.problem, self.columns[:, inside] @ fit.w + fit.b)
+            sums, total = self.columns.T @ curvature / self.scale, float(curvature.sum())
+            centred = sums / np.sqrt(total) if self.problem.fit_intercept and total > 0 else np.zeros(sums.size)
+            squares = curvature @ np.square(self.columns / self.scale) - centred**2
+            return self._cross(curvature, inside) - np.outer(centred, centred[inside]), squares
+        if not self._gram.size:
+            self._gram = np.empty((self.features.size, self.features.size), order="F")
+        missing = inside[~self._known[inside]]
+        # Columns of the design are centred by the weights.
+        self._gram[:, missing] = self._cross(self.problem.weights, missing)
+        self._known[missing] = True
+        return self._gram[:, inside], self._squares
+
+    def _cross(self, curvature: Array, some: Indices) -> Array:
+        """``X'DX_some`` in units of the columns' norms."""
+        weighted = curvature[:, None] * (self.columns[:, some] / self.scale[some])
+        return self.columns.T @ weighted / self.scale[:, None]
 
     def positions(self, support: Indices) -> Indices:
         return np.searchsorted(self.features, support)
@@ -224,18 +234,18 @@ class _Pool:
 
     def moves(self, fit: SupportFit, count: int) -> list[Move]:
         """The most promising moves."""
-        problem, gram = self.problem, self.gram(fit)
+        problem, (cross, squares) = self.problem, self.products(fit)
         inside = self.positions(fit.support)
         outside = np.setdiff1d(np.arange(self.features.size), inside)
         gradient = self.columns[:, outside].T @ slopes(problem, fit) / self.scale[outside]
         ridge = problem.ridge / self.scale**2
         w = fit.w * self.scale[inside]
-        H = gram[np.ix_(inside, inside)]
+        H = cross[inside]
         H.flat[:: inside.size + 1] += ridge[inside] + 1e-12
         N = inverse_semidefinite(H)
-        cross = gram[np.ix_(outside, inside)]
+        cross = cross[outside]
         A = cross @ N
-        own = gram[outside, outside] + ridge[outside]
+        own = squares[outside] + ridge[outside]
         d = own - np.einsum("ij,ij->i", A, cross)
         dependent = np.flatnonzero(d <= _DEPENDENT * np.maximum(own, 1e-300))
         d[dependent] = np.inf
