@@ -235,12 +235,14 @@ def _column_norms(moments: Moments, total: float, centred: bool, standardize: bo
 
 def _center(y: Array, weights: Array, movable: bool) -> float:
     """What an intercept may take from y beforehand: its mean where that is so large that products lose digits to it."""
-    moments = Dense(y[:, None]).moments(weights)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = float(weights @ y**2)
     if not _SMALLEST_SQUARES <= squares <= _LARGEST_SQUARES and y.any():
         _refuse("y", squares)
-    return float(moments.mean[0]) if movable and moments.far().size else 0.0
+    if not movable:
+        return 0.0
+    moments = Dense(y[:, None]).moments(weights)
+    return float(moments.mean[0]) if moments.far().size else 0.0
 
 
 def _refuse(name: str, squares: float) -> None:

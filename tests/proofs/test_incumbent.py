@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from proofs.definitions import enclosed, ends, exact_loss
 from proofs.helpers import LOSSES, indices, rational, rule_of, sample, statement_of
 from sparsest.proofs.data import Data
-from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.incumbent import Incumbent, _plain_margins, _precise_margins, objective_bounds
 
 losses = pytest.mark.parametrize("loss", LOSSES)
 seeds = st.integers(0, 10**6)
@@ -196,3 +196,24 @@ def test_the_constant_is_the_prediction_where_all_columns_are_zero():
     """Added up without rounding in between: centres of 1e15 leave the digits of what remains."""
     model = Incumbent(indices(0, 2), np.array([2.0, -3.0]), np.array([1e15, 0.5]), 2e15, 0.25)
     assert model.constant() == 2e15 + 0.25 - (2.0 * 1e15 - 3.0 * 0.5) == 1.75
+
+
+@pytest.mark.parametrize("margins", [_plain_margins, _precise_margins])
+@given(seed=seeds, mean=st.sampled_from([0.0, 1.0, 1e8]), size=st.sampled_from([1.0, 1e9]))
+def test_errors_of_predictions_are_bounded(margins, seed, mean, size):
+    """Also where coefficients cancel, of which the precise ones lose nothing."""
+    rng = np.random.default_rng(seed)
+    raw = mean + rng.standard_normal((6, 4))
+    raw[:, 1] = raw[:, 0] + 1e-9 * raw[:, 1]
+    coef = size * rng.standard_normal(4)
+    coef[1] = -coef[0]
+    model = Incumbent(indices(0, 1, 2, 3), coef, raw.mean(axis=0), 3.0 + mean, rng.standard_normal())
+    margin, error = margins(model, raw, mean)
+    for row, found, off in zip(raw, margin, error, strict=True):
+        exact = rational(model.intercept) + rational(model.rest) - rational(mean)
+        for x, c, v in zip(row, model.center, coef, strict=True):
+            exact += rational(v) * (rational(x) - rational(c))
+        exact = Fraction(int(exact.p), int(exact.q))
+        assert abs(Fraction(float(found)) - exact) <= Fraction(float(off))
+    if margins is _precise_margins:
+        assert (error <= 1e-15 * np.abs(margin) + 1e-28 * size * (1.0 + mean)).all()

@@ -10,7 +10,7 @@ The conjugate is ``ℓ*(y, α) = max_u uα - ℓ(y, u)``.  With an observation w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -97,8 +97,7 @@ def make_loss(loss: str | Loss, **parameters: Any) -> Loss:
         use for it
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    # A class of losses has all their methods too; only what is made of one holds the parameters.
-    if isinstance(loss, Loss) and not isinstance(loss, type):
+    if _is_loss(loss):
         if given:
             raise ValueError(f"{', '.join(given)} must be given to the loss itself, as it is {shown(loss)}")
         _checked(type(loss), parameters_of(loss))
@@ -110,6 +109,14 @@ def make_loss(loss: str | Loss, **parameters: Any) -> Loss:
             hint = f"leave it out, or choose {whose}" if whose else f"it has {', '.join(cls._fields) or 'none'}"
             raise ValueError(f"loss {cls.name!r} has no parameter {name}, got {shown(given[name])}: {hint}")
     return cls(**_checked(cls, given))
+
+
+def _is_loss(given: object) -> TypeGuard[Loss]:
+    """Whether this is a loss; to compare all its methods with those of one takes longer than to know it."""
+    if type(given) in LOSSES.values():
+        return True
+    # A class of losses has all their methods too; only what is made of one holds the parameters.
+    return not isinstance(given, str | type) and isinstance(given, Loss)
 
 
 def parameters_of(loss: Loss) -> dict[str, Any]:

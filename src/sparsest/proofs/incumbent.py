@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from sparsest.proofs.steps import is_column_set
 
 # The smallest number, and the smallest with all its digits.
 _SUBNORMAL, _TINY = 2.0**-1074, 2.0**-1022
+
+_Margins = Callable[["Incumbent", Array, float], tuple[Array, Array]]
 
 
 class Incumbent(NamedTuple):
@@ -55,9 +58,19 @@ class Incumbent(NamedTuple):
 def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tuple[float, float]:
     """Bounds of the objective of an admissible model from below and above."""
     raw = data.raw(model.support)
+    for margins in (_plain_margins, _precise_margins):
+        bounds, precise = _bounds_by(margins, data, statement, model, raw)
+        if precise:
+            break
+    return bounds
+
+
+def _bounds_by(
+    margins: _Margins, data: Data, statement: Statement, model: Incumbent, raw: Array
+) -> tuple[tuple[float, float], bool]:
+    """Bounds of the objective, and whether errors of the predictions widen them by no more than summing up does."""
     with np.errstate(over="ignore", invalid="ignore"):
-        columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
-        margin, error = _margins(model, columns, rest, data.y_shift)
+        margin, error = margins(model, raw, data.y_shift)
         # Where response, predictions and coefficients are zero, nothing is rounded; else what underflows comes on top,
         # of each product and of their sum, and of the squares.
         zero = not (data.y.any() or margin.any() or model.coef.any())
@@ -71,18 +84,24 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
         change = change + (0.0 if zero else 32.0 * UNIT * _TINY)
         ridge_low, ridge_high = _ridge(data, statement, model, raw)
         fit, spread = float(data.weights @ values), 1.01 * float(data.weights @ change)
-    spread += growth(data.n + 4) * fit
+    of_sum = growth(data.n + 4) * fit
+    precise, spread = spread <= of_sum, spread + of_sum
     price = statement.price * model.support.size
     rounding = growth(8) * (fit + ridge_high + price) + (0.0 if zero else UNDERFLOW)
     low, high = fit - spread + ridge_low + price - rounding, fit + spread + ridge_high + price + rounding
-    return (low, high) if np.isfinite(low) and np.isfinite(high) else (-np.inf, np.inf)
+    return ((low, high) if np.isfinite(low) and np.isfinite(high) else (-np.inf, np.inf)), precise
 
 
-def _margins(model: Incumbent, columns: Array, rest: Array, y_shift: float) -> tuple[Array, Array]:
-    """The predictions less a shift of the response, and bounds of their errors; columns are given with their errors.
+def _plain_margins(model: Incumbent, raw: Array, y_shift: float) -> tuple[Array, Array]:
+    """The predictions less a shift of the response, and bounds of their errors."""
+    columns, constants = raw - model.center, np.array([model.intercept, -y_shift, model.rest])
+    sizes = np.abs(columns) @ np.abs(model.coef) + np.abs(constants).sum()
+    return columns @ model.coef + constants.sum(), growth(model.coef.size + 8) * sizes
 
-    Nearly dependent columns have large coefficients of opposite signs: sums are taken with twice the digits.
-    """
+
+def _precise_margins(model: Incumbent, raw: Array, y_shift: float) -> tuple[Array, Array]:
+    """The same with sums of twice the digits: nearly dependent columns have large coefficients of opposite signs."""
+    columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
     fitted, low = (part[:, 0] for part in precise_product(columns, rest, model.coef[:, None]))
     # The response is shifted by a number near its mean, which the intercept has to follow.
     near, near_error = two_sum(np.array(model.intercept), np.array(-y_shift))

@@ -168,3 +168,32 @@ def test_a_nearly_equal_column_is_found():
     problem = make_problem(X, 2.0 * apart / np.abs(apart).max(), 2, gamma=np.inf)
     fit = LocalSearch().polish(problem, np.array([1, 4]))
     assert fit.support.tolist() == [1, 3] and fit.primal < 1e-4
+
+
+@losses
+@forms
+@pytest.mark.parametrize("forced", [((), ()), ((1,), (0, 5))], ids=str)
+def test_a_detour_never_loses_and_respects_what_is_forced(loss, form, forced):
+    problem = problem_of(loss, form, include=forced[0], exclude=forced[1])
+    fit = LocalSearch().search(problem)
+    beyond = LocalSearch().detour(problem, fit)
+    assert beyond.primal <= fit.primal
+    assert set(forced[0]) <= set(beyond.support.tolist()) and not set(forced[1]) & set(beyond.support.tolist())
+    assert beyond.support.size <= form.get("k", P)
+
+
+def test_a_detour_leaves_a_local_optimum():
+    """Two columns whose sum is the response, behind one that imitates it better than each of them."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 6))
+    y = X[:, 0] + X[:, 1]
+    X[:, 2] = y + 0.9 * X[:, 2]
+    X[:, 3] = y - 0.9 * (X[:, 2] - y) + 0.3 * X[:, 3]
+    problem = make_problem(X, y, 2, gamma=1e3, fit_intercept=False)
+    stuck = next(
+        fit
+        for fit in (LocalSearch().search(problem, start=np.array(pair)) for pair in ([2, 3], [2, 4], [3, 5]))
+        if set(fit.support) != {0, 1}
+    )
+    assert set(LocalSearch().detour(problem, stuck).support) == {0, 1}
+    assert LocalSearch().detour(problem, stuck, expired=lambda: True) is stuck

@@ -72,7 +72,11 @@ class BestSupport(Goal):
         self.fit = fit_support(problem, problem.include)
         self._null = null_value(problem)
         self._tried: set[bytes] = set()
-        self._starts: list[Indices] = []
+        self._given: list[Indices] = []
+        # The value that each kind of start led to by itself.
+        self.starts: dict[str, float] = {}
+        # The incumbent beyond which a search has been made.
+        self._left: SupportFit | None = None
         # The best of the rounded supports as they are, whatever has been found from others.
         self._rounding: SupportFit | None = None
         self._searched = False
@@ -97,7 +101,7 @@ class BestSupport(Goal):
 
     def begin_at(self, support: Indices) -> None:
         """Begin with a support that the caller knows."""
-        self._starts.append(self._fit(support).support)
+        self._given.append(self._fit(support).support)
 
     def rounded(self, support: Indices, polish: bool = False) -> None:
         """Fit a support not tried before; polish it when it is better or when asked to, once neighbours are looked at.
@@ -116,22 +120,33 @@ class BestSupport(Goal):
             self._rounding = fit
         if self._searched and (polish or fit.primal < before):
             self._polish(fit.support)
+        if self._searched and polish:
+            self._leave_optimum()
 
     def search_locally(self) -> None:
-        """Search from the best rounded support and, the first time, from others; thoroughly from the best of all.
+        """Search from the best rounded support and, the first time, from others; thoroughly and beyond the best of all.
 
         The others are what the caller knows, the support of a stronger ridge, and a forward selection.
         """
         first, self._searched = not self._searched, True
         if self._rounding is not None:
-            self._polish(self._rounding.support, self.moves)
+            self._start("relaxation", self._rounding.support, self.moves)
         if first:
-            for support in self._starts:
-                self._polish(support)
+            for support in self._given:
+                self._start("given", support)
             if np.isfinite(self.problem.gamma):
-                self._polish(self._with_stronger_ridge())
-            self._polish(None)
+                self._start("stronger ridge", self._with_stronger_ridge())
+            self._start("forward selection", None)
         self._polish(self.fit.support, self.moves)
+        self._leave_optimum()
+
+    def _leave_optimum(self) -> None:
+        """Search beyond the incumbent, a local optimum, unless that has been done."""
+        if self._left is not self.fit:
+            self.offer(self._quick.detour(self.problem, self.fit, self.clock.expired))
+            self.starts["detours"] = self.fit.primal
+            self._polish(self.fit.support, self.moves)
+            self._left = self.fit
 
     def _with_stronger_ridge(self) -> Indices:
         """The rounded relaxation of the problem with a stronger ridge, where features do less to imitate others."""
@@ -144,14 +159,22 @@ class BestSupport(Goal):
         self.offer(fit)
         return fit
 
-    def _polish(self, support: Indices | None, moves: LocalSearch | None = None) -> None:
+    def _start(self, name: str, support: Indices | None, moves: LocalSearch | None = None) -> None:
+        """Begin at a support, and keep what that led to."""
+        fit = self._polish(support, moves)
+        if fit is not None:
+            self.starts[name] = min(fit.primal, self.starts.get(name, np.inf))
+
+    def _polish(self, support: Indices | None, moves: LocalSearch | None = None) -> SupportFit | None:
         """Search among the likely neighbours of a support, or of a forward selection; a support only once."""
         key = b"" if support is None else support.tobytes()
-        if key not in self._polished:
-            fit = (moves or self._quick).search(self.problem, start=support, expired=self.clock.expired)
-            self.offer(fit)
-            if moves is not None:
-                self._polished |= {key, fit.support.tobytes()}
+        if key in self._polished:
+            return None
+        fit = (moves or self._quick).search(self.problem, start=support, expired=self.clock.expired)
+        self.offer(fit)
+        if moves is not None:
+            self._polished |= {key, fit.support.tobytes()}
+        return fit
 
     def reached(self, support: Indices) -> None:
         """Nothing is left to decide."""

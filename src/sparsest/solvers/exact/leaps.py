@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,10 @@ from sparsest.losses import Squared
 from sparsest.problem import Problem
 from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import LEAF, RegressionTree
+from sparsest.solvers.exact.goal import Limits
 from sparsest.solvers.exact.tuning import USUAL
 from sparsest.solvers.shared.claims import evidence, statement_of
+from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.support import SupportFit
 
 MOST_FEATURES = 128
@@ -22,6 +25,19 @@ MOST_FEATURES = 128
 _MOST_SLICE_NODES, _LOG_ENTRIES = 20_000, 1 << 16
 # Nodes are closed at this part of the tolerance, and rounding may take another: sweeps lose some digits.
 _CLOSING_SHARE, _ROUNDING_SHARE = 0.9, 0.05
+
+
+class Part(NamedTuple):
+    """The parts of time, nodes and memory that leaps and bounds may use."""
+
+    time: float
+    nodes: float
+    memory: float
+
+
+ALL = Part(1.0, 1.0, 1.0)
+# Where regions can go on.
+BEFORE_REGIONS = Part(0.3, 0.9, 0.5)
 
 
 class Leaps:
@@ -109,6 +125,17 @@ class Leaps:
             if self._keep:
                 self._log.append(log[:logged].copy())
                 self._logged += logged
+
+    def run_within(self, clock: Clock, limits: Limits, part: Part, report: Callable[[int], None]) -> None:
+        """Search until the end or up to a part of the limits; ``report`` is told the number of nodes now and then."""
+        until = clock.seconds() + part.time * (clock.limit - clock.seconds())
+
+        def proceed() -> bool:
+            report(self.n_nodes)
+            room = self.nbytes() < part.memory * limits.max_memory
+            return room and not clock.expired() and clock.seconds() < until
+
+        self.run(proceed, part.nodes * limits.node_limit)
 
     @property
     def finished(self) -> bool:

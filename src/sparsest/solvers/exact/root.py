@@ -20,6 +20,9 @@ from sparsest.sparsity import Region
 _PRECISION, _LEAST_PRECISION = 0.1, 1e-9
 # Rounds after which a good support is worth more than a further one: tight relaxations take fewer.
 _MOST_ROUNDS_BEFORE = 6
+# Up to so many survivors the better bounds over them cost less than a search for a better support, and often close the
+# gap: p = 2000 and 20 to 150 survivors, 3 to 9 ms against 30.
+_FEW_SURVIVORS = 200
 
 
 class RootRelaxation(NamedTuple):
@@ -41,7 +44,7 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
     """Relax all supports and fix features against the goal's cutoff; without a ridge there is only the trivial bound.
 
     The relaxation begins at ``start``, or at no coefficients; every round's rounded support is handed to the goal, and
-    where these do not close the gap it is asked to search for a better one.
+    where these leave many features it is asked to search for a better one.
     """
     if np.isinf(problem.gamma):
         goal.search_locally()
@@ -53,7 +56,7 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
     def after_round(relaxed: Relaxed) -> float:
         goal.rounded(relaxed.rounded(problem))
         solved = relaxed.gap <= relaxer.tolerance or relaxed.rounds == _MOST_ROUNDS_BEFORE
-        if solved and relaxed.dual < goal.cutoff:
+        if solved and _survivors(problem, relaxed, goal.cutoff) > _FEW_SURVIVORS:
             goal.search_locally()
         return goal.cutoff
 
@@ -70,3 +73,12 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
         fixings.closed,
         summary(problem, relaxed, living),
     )
+
+
+def _survivors(problem: Problem, relaxed: Relaxed, cutoff: float) -> int:
+    """About how many features the relaxation leaves if nothing above ``cutoff`` is wanted."""
+    slack = cutoff - relaxed.dual
+    if slack <= 0.0:
+        return 0
+    costs = problem.sparsity.forcing_costs(relaxed.q, relaxed.region)
+    return relaxed.region.forced_in.size + int(np.count_nonzero(costs.inside <= slack))

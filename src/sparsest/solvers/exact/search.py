@@ -12,16 +12,14 @@ and its certificate do not depend on the number of threads.  The bound is the sm
 from __future__ import annotations
 
 import os
-import warnings
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from sparsest.arrays import Indices
-from sparsest.kernels.regions import undecided
 from sparsest.problem import Problem
 from sparsest.proofs.steps import Proof
 from sparsest.result import Bound, Root, Status
@@ -30,9 +28,11 @@ from sparsest.solvers.exact.bounder import Bounder, NodeOutcome, OutOfTime, Requ
 from sparsest.solvers.exact.bounders import make_bounder
 from sparsest.solvers.exact.frontier import Frontier, Node, branching_feature
 from sparsest.solvers.exact.goal import Goal, Limits
-from sparsest.solvers.exact.leaps import Leaps
+from sparsest.solvers.exact.leaps import ALL, BEFORE_REGIONS, Leaps
 from sparsest.solvers.exact.proof_log import ProofLog
 from sparsest.solvers.exact.root import relax_root
+from sparsest.solvers.exact.roundings import Roundings
+from sparsest.solvers.exact.threads import Job, collect, submit
 from sparsest.solvers.relaxation.solution import Start
 from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
@@ -47,11 +47,10 @@ _MOST_REPEATS = 20
 # Points of proofs are rounded where the tolerance is at least this and so many features survive; that may cost this
 # part of the tolerance.  With 1e-2 files were a quarter smaller, but a quarter of the nodes had to be relaxed again.
 _ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING_SHARE = 1e-6, 100, 1e-4
-# The neighbours of a node's rounded support are looked at first after so many nodes, and again after so many times as
-# many: a dozen times until the nodes have grown eightfold, so that this takes a few per cent of a long search.
-_FIRST_POLISH_AT, _POLISH_AGAIN_FACTOR = 64, 1.19
 # Open nodes keep products that could be computed anew while they take less than this part of the memory.
 _KEPT_PRODUCTS_SHARE = 0.1
+# So few survivors are searched sooner than other supports are.
+_SOON_SEARCHED = 32
 # Setting up is repeated over the features that are left as long as at most this part is.
 _WORTH_REPEATING = 0.9
 
@@ -75,45 +74,69 @@ class Search:
         self.trace: dict[str, Any] = {"seconds": {}}
         self.leaps_bound = -np.inf
         self.adapting = Adapting(limits.tuning)
-        self._told, self._polish_at = 0.0, float(_FIRST_POLISH_AT)
+        self.roundings = Roundings()
+        self._told = 0.0
         evidence(problem)
 
     def run(self, start: Start | None = None) -> Status:
         """Search until no node is open or a limit is reached; ``start`` is where the first relaxation begins."""
+        began = self.clock.seconds()
+        coefficients = self._relax_root(start)
+        if not self._is_root_open():
+            return self._begun(began)
         with self.clock.watching(self._halt):
-            self._relax_root(start)
-            return self._explore()
+            self._set_up(coefficients)
+            status = self._begun(began)
+            return self._explore() if self._is_root_open() else status
+
+    def _begun(self, began: float) -> Status:
+        """Say what is known of the first node; return the status if that is all."""
+        root = self.root
+        assert root is not None
+        self.trace["seconds"] |= {"root": self.clock.seconds() - began, "tree": 0.0}
+        self.clock.tell(Root(self.clock.seconds(), root.bound, int((root.state == 0).sum())))
+        return Status.OPTIMAL if root.bound >= self.goal.cutoff else self.clock.early()
+
+    def _is_root_open(self) -> bool:
+        """Whether the first node is not closed yet, and there is time to go on with it."""
+        assert self.root is not None
+        return self.root.bound < self.goal.cutoff and not self.clock.expired()
 
     def _halt(self) -> None:
         """Let kernels leave what they are at."""
         if self.bounder is not None:
             self.bounder.halt()
 
-    def _relax_root(self, start: Start | None) -> None:
-        """Relax the first node, fix features, and set up the bounds over the survivors."""
-        began = self.clock.seconds()
+    def _relax_root(self, start: Start | None) -> Start:
+        """Relax the first node and fix features; return the relaxed coefficients."""
         relaxed = relax_root(self.problem, self.goal, self.clock, self.limits.gap_tol, start)
         point = self.log.note(*relaxed.points)
         self.log.fixes, self.closed = relaxed.fixes, relaxed.closed
         if relaxed.summary is not None:
             self.trace["relaxation"] = relaxed.summary
-        self._set_up(relaxed.region, relaxed.coefficients, relaxed.bound, point)
-        self.trace["seconds"]["root"] = self.clock.seconds() - began
-        assert self.root is not None
-        self.clock.tell(Root(self.clock.seconds(), self.root.bound, int((self.root.state == 0).sum())))
-
-    def _set_up(self, region: Region, start: Start, bound: float, point: int) -> None:
-        """Set up bounds over the survivors; strengthen the ridge as long as that fixes many more."""
-        self.survivors = np.setdiff1d(np.arange(self.problem.p), region.forced_out)
-        state = np.zeros(self.survivors.size, dtype=np.int8)
-        state[np.searchsorted(self.survivors, region.forced_in)] = 1
-        self.root = Node(state, bound, point)
+        state = np.zeros(self.problem.p, dtype=np.int8)
+        state[relaxed.region.forced_in], state[relaxed.region.forced_out] = 1, -1
+        self.survivors = np.flatnonzero(state >= 0)
+        self.root = Node(state[self.survivors], relaxed.bound, point)
         self.in_hand = deque([self.root])
-        if bound >= self.goal.cutoff or self.clock.expired():
-            return
+        return relaxed.coefficients
+
+    def _set_up(self, start: Start) -> None:
+        """Set up bounds over the survivors; where they do not close the first node, search for a better support."""
         self._use(start)
-        while not self.clock.expired() and self.root.bound < self.goal.cutoff and self._bounder.strong:
+        if self.bounder is not None and self.bounder.strong:
+            self._narrow_root()
+        before = self.goal.cutoff
+        if self._is_root_open() and self.survivors.size > _SOON_SEARCHED:
+            self.goal.search_locally()
+        if self.bounder is not None and self.goal.cutoff < before:
+            self._narrow_root()
+
+    def _narrow_root(self) -> None:
+        """Relax the first node by the bounds over the survivors, and again as long as that fixes many more."""
+        while self._is_root_open():
             root = self.root
+            assert root is not None
             before = int((root.state >= 0).sum())
             [outcome] = self._bounder.solve([Request(root.warm, root.state)], self.goal.cutoff)
             self._absorb(root, outcome)
@@ -171,12 +194,7 @@ class Search:
         root = self.root
         assert root is not None
         began = self.clock.seconds()
-        self.trace["seconds"]["tree"] = 0.0
-        if root.bound >= self.goal.cutoff:
-            self._close(root)
-            return Status.OPTIMAL
-        if self.clock.expired() or self.bounder is None:
-            self._close(root)
+        if self.bounder is None:
             return self.clock.early()
         by_leaps = None if self.goal.exhaustive else self._leaps(began)
         if by_leaps is not None or self._only_leaps:
@@ -193,7 +211,7 @@ class Search:
     def _take_batches(self, pool: ThreadPoolExecutor) -> Status:
         """Take, relax, and split or close nodes until none is open."""
         status = Status.OPTIMAL
-        jobs: list[Future[list[NodeOutcome]]] = []
+        jobs: list[Job] = []
         while self.frontier or jobs:
             if self.clock.expired():
                 status = self.clock.early()
@@ -219,29 +237,19 @@ class Search:
             self.frontier.push(self.in_hand.popleft())
         return status
 
-    def _submit(self, pool: ThreadPoolExecutor) -> list[Future[list[NodeOutcome]]]:
+    def _submit(self, pool: ThreadPoolExecutor) -> list[Job]:
         """Let threads relax the next nodes."""
-        requests = [self._request(node) for node in self._batch()]
-        size = min(self._bounder.together, (len(requests) + 1) // 2) or 1
-        return [
-            pool.submit(self._bounder.solve, requests[begin : begin + size], self.goal.cutoff)
-            for begin in range(0, len(requests), size)
-        ]
+        cutoff = self.goal.cutoff
+        requests = [Request(node.warm, node.state, self.adapting.suits(node, cutoff)) for node in self._batch()]
+        return submit(pool, self._bounder, requests, cutoff)
 
-    def _collect(self, jobs: list[Future[list[NodeOutcome]]]) -> bool:
+    def _collect(self, jobs: list[Job]) -> bool:
         """Deal with relaxed regions; False when relaxing some has failed, and these stay open."""
-        for job in jobs:
-            error = job.exception()
-            if error is not None:
-                warnings.warn(
-                    f"the search ended early by {error!r}; the result is the best model so far with the bound proved",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
+        for outcome in collect(jobs):
+            if outcome is None:
                 return False
-            for outcome in job.result():
-                self._deal(self.in_hand[0], outcome)
-                self.in_hand.popleft()
+            self._deal(self.in_hand[0], outcome)
+            self.in_hand.popleft()
         return True
 
     @property
@@ -255,26 +263,12 @@ class Search:
         assert root is not None
         left = root.state >= 0
         survivors, forced = self.survivors[left], root.state[left] == 1
-        search = Leaps.start(
-            self.problem,
-            survivors,
-            forced,
-            self.goal.fit,
-            settings.gap_tol,
-            settings.proof,
-            settings.tuning.leaps_slice,
-        )
+        given = settings.gap_tol, settings.proof, settings.tuning.leaps_slice
+        search = Leaps.start(self.problem, survivors, forced, self.goal.fit, *given)
         if search is None:
             return None
-        time, nodes, memory = (1.0, 1.0, 1.0) if self._only_leaps else (0.3, 0.9, 0.5)
-        until = clock.seconds() + time * (clock.limit - clock.seconds())
-
-        def proceed() -> bool:
-            self._report(root.bound, search.n_nodes)
-            room = search.nbytes() < memory * settings.max_memory
-            return room and not clock.expired() and clock.seconds() < until
-
-        search.run(proceed, nodes * settings.node_limit)
+        part = ALL if self._only_leaps else BEFORE_REGIONS
+        search.run_within(clock, settings, part, lambda n_nodes: self._report(root.bound, n_nodes))
         self.n_nodes += search.n_nodes
         if search.best.any():
             self.goal.rounded(np.sort(search.support()))
@@ -294,9 +288,6 @@ class Search:
         self.adapting.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()))
         seconds = self.trace["seconds"]
         seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
-
-    def _request(self, node: Node) -> Request:
-        return Request(node.warm, node.state, self.adapting.suits(node, self.goal.cutoff))
 
     def _batch(self) -> Iterator[Node]:
         """The next regions that still may hold something better; the others are closed."""
@@ -374,13 +365,10 @@ class Search:
         node.release()
 
     def _try_rounding(self, outcome: NodeOutcome, state: State) -> None:
-        """Offer the rounded indicator: early, where it is nearly integral, and now and then, more and more rarely."""
-        polish = self.n_nodes >= self._polish_at
-        often = self.n_nodes <= 32 or self.n_nodes % 64 == 0 or undecided(outcome.indicator) <= 0.5
-        if self.goal.exhaustive or not (often or polish):
+        """Offer the rounded indicator to the goal if it is due."""
+        due, polish = self.roundings.due(self.n_nodes, outcome.indicator)
+        if self.goal.exhaustive or not due:
             return
-        if polish:
-            self._polish_at *= _POLISH_AGAIN_FACTOR
         among_survivors = Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)
         self.goal.rounded(self.survivors[self.problem.sparsity.rounded(outcome.indicator, among_survivors)], polish)
 

@@ -117,20 +117,23 @@ def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Ar
     """Forced and nonzero features, those near the threshold, and the largest of those above it."""
     region = best.region
     free = region.free
-    old = dict(zip(best.features.tolist(), w.tolist(), strict=True))
+    old, chosen = np.zeros(problem.p), np.zeros(problem.p, dtype=bool)
+    old[best.features] = w
     threshold = 0.5 / best.sigma**2 if best.sigma > 0 else np.inf
     q = best.q[free]
-    gone = np.isin(best.features, region.forced_out)
-    keep = best.features[~gone & ((w != 0) | (best.q[best.features] > 0.6 * threshold))]
-    most = max(100, keep.size)
+    chosen[best.features] = (w != 0) | (best.q[best.features] > 0.6 * threshold)
+    chosen[region.forced_out] = False
+    most = max(100, int(np.count_nonzero(chosen)))
     if best.sigma == 0 and problem.sparsity.price == 0.0:
         most = max(most, 2 * min(problem.sparsity.budget(region), problem.n))
     entering = _ENTERING_PIECEWISE if isinstance(problem.loss, PiecewiseLinear) else _ENTERING
     above = np.flatnonzero(q > (entering * threshold if best.sigma > 0 else 0.0))
     if above.size > most:
         above = above[np.argpartition(-q[above], most)[:most]]
-    features = np.union1d(np.union1d(keep, free[above]), region.forced_in)
-    return features, np.array([old.get(j, 0.0) for j in features.tolist()])
+    chosen[free[above]] = True
+    chosen[region.forced_in] = True
+    features = np.flatnonzero(chosen)
+    return features, old[features]
 
 
 def _combine(

@@ -62,20 +62,42 @@ def null_value(problem: Problem) -> float:
 
 
 def _best_scale(problem: Problem, alpha: Array, q: Array, region: Region) -> float:
-    """Maximise ``t → D(tα)``, in closed form where both terms are quadratic in t."""
+    """Maximise ``t → D(tα)``, in closed form where both terms are made of quadratics in t."""
     total = problem.conjugate_sum(alpha)
     most = np.inf if problem.loss.domain_is_cone else 1.0
-    if problem.loss.conjugate_is_quadratic and problem.sparsity.price == 0.0:
+    if problem.loss.conjugate_is_quadratic:
         half = problem.conjugate_sum(0.5 * alpha)
         linear, quadratic = 4.0 * half - total, 2.0 * total - 4.0 * half
-        curvature = quadratic + problem.sparsity.gain(q, region)
-        best = -linear / (2.0 * curvature) if curvature > 0 else most
-        return float(np.clip(best, 0.0, min(most, 1e6)))
+        return float(np.clip(_scale_of_quadratics(problem, linear, quadratic, q, region), 0.0, min(most, 1e6)))
 
     def value(t: float) -> float:
         return -problem.conjugate_sum(t * alpha) - problem.sparsity.gain(t * t * q, region)
 
     return _maximise(value, min(most, 2.0))
+
+
+def _scale_of_quadratics(problem: Problem, linear: float, quadratic: float, q: Array, region: Region) -> float:
+    """Maximise ``-linear t - quadratic t² - gain(t²q)``; infinite where nothing bends it.
+
+    With a price λ0 the features with ``t²q_j > λ0`` count, of which there are more and more with growing t: the slope
+    falls, and the maximum is where it changes its sign.
+    """
+    sparsity = problem.sparsity
+    if sparsity.price == 0.0:
+        curvature = quadratic + sparsity.gain(q, region)
+        return -linear / (2.0 * curvature) if curvature > 0.0 else np.inf
+    curvature = quadratic + float(q[region.forced_in].sum())
+    furthest = -linear / (2.0 * curvature) if curvature > 0.0 else np.inf
+    if furthest <= 0.0:
+        return 0.0
+    free = q[region.free]
+    counting = np.sort(free[free > sparsity.price / furthest**2])[::-1][: sparsity.budget(region)]
+    curvatures = curvature + np.concatenate([[0.0], np.cumsum(counting)])
+    # Where each begins to count, and whether the function falls from there on.
+    begin = np.append(np.sqrt(sparsity.price / counting), np.inf)
+    falls = np.append(-linear <= 2.0 * begin[:-1] * curvatures[1:], True)
+    first = int(np.argmax(falls))
+    return min(-linear / (2.0 * curvatures[first]) if curvatures[first] > 0.0 else np.inf, float(begin[first]))
 
 
 def _maximise(function: Callable[[float], float], most: float) -> float:

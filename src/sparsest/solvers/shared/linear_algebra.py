@@ -109,7 +109,7 @@ def coordinates(columns: Array, weights: Array, ridge: float) -> Iterator[Scaled
     """Yield coordinates to minimise in: one choice where columns are well conditioned, else those worth a trial."""
     m = columns.shape[1]
     root = np.sqrt(weights)
-    weighted = root[:, None] * columns
+    weighted = columns if (root == 1.0).all() else root[:, None] * columns
     gram = weighted.T @ weighted
     squares = gram.diagonal() + ridge
     # A column of zeros is no direction: any scale will do.

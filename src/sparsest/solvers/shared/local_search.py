@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg as la
@@ -37,6 +37,8 @@ _DEPENDENT = 1e-9
 # Products of features with those of the support that are computed at a time.
 _PRODUCTS_AT_ONCE = 4_000_000
 _NO_DIRECTION = 1e-14
+# Features that are left out for a detour where every move has to be fitted.
+_DETOURS_BY_FITS = 4
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,30 @@ class LocalSearch:
         """Improve a given support by moves until none helps."""
         return self.search(problem, start=support, expired=expired)
 
+    def detour(self, problem: Problem, fit: SupportFit, expired: Callable[[], bool] = lambda: False) -> SupportFit:
+        """Leave a local optimum: search without one of its features, then with it again; one feature after the other.
+
+        Those that are missed least come first.  Where that leads to a better model, it begins anew from there.
+        """
+        better: SupportFit | None = fit
+        while better is not None and not expired():
+            fit, better = better, self._detour(problem, better, expired)
+        return fit
+
+    def _detour(self, problem: Problem, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
+        """The first better model that is found; None if there is none."""
+        exact = isinstance(problem.loss, Squared)
+        searching = self if exact else replace(self, trials=1)
+        pool = self._pool(problem, problem.root, fit, _swap_promise(problem, fit))
+        for feature in pool.by_loss(fit)[: None if exact else _DETOURS_BY_FITS]:
+            there = pool.refit(fit, feature, None, expired)
+            for banned in ([feature], []):
+                pool.banned = banned
+                there = searching._exhaust_pool(pool, there, self.max_moves, expired)[0] or there
+            if there.primal < fit.primal - _IMPROVEMENT * abs(fit.primal):
+                return there
+        return None
+
     def _pool(self, problem: Problem, region: Region, fit: SupportFit, promise: Array) -> _Pool:
         """The support and the most promising features outside."""
         outside = np.setdiff1d(region.free, fit.support)
@@ -102,7 +128,7 @@ class LocalSearch:
         fit: SupportFit,
         max_moves: int,
         expired: Callable[[], bool],
-        improved: Callable[[SupportFit], None],
+        improved: Callable[[SupportFit], None] = lambda fit: None,
     ) -> tuple[SupportFit | None, int]:
         """Make moves among the features of a pool until none improves."""
         best: SupportFit | None = None
@@ -178,7 +204,7 @@ def _curvature(problem: Problem, margin: Array) -> Array:
 
 
 class _Pool:
-    """The features that a round of moves looks at: packed columns and, for the squared loss, their Gram matrix."""
+    """The features that a round of moves looks at: packed columns, and their products with those of supports."""
 
     def __init__(self, problem: Problem, region: Region, features: Indices) -> None:
         self.problem, self.features = problem, features
@@ -186,27 +212,54 @@ class _Pool:
         self.movable = ~np.isin(features, region.forced_in)
         norms = problem.column_norms[features]
         self.scale = np.where(norms > 0.0, norms, 1.0)
-        self._gram: Array | None = None
+        # Positions of features that must not come in.
+        self.banned: list[int] = []
+        # Of the squared loss, whose curvatures are the weights: the products that are known.
+        self._gram, self._known = np.empty((0, 0)), np.zeros(features.size, dtype=bool)
+        self._squares = (norms / self.scale) ** 2
 
-    def gram(self, fit: SupportFit) -> Array:
-        """``X'DX`` over the pool, in units of the columns' norms; D is centred away under an intercept."""
-        problem = self.problem
-        if self._gram is not None:
-            return self._gram
-        margin = self.columns[:, self.positions(fit.support)] @ fit.w + fit.b
-        curvature = _curvature(problem, margin)
-        block = self.columns / self.scale
-        weighted = curvature[:, None] * block
-        gram = block.T @ weighted
-        if problem.fit_intercept and curvature.sum() > 0:
-            sums = weighted.sum(axis=0)
-            gram -= np.outer(sums, sums) / curvature.sum()
-        if isinstance(problem.loss, Squared):
-            self._gram = gram
-        return gram
+    def products(self, fit: SupportFit) -> tuple[Array, Array]:
+        """``X'DX_S`` and the diagonal of ``X'DX`` over the pool, in units of the columns' norms.
+
+        D is centred away under an intercept.
+        """
+        inside = self.positions(fit.support)
+        if not isinstance(self.problem.loss, Squared):
+            curvature = _curvature(self.problem, self.columns[:, inside] @ fit.w + fit.b)
+            sums, total = self.columns.T @ curvature / self.scale, float(curvature.sum())
+            centred = sums / np.sqrt(total) if self.problem.fit_intercept and total > 0 else np.zeros(sums.size)
+            squares = curvature @ np.square(self.columns / self.scale) - centred**2
+            return self._cross(curvature, inside) - np.outer(centred, centred[inside]), squares
+        if not self._gram.size:
+            self._gram = np.empty((self.features.size, self.features.size), order="F")
+        missing = inside[~self._known[inside]]
+        # Columns of the design are centred by the weights.
+        self._gram[:, missing] = self._cross(self.problem.weights, missing)
+        self._known[missing] = True
+        return self._gram[:, inside], self._squares
+
+    def _cross(self, curvature: Array, some: Indices) -> Array:
+        """``X'DX_some`` in units of the columns' norms."""
+        weighted = curvature[:, None] * (self.columns[:, some] / self.scale[some])
+        return self.columns.T @ weighted / self.scale[:, None]
 
     def positions(self, support: Indices) -> Indices:
         return np.searchsorted(self.features, support)
+
+    def _outside(self, inside: Indices) -> Indices:
+        free = np.ones(self.features.size, dtype=bool)
+        free[inside] = False
+        free[self.banned] = False
+        return np.flatnonzero(free)
+
+    def by_loss(self, fit: SupportFit) -> list[int]:
+        """The positions of a support's features that may leave it, those first that are missed least."""
+        inside, (cross, _) = self.positions(fit.support), self.products(fit)
+        H = cross[inside]
+        H.flat[:: inside.size + 1] += self.problem.ridge / self.scale[inside] ** 2 + 1e-12
+        drop = (fit.w * self.scale[inside]) ** 2 / np.maximum(np.diagonal(inverse_semidefinite(H)), 1e-300)
+        order = inside[np.argsort(drop, kind="stable")]
+        return [int(at) for at in order if self.movable[at]]
 
     def refit(
         self, fit: SupportFit, out: int | None, into: int | None, expired: Callable[[], bool] = lambda: False
@@ -224,18 +277,18 @@ class _Pool:
 
     def moves(self, fit: SupportFit, count: int) -> list[Move]:
         """The most promising moves."""
-        problem, gram = self.problem, self.gram(fit)
+        problem, (cross, squares) = self.problem, self.products(fit)
         inside = self.positions(fit.support)
-        outside = np.setdiff1d(np.arange(self.features.size), inside)
+        outside = self._outside(inside)
         gradient = self.columns[:, outside].T @ slopes(problem, fit) / self.scale[outside]
         ridge = problem.ridge / self.scale**2
         w = fit.w * self.scale[inside]
-        H = gram[np.ix_(inside, inside)]
+        H = cross[inside]
         H.flat[:: inside.size + 1] += ridge[inside] + 1e-12
         N = inverse_semidefinite(H)
-        cross = gram[np.ix_(outside, inside)]
+        cross = cross[outside]
         A = cross @ N
-        own = gram[outside, outside] + ridge[outside]
+        own = squares[outside] + ridge[outside]
         d = own - np.einsum("ij,ij->i", A, cross)
         dependent = np.flatnonzero(d <= _DEPENDENT * np.maximum(own, 1e-300))
         d[dependent] = np.inf

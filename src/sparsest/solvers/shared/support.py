@@ -89,6 +89,8 @@ def fit_support(
     If ``expired`` says so, it is fitted less precisely.
     """
     support = np.asarray(support, dtype=np.intp)
+    if not support.size and isinstance(problem.loss, Squared):
+        return _null_fit(problem)
     block = problem.design.columns(support) if columns is None else columns
     n, m = block.shape
     with single_threaded():
@@ -100,6 +102,14 @@ def fit_support(
             for basis in coordinates(packed, problem.weights, problem.ridge)
         ]
     return min(fits, key=lambda fit: fit.primal)
+
+
+def _null_fit(problem: Problem) -> SupportFit:
+    """The model without features, where its intercept is a mean: it is known with the data."""
+    b, alpha, _ = problem.data.null
+    nothing = np.empty(0)
+    primal, dual = problem.primal(np.full(problem.n, b), nothing, 0), -problem.conjugate_sum(alpha)
+    return SupportFit(np.empty(0, dtype=np.intp), nothing, b, alpha.copy(), primal, min(dual, primal))
 
 
 def _fit_in(

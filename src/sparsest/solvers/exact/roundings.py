@@ -1,0 +1,28 @@
+"""Which relaxed nodes are rounded, and which of the supports found in this way are polished."""
+
+from __future__ import annotations
+
+from sparsest.arrays import Array
+from sparsest.kernels.regions import undecided
+
+# The neighbours of a node's rounded support are looked at first after so many nodes, and again after so many times as
+# many: a dozen times until the nodes have grown eightfold, so that this takes a few per cent of a long search.
+_FIRST_POLISH_AT, _POLISH_AGAIN_FACTOR = 64, 1.19
+# All nodes are rounded up to the first number, later every so many; and those whose indicator is as near as this to an
+# integral one.
+_ALL_UP_TO, _EVERY, _NEARLY_INTEGRAL = 32, 64, 0.5
+
+
+class Roundings:
+    """Counts on the nodes that have been dealt with, never on time."""
+
+    def __init__(self) -> None:
+        self._polish_at = float(_FIRST_POLISH_AT)
+
+    def due(self, n_nodes: int, indicator: Array) -> tuple[bool, bool]:
+        """Whether to round this node, the last of so many, and whether to polish its support."""
+        polish = n_nodes >= self._polish_at
+        if polish:
+            self._polish_at *= _POLISH_AGAIN_FACTOR
+        often = n_nodes <= _ALL_UP_TO or n_nodes % _EVERY == 0 or undecided(indicator) <= _NEARLY_INTEGRAL
+        return polish or often, polish
