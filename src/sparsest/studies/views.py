@@ -58,7 +58,7 @@ def _models(rows: Iterable[Row]) -> list[Row]:
 
 def fixed_k(rows: Iterable[Row]) -> list[Row]:
     """The models of the true size."""
-    return [row for row in _models(rows) if row["k"] == row["timed_k"]]
+    return [row for row in _models(rows) if row["k"] == row["timed_k"] and not row.get("free")]
 
 
 def of_many_sizes(rows: Iterable[Row]) -> list[Row]:
@@ -66,8 +66,16 @@ def of_many_sizes(rows: Iterable[Row]) -> list[Row]:
     return [row for row in _models(rows) if row["method"] not in ("subgradient", "forward", "abess")]
 
 
+def _of_given_size(rows: Iterable[Row]) -> list[Row]:
+    """Those of them whose size was asked for."""
+    return [row for row in of_many_sizes(rows) if not row.get("free")]
+
+
 def chosen_k(rows: Iterable[Row]) -> list[Row]:
-    """Of each method on each data set the model with the smallest error on the validation rows."""
+    """Of each method on each data set the model with the smallest error on the validation rows.
+
+    Penalised methods choose their penalty, and with it any number of features: see the rows that are ``free``.
+    """
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in of_many_sizes(rows):
         groups[row["panel"], row["x"], row["set"], row["method"]].append(row)
@@ -83,14 +91,14 @@ def over_k(value: Callable[[Row], float]) -> View:
     """A figure over the sizes of the models."""
 
     def look(rows: Sequence[Row]) -> list[Point]:
-        return _points(of_many_sizes(rows), value, lambda row: row["k"])
+        return _points(_of_given_size(rows), value, lambda row: row["k"])
 
     return look
 
 
 def over_relative_k(value: Callable[[Row], float]) -> View:
     """A figure over the sizes of the models as multiples of the true one."""
-    return lambda rows: _points(of_many_sizes(rows), value, lambda row: row["k"] / row["k_true"])
+    return lambda rows: _points(_of_given_size(rows), value, lambda row: row["k"] / row["k_true"])
 
 
 def where(look: View, keep: Callable[[Row], bool]) -> View:
@@ -139,7 +147,7 @@ def true_against_false() -> View:
 
     def look(rows: Sequence[Row]) -> list[Point]:
         groups: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
-        for row in of_many_sizes(rows):
+        for row in _of_given_size(rows):
             if "tf" in row:
                 groups[row["panel"], row["method"], row["k"]].append(row)
         return [

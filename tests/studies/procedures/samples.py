@@ -15,13 +15,17 @@ def sample_of(task="regression"):
 
 def check_models(rows):
     """Models of all sizes are honest about themselves, and the timed one has its time."""
-    models = [row for row in rows if "validation" in row]
+    free = [row for row in rows if row.get("free")]
+    models = [row for row in rows if "validation" in row and not row.get("free")]
     sizes = {row["k"] for row in models}
     # A path may begin with more features than the smallest size.
     assert sizes <= {1, 2, 3} and {2, 3} <= sizes
     for row in models:
         assert row["n_selected"] <= row["k"] and row["tf"] + row["ff"] == row["n_selected"]
         assert row["validation"] >= 0.0 and row["test"] >= 0.0
+    for row in free:
+        assert row["k"] == row["n_selected"] == row["tf"] + row["ff"]
+        assert row["validation"] <= min(model["validation"] for model in models)
     methods = {row["method"] for row in models}
     timed = [row for row in rows if row["method"].endswith(" timed")]
     assert {row["method"].removesuffix(" timed") for row in timed} == methods and len(timed) == len(methods)

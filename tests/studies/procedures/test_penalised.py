@@ -11,12 +11,18 @@ from studies.procedures.samples import PLAN, check_models, sample_of
 @pytest.mark.parametrize("task", ["regression", "classification"])
 @pytest.mark.parametrize("name", ["elastic_net", "mcp", "scad", "lasso"])
 def test_rows(name, task):
-    check_models(list(PROCEDURES[name].run(sample_of(task), PLAN)))
+    rows = list(PROCEDURES[name].run(sample_of(task), PLAN))
+    check_models(rows)
+    assert sum(bool(row.get("free")) for row in rows) == 1
 
 
 def test_the_shape_is_the_one_with_the_smallest_validation_error():
     sample, k = sample_of(), 3
-    [row] = [row for row in PROCEDURES["mcp"].run(sample, PLAN) if row.get("k") == k and "validation" in row]
+    [row] = [
+        row
+        for row in PROCEDURES["mcp"].run(sample, PLAN)
+        if row["k"] == k and "validation" in row and not row.get("free")
+    ]
     errors = {}
     for concavity in np.geomspace(2.0, 4.5, PLAN.n_concavities):
         path = path_of(sample, "mcp", k, concavity=concavity)
