@@ -76,9 +76,8 @@ TESTED_ELSEWHERE = {
     ),
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
-    # What a study is, and its figures.
+    # What a study is.
     "studies/study": "studies/test_catalog",
-    "studies/figures": "studies/test_results",
 }
 # Folders whose modules are found through a registry, and the laws that hold for everything in it; and folders that are
 # tested through their front door, as users come in.

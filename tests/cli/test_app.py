@@ -12,7 +12,7 @@ COMMANDS = ("advise", "cv", "demo", "fit", "path", "predict", "verify", "warmup"
 
 def test_help_without_arguments():
     shown = run()
-    assert all(command in shown.output for command in COMMANDS)
+    assert all(command in shown.output for command in (*COMMANDS, "study"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -62,3 +62,26 @@ def test_the_paper_sizes_are_those_of_the_paper():
     assert find("class-fixed-k").panels("paper")[0].cells[0].plan.exact_seconds == 180.0
     roc = find("reg-roc").panels("paper")[0]
     assert [cell.n for cell in roc.cells] == [900] and set(range(40, 251, 10)) <= set(roc.cells[0].plan.ks)
+
+
+def test_extras_run_where_they_are_asked_for():
+    study = find("reg-fixed-k")
+    usual, more = ({task.procedure for task in study.tasks("smoke", extras=extras)} for extras in (False, True))
+    assert "abess" not in usual and more == usual | {"abess"}
+    # What is compared has the true size alone.
+    for task in study.tasks("smoke", extras=True):
+        assert task.plan.ks == (task.source.k,) or task.procedure not in ("subgradient", "forward", "abess")
+
+
+def test_studies_of_time_keep_what_they_do_not_vary():
+    for size in SIZES:
+        assert len({cell.source.k for panel in find("time-k").panels(size) for cell in panel.cells}) == 1
+    assert {cell.source.k for panel in find("time-p").panels("paper") for cell in panel.cells} == {50}
+    gammas = [cell.plan.gamma_factor for cell in find("time-gamma").panels("paper")[0].cells]
+    assert gammas == sorted(gammas) and gammas[0] < 1.0 < gammas[-1]
+    shapes = {
+        (cell.n, cell.source.p, cell.plan.timed_k, cell.source.task, cell.source.dtype)
+        for panel in find("scalability").panels("paper")
+        for cell in panel.cells
+    }
+    assert shapes == {(10_000, 100_000, 100, task, "float32") for task in ("regression", "classification")}

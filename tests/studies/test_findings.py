@@ -3,7 +3,20 @@
 import numpy as np
 import pytest
 
-from sparsest.studies.findings import Judgement, about_equal, between, grows, larger, ordered
+from sparsest.studies.findings import (
+    Judgement,
+    about_equal,
+    between,
+    grows,
+    grows_less,
+    hardly_varies,
+    larger,
+    largest,
+    ordered,
+    rises,
+    smaller_in,
+    smallest,
+)
 from sparsest.studies.views import Point
 
 
@@ -63,6 +76,39 @@ def test_growth_is_the_slope_of_logarithms():
     assert grows("", view, "a", least=2.5).judge(rows).judgement is Judgement.NOT_CONFIRMED
 
 
+def test_several_methods_against_several():
+    rows = rows_of(a=0.9 + NOISE, b=0.8 + NOISE[::-1], c=0.1 + NOISE)
+    assert largest("", view, ("a", "b"), ("c",)).judge(rows).judgement is Judgement.CONFIRMED
+    assert largest("", view, ("b",), ("a", "c")).judge(rows).judgement is Judgement.NOT_CONFIRMED
+    verdict = smallest("", view, ("c",), ("a", "b")).judge(rows)
+    assert verdict.judgement is Judgement.CONFIRMED and verdict.figures.count("less") == 2
+
+
+def test_the_largest_x_of_every_panel_counts_where_asked():
+    rows = [("panel", "a", x, i, y) for x, y in ((1.0, 0.1), (2.0, 0.9)) for i in range(3)]
+    assert between("", view, ("a",), 0.8, 1.0, largest_x=True).judge(rows).judgement is Judgement.CONFIRMED
+    assert between("", view, ("a",), 0.8, 1.0, x=lambda x: x < 2.0).judge(rows).judgement is Judgement.NOT_CONFIRMED
+    assert "a 0.5" in between("", view, ("a",), 0.8, 1.0).judge(rows).figures
+    assert rises("", view, ("a",)).judge(rows).judgement is Judgement.CONFIRMED
+    falling = [(panel, method, -x, i, y) for panel, method, x, i, y in rows]
+    assert rises("", view, ("a",)).judge(falling).judgement is Judgement.NOT_CONFIRMED
+
+
+def test_panels_against_others():
+    rows = [(panel, "a", 1.0, i, level + NOISE[i]) for panel, level in (("high", 0.1), ("low", 0.5)) for i in range(5)]
+    assert smaller_in("", view, "a", "high", "low").judge(rows).judgement is Judgement.CONFIRMED
+    assert smaller_in("", view, "a", "low", "high").judge(rows).judgement is Judgement.NOT_CONFIRMED
+
+
+def test_growth_of_two_methods_and_none():
+    rows = [("panel", name, x, i, x**power * (1 + 0.01 * i)) for name, power in (("a", 1.0), ("b", 2.0))
+            for x in (1.0, 2.0, 4.0) for i in range(3)]  # fmt: skip
+    assert grows_less("", view, "a", "b").judge(rows).judgement is Judgement.CONFIRMED
+    assert grows_less("", view, "b", "a").judge(rows).judgement is Judgement.NOT_CONFIRMED
+    assert hardly_varies("", view, "a", most=5.0).judge(rows).judgement is Judgement.CONFIRMED
+    assert hardly_varies("", view, "b", most=5.0).judge(rows).judgement is Judgement.NOT_CONFIRMED
+
+
 def test_without_results_nothing_is_decided():
     for finding in (
         larger("", view, "a", "b"),
@@ -70,5 +116,11 @@ def test_without_results_nothing_is_decided():
         between("", view, ("a",), 0, 1),
         ordered("", view, ("a", "b")),
         grows("", view, "a", least=0),
+        grows_less("", view, "a", "b"),
+        hardly_varies("", view, "a", most=2.0),
+        largest("", view, ("a",), ("b",)),
+        smallest("", view, ("a",), ("b",)),
+        rises("", view, ("a",)),
+        smaller_in("", view, "a", "low", "high"),
     ):
         assert finding.judge([]).judgement is Judgement.UNDECIDED

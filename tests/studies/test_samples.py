@@ -20,6 +20,16 @@ def test_all_rows_have_one_truth(source):
         assert left.var() < 0.35 * part.y.var()
 
 
+def test_single_precision_has_the_same_data():
+    double, single = (
+        draw(Source("toeplitz", p=10, k=2, snr=4.0, dtype=dtype), 30, np.random.default_rng(0))
+        for dtype in ("float64", "float32")
+    )
+    assert single.train.X.dtype == np.float32 and single.train.X.flags.f_contiguous
+    np.testing.assert_allclose(single.test.X, double.test.X, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(single.support, double.support)
+
+
 def test_classes_and_seeds():
     source = Source("toeplitz", "classification", p=10, k=2, snr=4.0, n_validation=20, n_test=20)
     one, same, other = (draw(source, 30, np.random.default_rng(seed)) for seed in (1, 1, 2))

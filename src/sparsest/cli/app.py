@@ -49,7 +49,9 @@ def _main(
     """Nothing but the options of the application itself."""
 
 
-def command(function: Callable[..., int | None]) -> Callable[..., None]:
+def command(
+    function: Callable[..., int | None], group: typer.Typer = app, name: str | None = None
+) -> Callable[..., None]:
     """Make a function a command, with ``--verbose`` and ``--debug``; what it returns is the exit code."""
 
     @functools.wraps(function)
@@ -68,7 +70,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., None]:
     parameters = [*own.parameters.values(), *shared]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command()(run)
+    group.command(name)(run)
     return run
 
 

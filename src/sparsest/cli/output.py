@@ -61,11 +61,11 @@ def print_coefficients(title: str, rows: list[tuple[str, str]]) -> None:
     console.print(grid)
 
 
-def print_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
-    """Print a table of texts; all columns but the first are set to the right."""
+def print_grid(title: str, heads: list[str], rows: list[list[str]], left: tuple[int, ...] = (0,)) -> None:
+    """Print a table of texts; all columns but the first, or those named, are set to the right."""
     console, grid = Console(), Grid()
     for j, head in enumerate(heads):
-        grid.add_column(head, justify="right" if j else "left")
+        grid.add_column(head, justify="left" if j in left else "right")
     for row in rows:
         grid.add_row(*(escape(entry) for entry in row))
     console.print(escape(title), style="bold")

@@ -17,63 +17,191 @@ class Style(NamedTuple):
     label: str
     colour: str
     marker: str
+    line: str = "-"
 
 
-# The paper's colours, in shades that differ in brightness too.
+# The paper's colours, in shades that differ in brightness too; what the paper does not have is drawn with dashes.
 STYLES = {
     "exact": Style("CIO, exact", "#1a7f37", "o"),
     "relaxation": Style("SS, relaxation", "#0b5cad", "s"),
     "elastic_net": Style("elastic net", "#c62828", "^"),
     "mcp": Style("MCP", "#ef8a17", "D"),
     "scad": Style("SCAD", "#e377c2", "v"),
-    "subgradient": Style("SS, sub-gradient", "#7fb2e5", "x"),
-    "forward": Style("forward and swaps", "#7f7f7f", "+"),
-    "abess": Style("abess", "#4d4d4d", "*"),
+    "lasso": Style("Lasso", "#7b1fa2", "<"),
+    "subgradient": Style("SS, sub-gradient", "#5b9bd5", "x", "--"),
+    "forward": Style("forward and swaps", "#7f7f7f", "+", "--"),
+    "abess": Style("abess", "#4d4d4d", "*", "--"),
 }
+# Curves of one method for several panels, from light to dark.
+_SHADES = (0.35, 0.65, 1.0)
+_DPI = 110
+# The width of a number as a part of an axis.
+_LABEL_WIDTH = 0.11
+# Colours that a picture is reduced to, which makes its file three times smaller.
+_PALETTE = 96
+
+
+class Drawn(NamedTuple):
+    """A curve with its style."""
+
+    curve: Curve
+    style: Style
+    strength: float = 1.0
+
+
+class _Picture(NamedTuple):
+    """One picture of a figure."""
+
+    title: str
+    lines: list[Drawn]
+    # Texts at places of the horizontal axis.
+    labels: dict[float, str]
+    true_k: int | None
+
+
+def style_of(method: str) -> Style:
+    """The style of a method; one that has none of its own is drawn in black."""
+    return STYLES.get(method, Style(method, "#000000", "."))
+
+
+def _pictures(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[_Picture]:
+    """What there is to draw, in the order of panels and styles."""
+    found = curves(figure.view(rows))
+    if figure.turned:
+        names = [panel.name for panel in panels]
+        return [
+            _Picture(
+                style_of(method).label,
+                [
+                    Drawn(found[method][name], style_of(method)._replace(label=name), strength)
+                    for name, strength in zip(names, _SHADES, strict=True)
+                    if name in found[method]
+                ],
+                {},
+                None,
+            )
+            for method in sorted(found, key=_rank)
+        ]
+    shown = [panel for panel in panels if panel.name in found] or list(panels[:1])
+    return [_of_panel(figure, panel, found.get(panel.name, {})) for panel in shown]
+
+
+def _of_panel(figure: Figure, panel: Panel, methods: dict[str, Curve]) -> _Picture:
+    lines = [Drawn(methods[name], style_of(name)) for name in sorted(methods, key=_rank)]
+    labels = {cell.x: cell.label for cell in panel.cells if cell.label}
+    if lines and not figure.x_label and not labels:
+        # A single place: the methods stand side by side.
+        lines = [one._replace(curve=one.curve._replace(x=[float(j)])) for j, one in enumerate(lines)]
+        labels = {float(j): one.style.label for j, one in enumerate(lines)}
+    return _Picture(panel.title, lines, labels, panel.cells[0].source.k if figure.mark_true_k else None)
+
+
+def _rank(method: str) -> tuple[int, str]:
+    return (list(STYLES).index(method) if method in STYLES else len(STYLES), method)
 
 
 def draw(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> Any:
     """Return the matplotlib figure."""
     from matplotlib.figure import Figure as Canvas
 
-    found = curves(figure.view(rows))
-    shown = [panel for panel in panels if panel.name in found] or list(panels[:1])
-    across = min(len(shown), 2 if len(shown) in (2, 4) else 3)
-    down = math.ceil(len(shown) / across)
-    canvas = Canvas(figsize=(4.2 * across, 3.1 * down + 0.7), layout="constrained")
+    pictures = _pictures(figure, panels, rows)
+    # Two levels of correlation stand side by side.
+    across = min(len(pictures), 3 if len(pictures) % 2 else 2)
+    down = math.ceil(len(pictures) / across)
+    wide = 7.0 if len(pictures) == 1 else 4.2 * across
+    canvas = Canvas(figsize=(wide, 3.1 * down + 0.9), layout="constrained")
     axes = canvas.subplots(down, across, squeeze=False)
-    for ax in axes.flat[len(shown) :]:
+    for ax in axes.flat[len(pictures) :]:
         ax.set_visible(False)
-    for ax, panel in zip(axes.flat, shown, strict=False):
-        _draw_panel(ax, figure, panel, found.get(panel.name, {}))
-    handles = {label: handle for ax in axes.flat for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    if handles:
-        canvas.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 4), frameon=False
-        )
+    for ax, picture in zip(axes.flat, pictures, strict=False):
+        _draw_picture(ax, figure, picture)
+    named = {label: handle for ax in axes.flat for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    side_by_side = any(one.labels and not figure.x_label and len(one.lines) == len(one.labels) for one in pictures)
+    if figure.turned:
+        for ax in axes.flat[: len(pictures)]:
+            ax.legend(frameon=False, fontsize="small")
+    elif named and not side_by_side:
+        canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=min(len(named), 4), frameon=False)
     canvas.suptitle(figure.caption)
     return canvas
 
 
-def _draw_panel(ax: Any, figure: Figure, panel: Panel, methods: dict[str, Curve]) -> None:
-    for name, style in STYLES.items():
-        if name in methods:
-            curve = methods[name]
-            ax.errorbar(
-                curve.x, curve.mean, yerr=[0.0 if math.isnan(e) else e for e in curve.error], label=style.label,
-                color=style.colour, marker=style.marker, markersize=5, linewidth=1.4, capsize=2,
-            )  # fmt: skip
-    if figure.mark_true_k:
-        ax.axvline(panel.cells[0].source.k, color="black", linewidth=1.0)
-    ax.set_title(panel.title or panel.name, fontsize="medium")
+def _draw_picture(ax: Any, figure: Figure, picture: _Picture) -> None:
+    for curve, style, strength in picture.lines:
+        ax.errorbar(
+            curve.x, curve.mean, yerr=[0.0 if math.isnan(e) else e for e in curve.error], label=style.label,
+            color=style.colour, marker=style.marker, linestyle=style.line, alpha=strength, markersize=5, linewidth=1.4,
+            capsize=2,
+        )  # fmt: skip
+    if picture.true_k is not None:
+        ax.axvline(picture.true_k, color="black", linewidth=1.0)
+    ax.set_title(picture.title, fontsize="medium")
     ax.set(xlabel=figure.x_label, ylabel=figure.y_label, xscale=figure.x_scale, yscale=figure.y_scale)
+    if picture.labels:
+        ax.set_xticks(list(picture.labels), list(picture.labels.values()), fontsize="small")
+        ax.set_xlim(min(picture.labels) - 0.5, max(picture.labels) + 0.5)
+    if figure.x_scale == "log":
+        _label_places(ax.xaxis, sorted({x for one in picture.lines for x in one.curve.x}))
+    if figure.y_scale == "log":
+        _label_decades(ax)
     ax.grid(alpha=0.3)
 
 
-def save(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row], stem: Path) -> list[Path]:
-    """Write the figure as PNG and SVG."""
+def _label_places(axis: Any, places: Sequence[float]) -> None:
+    """Numbers where there are points: those of decades alone would be one or none."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    axis.set_major_locator(FixedLocator(_apart(places)))
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_locator(NullLocator())
+
+
+def _apart(places: Sequence[float]) -> list[float]:
+    """Places whose numbers do not touch each other on a logarithmic axis."""
+    if len(places) < 2:
+        return list(places)
+    least = _LABEL_WIDTH * math.log(places[-1] / places[0])
+    kept = [places[0]]
+    for place in places[1:]:
+        if math.log(place / kept[-1]) >= least:
+            kept.append(place)
+    return kept
+
+
+def _label_decades(ax: Any) -> None:
+    """Plain numbers at 1, 2 and 5 times powers of ten, or at powers alone where there are many."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = ax.get_ylim()
+    few = math.log10(high / low) < 2.0
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    if few:
+        ax.yaxis.set_minor_locator(NullLocator())
+
+
+def save(
+    figure: Figure, panels: Sequence[Panel], rows: Sequence[Row], stem: Path, suffixes: Sequence[str] = (".png", ".svg")
+) -> list[Path]:
+    """Write the figure, in all formats asked for; the same rows give the same files."""
+    from matplotlib import rc_context
+
     canvas = draw(figure, panels, rows)
-    files = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
-    for file in files:
-        canvas.savefig(file, dpi=130)
+    files = [stem.with_name(stem.name + suffix) for suffix in suffixes]
+    with rc_context({"svg.hashsalt": stem.name}):
+        for file in files:
+            if file.suffix == ".png":
+                _save_png(canvas, file)
+            else:
+                canvas.savefig(file, metadata={"Date": None})
     return files
+
+
+def _save_png(canvas: Any, file: Path) -> None:
+    from io import BytesIO
+
+    from PIL import Image
+
+    whole = BytesIO()
+    canvas.savefig(whole, format="png", dpi=_DPI)
+    Image.open(whole).convert("RGB").quantize(_PALETTE, dither=Image.Dither.NONE).save(file, optimize=True)

@@ -82,18 +82,49 @@ def _figures(first: str, second: str, differences: Sequence[float]) -> str:
     return f"{first} less {second}: {mean:+.3g} ± {error:.2g} over {len(differences)} pairs"
 
 
+def _pairs(
+    text: str, view: View, pairs: Sequence[tuple[str, str]], panels: str | None, x: Cells | None = None
+) -> Finding:
+    """Of every pair of methods, the first one's figure is larger than the second's."""
+
+    def judge(rows: Sequence[Row]) -> Verdict:
+        judgements, figures = [], []
+        for first, second in pairs:
+            differences = _differences(rows, view, first, second, panels, x)
+            if not differences:
+                return _NO_DATA
+            judgements.append(_decide(*_summary(differences)))
+            figures.append(_figures(first, second, differences))
+        return Verdict(_worst(judgements), "; ".join(figures))
+
+    return Finding(text, judge)
+
+
 def larger(
     text: str, view: View, first: str, second: str, *, panels: str | None = None, x: Cells | None = None
 ) -> Finding:
     """The first method's figure is larger than the second's."""
+    return _pairs(text, view, [(first, second)], panels, x)
 
-    def judge(rows: Sequence[Row]) -> Verdict:
-        differences = _differences(rows, view, first, second, panels, x)
-        if not differences:
-            return _NO_DATA
-        return Verdict(_decide(*_summary(differences)), _figures(first, second, differences))
 
-    return Finding(text, judge)
+def largest(
+    text: str, view: View, first: Sequence[str], others: Sequence[str], *, panels: str | None = None,
+    x: Cells | None = None,
+) -> Finding:  # fmt: skip
+    """The figure of each of the first methods is larger than that of every other."""
+    return _pairs(text, view, [(one, other) for one in first for other in others], panels, x)
+
+
+def smallest(
+    text: str, view: View, first: Sequence[str], others: Sequence[str], *, panels: str | None = None
+) -> Finding:
+    """The figure of each of the first methods is smaller than that of every other."""
+    return _pairs(text, view, [(other, one) for one in first for other in others], panels)
+
+
+def ordered(text: str, view: View, methods: Sequence[str], *, panels: str | None = None) -> Finding:
+    """The figures fall from the first method to the last."""
+    return _pairs(text, view, list(pairwise(methods)), panels)
 
 
 def about_equal(text: str, view: View, first: str, second: str, margin: float, *, panels: str | None = None) -> Finding:
@@ -116,74 +147,135 @@ def about_equal(text: str, view: View, first: str, second: str, margin: float, *
 
 def between(
     text: str, view: View, methods: Sequence[str], low: float, high: float, *, panels: str | None = None,
-    largest_x: bool = True,
+    x: Cells | None = None, largest_x: bool = False,
 ) -> Finding:  # fmt: skip
-    """The mean of every method's figure, at the largest x of every panel or over all, is in an interval."""
+    """The mean of every method's figure, over all cells or at the largest x of every panel, is in an interval."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
-        points = [point for point in _where(view(rows), panels, None) if point.method in methods]
+        points = [point for point in _where(view(rows), panels, x) if point.method in methods]
         if largest_x:
-            last: dict[str, float] = {}
-            for point in points:
-                last[point.panel] = max(point.x, last.get(point.panel, -np.inf))
-            points = [point for point in points if point.x == last[point.panel]]
+            points = _at_ends(points)[1]
         if not points:
             return _NO_DATA
         judgements, figures = [], []
         for method in methods:
             mean, error = _summary([point.y for point in points if point.method == method] or [np.nan])
-            slack = _DECISIVE_ERRORS * error if np.isfinite(error) else np.inf
             figures.append(f"{method} {mean:.3g} ± {error:.2g}")
-            inside = low <= mean <= high
-            outside = mean + slack < low or mean - slack > high
-            judgements.append(
-                Judgement.CONFIRMED if inside else Judgement.NOT_CONFIRMED if outside else Judgement.UNDECIDED
-            )
+            judgements.append(_inside(mean, error, low, high))
         return Verdict(_worst(judgements), f"{', '.join(figures)}; expected {low:g} to {high:g}")
 
     return Finding(text, judge)
 
 
-def ordered(text: str, view: View, methods: Sequence[str], *, panels: str | None = None) -> Finding:
-    """The figures fall from the first method to the last."""
+def rises(text: str, view: View, methods: Sequence[str]) -> Finding:
+    """Every method's figure is larger at the largest x of a panel than at the smallest."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
+        first, last = _at_ends(view(rows))
         judgements, figures = [], []
-        for first, second in pairwise(methods):
-            differences = _differences(rows, view, first, second, panels, None)
-            if not differences:
+        for method in methods:
+            before = {(point.panel, point.set): point.y for point in first if point.method == method}
+            after = {(point.panel, point.set): point.y for point in last if point.method == method}
+            gains = [after[key] - before[key] for key in sorted(before.keys() & after.keys())]
+            if not gains:
                 return _NO_DATA
-            judgements.append(_decide(*_summary(differences)))
-            figures.append(_figures(first, second, differences))
-        return Verdict(_worst(judgements), "; ".join(figures))
+            mean, error = _summary(gains)
+            judgements.append(_decide(mean, error))
+            figures.append(f"{method} {mean:+.3g} ± {error:.2g}")
+        return Verdict(_worst(judgements), f"from the smallest to the largest x: {', '.join(figures)}")
 
     return Finding(text, judge)
+
+
+def smaller_in(text: str, view: View, method: str, smaller: str, larger: str) -> Finding:
+    """A figure is smaller in some panels than in others, whose data sets are others too."""
+
+    def judge(rows: Sequence[Row]) -> Verdict:
+        points = [point for point in view(rows) if point.method == method]
+        parts = [[point.y for point in _where(points, panels, None)] for panels in (larger, smaller)]
+        if not all(parts):
+            return _NO_DATA
+        (upper, upper_error), (lower, lower_error) = (_summary(part) for part in parts)
+        figures = f"{method}: {larger} {upper:.3g} ± {upper_error:.2g}, {smaller} {lower:.3g} ± {lower_error:.2g}"
+        return Verdict(_decide(upper - lower, float(np.hypot(upper_error, lower_error))), figures)
+
+    return Finding(text, judge)
+
+
+def _slopes(rows: Sequence[Row], view: View, method: str) -> dict[tuple[str, int], float]:
+    """The slope of log(figure) over log(x) on every series: the data sets of one number in one panel."""
+    points = [point for point in view(rows) if point.method == method and point.x > 0.0 and point.y > 0.0]
+    found = {}
+    for panel, number in sorted({(point.panel, point.set) for point in points}):
+        part = [point for point in points if (point.panel, point.set) == (panel, number)]
+        if len({point.x for point in part}) > 1:
+            x, y = np.log([point.x for point in part]), np.log([point.y for point in part])
+            found[panel, number] = float(np.polyfit(x, y, 1)[0])
+    return found
 
 
 def grows(text: str, view: View, method: str, *, least: float, most: float = np.inf) -> Finding:
-    """The slope of log(figure) over log(x), the mean over panels, is in an interval."""
+    """The exponent with which a figure grows, the mean over series, is in an interval."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
-        slopes = []
-        points = [point for point in view(rows) if point.method == method and point.x > 0.0 and point.y > 0.0]
-        for panel, number in sorted({(point.panel, point.set) for point in points}):
-            part = [point for point in points if (point.panel, point.set) == (panel, number)]
-            if len({point.x for point in part}) > 1:
-                x, y = np.log([point.x for point in part]), np.log([point.y for point in part])
-                slopes.append(float(np.polyfit(x, y, 1)[0]))
+        slopes = list(_slopes(rows, view, method).values())
         if not slopes:
             return _NO_DATA
         mean, error = _summary(slopes)
-        slack = _DECISIVE_ERRORS * error if np.isfinite(error) else np.inf
-        judgement = Judgement.UNDECIDED
-        if least <= mean <= most:
-            judgement = Judgement.CONFIRMED
-        elif mean + slack < least or mean - slack > most:
-            judgement = Judgement.NOT_CONFIRMED
         limits = f"at least {least:g}" if np.isinf(most) else f"{least:g} to {most:g}"
-        return Verdict(judgement, f"{method}: exponent {mean:.2f} ± {error:.2g} over {len(slopes)} series; {limits}")
+        figures = f"{method}: exponent {mean:.2f} ± {error:.2g} over {len(slopes)} series; expected {limits}"
+        return Verdict(_inside(mean, error, least, most), figures)
 
     return Finding(text, judge)
+
+
+def grows_less(text: str, view: View, first: str, second: str) -> Finding:
+    """The first method's figure grows with a smaller exponent than the second's."""
+
+    def judge(rows: Sequence[Row]) -> Verdict:
+        one, two = _slopes(rows, view, first), _slopes(rows, view, second)
+        differences = [two[key] - one[key] for key in sorted(one.keys() & two.keys())]
+        if not differences:
+            return _NO_DATA
+        mean, error = _summary(differences)
+        figures = f"exponents: {first} {np.mean(list(one.values())):.2f}, {second} {np.mean(list(two.values())):.2f}"
+        return Verdict(_decide(mean, error), f"{figures}, difference {mean:.2f} ± {error:.2g}")
+
+    return Finding(text, judge)
+
+
+def hardly_varies(text: str, view: View, method: str, *, most: float) -> Finding:
+    """The largest of a figure's means over x is at most so many times the smallest."""
+
+    def judge(rows: Sequence[Row]) -> Verdict:
+        points = [point for point in view(rows) if point.method == method]
+        means = [np.mean([point.y for point in points if point.x == x]) for x in {point.x for point in points}]
+        if len(means) < 2:
+            return _NO_DATA
+        ratio = float(max(means) / min(means))
+        judgement = Judgement.CONFIRMED if ratio <= most else Judgement.NOT_CONFIRMED
+        return Verdict(judgement, f"{method}: largest mean {ratio:.2f} times the smallest; expected at most {most:g}")
+
+    return Finding(text, judge)
+
+
+def _at_ends(points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
+    """The points at the smallest and at the largest x of their panels."""
+    places: dict[str, set[float]] = {}
+    for point in points:
+        places.setdefault(point.panel, set()).add(point.x)
+    return (
+        [point for point in points if point.x == min(places[point.panel])],
+        [point for point in points if point.x == max(places[point.panel])],
+    )
+
+
+def _inside(mean: float, error: float, low: float, high: float) -> Judgement:
+    """Whether a mean is in an interval; outside of it by less than its error is undecided."""
+    slack = _DECISIVE_ERRORS * error if np.isfinite(error) else np.inf
+    if low <= mean <= high:
+        return Judgement.CONFIRMED
+    return Judgement.NOT_CONFIRMED if mean + slack < low or mean - slack > high else Judgement.UNDECIDED
 
 
 def _worst(judgements: Sequence[Judgement]) -> Judgement:

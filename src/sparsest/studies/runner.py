@@ -36,10 +36,14 @@ class Ended(NamedTuple):
 Listener = Callable[[Progress], Any]
 
 
-def estimate(tasks: Sequence[Task], store: Store, n_jobs: int) -> float:
-    """Seconds that the tasks that are not done will take, roughly: what they look like, scaled by what others took."""
-    finished = store.finished()
-    taken = [(finished[task.id].seconds, task.estimate()) for task in tasks if task.id in finished]
+def estimate(tasks: Sequence[Task], finished: dict[str, float], n_jobs: int) -> float:
+    """Seconds that the tasks that are not done will take, roughly: what they look like, scaled by what others took.
+
+    Parameters
+    ----------
+    finished : seconds of tasks that are done (:meth:`Store.seconds`)
+    """
+    taken = [(finished[task.id], task.estimate()) for task in tasks if task.id in finished]
     scale = sum(seconds for seconds, _ in taken) / sum(guess for _, guess in taken) if taken else 1.0
     return scale * sum(task.estimate() for task in tasks if task.id not in finished) / n_jobs
 
@@ -63,7 +67,7 @@ def run(
     """
     workers = n_jobs or os.cpu_count() or 1
     known = {task.id: task for task in tasks}
-    finished = store.finished()
+    finished = store.seconds()
     pending = [task for task in tasks if task.id not in finished]
     counter = _Counter(tasks, pending, workers)
     interrupted = False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -29,6 +31,7 @@ class Source:
     folder : name of the folder of real data.
     classes : which two labels of real data are told apart; all others are left out.
     n_validation, n_test : rows beside those for training; shares of the rows of real data.
+    dtype : type of a synthetic matrix; in float32 twice as large ones fit into memory.
     """
 
     design: Literal["toeplitz", "hard", "real-x", "real"]
@@ -41,6 +44,7 @@ class Source:
     classes: tuple[str, ...] = ()
     n_validation: int = 300
     n_test: int = 400
+    dtype: Literal["float64", "float32"] = "float64"
 
     @property
     def real(self) -> bool:
@@ -82,9 +86,12 @@ def draw(source: Source, n: int, rng: np.random.Generator, folder: str | None = 
     total = n + source.n_validation + source.n_test
     make: Any = make_hard if source.design == "hard" else make_toeplitz
     more = {} if source.design == "hard" else {"rho": source.rho}
-    data = make(total, source.p, source.k, snr=source.snr, task=source.task, rng=rng, scale=False, **more)
-    ends = (n, n + source.n_validation)
-    return _split(data.X, data.y, np.split(np.arange(total), ends), data.support, source.task, False)
+    data = make(
+        total, source.p, source.k, snr=source.snr, task=source.task, rng=rng, scale=False, dtype=source.dtype, **more
+    )
+    ends = (0, n, n + source.n_validation, total)
+    parts = [slice(start, end) for start, end in pairwise(ends)]
+    return _split(data.X, data.y, parts, data.support, source.task, False)
 
 
 def _real(source: Source, rng: np.random.Generator, folder: str | None) -> Sample:
@@ -115,12 +122,20 @@ def _real(source: Source, rng: np.random.Generator, folder: str | None) -> Sampl
 
 
 def _split(
-    X: NDArray[Any], y: NDArray[Any], parts: list[Indices], support: Indices | None, task: str, center: bool
+    X: NDArray[Any], y: NDArray[Any], parts: Sequence[slice | Indices], support: Indices | None, task: str, center: bool
 ) -> Sample:
-    """Divide the rows, and scale all of them by what the training rows say; columns constant there stay as they are."""
-    train = parts[0]
-    shift = X[train].mean(axis=0) if center else np.zeros(X.shape[1])
-    scale = np.sqrt(np.mean((X[train] - shift) ** 2, axis=0))
+    """Divide the rows, and scale all of them by what the training rows say; columns constant there stay as they are.
+
+    A part is copied once and changed in place: there is never more than X and one copy of it.
+    """
+    matrices = [np.array(X[part], order="F") for part in parts]
+    if center:
+        shift = matrices[0].mean(axis=0)
+        for matrix in matrices:
+            matrix -= shift
+    scale = np.sqrt(np.einsum("ij,ij->j", matrices[0], matrices[0]) / matrices[0].shape[0])
     scale[scale == 0.0] = 1.0
-    rows = [Rows(np.asfortranarray((X[part] - shift) / scale), np.asarray(y[part], dtype=np.float64)) for part in parts]
+    for matrix in matrices:
+        matrix /= scale
+    rows = [Rows(matrix, np.asarray(y[part], dtype=np.float64)) for matrix, part in zip(matrices, parts, strict=True)]
     return Sample(rows[0], rows[1], rows[2], support, task, center)

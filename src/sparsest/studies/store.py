@@ -52,11 +52,14 @@ class Store:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._me = platform.node(), os.getpid()
-        with self._open(writing=False) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-        with self._open() as connection:
-            for statement in _SCHEMA.split(";"):
-                connection.execute(statement)
+        try:
+            with self._open(writing=False) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+            with self._open() as connection:
+                for statement in _SCHEMA.split(";"):
+                    connection.execute(statement)
+        except sqlite3.Error as error:
+            raise ValueError(f"{path} cannot be used as a file of results: {error}") from error
 
     @contextmanager
     def _open(self, *, writing: bool = True) -> Iterator[sqlite3.Connection]:
@@ -118,6 +121,11 @@ class Store:
         for task, content in contents:
             found[task].rows.append(json.loads(content))
         return found
+
+    def seconds(self) -> dict[str, float]:
+        """The tasks that are done, and how long they took."""
+        with self._open(writing=False) as connection:
+            return dict(connection.execute("SELECT id, seconds FROM tasks").fetchall())
 
     def failures(self) -> dict[str, str]:
         """Why tasks have no outcome."""

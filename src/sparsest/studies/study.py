@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparsest.studies.findings import Finding
@@ -18,30 +18,42 @@ SIZES: tuple[Size, ...] = ("smoke", "small", "paper")
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a panel: data sets of n rows, and what to do with them.  ``x`` is where figures draw it."""
+    """One point of a panel: data sets of n rows, and what to do with them.
+
+    ``x`` is where figures draw it; a ``label`` stands there instead of the number.
+    """
 
     source: Source
     n: int
     plan: Plan
     x: float
+    label: str = ""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a figure: cells, data sets for each, and the procedures that compete on them."""
+    """One picture of a figure: cells, data sets for each, and the procedures that compete on them.
+
+    ``compared`` are fitted at the true size alone; so are ``extras``, which run only where they are asked for.
+    """
 
     name: str
     title: str
     cells: tuple[Cell, ...]
     n_sets: int
     procedures: tuple[str, ...]
+    compared: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
 
-    def tasks(self) -> Iterator[tuple[Cell, Task]]:
+    def tasks(self, *, extras: bool = False) -> Iterator[tuple[Cell, Task]]:
         """All tasks, the first data set of every cell first."""
         for number in range(self.n_sets):
             for cell in self.cells:
                 for procedure in self.procedures:
                     yield cell, Task(cell.source, cell.n, number, procedure, cell.plan)
+                one_size = replace(cell.plan, ks=(cell.plan.timed_k,))
+                for procedure in (*self.compared, *(self.extras if extras else ())):
+                    yield cell, Task(cell.source, cell.n, number, procedure, one_size)
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,8 @@ class Figure:
     y_scale: str = "linear"
     # Also drawn as a vertical line: the true number of features.
     mark_true_k: bool = False
+    # The view has a panel for each method, and a curve for each panel of the study.
+    turned: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,8 +84,10 @@ class Study:
     findings: tuple[Finding, ...] = field(default=())
     # Why the data are not exactly the paper's, where they are not.
     remark: str = ""
+    # Its findings are about models whose size was chosen on validation rows.
+    chosen: bool = False
 
-    def tasks(self, size: Size) -> list[Task]:
+    def tasks(self, size: Size, *, extras: bool = False) -> list[Task]:
         """All tasks of all panels, each once; the first data sets of all panels come first."""
-        found = {task.id: task for panel in self.panels(size) for _, task in panel.tasks()}
+        found = {task.id: task for panel in self.panels(size) for _, task in panel.tasks(extras=extras)}
         return sorted(found.values(), key=lambda task: task.number)

@@ -51,17 +51,34 @@ def test_error(row: Row) -> float:
 test_error.__test__ = False  # type: ignore[attr-defined]
 
 
+def _models(rows: Iterable[Row]) -> list[Row]:
+    """Rows that are models, without the reference of times."""
+    return [row for row in rows if "validation" in row and row["method"] != "reference"]
+
+
 def fixed_k(rows: Iterable[Row]) -> list[Row]:
     """The models of the true size."""
-    return [row for row in rows if "validation" in row and row["k"] == row["timed_k"] and row["method"] != "lasso"]
+    return [row for row in _models(rows) if row["k"] == row["timed_k"] and not row.get("free")]
+
+
+def of_many_sizes(rows: Iterable[Row]) -> list[Row]:
+    """Models of methods that were fitted for more sizes than the true one."""
+    return [row for row in _models(rows) if row["method"] not in ("subgradient", "forward", "abess")]
+
+
+def _of_given_size(rows: Iterable[Row]) -> list[Row]:
+    """Those of them whose size was asked for."""
+    return [row for row in of_many_sizes(rows) if not row.get("free")]
 
 
 def chosen_k(rows: Iterable[Row]) -> list[Row]:
-    """Of each method on each data set the model with the smallest error on the validation rows."""
+    """Of each method on each data set the model with the smallest error on the validation rows.
+
+    Penalised methods choose their penalty, and with it any number of features: see the rows that are ``free``.
+    """
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        if "validation" in row and row["method"] != "lasso":
-            groups[row["panel"], row["x"], row["set"], row["method"]].append(row)
+    for row in of_many_sizes(rows):
+        groups[row["panel"], row["x"], row["set"], row["method"]].append(row)
     return [min(group, key=lambda row: row["validation"]) for group in groups.values()]
 
 
@@ -74,10 +91,55 @@ def over_k(value: Callable[[Row], float]) -> View:
     """A figure over the sizes of the models."""
 
     def look(rows: Sequence[Row]) -> list[Point]:
-        wanted = (row for row in rows if "validation" in row and row["method"] != "lasso")
-        return _points(wanted, value, lambda row: row["k"])
+        return _points(_of_given_size(rows), value, lambda row: row["k"])
 
     return look
+
+
+def over_relative_k(value: Callable[[Row], float]) -> View:
+    """A figure over the sizes of the models as multiples of the true one."""
+    return lambda rows: _points(_of_given_size(rows), value, lambda row: row["k"] / row["k_true"])
+
+
+def where(look: View, keep: Callable[[Row], bool]) -> View:
+    """A view of some of the rows."""
+    return lambda rows: look([row for row in rows if keep(row)])
+
+
+def turned(look: View) -> View:
+    """A view with panels and methods exchanged: one panel for each method, one curve for each panel."""
+    return lambda rows: [point._replace(panel=point.method, method=point.panel) for point in look(rows)]
+
+
+def lost_to_correlation(look: View) -> View:
+    """By how much figures are larger at low correlation than at high, in panels of one level of noise."""
+
+    def compare(rows: Sequence[Row]) -> list[Point]:
+        low: dict[tuple[str, str, float, int], float] = {}
+        high: dict[tuple[str, str, float, int], float] = {}
+        for point in look(rows):
+            noise, _, correlation = point.panel.partition(", ")
+            (low if correlation.startswith("low") else high)[noise, point.method, point.x, point.set] = point.y
+        return [Point(*key, y=low[key] - high[key]) for key in sorted(low.keys() & high.keys())]
+
+    return compare
+
+
+def spread_of_methods(look: View, methods: Sequence[str]) -> View:
+    """How far the best of the methods is from the worst, on every data set that has all of them."""
+
+    def compare(rows: Sequence[Row]) -> list[Point]:
+        groups: dict[tuple[str, float, int], dict[str, float]] = defaultdict(dict)
+        for point in look(rows):
+            if point.method in methods:
+                groups[point.panel, point.x, point.set][point.method] = point.y
+        return [
+            Point(panel, "spread", x, number, max(of.values()) - min(of.values()))
+            for (panel, x, number), of in groups.items()
+            if len(of) == len(methods)
+        ]
+
+    return compare
 
 
 def true_against_false() -> View:
@@ -85,8 +147,8 @@ def true_against_false() -> View:
 
     def look(rows: Sequence[Row]) -> list[Point]:
         groups: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
-        for row in rows:
-            if "tf" in row and row["method"] != "lasso":
+        for row in _of_given_size(rows):
+            if "tf" in row:
                 groups[row["panel"], row["method"], row["k"]].append(row)
         return [
             Point(panel, method, float(np.mean([row["ff"] for row in group])), row["set"], float(row["tf"]))
@@ -99,18 +161,20 @@ def true_against_false() -> View:
 
 def seconds_relative_to_lasso(rows: Sequence[Row]) -> list[Point]:
     """Seconds of a fit of the true size over those of a Lasso path that ends at that size, on the same data."""
-    lasso = {(row["panel"], row["x"], row["set"]): row["seconds"] for row in rows if row["method"] == "lasso"}
-    timed = {
-        (row["panel"], row["x"], row["set"], row["method"].removesuffix(" timed")): row
-        for row in rows
-        if row["method"].endswith(" timed") or row["method"] in ("exact", "relaxation", "subgradient", "forward")
-        if row["k"] == row["timed_k"]
-    }
+    lasso = {(row["panel"], row["x"], row["set"]): row["seconds"] for row in rows if row["method"] == "reference"}
     return [
-        Point(panel, method, float(x), number, float(row["seconds"] / lasso[panel, x, number]))
-        for (panel, x, number, method), row in timed.items()
-        if (panel, x, number) in lasso
+        point._replace(y=point.y / lasso[point.panel, point.x, point.set])
+        for point in timed_seconds(rows)
+        if (point.panel, point.x, point.set) in lasso
     ]
+
+
+def timed_seconds(rows: Iterable[Row]) -> list[Point]:
+    """Seconds of a fit of the true size from nothing, with the tuning that was chosen."""
+    timed = (
+        {**row, "method": row["method"].removesuffix(" timed")} for row in rows if row["method"].endswith(" timed")
+    )
+    return _points(timed, lambda row: row["seconds"], at_x)
 
 
 def seconds(rows: Sequence[Row]) -> list[Point]:

@@ -10,9 +10,12 @@ from sparsest.studies.samples import Source
 from sparsest.studies.study import Cell, Figure, Panel, Size
 from sparsest.studies.views import seconds_relative_to_lasso
 
-METHODS = ("cardinality", "elastic_net", "mcp", "scad", "lasso")
-# Beside the paper's methods: the published sub-gradient method, and forward selection with swaps.
-COMPARED = (*METHODS, "subgradient", "forward")
+METHODS = ("cardinality", "elastic_net", "mcp", "scad", "reference")
+# Beside the paper's methods: the published sub-gradient method, and forward selection with swaps; abess where asked.
+COMPARED, EXTRAS = ("subgradient", "forward"), ("abess",)
+
+# The paper's five, as rows and figures name them.
+PAPERS = ("exact", "relaxation", "elastic_net", "mcp", "scad")
 
 N_ROWS = "number of observations n"
 RELATIVE_TIME = Figure(
@@ -39,23 +42,23 @@ class Regime(NamedTuple):
     roc_ks: tuple[int, ...] = ()
 
 
-def between(first: int, step: int, last: int) -> tuple[int, ...]:
+def steps(first: int, step: int, last: int) -> tuple[int, ...]:
     """``first, first + step, …, last``."""
     return tuple(range(first, last + 1, step))
 
 
 # A fifth of the paper's p and k, but for high noise, where a fifth of ten true features would be two.
 SMALL = (
-    Regime("low noise", 6.0, 4000, 20, (100, 150, 200, 300, 400), between(8, 6, 44), 200, between(8, 6, 44)),
-    Regime("medium noise", 1.0, 2000, 10, (100, 200, 350, 600, 1000), between(3, 3, 24), 350, between(3, 3, 24)),
-    Regime("high noise", 0.05, 1000, 5, (250, 600, 1200, 2400, 4800), between(2, 1, 10), 1200, between(2, 1, 10)),
+    Regime("low noise", 6.0, 4000, 20, (100, 150, 200, 300, 400), (14, 20, 26, 34, 44), 200, steps(8, 6, 44)),
+    Regime("medium noise", 1.0, 2000, 10, (100, 200, 350, 600, 1000), (5, 10, 14, 19, 24), 350, steps(4, 4, 24)),
+    Regime("high noise", 0.05, 1000, 5, (250, 600, 1200, 2400, 4800), (3, 5, 6, 8, 10), 1200, steps(2, 1, 10)),
 )
 SMOKE = (
     Regime("low noise", 6.0, 60, 4, (40, 80), (2, 4, 6), 40, (2, 4, 6)),
     Regime("high noise", 0.3, 40, 3, (40, 80), (2, 3, 4), 40, (2, 3, 4)),
 )
-# Seconds of one exact fit, and numbers of data sets.
-_LIMITS: dict[Size, float] = {"smoke": 0.5, "small": 1.5, "paper": 60.0}
+# Seconds of the processor for one exact fit, and numbers of data sets.
+_LIMITS: dict[Size, float] = {"smoke": 0.5, "small": 1.0, "paper": 60.0}
 SETS: dict[Size, int] = {"smoke": 2, "small": 5, "paper": 10}
 
 
@@ -64,14 +67,14 @@ def plan(ks: tuple[int, ...], k: int, size: Size, exact_seconds: float | None = 
     limit = _LIMITS[size] if exact_seconds is None else exact_seconds
     wanted = tuple(sorted({*ks, k}))
     if size == "smoke":
-        return Plan(wanted, k, limit, 1.0, iterations=20, n_gammas=4, n_mixings=2, n_concavities=2)
+        return Plan(wanted, k, limit, iterations=20, n_gammas=4, n_mixings=2, n_concavities=2)
     if size == "small":
-        return Plan(wanted, k, limit, 10.0, n_gammas=12, n_mixings=5, n_concavities=4)
+        return Plan(wanted, k, limit, n_gammas=15, n_mixings=5, n_concavities=4)
     return Plan(wanted, k, limit)
 
 
 def over_n(
-    regime: Regime, source: Source, title: str, size: Size, procedures: tuple[str, ...], *, n_sets: int | None = None,
+    regime: Regime, source: Source, title: str, size: Size, *, compared: bool = False, n_sets: int | None = None,
     exact_seconds: float | None = None, over_k: bool = True,
 ) -> Panel:  # fmt: skip
     """A panel over growing n; where ``over_k``, the cell of figures over k has their sizes too."""
@@ -80,4 +83,5 @@ def over_n(
     for n in sorted({*regime.ns, *([regime.roc_n] if over_k else [])}):
         ks = (*regime.ks, *regime.roc_ks) if over_k and n == regime.roc_n else regime.ks
         cells.append(Cell(source, n, plan(ks, regime.k, size, exact_seconds), float(n)))
-    return Panel(title, title, tuple(cells), SETS[size] if n_sets is None else n_sets, procedures)
+    others = (COMPARED, EXTRAS) if compared else ((), ())
+    return Panel(title, title, tuple(cells), SETS[size] if n_sets is None else n_sets, METHODS, *others)

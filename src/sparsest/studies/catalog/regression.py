@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparsest.studies.catalog.regimes import (
-    COMPARED,
-    METHODS,
     N_ROWS,
+    PAPERS,
     RELATIVE_TIME,
     SMALL,
     SMOKE,
     Regime,
-    between,
     over_n,
+    steps,
 )
-from sparsest.studies.findings import between as within
-from sparsest.studies.findings import larger, ordered
+from sparsest.studies.findings import (
+    Finding,
+    between,
+    larger,
+    largest,
+    ordered,
+    rises,
+    smaller_in,
+    smallest,
+)
 from sparsest.studies.samples import Source
 from sparsest.studies.study import Figure, Panel, Size, Study
 from sparsest.studies.views import (
@@ -24,19 +31,23 @@ from sparsest.studies.views import (
     chosen_k,
     false_discovery_rate,
     fixed_k,
+    lost_to_correlation,
     over_k,
+    over_relative_k,
     seconds_relative_to_lasso,
+    spread_of_methods,
     test_error,
+    timed_seconds,
     true_against_false,
     view,
 )
 
 _PAPER = (
-    Regime("low noise", 6.0, 20_000, 100, between(500, 200, 3900), between(40, 12, 200), 900, between(40, 10, 250)),
-    Regime("medium noise", 1.0, 10_000, 50, between(500, 300, 5600), between(15, 7, 113), 1100, between(5, 5, 110)),
-    Regime("high noise", 0.05, 2_000, 10, between(500, 500, 10_000), between(4, 1, 20), 3500, between(2, 2, 44)),
+    Regime("low noise", 6.0, 20_000, 100, steps(500, 200, 3900), steps(40, 12, 200), 900, steps(40, 10, 250)),
+    Regime("medium noise", 1.0, 10_000, 50, steps(500, 300, 5600), steps(15, 7, 113), 1100, steps(5, 5, 110)),
+    Regime("high noise", 0.05, 2_000, 10, steps(500, 500, 10_000), steps(4, 1, 20), 3500, steps(2, 2, 44)),
 )
-_PAPER_HARD_NS = (between(500, 300, 4700), between(500, 400, 6500), between(500, 700, 13_800))
+_PAPER_HARD_NS = (steps(500, 300, 4700), steps(500, 400, 6500), steps(500, 700, 13_800))
 _REGIMES: dict[Size, tuple[Regime, ...]] = {"smoke": SMOKE, "small": SMALL, "paper": _PAPER}
 
 _ACCURACY, _CHOSEN_ACCURACY = view(fixed_k, accuracy), view(chosen_k, accuracy)
@@ -44,10 +55,15 @@ _MSE = view(fixed_k, test_error)
 _FDR = view(chosen_k, false_discovery_rate)
 
 
+def _share(text: str, methods: tuple[str, ...], low: float, high: float) -> Finding:
+    """The false discovery rate at the largest n."""
+    return between(text, _FDR, methods, low, high, largest_x=True)
+
+
 def toeplitz(size: Size) -> tuple[Panel, ...]:
     """Three levels of noise times two of correlation; all studies of Toeplitz data share these fits."""
     return tuple(
-        over_n(regime, Source("toeplitz", rho=rho), f"{regime.name}, {name} correlation", size, COMPARED)
+        over_n(regime, Source("toeplitz", rho=rho), f"{regime.name}, {name} correlation", size, compared=True)
         for regime in _REGIMES[size]
         for name, rho in (("low", 0.2), ("high", 0.7))
     )
@@ -58,7 +74,9 @@ def hard(size: Size) -> tuple[Panel, ...]:
     regimes = _REGIMES[size]
     if size == "paper":
         regimes = tuple(regime._replace(ns=ns) for regime, ns in zip(regimes, _PAPER_HARD_NS, strict=True))
-    return tuple(over_n(regime, Source("hard"), regime.name, size, METHODS, over_k=False) for regime in regimes)
+    if size == "small":
+        regimes = tuple(regime._replace(ns=regime.ns[1:]) for regime in regimes)
+    return tuple(over_n(regime, Source("hard"), regime.name, size, over_k=False) for regime in regimes)
 
 
 def _at_roc(size: Size) -> tuple[Panel, ...]:
@@ -71,6 +89,10 @@ def _at_roc(size: Size) -> tuple[Panel, ...]:
     )
 
 
+_BY_SIZE = over_relative_k(accuracy)
+_RELATIVE_SIZE = view(chosen_k, lambda row: row["k"] / row["k_true"])
+_TIMES = between("all methods take at most 100 times a Lasso path", seconds_relative_to_lasso, PAPERS, 0.0, 100.0)
+
 STUDIES = (
     Study(
         "reg-fixed-k",
@@ -82,28 +104,48 @@ STUDIES = (
             Figure("mse", "Mean squared error on test rows", _MSE, N_ROWS, "test mean squared error"),
         ),
         (
-            within(
-                "accuracy tends to 1 for all methods as n grows",
+            rises("accuracy grows with n for all methods in all regimes", _ACCURACY, PAPERS),
+            between(
+                "accuracy tends to 1 for all methods at low noise",
                 _ACCURACY,
-                ("exact", "relaxation", "elastic_net", "mcp", "scad"),
+                PAPERS,
                 0.95,
                 1.0,
                 panels="low noise",
+                largest_x=True,
             ),
-            larger("the elastic net is less accurate than SCAD", _ACCURACY, "scad", "elastic_net"),
-            larger("SCAD is less accurate than MCP", _ACCURACY, "mcp", "scad"),
+            smallest(
+                "the elastic net is the least accurate",
+                _ACCURACY,
+                ("elastic_net",),
+                ("exact", "relaxation", "mcp", "scad"),
+            ),
+            ordered(
+                "correlation hurts the elastic net most, then SCAD, then MCP",
+                lost_to_correlation(_ACCURACY),
+                ("elastic_net", "scad", "mcp"),
+            ),
+            larger(
+                "correlation hurts SCAD more than the exact method", lost_to_correlation(_ACCURACY), "scad", "exact"
+            ),
+            largest(
+                "the exact method and MCP are the most accurate",
+                _ACCURACY,
+                ("exact", "mcp"),
+                ("relaxation", "scad", "elastic_net"),
+            ),
             larger("the exact method is slightly ahead of MCP", _ACCURACY, "exact", "mcp"),
-            larger("the exact method is ahead of its relaxation", _ACCURACY, "exact", "relaxation"),
-            larger("the exact method has a smaller test error than the relaxation", _MSE, "relaxation", "exact"),
-            larger("the relaxation has a smaller test error than MCP", _MSE, "mcp", "relaxation"),
-            within(
-                "all methods take at most 10 to 100 times a Lasso path",
-                seconds_relative_to_lasso,
-                ("exact", "relaxation", "elastic_net", "mcp", "scad"),
-                0.0,
-                100.0,
-                largest_x=False,
+            smaller_in(
+                "noise evens the methods out", spread_of_methods(_ACCURACY, PAPERS), "spread", "high noise", "low noise"
             ),
+            smallest(
+                "the exact method has the smallest test error",
+                _MSE,
+                ("exact",),
+                ("relaxation", "elastic_net", "mcp", "scad"),
+            ),
+            larger("the relaxation has a smaller test error than MCP", _MSE, "mcp", "relaxation"),
+            _TIMES,
         ),
     ),
     Study(
@@ -112,18 +154,34 @@ STUDIES = (
         _at_roc,
         (Figure("roc", "True against false features", true_against_false(), "false features", "true features"),),
         (
-            larger(
-                "at low correlation the exact method finds more true features than the elastic net",
-                over_k(accuracy),
-                "exact",
-                "elastic_net",
+            largest(
+                "at low correlation the exact method and MCP find more true features than the others",
+                _BY_SIZE,
+                ("exact", "mcp"),
+                ("relaxation", "elastic_net", "scad"),
                 panels="low correlation",
             ),
-            larger(
-                "at high correlation and noise the elastic net finds more true features than the exact method",
-                over_k(accuracy),
-                "elastic_net",
-                "exact",
+            largest(
+                "at high correlation the exact method and MCP lead for small models",
+                _BY_SIZE,
+                ("exact", "mcp"),
+                ("elastic_net", "scad"),
+                panels="high correlation",
+                x=lambda share: share <= 1.0,
+            ),
+            largest(
+                "at high correlation elastic net and SCAD lead for large models",
+                _BY_SIZE,
+                ("elastic_net", "scad"),
+                ("exact", "mcp"),
+                panels="high correlation",
+                x=lambda share: share > 1.5,
+            ),
+            largest(
+                "at high correlation and noise elastic net and SCAD find more true features than the others",
+                _BY_SIZE,
+                ("elastic_net", "scad"),
+                ("exact", "relaxation", "mcp"),
                 panels="high noise, high correlation",
             ),
         ),
@@ -142,17 +200,18 @@ STUDIES = (
                 mark_true_k=True,
             ),
         ),
-        (
-            within(
-                "the size chosen by exact, relaxation and MCP is near the true one",
-                view(chosen_k, lambda row: row["k"] / row["k_true"]),
+        tuple(
+            between(
+                f"at {noise} the size chosen by exact, relaxation and MCP is near the true one",
+                _RELATIVE_SIZE,
                 ("exact", "relaxation", "mcp"),
                 0.7,
                 1.4,
-                panels="low noise",
-                largest_x=False,
-            ),
+                panels=noise,
+            )
+            for noise in ("low noise", "medium noise", "high noise")
         ),
+        chosen=True,
     ),
     Study(
         "reg-cv-k",
@@ -173,10 +232,12 @@ STUDIES = (
                 _FDR,
                 ("elastic_net", "scad", "mcp", "exact"),
             ),
-            within("exact and relaxation have 0 to 30 % false features", _FDR, ("exact", "relaxation"), 0.0, 0.3),
-            within("MCP and SCAD have 15 to 50 %", _FDR, ("mcp", "scad"), 0.15, 0.5),
-            within("the elastic net has about 80 %", _FDR, ("elastic_net",), 0.7, 0.9),
+            larger("MCP has more false features than the relaxation", _FDR, "mcp", "relaxation"),
+            _share("exact and relaxation have 0 to 30 % false features", ("exact", "relaxation"), 0.0, 0.3),
+            _share("MCP and SCAD have 15 to 50 %", ("mcp", "scad"), 0.15, 0.5),
+            _share("the elastic net has about 80 %", ("elastic_net",), 0.7, 0.9),
         ),
+        chosen=True,
     ),
     Study(
         "reg-hard-fixed-k",
@@ -186,12 +247,34 @@ STUDIES = (
             Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),
             Figure("mse", "Mean squared error on test rows", _MSE, N_ROWS, "test mean squared error"),
             RELATIVE_TIME,
+            Figure("seconds", "Seconds of a fit", timed_seconds, N_ROWS, "seconds of the processor", y_scale="log"),
         ),
         (
-            within("the elastic net stalls below 1", _ACCURACY, ("elastic_net",), 0.0, 0.97, panels="low noise"),
-            within("the others reach 1", _ACCURACY, ("exact", "mcp", "scad"), 0.95, 1.0, panels="low noise"),
-            larger("the exact method is ahead of the relaxation", _ACCURACY, "exact", "relaxation"),
-            larger("the exact method is ahead of MCP", _ACCURACY, "exact", "mcp"),
+            between(
+                "the elastic net stalls below 1",
+                _ACCURACY,
+                ("elastic_net",),
+                0.0,
+                0.97,
+                panels="low noise",
+                largest_x=True,
+            ),
+            between(
+                "the others reach 1",
+                _ACCURACY,
+                ("exact", "relaxation", "mcp", "scad"),
+                0.95,
+                1.0,
+                panels="low noise",
+                largest_x=True,
+            ),
+            largest(
+                "the exact method is the most accurate",
+                _ACCURACY,
+                ("exact",),
+                ("relaxation", "elastic_net", "mcp", "scad"),
+            ),
+            _TIMES,
         ),
     ),
     Study(
@@ -203,10 +286,12 @@ STUDIES = (
             Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, N_ROWS, "false discovery rate"),
         ),
         (
-            within("exact and relaxation have 0 to 30 % false features", _FDR, ("exact", "relaxation"), 0.0, 0.3),
-            within("MCP has 10 to 60 %", _FDR, ("mcp",), 0.1, 0.6),
-            within("SCAD has 20 to 70 %", _FDR, ("scad",), 0.2, 0.7),
-            within("the elastic net has about 80 %", _FDR, ("elastic_net",), 0.7, 0.9),
+            rises("accuracy grows with n for all methods", _CHOSEN_ACCURACY, PAPERS),
+            _share("exact and relaxation have 0 to 30 % false features", ("exact", "relaxation"), 0.0, 0.3),
+            _share("MCP has 10 to 60 %", ("mcp",), 0.1, 0.6),
+            _share("SCAD has 20 to 70 %", ("scad",), 0.2, 0.7),
+            _share("the elastic net has about 80 %", ("elastic_net",), 0.7, 0.9),
         ),
+        chosen=True,
     ),
 )

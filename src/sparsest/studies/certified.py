@@ -1,0 +1,106 @@
+"""Beyond the paper: what is proved of the exact method's models, and what changes when only proved ones count."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.studies.findings import Finding, Verdict
+from sparsest.studies.study import Study
+from sparsest.studies.views import Row
+
+# The exact method's model is better than the relaxation's where its objective is less by this part.
+_BETTER = 1e-6
+
+
+class Proofs(NamedTuple):
+    """What is proved in one panel, over all sizes and data sets.
+
+    Attributes
+    ----------
+    fits : exact fits.
+    certified : those whose certificate of optimality the checker accepted.
+    median_gap, largest_gap : of the others, the gaps with which they ended; NaN if there are none.
+    tight : relaxations whose rounded model is proved optimal by the relaxation itself.
+    improved : exact models that are better than the rounded relaxation.
+    """
+
+    panel: str
+    fits: int
+    certified: int
+    median_gap: float
+    largest_gap: float
+    tight: int
+    improved: int
+
+
+def proofs(rows: Sequence[Row]) -> list[Proofs]:
+    """Count what is proved in every panel, and in all of them together."""
+    relaxed = {_fit(row): row["objective"] for row in rows if row["method"] == "relaxation" and "objective" in row}
+    panels: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["method"] == "exact" and "certified" in row:
+            panels[row["panel"]].append(row)
+    counted = [_count(panel, of_panel, relaxed) for panel, of_panel in panels.items()]
+    together = [row for of_panel in panels.values() for row in of_panel]
+    return [*counted, _count("all", together, relaxed)] if len(counted) > 1 else counted
+
+
+def _fit(row: Row) -> tuple[Any, ...]:
+    return row["panel"], row["x"], row["set"], row["k"]
+
+
+def _count(panel: str, rows: Sequence[Row], relaxed: dict[tuple[Any, ...], float]) -> Proofs:
+    gaps = [row["gap"] for row in rows if not row["certified"]] or [np.nan]
+    improved = sum(row["objective"] < (1.0 - _BETTER) * relaxed.get(_fit(row), -np.inf) for row in rows)
+    return Proofs(
+        panel, len(rows), sum(row["certified"] for row in rows), float(np.median(gaps)), float(np.max(gaps)),
+        sum(bool(row.get("tight")) for row in rows), int(improved),
+    )  # fmt: skip
+
+
+def only_certified(study: Study, rows: Sequence[Row]) -> list[Row]:
+    """The rows without exact models that are not proved optimal.
+
+    Where a study chooses the size on validation rows, the chosen model decides for all of a data set: the best of those
+    that happen to be proved would be another choice.
+    """
+    if not study.chosen:
+        return [row for row in rows if row["method"] != "exact" or row.get("certified")]
+    chosen: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        if row["method"] == "exact" and "validation" in row:
+            best = chosen.setdefault(_data_set(row), row)
+            if row["validation"] < best["validation"]:
+                chosen[_data_set(row)] = row
+    return [row for row in rows if row["method"] != "exact" or chosen.get(_data_set(row), {}).get("certified")]
+
+
+def _data_set(row: Row) -> tuple[Any, ...]:
+    return row["panel"], row["x"], row["set"]
+
+
+class Change(NamedTuple):
+    """A finding judged on all rows, and on those with proved exact models alone."""
+
+    finding: Finding
+    all: Verdict
+    certified: Verdict
+
+    @property
+    def changed(self) -> bool:
+        """Whether the judgement is another one."""
+        return self.all.judgement is not self.certified.judgement
+
+
+def changes(study: Study, rows: Sequence[Row]) -> list[Change]:
+    """Judge the findings that say something about the exact method twice."""
+    proved = only_certified(study, rows)
+    return [
+        Change(finding, finding.judge(rows), finding.judge(proved))
+        for finding in study.findings
+        if "exact" in finding.judge(rows).figures
+    ]

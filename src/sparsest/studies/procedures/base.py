@@ -1,0 +1,102 @@
+"""What all procedures share: the plan, the row of a model, and how its time is measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from sparsest.arrays import Array
+from sparsest.metrics import false_features, support_of, true_features
+from sparsest.studies.samples import Rows, Sample
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+# Fits shorter than this, in seconds, are repeated up to so many times, and the least time counts: a first fit also
+# loads compiled code, and times of milliseconds vary.
+_SHORT, _REPEATS = 1.0, 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a procedure is to do.
+
+    Attributes
+    ----------
+    ks : sizes of the models.
+    timed_k : the size whose fit is timed by itself.
+    exact_seconds : limit of one exact fit, in seconds of the processor.
+    relaxed_seconds : limit of one relaxation.
+    iterations : limit of the sub-gradient method.
+    n_gammas : how often γ is doubled at most, less one.
+    n_mixings, n_concavities : values tried for the elastic net, and for MCP and SCAD.
+    gamma_factor : for fits without tuning, γ as a multiple of ``p / (k n max‖x_i‖²)`` with the true k.
+    """
+
+    ks: tuple[int, ...] = ()
+    timed_k: int = 0
+    exact_seconds: float = 60.0
+    relaxed_seconds: float = 60.0
+    iterations: int = 200
+    n_gammas: int = 20
+    n_mixings: int = 10
+    n_concavities: int = 7
+    gamma_factor: float = 0.0
+
+
+class Procedure(NamedTuple):
+    """A procedure, and roughly how many seconds it takes for n rows, p features and a plan."""
+
+    run: Callable[[Sample, Plan], Iterator[Row]]
+    estimate: Callable[[int, int, Plan], float]
+
+
+def error_of(task: str, rows: Rows, prediction: Array) -> float:
+    """The mean squared error, or 1 - AUC."""
+    if task == "regression":
+        return float(np.mean((rows.y - prediction) ** 2))
+    from sklearn.metrics import roc_auc_score
+
+    return 1.0 - float(roc_auc_score(rows.y > 0, prediction))
+
+
+def row_of(method: str, k: int, sample: Sample, coef: Array, intercept: float, **more: Any) -> Row:
+    """One model as a row."""
+    support = support_of(coef)
+    part = coef[support]
+    errors = {
+        name: error_of(sample.task, rows, rows.X[:, support] @ part + intercept)
+        for name, rows in (("validation", sample.validation), ("test", sample.test))
+    }
+    known: Row = {}
+    if sample.support is not None:
+        known = {"tf": true_features(support, sample.support), "ff": false_features(support, sample.support)}
+    return {"method": method, "k": k, "n_selected": int(support.size), **known, **errors, **more}
+
+
+def base_gamma(sample: Sample, k: int) -> float:
+    """``p / (k n max_i‖x_i‖²)``, where the doubling begins."""
+    n, p = sample.train.X.shape
+    return p / (k * n * float(np.einsum("ij,ij->i", sample.train.X, sample.train.X).max()))
+
+
+def timed(fit: Callable[[], T]) -> tuple[T, float]:
+    """What a fit returns, and the seconds of the processor it takes; a short one is repeated, and the least counts."""
+    best, found = np.inf, None
+    for _ in range(_REPEATS):
+        began = time.process_time()
+        found = fit()
+        best = min(best, time.process_time() - began)
+        if best >= _SHORT:
+            break
+    assert found is not None
+    return found, best
+
+
+def timed_row(method: str, k: int, seconds: float) -> Row:
+    """How long the fit of the timed size takes from nothing, with the tuning that was chosen."""
+    return {"method": f"{method} timed", "k": k, "seconds": seconds}

@@ -1,0 +1,168 @@
+"""Best subsets: the relaxation, the exact search from it, the sub-gradient method, and forward selection."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sparsest.data import Data, make_data
+from sparsest.problem import Problem, pose
+from sparsest.result import Result, Status
+from sparsest.settings import make_solver
+from sparsest.studies.procedures.base import (
+    Plan,
+    Procedure,
+    Row,
+    base_gamma,
+    error_of,
+    row_of,
+    timed,
+    timed_row,
+)
+from sparsest.studies.samples import Sample
+
+# Values of γ after the best one that are tried before larger ones are given up.
+_PATIENCE = 3
+# A search may take so many times its limit by the clock on the wall where others use the processor too.
+_WALL = 20.0
+_GAP_TOL = 1e-4
+# The paper rounds the relaxation and looks for no better support near it.
+_AS_PUBLISHED = {"polish": False}
+
+
+def best_subset_data(sample: Sample) -> Data:
+    """Columns as they are, which is the paper's problem; the hinge loss for classes."""
+    loss = "squared" if sample.task == "regression" else "hinge"
+    return make_data(*sample.train, loss=loss, fit_intercept=sample.fit_intercept, standardize=False)
+
+
+class _Tuned(NamedTuple):
+    """The ridge with the smallest error on validation rows, and its fit."""
+
+    problem: Problem
+    result: Result
+    doubling: int
+
+    @property
+    def tuning(self) -> Row:
+        return {"gamma": self.problem.gamma, "doubling": self.doubling}
+
+
+def _tuned(sample: Sample, data: Data, k: int, solver: Any, plan: Plan) -> _Tuned:
+    """Double γ, each fit starting from the one before, until the error on validation rows has grown for a while."""
+    best, least = None, float("inf")
+    result: Result | None = None
+    first = base_gamma(sample, k)
+    for doubling in range(plan.n_gammas):
+        problem = pose(data, k, gamma=first * 2.0**doubling)
+        result = solver.solve(problem, result)
+        prediction = sample.validation.X[:, result.support] @ result.coef[result.support] + result.intercept
+        error = error_of(sample.task, sample.validation, prediction)
+        if best is None or error < least:
+            best, least = _Tuned(problem, result, doubling), error
+        elif doubling - best.doubling >= _PATIENCE:
+            break
+    assert best is not None
+    return best
+
+
+class _Allowance:
+    """Stops a search after so many seconds of the processor, however busy the machine is."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.process_time() + seconds
+        self.spent = False
+
+    def __call__(self, event: object) -> bool:
+        self.spent = self.spent or time.process_time() >= self._end
+        return self.spent
+
+
+def search(problem: Problem, seconds: float, start: Result | None = None) -> tuple[Result, str]:
+    """The exact search with its proof, and its status; one that spent its seconds has reached its time limit."""
+    allowance = _Allowance(seconds)
+    solver = make_solver("tree", None, time_limit=_WALL * seconds, gap_tol=_GAP_TOL, n_jobs=1)
+    found = solver.solve(problem, start, allowance)
+    stopped = found.status is Status.INTERRUPTED and allowance.spent
+    return found, (Status.TIME_LIMIT if stopped else found.status).name
+
+
+def proved(found: Result, sample: Sample, status: str | None = None) -> Row:
+    """Gap and status, and whether the checker, which shares nothing with the solver, accepts a proof of optimality."""
+    certified = False
+    if found.status is Status.OPTIMAL and found.certificate is not None:
+        certified = found.certificate.verify(*sample.train).valid
+    return {
+        "gap": found.gap, "status": status or found.status.name, "objective": found.objective, "certified": certified,
+    }  # fmt: skip
+
+
+def cardinality(sample: Sample, plan: Plan) -> Iterator[Row]:
+    """The relaxation, tuned; and from its answer the exact search, at the same γ."""
+    data = best_subset_data(sample)
+    relaxation = make_solver("relaxation", _AS_PUBLISHED, time_limit=plan.relaxed_seconds, gap_tol=_GAP_TOL)
+    for k in plan.ks:
+        tuned = _tuned(sample, data, k, relaxation, plan)
+        problem, relaxed = tuned.problem, tuned.result
+        more = {"tight": bool(relaxed.trace["relaxation"]["tight"]), **tuned.tuning}
+        yield row_of(
+            "relaxation", k, sample, relaxed.coef, relaxed.intercept, **more, **proved(relaxed, sample)
+        )  # fmt: skip
+        began = time.process_time()
+        found, status = search(problem, plan.exact_seconds, relaxed)
+        seconds = time.process_time() - began
+        yield row_of(
+            "exact", k, sample, found.coef, found.intercept, n_nodes=found.n_nodes, search_seconds=seconds, **more,
+            **proved(found, sample, status),
+        )  # fmt: skip
+        if k == plan.timed_k:
+            _, cold = timed(lambda problem=problem: relaxation.solve(problem))  # type: ignore[misc]
+            yield timed_row("relaxation", k, cold)
+            yield timed_row("exact", k, cold + seconds)
+
+
+def _compared(method: str, solver_name: str, options: Any) -> Any:
+    """A method to compare with, tuned like the relaxation."""
+
+    def run(sample: Sample, plan: Plan) -> Iterator[Row]:
+        data = best_subset_data(sample)
+        solver = make_solver(solver_name, options(plan), time_limit=plan.relaxed_seconds, gap_tol=_GAP_TOL)
+        for k in plan.ks:
+            tuned = _tuned(sample, data, k, solver, plan)
+            found = tuned.result
+            yield row_of(
+                method, k, sample, found.coef, found.intercept, **tuned.tuning, **proved(found, sample)
+            )  # fmt: skip
+            if k == plan.timed_k:
+                yield timed_row(method, k, timed(lambda problem=tuned.problem: solver.solve(problem))[1])  # type: ignore[misc]
+
+    return run
+
+
+def _estimate_cardinality(n: int, p: int, plan: Plan) -> float:
+    return len(plan.ks) * (plan.n_gammas * (0.02 + 3e-8 * n * p) + 0.8 * plan.exact_seconds)
+
+
+def _estimate_subgradient(n: int, p: int, plan: Plan) -> float:
+    return len(plan.ks) * plan.n_gammas * plan.iterations * (1e-4 + 2e-9 * n * p)
+
+
+def estimate_local(n: int, p: int, plan: Plan) -> float:
+    """Of forward selection."""
+    return len(plan.ks) * plan.n_gammas * (0.02 + 2e-8 * n * p)
+
+
+PROCEDURES = (
+    ("cardinality", Procedure(cardinality, _estimate_cardinality)),
+    # The published dual sub-gradient method.
+    (
+        "subgradient",
+        Procedure(
+            _compared("subgradient", "subgradient", lambda plan: {"max_iterations": plan.iterations}),
+            _estimate_subgradient,
+        ),
+    ),
+    # Forward selection in blocks and swaps, whose bound is that of one dual point.
+    ("forward", Procedure(_compared("forward", "local", lambda plan: None), estimate_local)),
+)

@@ -1,0 +1,116 @@
+"""The results of studies as files: figures, tables and findings of each, for a folder of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sparsest.studies import figures, tables
+from sparsest.studies.certified import changes, proofs
+from sparsest.studies.findings import Judgement
+from sparsest.studies.results import Results, check
+from sparsest.studies.views import Row
+
+_BEYOND = "What is proved of the exact models"
+_CHANGED = "Findings that come out otherwise when only proved exact models count"
+
+
+def write_figures(results: Results, folder: Path, suffixes: Sequence[str] = (".png", ".svg")) -> list[Path]:
+    """Every figure, in all formats asked for."""
+    folder.mkdir(parents=True, exist_ok=True)
+    panels = results.study.panels(results.size)
+    return [
+        file
+        for figure in results.study.figures
+        for file in figures.save(figure, panels, results.rows, folder / stem(results, figure.name), suffixes)
+    ]
+
+
+def write_tables(results: Results, folder: Path, *, pictures: bool = False) -> list[Path]:
+    """Findings, proofs and the points of all figures: one Markdown file, and the points as CSV.
+
+    Parameters
+    ----------
+    pictures : whether the Markdown shows the figures, which are beside it
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    text, data = (folder / f"{stem(results)}.{suffix}" for suffix in ("md", "csv"))
+    text.write_text(_markdown(results, pictures), encoding="utf-8")
+    tables.write_points(results.study.figures, results.rows, data)
+    return [text, data]
+
+
+def write_overview(everything: Sequence[Results], file: Path) -> None:
+    """All findings of all studies, with links to their pages."""
+    lines = ["# Findings of the paper, judged\n", _overview(everything).markdown()]
+    for results in everything:
+        lines += [f"## {_heading(results)}\n", f"[Tables and figures]({stem(results)}.md)\n"]
+        lines.append(tables.findings_grid(check(results.study, results.rows)).markdown())
+    file.write_text("\n".join(lines), encoding="utf-8")
+
+
+def publish(everything: Sequence[Results], folder: Path) -> list[Path]:
+    """Everything there is: figures as PNG, tables, the overview, and the models of each size as compressed CSV."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for results in everything:
+        files += write_figures(results, folder, suffixes=(".png",)) + write_tables(results, folder, pictures=True)
+    for size in dict.fromkeys(results.size for results in everything):
+        models = folder / f"models-{size}.csv.gz"
+        tables.write_models(_all_rows([results for results in everything if results.size == size]), models)
+        files.append(models)
+    write_overview(everything, folder / "findings.md")
+    return [*files, folder / "findings.md"]
+
+
+def _all_rows(everything: Sequence[Results]) -> list[Row]:
+    """Every row once, with the first study that it belongs to: studies of the same data share them."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for results in everything:
+        for row in results.rows:
+            found.setdefault((row["task"], row["position"]), {"study": results.study.name, **row})
+    return list(found.values())
+
+
+def stem(results: Results, figure: str = "") -> str:
+    """The name of a study's files without the ending."""
+    return "-".join(part for part in (results.study.name, results.size, figure) if part)
+
+
+def counts(results: Results) -> dict[Judgement, int]:
+    """How many findings came out in each way."""
+    found = [verdict.judgement for _, verdict in check(results.study, results.rows)]
+    return {judgement: found.count(judgement) for judgement in Judgement}
+
+
+def _overview(everything: Sequence[Results]) -> tables.Grid:
+    body = []
+    for results in everything:
+        of = counts(results)
+        done = f"{results.standing.done} of {results.standing.total}"
+        body.append([results.study.name, results.size, done, *(str(of[judgement]) for judgement in Judgement)])
+    return tables.Grid("", ["study", "size", "tasks done", *(judgement.value for judgement in Judgement)], body)
+
+
+def _heading(results: Results) -> str:
+    return f"{results.study.name}: {results.study.title} ({results.size} size)"
+
+
+def _markdown(results: Results, pictures: bool) -> str:
+    study, rows = results.study, results.rows
+    done = f"{results.standing.done} of {results.standing.total} tasks are done."
+    lines = [f"# {_heading(results)}\n", f"{done} {study.remark}".strip() + "\n", "## Findings\n"]
+    lines.append(tables.findings_grid(check(study, rows)).markdown())
+    counted = proofs(rows)
+    if counted:
+        lines += [f"## {_BEYOND}\n", tables.proofs_grid(counted).markdown()]
+        changed = [one for one in changes(study, rows) if one.changed]
+        lines += [f"{_CHANGED}: {len(changed)}.\n"]
+        lines += [tables.changes_grid(changed).markdown()] if changed else []
+    for figure in study.figures:
+        lines.append(f"## {figure.caption}\n")
+        if pictures:
+            lines.append(f"![{figure.caption}]({stem(results, figure.name)}.png)\n")
+        lines += [grid.markdown() for grid in tables.grids(figure, rows)]
+    return "\n".join(lines)

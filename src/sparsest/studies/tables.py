@@ -1,0 +1,145 @@
+"""Tables of a study as Markdown and CSV: the points of its figures, its findings, what is proved, and all models."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sparsest.studies.certified import Change, Proofs
+from sparsest.studies.figures import STYLES, style_of
+from sparsest.studies.findings import Finding, Verdict
+from sparsest.studies.study import Figure
+from sparsest.studies.views import Row, curves
+
+Cells = Sequence[Sequence[str]]
+
+
+class TableRow(NamedTuple):
+    """One point of a curve."""
+
+    figure: str
+    panel: str
+    method: str
+    x: float
+    mean: float
+    standard_error: float
+    n_sets: int
+
+
+class Grid(NamedTuple):
+    """A table of texts with its heads; the columns from ``right`` on are set to the right."""
+
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+    right: int = 1
+
+    def markdown(self) -> str:
+        """The table in Markdown, under its title."""
+        lines = [self.heads, ["---:" if j >= self.right else "---" for j in range(len(self.heads))], *self.rows]
+        table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        return f"{self.title}\n\n{table}\n" if self.title else f"{table}\n"
+
+
+def points(figure: Figure, rows: Sequence[Row]) -> list[TableRow]:
+    """The points of a figure."""
+    return [
+        TableRow(figure.name, panel, method, x, mean, error, count)
+        for panel, methods in curves(figure.view(rows)).items()
+        for method, curve in methods.items()
+        for x, mean, error, count in zip(*curve, strict=True)
+    ]
+
+
+def grids(figure: Figure, rows: Sequence[Row]) -> list[Grid]:
+    """A table for each panel: a line for each place, a column for each method, means with their standard errors."""
+    found = []
+    for panel, methods in curves(figure.view(rows)).items():
+        names = [name for name in STYLES if name in methods] + sorted(methods.keys() - STYLES.keys())
+        cells = {
+            (x, name): f"{mean:.3g}" if math.isnan(error) else f"{mean:.3g} ± {error:.1g}"
+            for name in names
+            for x, mean, error, _ in zip(*methods[name], strict=True)
+        }
+        places = sorted({x for x, _ in cells})
+        heads = [figure.x_label or "place", *(style_of(name).label for name in names)]
+        title = style_of(panel).label if figure.turned else panel
+        body = [[f"{x:.4g}", *(cells.get((x, name), "") for name in names)] for x in places]
+        found.append(Grid(title, heads, body))
+    return found
+
+
+def findings_grid(verdicts: Iterable[tuple[Finding, Verdict]]) -> Grid:
+    """What came out of every finding."""
+    return Grid(
+        "",
+        ["finding", "came out", "figures"],
+        [[finding.text, verdict.judgement.value, verdict.figures] for finding, verdict in verdicts],
+        right=3,
+    )
+
+
+def proofs_grid(counted: Sequence[Proofs]) -> Grid:
+    """What is proved of the exact models."""
+    heads = [
+        "panel", "exact fits", "proved optimal", "median gap of the others", "largest gap", "relaxation tight",
+        "better than the rounded relaxation",
+    ]  # fmt: skip
+    return Grid("", heads, [_proofs_row(one) for one in counted])
+
+
+def _proofs_row(one: Proofs) -> list[str]:
+    gaps = ["" if math.isnan(gap) else f"{100 * gap:.3g} %" for gap in (one.median_gap, one.largest_gap)]
+    return [one.panel, str(one.fits), _share(one.certified, one.fits), *gaps, _share(one.tight, one.fits),
+            _share(one.improved, one.fits)]  # fmt: skip
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count} ({100 * count / of:.0f} %)"
+
+
+def changes_grid(changed: Sequence[Change]) -> Grid:
+    """Findings that come out otherwise when only proved exact models count."""
+    return Grid(
+        "",
+        ["finding", "all models", "proved exact models alone", "figures of the latter"],
+        [
+            [one.finding.text, one.all.judgement.value, one.certified.judgement.value, one.certified.figures]
+            for one in changed
+        ],
+        right=4,
+    )
+
+
+def write_points(figures: Sequence[Figure], rows: Sequence[Row], file: Path) -> None:
+    """The points of all figures as CSV."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        out = csv.writer(stream, lineterminator="\n")
+        out.writerow(TableRow._fields)
+        for figure in figures:
+            out.writerows(_plain(point) for point in points(figure, rows))
+
+
+def write_models(rows: Sequence[Row], file: Path) -> None:
+    """All rows as compressed CSV; the same rows give the same file."""
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    out = csv.DictWriter(text, heads, lineterminator="\n")
+    out.writeheader()
+    out.writerows({name: _short(value) for name, value in row.items()} for row in rows)
+    with file.open("wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as stream:
+        stream.write(text.getvalue().encode())
+
+
+def _plain(point: TableRow) -> list[Any]:
+    return [_short(value) for value in point]
+
+
+def _short(value: Any) -> Any:
+    """Floating-point numbers with six digits."""
+    return f"{value:.6g}" if isinstance(value, float) else value

@@ -1,0 +1,64 @@
+"""Tables as Markdown and CSV."""
+
+import csv
+import gzip
+
+from sparsest.studies import find
+from sparsest.studies.certified import changes, proofs
+from sparsest.studies.results import check
+from sparsest.studies.tables import (
+    Grid,
+    changes_grid,
+    findings_grid,
+    grids,
+    points,
+    proofs_grid,
+    write_models,
+    write_points,
+)
+from studies.made import rows_of
+
+STUDY = find("reg-hard-fixed-k")
+
+
+def test_markdown():
+    text = Grid("title", ["a", "b"], [["x|y", "1"]]).markdown()
+    assert text == "title\n\n| a | b |\n| --- | ---: |\n| x\\|y | 1 |\n"
+
+
+def test_a_grid_has_the_points_of_its_panel():
+    rows = rows_of(STUDY.name)
+    first, second = grids(STUDY.figures[0], rows)
+    assert (first.title, second.title) == ("low noise", "high noise")
+    assert first.heads == ["number of observations n", "CIO, exact", "SS, relaxation", "elastic net", "MCP", "SCAD"]
+    mean = {point.method: point.mean for point in points(STUDY.figures[0], rows) if point.panel == "low noise"}
+    assert [row[0] for row in first.rows] == ["40", "80"] and first.rows[0][1] == f"{mean['exact']:.3g} ± 0"
+    alone = grids(STUDY.figures[0], [row for row in rows if row["set"] == 0])
+    # One data set has no standard error.
+    assert alone[0].rows[0][1] == f"{mean['exact']:.3g}"
+
+
+def test_grids_of_findings_and_proofs():
+    rows = rows_of(STUDY.name, certified=lambda cell, number: number == 0)
+    texts = findings_grid(check(STUDY, rows)).rows
+    assert [row[0] for row in texts] == [finding.text for finding in STUDY.findings]
+    proved = proofs_grid(proofs(rows))
+    assert proved.rows[-1] == ["all", "24", "12 (50 %)", "25 %", "25 %", "0 (0 %)", "24 (100 %)"]
+    assert all(len(row) == len(proved.heads) for row in proved.rows)
+    changed = changes_grid(changes(STUDY, rows))
+    assert changed.rows and all(len(row) == len(changed.heads) for row in changed.rows)
+
+
+def test_csv(tmp_path):
+    rows = rows_of(STUDY.name)
+    write_points(STUDY.figures, rows, tmp_path / "points.csv")
+    with (tmp_path / "points.csv").open(newline="") as stream:
+        read = list(csv.DictReader(stream))
+    assert len(read) == sum(len(points(figure, rows)) for figure in STUDY.figures)
+    assert float(read[0]["mean"]) == points(STUDY.figures[0], rows)[0].mean
+    write_models(rows, tmp_path / "models.csv.gz")
+    content = (tmp_path / "models.csv.gz").read_bytes()
+    read = list(csv.DictReader(gzip.decompress(content).decode().splitlines()))
+    assert len(read) == len(rows) and read[0]["method"] == rows[0]["method"] and read[0]["k"] == str(rows[0]["k"])
+    write_models(rows, tmp_path / "models.csv.gz")
+    assert (tmp_path / "models.csv.gz").read_bytes() == content
