@@ -99,13 +99,14 @@ def long_tree(proof):
     return any(isinstance(step, RegressionTree) and step.entries.size > 15 for step in proof.steps)
 
 
-def against_enumeration(loss, fit_intercept, weighted, seeds=(0, 1), **settings):
+def against_enumeration(loss, fits=((True, True),), seeds=(0,), **settings):
     """Solve small problems of all forms and compare each with all supports; return how many reached the optimum.
 
-    No objective is below the optimum, no bound above it, and OPTIMAL is within the tolerance of it.
+    ``fits`` tells whether there is an intercept, and whether there are weights.  No objective is below the optimum, no
+    bound above it, and OPTIMAL is within the tolerance of it.
     """
     reached = Counter()
-    for seed, form, (include, exclude) in pairwise_cases(seeds, FORMS, FORCED):
+    for seed, form, (include, exclude), (fit_intercept, weighted) in pairwise_cases(seeds, FORMS, FORCED, fits):
         if form.get("k", P) < len(include):
             continue
         X, y = sample(loss, N, P, seed)

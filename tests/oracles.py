@@ -138,10 +138,10 @@ def supports(p, k=None):
     return chain.from_iterable(combinations(range(p), size) for size in range((p if k is None else k) + 1))
 
 
-def support_values(problem):
-    """``c(s)`` for every support, without the price of its features."""
+def support_values(problem, most=None):
+    """``c(s)`` for every support, or those of at most so many features, without the price of its features."""
     values = {}
-    for support in supports(problem.p):
+    for support in supports(problem.p, most):
         values[support] = fit_support(problem, np.array(support, dtype=np.intp)).primal
         values[support] -= problem.sparsity.cost(len(support))
     return values
@@ -186,4 +186,4 @@ def best_of(values, k=None, l0_penalty=None, include=(), exclude=()):
 def enumerate_best(X, y, k=None, *, l0_penalty=None, include=(), exclude=(), **settings):
     """The optimum of a best-subset problem by trying every support."""
     problem = make_problem(X, y, X.shape[1], **settings)
-    return best_of(support_values(problem), k, l0_penalty, include, exclude)
+    return best_of(support_values(problem, k), k, l0_penalty, include, exclude)

@@ -43,6 +43,11 @@ def test_a_task_is_done_once(store):
     assert not store.claim("t")
 
 
+def test_what_a_process_has_it_may_claim_again(store):
+    """A run that was stopped and began anew in the same process goes on."""
+    assert store.claim("t") and store.claim("t")
+
+
 def test_others_wait_for_those_that_live(store):
     here = os.uname().nodename
     for host, pid, seen, free in (

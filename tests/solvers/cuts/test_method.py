@@ -15,7 +15,7 @@ from sparsest.solvers.cuts.tree import CutTree, LinearProgram
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_enumeration(loss):
-    reached = against_enumeration(loss, True, True, seeds=(0,), method="cuts")
+    reached = against_enumeration(loss, method="cuts")
     assert reached[False] == 0, reached
 
 

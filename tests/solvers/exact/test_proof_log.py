@@ -154,3 +154,36 @@ def test_garbage_collection_is_left_as_it_was(problem, enabled):
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if usual else gc.disable)()
+
+
+def test_below_the_root_only_those_are_fixed_out_that_something_needs_to_be_out(problem):
+    """Leaves of either side need some, and so do fixings that are needed themselves; fixings in stay all the same."""
+    log = ProofLog(problem, kept=True)
+    for i in range(8):
+        log.note(dual(i))
+    root, other = region(0), region(7)
+    # A first fixing that only the second needs, a second and a third that leaves need; the one of a leaf nobody needs.
+    middle = region(1)
+    middle.fixes += [
+        (2, Tightened(0.0, indices(), indices(1), indices(), np.inf)),
+        (3, Tightened(0.0, indices(), indices(2), indices(1), np.inf)),
+        (4, Tightened(0.0, indices(), indices(3), indices(), np.inf)),
+    ]
+    left, right = region(5), region(6)
+    left.needed, right.needed = indices(2), indices(3)
+    left.fixes.append((4, Tightened(0.0, indices(), indices(1), indices(), np.inf)))
+    log.note_branch(root, 0, (middle, other))
+    log.note_branch(middle, 0, (left, right))
+    proof = log.assemble(root, SURVIVORS, by_leaps=False)
+    expected = [
+        Branch(2),
+        Fix(0, indices(), indices(5)),
+        Fix(1, indices(), indices(7)),
+        Fix(2, indices(), indices(11)),
+        Branch(2),
+        Leaf(3),
+        Leaf(4),
+        Leaf(5),
+    ]
+    assert len(proof.steps) == len(expected) and all(map(same, proof.steps, expected))
+    assert [point.values[0] for point in proof.points] == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
