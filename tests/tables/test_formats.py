@@ -110,7 +110,7 @@ FILES = {
     "npy": (lambda path, f: np.save(path, f.to_numpy()), None, "4"),
     "mtx": (lambda path, f: scipy.io.mmwrite(path, sp.coo_array(f.to_numpy())), None, "4"),
     "dense mtx": (lambda path, f: scipy.io.mmwrite(path, f.to_numpy()), None, "4"),
-    "svmlight": (write_libsvm, None, None),
+    "svmlight": (write_libsvm, ("1", "2", "3", "4"), None),
     "dense h5ad": (lambda path, f: write_annotated(path, f, "dense"), NAMES, "y"),
     "csr h5ad": (lambda path, f: write_annotated(path, f, "csr"), NAMES, "y"),
     "csc h5ad": (lambda path, f: write_annotated(path, f, "csc"), NAMES, "y"),
@@ -216,3 +216,13 @@ def test_what_is_no_data_file(tmp_path, kind, reader):
 def test_no_file():
     with pytest.raises(FileNotFoundError, match="there is no file or folder nowhere"):
         read_table("nowhere", Wishes())
+
+
+def test_columns_of_another_svmlight_file_are_known_by_their_numbers(tmp_path):
+    """A file has only the entries that are not zero: the first and the last column may be missing in another one."""
+    (tmp_path / "fit.svm").write_text("1 0:5 2:7\n2 1:6 3:1\n3 0:2 3:4\n")
+    (tmp_path / "new.svm").write_text("1 2:3\n2 1:9\n")
+    table = read_table(str(tmp_path / "fit.svm"), Wishes())
+    assert table.names == ("0", "1", "2", "3")
+    again = read_again(str(tmp_path / "new.svm"), table.encoding, table.names, 4, needed=[0, 1, 2, 3])
+    np.testing.assert_array_equal(again.matrix.toarray(), [[0.0, 0.0, 3.0, 0.0], [0.0, 9.0, 0.0, 0.0]])
