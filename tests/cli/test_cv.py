@@ -141,7 +141,10 @@ def test_counts_with_exposure_weights_and_a_parameter(tmp_path):
     wanted.fit(X, y, sample_weight=weights, exposure=years)
     found = json.loads(shown.stdout)
     assert [row["mean"] for row in found["validation"]] == pytest.approx(wanted.cv_results_["mean_test_score"].tolist())
-    assert found["problem"]["parameters"] == {"theta": 3} and run("verify", tmp_path / "m.json", tmp_path / "d.csv").exit_code == 0
+    assert (
+        found["problem"]["parameters"] == {"theta": 3}
+        and run("verify", tmp_path / "m.json", tmp_path / "d.csv").exit_code == 0
+    )
     complains(run("cv", tmp_path / "d.csv", *asked, "--epsilon", 1), "has no parameter epsilon")
     complains(run("cv", tmp_path / "d.csv", "--offset", "z"), "there is no column 'z' for the offset")
 

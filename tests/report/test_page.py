@@ -1,6 +1,7 @@
 """The report: its content, its escaping, and how Chromium sees it."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sparsest import penalty_path
 from sparsest.progress import Record
 from sparsest.report import Curve, model_report, path_report
 from sparsest.report.alternatives import describe
+from sparsest.report.checks import held_out_part
 from sparsest.result import Status
 from sparsest.solvers.exact.near_optimal import NearOptimal
 
@@ -63,8 +65,32 @@ def test_alternatives():
     assert found.swaps == [f"{NAMES[best[0]]} ↔ {NAMES[other[~np.isin(other, best)][0]]}"]
     alone = describe(result, near._replace(supports=[best], objectives=[result.objective]), 0.01)
     assert alone.sentences == ["There is no other choice that fits within 1 % of this one."]
+    better = describe(result, near._replace(objectives=[result.objective, 0.998 * result.objective]), 0.01)
+    assert "One of them fits better than the answer above" in better.sentences[-1] and "−0.200 %" in better.choices
     cut = describe(result, near._replace(supports=[best], objectives=[result.objective], complete=False), 0.01)
     assert "before it had found one: there may be many" in cut.sentences[0]
+
+
+@pytest.mark.parametrize("status", Status)
+def test_what_is_said_of_the_search_is_true_in_every_status(status):
+    X, y = sample("squared", 80, 8)
+    record = Record()
+    result = replace(best_subset(X, y, 3, gamma=0.3, callback=record.take), status=status)
+    plain = re.sub(r"\s+", " ", model_report(result, X, y, record=record, model=None))
+    assert ("This is proved, not estimated" in plain) == (status is Status.OPTIMAL)
+    assert ("Here they have not met" in plain) == (status is not Status.OPTIMAL)
+    assert ("may exist; none was found" in plain) == (status is not Status.OPTIMAL)
+    assert ("were not looked for" in plain) == ("No rows were held out" in plain) == (status is Status.INTERRUPTED)
+    assert "This model was not kept" in plain
+    unproved = re.sub(r"\s+", " ", model_report(replace(result, lower_bound=-1.0), X, y, hurry=lambda: True))
+    assert "Nothing is proved about how much better" in unproved and "were not looked for" in unproved
+
+
+def test_a_prediction_worse_than_the_mean_is_called_that():
+    X, y = sample("squared", 40, 8)
+    result = best_subset(X, y, 3, gamma=0.3)
+    told = held_out_part(result, -10.0 * y, y, None, "y")
+    assert "no better than its mean would (R² = -" in told.sentence
 
 
 @pytest.mark.chromium

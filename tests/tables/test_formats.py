@@ -2,6 +2,7 @@
 
 import gzip
 import io
+from pathlib import Path
 
 import bed_reader
 import h5py
@@ -110,7 +111,7 @@ FILES = {
     "npy": (lambda path, f: np.save(path, f.to_numpy()), None, "4"),
     "mtx": (lambda path, f: scipy.io.mmwrite(path, sp.coo_array(f.to_numpy())), None, "4"),
     "dense mtx": (lambda path, f: scipy.io.mmwrite(path, f.to_numpy()), None, "4"),
-    "svmlight": (write_libsvm, None, None),
+    "svmlight": (write_libsvm, ("1", "2", "3", "4"), None),
     "dense h5ad": (lambda path, f: write_annotated(path, f, "dense"), NAMES, "y"),
     "csr h5ad": (lambda path, f: write_annotated(path, f, "csr"), NAMES, "y"),
     "csc h5ad": (lambda path, f: write_annotated(path, f, "csc"), NAMES, "y"),
@@ -216,3 +217,39 @@ def test_what_is_no_data_file(tmp_path, kind, reader):
 def test_no_file():
     with pytest.raises(FileNotFoundError, match="there is no file or folder nowhere"):
         read_table("nowhere", Wishes())
+
+
+def test_columns_of_another_svmlight_file_are_known_by_their_numbers(tmp_path):
+    """A file has only the entries that are not zero: the first and the last column may be missing in another one."""
+    (tmp_path / "fit.svm").write_text("1 0:5 2:7\n2 1:6 3:1\n3 0:2 3:4\n")
+    (tmp_path / "new.svm").write_text("1 2:3\n2 1:9\n")
+    table = read_table(str(tmp_path / "fit.svm"), Wishes())
+    assert table.names == ("0", "1", "2", "3")
+    again = read_again(str(tmp_path / "new.svm"), table.encoding, table.names, 4, needed=[0, 1, 2, 3])
+    np.testing.assert_array_equal(again.matrix.toarray(), [[0.0, 0.0, 3.0, 0.0], [0.0, 9.0, 0.0, 0.0]])
+
+
+WRITTEN = sorted((Path(__file__).parent / "files").glob("anndata-*.h5ad.gz"))
+
+
+@pytest.mark.parametrize("file", WRITTEN, ids=lambda file: file.name.removesuffix(".h5ad.gz"))
+def test_files_that_anndata_has_written(file):
+    """Of several versions of it, with a layer beside X; before 0.8 the words of categories stood elsewhere."""
+    table = read_table(str(file), Wishes(target="y"))
+    X = table.matrix.toarray() if sp.issparse(table.matrix) else table.matrix
+    np.testing.assert_array_equal(X, [[1, 0, 2], [0, 3, 0], [4, 0, 0.5], [0, 0, 6]])
+    assert sp.issparse(table.matrix) == ("-dense" not in file.name) and X.dtype == np.float32
+    assert table.names == ("gα", "g2", "g3") and table.target.tolist() == [1, 2, 3, 4]
+    assert table.ids.tolist() == ["cell0", "cell1", "cell2", "cell3"]
+    labels = read_table(str(file), Wishes(target="grp", impute="drop"))
+    assert labels.target.tolist() == ["b", "a", "a"] and labels.matrix.shape == (3, 3)
+    if "0.12" in file.name:
+        columns = {column.name: column for column in readers.read_source(str(file)).columns}
+        np.testing.assert_array_equal(columns["count"].load(), [1, np.nan, 3, 4])
+        np.testing.assert_array_equal(columns["dose"].load(), [1.5, 2.5, np.nan, 1.5])
+        codes, levels = columns["word"].load()
+        assert codes.tolist() == [0, -1, 1, 0] and levels == ("u", "w")
+
+
+def test_all_files_of_anndata_are_there():
+    assert len(WRITTEN) == 6

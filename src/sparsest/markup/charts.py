@@ -18,6 +18,7 @@ _LINE, _LETTER = 18, 7
 _LETTERS = "abcdefg"
 # Letters of the labels of the axes, at most.
 _MOST_ACROSS, _MOST_UP = 50, 34
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 # Dots that are drawn at most: more cannot be told apart, and make a large file.
 _MOST_DOTS = 1500
 # Lines of a path that are drawn, and those that have a name.
@@ -25,12 +26,13 @@ _MOST_LINES, _NAMED_LINES = 60, 6
 
 
 class Series(NamedTuple):
-    """Points that belong together."""
+    """Points that belong together; ``like`` is the number of another series whose colour they have."""
 
     x: Sequence[float] | Array
     y: Sequence[float] | Array
     label: str = ""
     kind: Literal["line", "step", "dots"] = "line"
+    like: int | None = None
 
 
 class _Axis(NamedTuple):
@@ -53,11 +55,24 @@ class _Axis(NamedTuple):
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             if last > first:
                 return [(10.0**e, f"{10.0**e:g}") for e in range(first, last + 1, max(1, (last - first) // 4))]
+            between = [m * 10.0**e for e in (first - 1, first, first + 1) for m in (1, 2, 3, 5)]
+            return [(number, f"{number:g}") for number in between if self.low <= number <= self.high]
         step = _round_step((self.high - self.low) / 5.0)
         numbers = [i * step for i in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
-        digits = max(0, -math.floor(math.log10(step)))
-        plain = digits <= 6 and max(abs(self.low), abs(self.high)) < 1e6
-        return [(number, f"{number:.{digits}f}" if plain else f"{number:.4g}") for number in numbers]
+        unit = 10.0 ** self.exponent()
+        digits = max(0, -math.floor(math.log10(step / unit) + 1e-9))
+        return [(number, f"{number / unit:.{digits}f}") for number in numbers]
+
+    def exponent(self) -> int:
+        """The power of ten that texts of large and of small numbers leave out; 0 where all of their digits fit."""
+        size = max(abs(self.low), abs(self.high))
+        fits = self.log or (1e-3 <= size < 1e5)
+        return 0 if fits else math.floor(math.log10(size))
+
+    def label(self, text: str, most: int) -> str:
+        """What stands beside the axis."""
+        power = f" × 10{str(self.exponent()).translate(_RAISED)}" if self.exponent() else ""
+        return _short(text, most - len(power)) + power
 
 
 def chart(
@@ -96,7 +111,8 @@ def chart(
     if upright is not None:
         parts.append(_guide(across, up, (upright, upright), (up.low, up.high)))
     for j, (one, (a, b)) in enumerate(zip(series, points, strict=True)):
-        parts.append(_mark(one.kind, _LETTERS[j % len(_LETTERS)], across.place(a), up.place(b)))
+        letter = _LETTERS[(j if one.like is None else one.like) % len(_LETTERS)]
+        parts.append(_mark(one.kind, letter, across.place(a), up.place(b)))
     inside = Markup("\n").join(parts)
     shape = '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
     return Markup(shape).format(_WIDTH, _HEIGHT, f"{y_label} over {x_label}", inside)
@@ -123,7 +139,7 @@ def scores_chart(x: Any, scores: Any, errors: Any, x_label: str, chosen: float, 
     lines = [
         Series(x, middle, "mean score"),
         Series(x, middle - width, "± one standard error"),
-        Series(x, middle + width),
+        Series(x, middle + width, like=1),
     ]
     return chart(lines, x_label, "score on held-out data", upright=chosen, log_x=log_x)
 
@@ -168,9 +184,9 @@ def _frame(across: _Axis, up: _Axis, x_label: str, y_label: str) -> Markup:
         y = float(up.place(np.array(value)))
         lines.append(Markup(text).format(_LEFT, y, _LEFT - 7, y + 4, shown))
     label = '<text x="{}" y="{}" text-anchor="middle">{}</text>'
-    lines.append(Markup(label).format((_LEFT + _WIDTH - _RIGHT) // 2, _HEIGHT - 8, _short(x_label, _MOST_ACROSS)))
+    lines.append(Markup(label).format((_LEFT + _WIDTH - _RIGHT) // 2, _HEIGHT - 8, across.label(x_label, _MOST_ACROSS)))
     turned = '<text transform="translate(13 {}) rotate(-90)" text-anchor="middle">{}</text>'
-    lines.append(Markup(turned).format((_TOP + _HEIGHT - _BOTTOM) // 2, _short(y_label, _MOST_UP)))
+    lines.append(Markup(turned).format((_TOP + _HEIGHT - _BOTTOM) // 2, up.label(y_label, _MOST_UP)))
     return Markup("\n").join(lines)
 
 
@@ -200,7 +216,7 @@ def _legend(labels: Sequence[str]) -> tuple[Markup, int]:
         if not label:
             continue
         shown = _short(label)
-        width = _LETTER * (len(shown) + 3)
+        width = _LETTER * (len(shown) + 4)
         if x > _LEFT and x + width > _WIDTH:
             x, line = _LEFT, line + 1
         text = '<text class="mark {}" x="{}" y="{}">■ {}</text>'

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 Cell = str | Markup
-# After a sign that joins words, and between a small letter and a capital one.
-_BETWEEN_WORDS = re.compile(r"(?<=[_.:/=|-])(?=\w)|(?<=[a-zà-þ])(?=[A-ZÀ-Þ])")
+# After a sign that joins words, and between a small letter and a capital one; words of so many letters are left whole.
+_JOINT = re.compile(r"(?<=[_.:/=|-])(?=\w)|(?<=[a-zà-þ])(?=[A-ZÀ-Þ])")
+_LONG = 14
 
 
 def table(
@@ -38,10 +39,11 @@ def _row(tag: str, cells: Sequence[Cell], right: Sequence[int], names: Sequence[
 
 
 def breakable(name: Cell) -> Markup:
-    """A name that may be broken after a sign between two words; a browser breaks it elsewhere only where it must."""
+    """Names whose long words may be broken after a sign that joins words."""
     if isinstance(name, Markup):
         return name
-    return Markup("<wbr>").join(_BETWEEN_WORDS.split(name))
+    parts = (Markup("<wbr>").join(_JOINT.split(word)) if len(word) > _LONG else word for word in name.split(" "))
+    return Markup(" ").join(parts)
 
 
 def bar(share: float) -> Markup:

@@ -22,7 +22,9 @@ def feature_table(result: Result, found: Diagnosis, target: str) -> Markup:
     for j in np.argsort(-adds, kind="stable"):
         step = coef[j] * found.deviations[j]
         effect = f"× {math.exp(min(step, 700.0)):.3g}" if logistic else f"{step:+.4g}"
-        share = Markup("{:.2f} % {}").format(100.0 * adds[j], bar(adds[j] / max(adds.max(), 1e-300)))
+        share = Markup('<span class="whole">{:.2f} % {}</span>').format(
+            100.0 * adds[j], bar(adds[j] / max(adds.max(), 1e-300))
+        )
         rows.append([result.names[j], share, f"{coef[j]:+.5g}", f"{found.deviations[j]:.4g}", effect])
     rows.append(["(intercept)", "", f"{result.intercept:+.5g}", "", ""])
     return table([*heads, f"{_effect(result, target)} per standard deviation"], rows, right=(2, 3, 4), names=(0,))

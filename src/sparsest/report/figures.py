@@ -54,5 +54,5 @@ def roc(false_positives: Array, true_positives: Array) -> Markup:
 
 def calibration(predicted: Array, observed: Array) -> Markup:
     """Whether probabilities mean what they say."""
-    lines = [Series(predicted, observed), Series(predicted, observed, "", "dots")]
+    lines = [Series(predicted, observed), Series(predicted, observed, "", "dots", like=0)]
     return chart(lines, "predicted probability", "observed share", diagonal=True)

@@ -116,7 +116,10 @@ def _again_from_matrix(
     if names is not None and own is not None:
         place = {name: j for j, name in enumerate(own)}
         absent = [names[j] for j in wanted if names[j] not in place]
-        if absent:
+        if absent and source.zeros:
+            matrix = sp.csc_array(sp.hstack([matrix, sp.csc_array((matrix.shape[0], 1), dtype=matrix.dtype)]))
+            place |= dict.fromkeys(absent, matrix.shape[1] - 1)
+        elif absent:
             raise ValueError(f"the data have no column {listing(absent)}, which the model needs")
         chosen = [place[names[j]] for j in wanted]
     else:

@@ -16,6 +16,9 @@ from sparsest.checks import check_sparse
 from sparsest.tables.opening import Opened, need
 from sparsest.tables.source import Column, Levels, Source, column_of, distinct
 
+# What the names of the observations are called among their columns.
+_ROWS = "obs_names"
+
 
 def read_annotated(opened: Opened) -> Source:
     """Read an AnnData file."""
@@ -31,11 +34,12 @@ def read_annotated(opened: Opened) -> Source:
             matrix = _matrix(file["X"])
             names = tuple(distinct(_texts(_index(file["var"])), notes))
             columns = [_column(name, file["obs"][name]) for name in _column_names(file["obs"])]
+            rows = column_of(_ROWS, np.array(_texts(_index(file["obs"])), dtype=object))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{opened.name} is no readable AnnData file: {error}") from error
     if len(names) != matrix.shape[1]:
         raise ValueError(f"{opened.name} has {len(names)} names of variables for {matrix.shape[1]} columns of X")
-    return Source(matrix.shape[0], columns, matrix, names, notes=notes)
+    return Source(matrix.shape[0], [*columns, rows], matrix, names, notes=notes, ids=_ROWS)
 
 
 def _matrix(stored: Any) -> Any:
@@ -66,21 +70,36 @@ def _column_names(group: Any) -> list[str]:
 
 def _column(name: str, stored: Any) -> Column:
     if hasattr(stored, "shape"):
-        return column_of(name, stored[()])
+        # Before version 0.8 the words stood elsewhere in the file.
+        words = stored.attrs.get("categories")
+        return column_of(name, stored[()]) if words is None else _category(name, stored, stored.file[words])
     if "codes" in stored and "categories" in stored:
-        codes, words = stored["codes"][()].astype(np.int32), _texts(stored["categories"])
-        order = np.argsort(np.array(words, dtype=str)) if words else np.empty(0, dtype=int)
-        rank = np.empty(len(words) + 1, dtype=np.int32)
-        rank[order], rank[-1] = np.arange(len(words)), -1
-        return Column(name, "text", lambda: Levels(rank[codes], tuple(words[j] for j in order)))
+        return _category(name, stored["codes"], stored["categories"])
     if "values" in stored and "mask" in stored:
-        values: NDArray[Any] = np.where(stored["mask"][()], np.nan, stored["values"][()].astype(np.float64))
-        return column_of(name, values)
+        gaps, values = stored["mask"][()], stored["values"][()]
+        if values.dtype.kind in "biuf":
+            return column_of(name, np.where(gaps, np.nan, values.astype(np.float64)))
+        words = values.astype(object)
+        words[gaps] = None
+        return column_of(name, words)
     return Column(name, "other", lambda: None)
 
 
+def _category(name: str, stored: Any, categories: Any) -> Column:
+    """A column of codes, -1 where it is missing, and what they stand for; numbers stay numbers."""
+    codes = stored[()].astype(np.int32)
+    if hasattr(categories, "shape") and categories.dtype.kind in "biuf":
+        numbers: NDArray[Any] = np.append(categories[()].astype(np.float64), np.nan)
+        return column_of(name, numbers[codes])
+    words = _texts(categories)
+    order = np.argsort(np.array(words, dtype=str)) if words else np.empty(0, dtype=int)
+    rank = np.empty(len(words) + 1, dtype=np.int32)
+    rank[order], rank[-1] = np.arange(len(words)), -1
+    return Column(name, "text", lambda: Levels(rank[codes], tuple(words[j] for j in order)))
+
+
 def _texts(stored: Any) -> list[str]:
-    return [_text(entry) for entry in stored[()]]
+    return [_text(entry) for entry in (stored if hasattr(stored, "shape") else stored["values"])[()]]
 
 
 def _text(entry: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.tables.opening import Opened
-from sparsest.tables.source import Source, distinct, number_column
+from sparsest.tables.source import Source, column_of, distinct, number_column
 
 _MISSING = -1
 _COPIES = np.array([2, _MISSING, 1, 0], dtype=np.int8)
@@ -20,6 +20,8 @@ _COPIES = np.array([2, _MISSING, 1, 0], dtype=np.int8)
 _DECODED = _COPIES[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
 _HEADER_BYTES, _BY_VARIANT = 3, 1
 _NO_PHENOTYPE = -9.0
+# What the names of the samples are called among their columns.
+_ROWS = "sample"
 
 
 def read_genotypes(opened: Opened) -> Source:
@@ -35,8 +37,9 @@ def read_genotypes(opened: Opened) -> Source:
     phenotype = np.array([_number(line[5]) for line in samples])
     phenotype[phenotype == _NO_PHENOTYPE] = np.nan
     sex = np.array([_number(line[4]) for line in samples])
-    columns = [number_column("phenotype", phenotype), number_column("sex", sex)]
-    return Source(len(samples), columns, matrix, names, "phenotype", notes)
+    rows = column_of(_ROWS, np.array([line[1] for line in samples], dtype=object))
+    columns = [number_column("phenotype", phenotype), number_column("sex", sex), rows]
+    return Source(len(samples), columns, matrix, names, "phenotype", notes, ids=_ROWS)
 
 
 def _lines(path: Path) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,12 +96,19 @@ def read_matrix_market(opened: Opened) -> Source:
 
 
 def read_svmlight(opened: Opened) -> Source:
-    """Read a sparse matrix with its target, which is the first entry of every line."""
+    """Read a sparse matrix with its target, which is the first entry of every line.
+
+    Columns are called by the numbers that the file has for them, which begin with 0 or with 1; so another file, which
+    may have others, has the same names for the same columns.
+    """
     from sklearn.datasets import load_svmlight_file
 
     try:
         with opened.stream() as file:
-            matrix, y = load_svmlight_file(file)
+            matrix, y = load_svmlight_file(file, zero_based=True)
     except (ValueError, OSError) as error:
         raise ValueError(f"{opened.name} is no readable svmlight file ({error})") from error
-    return _source(matrix, None, [column_of("y", y)], "y")
+    columns = sp.csc_array(matrix)
+    first = 1 if columns.shape[1] > 1 and columns.indptr[1] == 0 else 0
+    names = tuple(str(j) for j in range(first, columns.shape[1]))
+    return replace(_source(columns[:, first:], names, [column_of("y", y)], "y"), zeros=True)

@@ -52,6 +52,8 @@ class Source:
     names : names of the matrix's columns, or None
     target : the column that is the target unless another one is named
     notes : what a user should know about the reading
+    ids : the column that names the rows of a matrix
+    zeros : whether columns that the file does not have are zero, as in a list of the entries that are not
     """
 
     n_rows: int
@@ -60,6 +62,8 @@ class Source:
     names: tuple[str, ...] | None = None
     target: str | None = None
     notes: list[str] = field(default_factory=list)
+    ids: str | None = None
+    zeros: bool = False
 
     def column(self, name: str) -> Column | None:
         """The column of that name, also one of the matrix; None where there is none."""

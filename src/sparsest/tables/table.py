@@ -152,7 +152,7 @@ def _from_columns(
 
 def _from_matrix(source: Source, encoding: Encoding, wishes: Wishes) -> tuple[Encoding, tuple[str, ...] | None, Filled]:
     """Take the features of a fit from a matrix."""
-    encoding = replace(encoding, ids=wishes.ids)
+    encoding = replace(encoding, ids=wishes.ids or (() if source.ids is None else (source.ids,)))
     taken, matrix, names = taken_columns(source, encoding), source.matrix, source.names
     if taken - {None}:
         rest = [j for j in range(matrix.shape[1]) if j not in taken]
