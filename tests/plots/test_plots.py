@@ -147,6 +147,7 @@ def test_gap_over_time():
     assert any(isinstance(event, Root) for event in events)
     ax = labelled(display)
     assert labels(ax) == ["incumbent (best objective)", "lower bound", "gap"]
+    assert ax.yaxis.get_major_formatter().get_offset() == ""
     with pytest.raises(ValueError, match=r"callback=events.append"):
         plots.GapDisplay.from_events([])
 

@@ -78,7 +78,9 @@ class CoefficientPathDisplay:
         others = used.size - named.size
         if others:
             ax.plot([], [], color=PALE, linewidth=0.8, label=f"{others} other features")
-            ax.legend(*(part[-1:] for part in ax.get_legend_handles_labels()), frameon=False, loc="best")
+            # A white ground keeps the line of the choice out of the text.
+            last = (part[-1:] for part in ax.get_legend_handles_labels())
+            ax.legend(*last, facecolor="white", framealpha=0.9, edgecolor="none", loc="best")
         return self
 
     def _label_ends(self, ax: Any, named: Any) -> None:

@@ -54,5 +54,7 @@ class GapDisplay:
         )
         gap = relative_gap(float(self.objective[-1]), float(self.bound[-1]))
         finish(ax, "time (seconds)", "objective", f"gap at the end: {gap:.2g}")
+        # Small gaps of large objectives need all digits: a constant beside the axis would have to be added to each.
+        ax.ticklabel_format(axis="y", useOffset=False)
         ax.legend(frameon=False)
         return self
