@@ -1,4 +1,7 @@
-"""A runner of tasks that only sleep, for tests that kill it: python naps.py FILE LOG COUNT."""
+"""A runner of tasks that only sleep, for tests that kill it: python naps.py FILE LOG COUNT.
+
+It says "done" after each, so that a test can wait for what has happened instead of for some time.
+"""
 
 import signal
 import sys
@@ -21,14 +24,13 @@ def main(file, log, count):
     def nap(sample, plan):
         with open(log, "a") as lines:
             lines.write(f"{sample.train.y[0]!r}\n")
-        time.sleep(0.02)
+        time.sleep(0.01)
         yield {"method": "nap", "y": float(sample.train.y[0])}
 
     # A process started in the background ignores Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     PROCEDURES["nap"] = Procedure(nap, lambda n, p, plan: 0.02)
-    print("ready", flush=True)
-    ended = run(tasks(count), Store(file), n_jobs=1)
+    ended = run(tasks(count), Store(file), n_jobs=1, listener=lambda progress: print("done", flush=True))
     print(ended.done, ended.interrupted, flush=True)
 
 

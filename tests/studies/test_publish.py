@@ -23,3 +23,17 @@ def test_publish(tmp_path):
     # Studies of the same data share their rows, which are there once.
     content = gzip.decompress((tmp_path / "docs" / "models-smoke.csv.gz").read_bytes()).decode().splitlines()
     assert len(list(csv.DictReader(content))) == len(everything[0].rows)
+
+
+def test_a_page_written_by_hand_keeps_its_words(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("# By hand\n\n<!-- overview -->old<!-- end of the overview -->\n\nThe end.\n", encoding="utf-8")
+    publish([results_of("reg-roc")], tmp_path)
+    text = readme.read_text(encoding="utf-8")
+    assert text.startswith("# By hand\n") and text.endswith("\n\nThe end.\n") and "old" not in text
+    assert "| [reg-roc](reg-roc-smoke.md) | smoke | 1 of 56 |" in text
+    publish([results_of("reg-roc")], tmp_path)
+    assert readme.read_text(encoding="utf-8") == text
+    readme.write_text("# Without marks\n", encoding="utf-8")
+    publish([results_of("reg-roc")], tmp_path)
+    assert readme.read_text(encoding="utf-8") == "# Without marks\n"

@@ -82,6 +82,7 @@ def run(
         str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
     ] = None,
     sets: Annotated[int | None, typer.Option(help="No more data sets of each kind than this.")] = None,
+    places: Annotated[int | None, typer.Option(help="No more points of each curve than this.")] = None,
     extras: Annotated[bool, typer.Option("--extras", help="Also methods of other packages (abess).")] = False,
 ) -> int:
     """Run studies; what is done already is not done again, so a run may be stopped at any time and go on later.
@@ -96,7 +97,7 @@ def run(
     from sparsest.studies import Store, estimate
     from sparsest.studies.runner import run as run_tasks
 
-    known = {task.id: task for one in _find(names) for task in one.tasks(_sized(size), extras=extras)}
+    known = {task.id: task for one in _find(names) for task in one.tasks(_sized(size), extras=extras, places=places)}
     tasks = sorted(known.values(), key=lambda task: task.number)
     if sets is not None:
         tasks = [task for task in tasks if task.number < sets]

@@ -127,11 +127,12 @@ def draw(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> Any:
 
 
 def _draw_picture(ax: Any, figure: Figure, picture: _Picture) -> None:
-    for curve, style, strength in picture.lines:
+    # Where methods agree, the first lies on top, and the larger marks of the others show around its own.
+    for rank, (curve, style, strength) in enumerate(picture.lines):
         ax.errorbar(
             curve.x, curve.mean, yerr=[0.0 if math.isnan(e) else e for e in curve.error], label=style.label,
-            color=style.colour, marker=style.marker, linestyle=style.line, alpha=strength, markersize=5, linewidth=1.4,
-            capsize=2,
+            color=style.colour, marker=style.marker, linestyle=style.line, alpha=strength,
+            markersize=4.5 + 0.9 * rank, linewidth=1.4, capsize=2, zorder=20 - rank,
         )  # fmt: skip
     if picture.true_k is not None:
         ax.axvline(picture.true_k, color="black", linewidth=1.0)

@@ -40,6 +40,11 @@ class Finding(NamedTuple):
     judge: Callable[[Sequence[Row]], Verdict]
 
 
+def _shown(method: str) -> str:
+    """A method's name in words."""
+    return method.replace("_", " ")
+
+
 def _where(points: Iterable[Point], panels: str | None, x: Callable[[float], bool] | None) -> list[Point]:
     return [
         point
@@ -79,7 +84,7 @@ def _differences(
 
 def _figures(first: str, second: str, differences: Sequence[float]) -> str:
     mean, error = _summary(differences)
-    return f"{first} less {second}: {mean:+.3g} ± {error:.2g} over {len(differences)} pairs"
+    return f"{_shown(first)} less {_shown(second)}: {mean:+.3g} ± {error:.2g} over {len(differences)} pairs"
 
 
 def _pairs(
@@ -160,7 +165,7 @@ def between(
         judgements, figures = [], []
         for method in methods:
             mean, error = _summary([point.y for point in points if point.method == method] or [np.nan])
-            figures.append(f"{method} {mean:.3g} ± {error:.2g}")
+            figures.append(f"{_shown(method)} {mean:.3g} ± {error:.2g}")
             judgements.append(_inside(mean, error, low, high))
         return Verdict(_worst(judgements), f"{', '.join(figures)}; expected {low:g} to {high:g}")
 
@@ -181,7 +186,7 @@ def rises(text: str, view: View, methods: Sequence[str]) -> Finding:
                 return _NO_DATA
             mean, error = _summary(gains)
             judgements.append(_decide(mean, error))
-            figures.append(f"{method} {mean:+.3g} ± {error:.2g}")
+            figures.append(f"{_shown(method)} {mean:+.3g} ± {error:.2g}")
         return Verdict(_worst(judgements), f"from the smallest to the largest x: {', '.join(figures)}")
 
     return Finding(text, judge)
@@ -223,7 +228,7 @@ def grows(text: str, view: View, method: str, *, least: float, most: float = np.
             return _NO_DATA
         mean, error = _summary(slopes)
         limits = f"at least {least:g}" if np.isinf(most) else f"{least:g} to {most:g}"
-        figures = f"{method}: exponent {mean:.2f} ± {error:.2g} over {len(slopes)} series; expected {limits}"
+        figures = f"{_shown(method)}: exponent {mean:.2f} ± {error:.2g} over {len(slopes)} series; expected {limits}"
         return Verdict(_inside(mean, error, least, most), figures)
 
     return Finding(text, judge)
@@ -238,8 +243,10 @@ def grows_less(text: str, view: View, first: str, second: str) -> Finding:
         if not differences:
             return _NO_DATA
         mean, error = _summary(differences)
-        figures = f"exponents: {first} {np.mean(list(one.values())):.2f}, {second} {np.mean(list(two.values())):.2f}"
-        return Verdict(_decide(mean, error), f"{figures}, difference {mean:.2f} ± {error:.2g}")
+        each = ", ".join(
+            f"{_shown(name)} {np.mean(list(of.values())):.2f}" for name, of in ((first, one), (second, two))
+        )
+        return Verdict(_decide(mean, error), f"exponents: {each}, difference {mean:.2f} ± {error:.2g}")
 
     return Finding(text, judge)
 
@@ -254,7 +261,9 @@ def hardly_varies(text: str, view: View, method: str, *, most: float) -> Finding
             return _NO_DATA
         ratio = float(max(means) / min(means))
         judgement = Judgement.CONFIRMED if ratio <= most else Judgement.NOT_CONFIRMED
-        return Verdict(judgement, f"{method}: largest mean {ratio:.2f} times the smallest; expected at most {most:g}")
+        return Verdict(
+            judgement, f"{_shown(method)}: largest mean {ratio:.2f} times the smallest; expected at most {most:g}"
+        )
 
     return Finding(text, judge)
 

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sparsest.files import write_whole
 from sparsest.studies import figures, tables
 from sparsest.studies.certified import changes, proofs
 from sparsest.studies.findings import Judgement
 from sparsest.studies.results import Results, check
 from sparsest.studies.views import Row
 
+# Marks in the folder's README.md between which the overview is put.
+_BEGIN, _END = "<!-- overview -->", "<!-- end of the overview -->"
 _BEYOND = "What is proved of the exact models"
 _CHANGED = "Findings that come out otherwise when only proved exact models count"
 
@@ -45,7 +48,7 @@ def write_overview(everything: Sequence[Results], file: Path) -> None:
     """All findings of all studies, with links to their pages."""
     lines = ["# Findings of the paper, judged\n", _overview(everything).markdown()]
     for results in everything:
-        lines += [f"## {_heading(results)}\n", f"[Tables and figures]({stem(results)}.md)\n"]
+        lines.append(f"## {_heading(results)}\n")
         lines.append(tables.findings_grid(check(results.study, results.rows)).markdown())
     file.write_text("\n".join(lines), encoding="utf-8")
 
@@ -61,6 +64,7 @@ def publish(everything: Sequence[Results], folder: Path) -> list[Path]:
         tables.write_models(_all_rows([results for results in everything if results.size == size]), models)
         files.append(models)
     write_overview(everything, folder / "findings.md")
+    _refresh(folder / "README.md", _overview(everything).markdown())
     return [*files, folder / "findings.md"]
 
 
@@ -71,6 +75,16 @@ def _all_rows(everything: Sequence[Results]) -> list[Row]:
         for row in results.rows:
             found.setdefault((row["task"], row["position"]), {"study": results.study.name, **row})
     return list(found.values())
+
+
+def _refresh(readme: Path, overview: str) -> None:
+    """Put the overview between its marks in a page written by hand, if there is one."""
+    if not readme.is_file():
+        return
+    before, begin, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if begin and end:
+        write_whole(readme, f"{before}{begin}\n\n{overview}\n{end}{after}")
 
 
 def stem(results: Results, figure: str = "") -> str:
@@ -89,8 +103,10 @@ def _overview(everything: Sequence[Results]) -> tables.Grid:
     for results in everything:
         of = counts(results)
         done = f"{results.standing.done} of {results.standing.total}"
-        body.append([results.study.name, results.size, done, *(str(of[judgement]) for judgement in Judgement)])
-    return tables.Grid("", ["study", "size", "tasks done", *(judgement.value for judgement in Judgement)], body)
+        link = f"[{results.study.name}]({stem(results)}.md)"
+        body.append([link, results.size, done, *(str(of[judgement]) for judgement in Judgement)])
+    heads = ["study", "size", "tasks done", *(judgement.value for judgement in Judgement)]
+    return tables.Grid("", heads, body, right=2)
 
 
 def _heading(results: Results) -> str:

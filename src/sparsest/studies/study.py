@@ -14,6 +14,8 @@ from sparsest.studies.views import View
 
 Size = Literal["smoke", "small", "paper"]
 SIZES: tuple[Size, ...] = ("smoke", "small", "paper")
+# Procedures that panels may split: every size is a search of its own.
+_LONG = ("cardinality",)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Panel:
     """One picture of a figure: cells, data sets for each, and the procedures that compete on them.
 
     ``compared`` are fitted at the true size alone; so are ``extras``, which run only where they are asked for.
+    Where one size takes long by itself, ``split`` makes a task of each, for a study that needs all of them, or of the
+    true one alone, for a study that needs no other.
     """
 
     name: str
@@ -44,16 +48,30 @@ class Panel:
     procedures: tuple[str, ...]
     compared: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
+    split: Literal["", "all sizes", "true size"] = ""
 
     def tasks(self, *, extras: bool = False) -> Iterator[tuple[Cell, Task]]:
         """All tasks, the first data set of every cell first."""
         for number in range(self.n_sets):
             for cell in self.cells:
-                for procedure in self.procedures:
-                    yield cell, Task(cell.source, cell.n, number, procedure, cell.plan)
                 one_size = replace(cell.plan, ks=(cell.plan.timed_k,))
+                for procedure in self.procedures:
+                    for plan in self._plans(cell.plan) if procedure in _LONG else (cell.plan,):
+                        yield cell, Task(cell.source, cell.n, number, procedure, plan)
                 for procedure in (*self.compared, *(self.extras if extras else ())):
                     yield cell, Task(cell.source, cell.n, number, procedure, one_size)
+
+    def _plans(self, plan: Plan) -> tuple[Plan, ...]:
+        """The plans of a procedure that takes long for every size."""
+        if not self.split:
+            return (plan,)
+        sizes = plan.ks if self.split == "all sizes" else (plan.timed_k,)
+        return tuple(replace(plan, ks=(k,)) for k in sizes)
+
+    def at_places(self, count: int) -> Panel:
+        """The panel with some of its cells, spread over all."""
+        chosen = {int((i + 0.5) * len(self.cells) / count) for i in range(min(count, len(self.cells)))}
+        return replace(self, cells=tuple(self.cells[i] for i in sorted(chosen)))
 
 
 @dataclass(frozen=True)
@@ -87,7 +105,16 @@ class Study:
     # Its findings are about models whose size was chosen on validation rows.
     chosen: bool = False
 
-    def tasks(self, size: Size, *, extras: bool = False) -> list[Task]:
-        """All tasks of all panels, each once; the first data sets of all panels come first."""
-        found = {task.id: task for panel in self.panels(size) for _, task in panel.tasks(extras=extras)}
+    def tasks(self, size: Size, *, extras: bool = False, places: int | None = None) -> list[Task]:
+        """All tasks of all panels, each once; the first data sets of all panels come first.
+
+        Parameters
+        ----------
+        extras : whether to run methods of other packages too
+        places : no more cells of a panel than this, spread over all
+        """
+        panels = self.panels(size)
+        if places is not None:
+            panels = tuple(panel.at_places(places) for panel in panels)
+        found = {task.id: task for panel in panels for _, task in panel.tasks(extras=extras)}
         return sorted(found.values(), key=lambda task: task.number)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from sparsest.studies.catalog.regimes import N_ROWS, PAPERS, RELATIVE_TIME, SMALL, SMOKE, Regime, over_n, steps
+from sparsest.studies.catalog.regimes import (
+    N_ROWS,
+    PAPERS,
+    RELATIVE_TIME,
+    SMALL,
+    SMOKE,
+    Regime,
+    all_sizes,
+    over_n,
+    steps,
+    true_size_alone,
+)
 from sparsest.studies.findings import about_equal, between, larger, largest, smallest
 from sparsest.studies.samples import Source
 from sparsest.studies.study import Figure, Panel, Size, Study
@@ -64,7 +75,7 @@ STUDIES = (
     Study(
         "class-fixed-k",
         "Classification with the true number of features",
-        toeplitz,
+        true_size_alone(toeplitz),
         (
             Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),
             RELATIVE_TIME,
@@ -89,7 +100,7 @@ STUDIES = (
     Study(
         "class-cv-k",
         "Classification with the number of features chosen on validation rows",
-        toeplitz,
+        all_sizes(toeplitz),
         (
             Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, N_ROWS, "accuracy A"),
             Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, N_ROWS, "false discovery rate"),
@@ -105,7 +116,7 @@ STUDIES = (
     Study(
         "class-hard-fixed-k",
         "Classification on the hard design with the true number of features",
-        hard,
+        true_size_alone(hard),
         (Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),),
         (
             between(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -85,3 +86,16 @@ def over_n(
         cells.append(Cell(source, n, plan(ks, regime.k, size, exact_seconds), float(n)))
     others = (COMPARED, EXTRAS) if compared else ((), ())
     return Panel(title, title, tuple(cells), SETS[size] if n_sets is None else n_sets, METHODS, *others)
+
+
+Panels = Callable[[Size], tuple[Panel, ...]]
+
+
+def true_size_alone(panels: Panels) -> Panels:
+    """The panels of a study of the true size: at paper size no other is fitted for it."""
+    return lambda size: tuple(replace(panel, split="true size" if size == "paper" else "") for panel in panels(size))
+
+
+def all_sizes(panels: Panels) -> Panels:
+    """The panels of a study of all sizes: at paper size each is a task, shared with the studies of the true size."""
+    return lambda size: tuple(replace(panel, split="all sizes" if size == "paper" else "") for panel in panels(size))

@@ -11,8 +11,10 @@ from sparsest.studies.catalog.regimes import (
     SMALL,
     SMOKE,
     Regime,
+    all_sizes,
     over_n,
     steps,
+    true_size_alone,
 )
 from sparsest.studies.findings import (
     Finding,
@@ -97,7 +99,7 @@ STUDIES = (
     Study(
         "reg-fixed-k",
         "Regression with the true number of features",
-        toeplitz,
+        true_size_alone(toeplitz),
         (
             Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),
             RELATIVE_TIME,
@@ -151,7 +153,7 @@ STUDIES = (
     Study(
         "reg-roc",
         "True against false features over the number of features",
-        _at_roc,
+        all_sizes(_at_roc),
         (Figure("roc", "True against false features", true_against_false(), "false features", "true features"),),
         (
             largest(
@@ -189,7 +191,7 @@ STUDIES = (
     Study(
         "reg-mse-by-k",
         "Validation error over the number of features",
-        _at_roc,
+        all_sizes(_at_roc),
         (
             Figure(
                 "validation",
@@ -216,7 +218,7 @@ STUDIES = (
     Study(
         "reg-cv-k",
         "Regression with the number of features chosen on validation rows",
-        toeplitz,
+        all_sizes(toeplitz),
         (
             Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, N_ROWS, "accuracy A"),
             Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, N_ROWS, "false discovery rate"),
@@ -242,7 +244,7 @@ STUDIES = (
     Study(
         "reg-hard-fixed-k",
         "Regression on the hard design with the true number of features",
-        hard,
+        true_size_alone(hard),
         (
             Figure("accuracy", "Accuracy as n increases", _ACCURACY, N_ROWS, "accuracy A"),
             Figure("mse", "Mean squared error on test rows", _MSE, N_ROWS, "test mean squared error"),
@@ -280,7 +282,7 @@ STUDIES = (
     Study(
         "reg-hard-cv-k",
         "Regression on the hard design with the number of features chosen on validation rows",
-        hard,
+        all_sizes(hard),
         (
             Figure("accuracy", "Accuracy as n increases, k chosen", _CHOSEN_ACCURACY, N_ROWS, "accuracy A"),
             Figure("fdr", "False discovery rate as n increases, k chosen", _FDR, N_ROWS, "false discovery rate"),
