@@ -77,7 +77,7 @@ def statement_of(X, y, weights=None, **settings):
 
     ``offset`` and ``exposure`` are those of the data, where they have such.
     """
-    asked = {"k": None, "l0_penalty": None, **DEFAULTS, **settings}
+    asked = {"k": None, "l0_penalty": None, "max_coef": None, **DEFAULTS, **settings}
     rule = rule_of(asked["loss"], **{name: asked.pop(name) for name in PARAMETERS if name in asked})
     added = {name: asked.pop(name) for name in ("offset", "exposure")}
     given = {name: value for name, value in added.items() if value is not False}

@@ -24,6 +24,7 @@ def cv(
         str, typer.Option(help="Numbers of features to try, such as 1-10,15,20; auto goes up to 50.")
     ] = "auto",
     gammas: Annotated[str, typer.Option(help="Ridges to try, such as 0.01,0.1,1; auto finds them.")] = "auto",
+    max_coef: o.MaxCoef = None,
     folds: Annotated[int, typer.Option(help="Number of parts that are held out in turn.", min=2)] = 5,
     seed: Annotated[int, typer.Option(help="Of the random order in which rows are divided into parts.")] = 0,
     selection: Annotated[
@@ -77,8 +78,8 @@ def cv(
         for name, given in (("include", include), ("exclude", exclude))
     }
     settings: dict[str, Any] = {
-        "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, "loss": chosen_loss,
-        "fit_intercept": fit_intercept, "standardize": standardize, **forced,
+        "ks": numbers, "gammas": ridges, "max_coef": max_coef, "selection": selection, "scoring": scoring,
+        "loss": chosen_loss, "fit_intercept": fit_intercept, "standardize": standardize, **forced,
         "fold_method": fold_method, "method": method, "time_limit": time_limit, "gap_tol": gap_tol, "n_jobs": threads,
     }  # fmt: skip
     known = chosen_loss in LOSSES and LOSSES[chosen_loss].classification

@@ -15,6 +15,7 @@ from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_par
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated
 from sparsest.losses import Loss
+from sparsest.problem import check_max_coef
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
 from sparsest.settings import make_solver, without_proof
@@ -31,6 +32,7 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     ks : numbers of features to try; by default 1 to 10 and further ones up to 50 or a third of the observations
     gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (a small γ, doubled up to twenty times until that changes nothing), a
         list, or one number
+    max_coef : an upper limit of the size of coefficients, see :func:`sparsest.best_subset`
     cv : folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one pair
         is one validation set
     scoring : a scorer's name or a scorer; by default the negative deviance, which is the mean squared error for the
@@ -63,6 +65,7 @@ all data, see :func:`sparsest.best_subset`
     ks: Any = None
     _: KW_ONLY
     gammas: Any = "auto"
+    max_coef: float | None = None
     cv: Any = None
     scoring: Any = None
     selection: str = "best"
@@ -103,10 +106,11 @@ all data, see :func:`sparsest.best_subset`
         self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
         self._keep_result(
             best_subset(
-                X, y, self.k_, gamma=self.gamma_, method=self.method, include=self.include, exclude=self.exclude,
-                feature_names=getattr(self, "feature_names_in_", None), time_limit=self.time_limit,
-                gap_tol=self.gap_tol, engine=self.engine, n_jobs=self._n_threads(), node_limit=self.node_limit,
-                max_memory=self.max_memory, callback=self.callback, verbose=self.verbose, options=self.options,
+                X, y, self.k_, gamma=self.gamma_, max_coef=self.max_coef, method=self.method, include=self.include,
+                exclude=self.exclude, feature_names=getattr(self, "feature_names_in_", None),
+                time_limit=self.time_limit, gap_tol=self.gap_tol, engine=self.engine, n_jobs=self._n_threads(),
+                node_limit=self.node_limit, max_memory=self.max_memory, callback=self.callback, verbose=self.verbose,
+                options=self.options,
                 **common,
             )
         )  # fmt: skip
@@ -121,7 +125,8 @@ all data, see :func:`sparsest.best_subset`
         ks = k_grid(data.n, data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
         gammas = sorted(set(check_gammas(self.gammas, data, ks[-1])))
         solver = without_proof(make_solver(self.fold_method, None, time_limit=self.time_limit, gap_tol=self.gap_tol))
-        return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, isinstance(self.gammas, str))
+        box, doubled = check_max_coef(self.max_coef), isinstance(self.gammas, str)
+        return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, doubled, box)
 
     def _n_threads(self) -> int | None:
         """Threads of the tree, which knows no negative numbers of them; other methods have one."""

@@ -49,8 +49,8 @@ class Screened:
             return self._solve(problem, start, clock)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
-        # Features are ranked with a ridge also where there is none.
-        curved = problem if np.isfinite(problem.gamma) else problem.with_gamma(default_gamma(problem.data))
+        # Features are ranked with a ridge also where there is neither ridge nor box.
+        curved = problem if problem.has_dual_bounds else problem.with_gamma(default_gamma(problem.data))
         relaxer = Relaxer(min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION))
         relaxed = relaxer.relax(curved, curved.root, Living(curved), warm_start(start, problem), expired=clock.expired)
         kept = self._keep(curved, relaxed, start_support(start, problem))
