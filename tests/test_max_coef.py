@@ -99,7 +99,7 @@ def tight(standardize=False, gamma=2.0, **settings):
 @gammas
 def test_coefficients_of_a_result_are_in_the_box(standardize, gamma):
     """In units of columns of mean square 1 where these are standardised; without rounding."""
-    X, y, box, result = tight(standardize, gamma)
+    X, _, box, result = tight(standardize, gamma)
     assert result.status is Status.OPTIMAL
     largest = Fraction(0)
     for j in result.support:

@@ -177,8 +177,8 @@ def make_problem(
     **settings: Any,
 ) -> Problem:
     """Check the user's data and build the problem; ``settings`` are those of :func:`sparsest.data.make_data`."""
-    asked = {"l0_penalty": l0_penalty, "gamma": gamma, "include": include, "exclude": exclude, "max_coef": max_coef}
-    return pose(make_data(X, y, **settings), k, **asked)
+    data = make_data(X, y, **settings)
+    return pose(data, k, l0_penalty=l0_penalty, gamma=gamma, include=include, exclude=exclude, max_coef=max_coef)
 
 
 def pose(

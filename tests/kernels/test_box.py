@@ -39,7 +39,9 @@ def test_gain_is_the_best_on_a_grid(run, root, box):
     w = np.linspace(-box, box, 20001)
     for u in (0.0, 1e-3, -0.7, 2.0, -30.0):
         best = (u * w - 0.5 * root**2 * w**2).max()
-        assert run(kernels.gain_in_box)(u, root, box) == pytest.approx(best, rel=1e-6, abs=1e-12 + (root * (w[1] - w[0])) ** 2)
+        assert run(kernels.gain_in_box)(u, root, box) == pytest.approx(
+            best, rel=1e-6, abs=1e-12 + (root * (w[1] - w[0])) ** 2
+        )
 
 
 @forms
