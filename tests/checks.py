@@ -99,7 +99,7 @@ def long_tree(proof):
     return any(isinstance(step, RegressionTree) and step.entries.size > 15 for step in proof.steps)
 
 
-def against_enumeration(loss, fits=((True, True),), seeds=(0,), **settings):
+def against_enumeration(loss, fits=((True, True),), seeds=(0,), gamma=GAMMA, max_coef=None, **settings):
     """Solve small problems of all forms and compare each with all supports; return how many reached the optimum.
 
     ``fits`` tells whether there is an intercept, and whether there are weights.  No objective is below the optimum, no
@@ -112,9 +112,10 @@ def against_enumeration(loss, fits=((True, True),), seeds=(0,), **settings):
         X, y = sample(loss, N, P, seed)
         weights = sample_weights(weighted, N, seed)
         asked = {**form, "include": include, "exclude": exclude}
-        optimum, _ = best_of(sample_values(loss, N, P, seed, GAMMA, fit_intercept, weighted), **asked)
-        common = {"loss": loss, "gamma": GAMMA, "fit_intercept": fit_intercept, "sample_weight": weights}
-        result = solve(X, y, **asked, **common, **settings)
+        optimum, _ = best_of(sample_values(loss, N, P, seed, gamma, fit_intercept, weighted, max_coef), **asked)
+        common = {"loss": loss, "gamma": gamma, "fit_intercept": fit_intercept, "sample_weight": weights}
+        result = solve(X, y, **asked, **common, max_coef=max_coef, **settings)
+        assert max_coef is None or (np.abs(result.coef) <= max_coef).all()
         assert result.objective >= optimum * (1.0 - 1e-8)
         assert result.lower_bound <= optimum * (1.0 + 1e-8)
         assert result.status is not Status.OPTIMAL or result.objective <= optimum * (1.0 + 1.1e-4)

@@ -77,7 +77,7 @@ def precise(value, constraints=(), tolerance=1e-10):
     return float(problem.value)
 
 
-def support_value(loss, X, y, gamma, fit_intercept, weights=None):
+def support_value(loss, X, y, gamma, fit_intercept, weights=None, max_coef=None):
     """The least objective on the columns X, by an interior-point solver of conic programs."""
     n, m = X.shape
     weights = np.ones(n) if weights is None else weights
@@ -86,12 +86,15 @@ def support_value(loss, X, y, gamma, fit_intercept, weights=None):
     terms = weights @ _cvxpy_losses(loss, y, u)
     ridge = 0.5 / gamma * cp.sum_squares(w) if m and np.isfinite(gamma) else 0.0
     # Exponential cones cannot be solved as precisely as quadratic ones.
-    precise(terms + ridge, [] if fit_intercept else [b == 0.0], 1e-8 if loss in EXPONENTIAL else 1e-11)
+    limits = ([] if fit_intercept else [b == 0.0]) + ([cp.abs(w) <= max_coef] if m and max_coef is not None else [])
+    precise(terms + ridge, limits, 1e-8 if loss in EXPONENTIAL else 1e-11)
     coef = w.value if m else np.zeros(0)
     return objective(loss, X, y, coef, float(b.value) if fit_intercept else 0.0, gamma, weights)
 
 
-def relaxation_value(loss, X, y, gamma, fit_intercept, weights=None, k=None, l0_penalty=None, include=(), exclude=()):
+def relaxation_value(
+    loss, X, y, gamma, fit_intercept, weights=None, k=None, l0_penalty=None, include=(), exclude=(), max_coef=None
+):
     """The value of the Boolean relaxation, by an interior-point solver of conic programs."""
     n, p = X.shape
     weights = np.ones(n) if weights is None else weights
@@ -100,7 +103,10 @@ def relaxation_value(loss, X, y, gamma, fit_intercept, weights=None, k=None, l0_
     limits += [w[j] == 0 for j in exclude] + ([] if fit_intercept else [b == 0])
     if k is not None:
         limits.append(cp.sum(s) <= k)
-    ridge = sum(cp.quad_over_lin(w[j], s[j]) for j in range(p) if j not in exclude)
+    if max_coef is not None:
+        limits.append(cp.abs(w) <= max_coef * s)
+    bent = range(p) if np.isfinite(gamma) else ()
+    ridge = sum(cp.quad_over_lin(w[j], s[j]) for j in bent if j not in exclude)
     terms = weights @ _cvxpy_losses(loss, y, X @ w + b) + 0.5 / gamma * ridge + (l0_penalty or 0.0) * cp.sum(s)
     value, u = precise(terms, limits, 1e-9), X @ w.value + b.value
     constant = loss_value(loss, y, u) - _cvxpy_losses(loss, y, u).value
@@ -163,13 +169,12 @@ def squared_values(X, y, gamma, weights=None):
 
 
 @cache
-def sample_values(loss, n, p, seed, gamma, fit_intercept, weighted):
+def sample_values(loss, n, p, seed, gamma, fit_intercept, weighted, max_coef=None):
     """``support_values`` of a sample, computed once however many problems of it are asked about."""
     X, y = sample(loss, n, p, seed)
     weights = sample_weights(weighted, n, seed)
-    return support_values(
-        make_problem(X, y, p, gamma=gamma, loss=loss, fit_intercept=fit_intercept, sample_weight=weights)
-    )
+    settings = {"gamma": gamma, "loss": loss, "fit_intercept": fit_intercept, "max_coef": max_coef}
+    return support_values(make_problem(X, y, p, sample_weight=weights, **settings))
 
 
 def best_of(values, k=None, l0_penalty=None, include=(), exclude=()):

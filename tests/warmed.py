@@ -73,6 +73,8 @@ def fit_subsets():
         X, y = sample(loss, 14, 6)
         near_optimal(best_subset(X, y, 2, loss=loss, gamma=0.3), X, y, within=0.05)
         best_subset_path(X, y, [1, 3], gamma=0.3, loss=loss, time_limit=np.inf)
+        for method, gamma in product(("tree", "relaxation"), (0.3, np.inf)):
+            best_subset(X, y, 2, gamma=gamma, loss=loss, max_coef=0.3, method=method, time_limit=np.inf)
     best_subset(X.astype(np.float32), y.astype(np.float32), 2, gamma=1)
     for storage in STORAGES.values():
         X, y = sample("squared", 14, 16)

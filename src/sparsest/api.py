@@ -54,6 +54,7 @@ def best_subset(
     *,
     l0_penalty: float | None = None,
     gamma: float | str = "auto",
+    max_coef: float | None = None,
     loss: str | Loss = "squared",
     epsilon: float | None = None,
     delta: float | None = None,
@@ -84,7 +85,8 @@ def best_subset(
     """Find the best model with few features, and prove how far any other could be better.
 
     Minimises ``Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²`` subject to ``‖w‖_0 ≤ k``, with ``l0_penalty · ‖w‖_0`` added,
-    or both.  A search for a proof (methods "tree" and "cuts") that ends without it warns with a ``ConvergenceWarning``.
+    or both; and, if wanted, ``|w_j| ≤ max_coef``.  A search for a proof (methods "tree" and "cuts") that ends without
+    it warns with a ``ConvergenceWarning``.
 
     Parameters
     ----------
@@ -96,6 +98,10 @@ def best_subset(
         for the squared loss on standardised columns, see :func:`sparsest.ridge.default_gamma`.  "loo" takes the one
         with the smallest leave-one-out error of the chosen support, for more observations than features; see
         :mod:`sparsest.solvers.leave_one_out`
+    max_coef : an upper limit of every coefficient's size, ``|w_j| ≤ max_coef``, for columns of mean square 1 where
+        these are standardised: ``|coef_j| · std_j`` for the data as given, which does not depend on units, like the
+        ridge.  None (default) has no such limit.  Bounds are the better the smaller it is, and it makes proofs possible
+        without a ridge; it is a part of the problem, so choose it larger than any coefficient that makes sense
     loss : "squared", "epsilon_insensitive", "squared_epsilon_insensitive", "huber" or "quantile" for any y; "logistic",
         "hinge" or "squared_hinge" for two labels; "poisson", "negative_binomial" or "tweedie" for y ≥ 0, "gamma" for
         y > 0, with the mean ``e^{x'w + b}``; or an object of :mod:`sparsest.losses`
@@ -138,7 +144,7 @@ def best_subset(
     screening = _check_screen(screen, "screen"), word(screen_by, "screen_by", words=RANKINGS)
     clock = Clock(solver.time_limit)
     task = make_task(
-        X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty,
+        X, y, gamma, feature_names, include, exclude, k=k, l0_penalty=l0_penalty, max_coef=max_coef,
         loss=make_loss(loss, epsilon=epsilon, delta=delta, quantile=quantile, theta=theta),
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight, offset=offset,
         exposure=exposure,
@@ -158,6 +164,7 @@ def best_subset_path(
     *,
     gamma: float | str = "auto",
     gammas: Sequence[float] | str | None = None,
+    max_coef: float | None = None,
     loss: str | Loss = "squared",
     epsilon: float | None = None,
     delta: float | None = None,
@@ -198,8 +205,8 @@ def best_subset_path(
         until that changes neither a support nor, by more than one per cent, the coefficients
     start : what the smallest k starts from
     time_limit : seconds for each
-    X, y, gamma, loss, epsilon, delta, quantile, theta, method, fit_intercept, standardize, sample_weight, offset, \
-exposure, include, exclude, feature_names, screen, screen_by, gap_tol, engine, n_jobs, node_limit, max_memory, \
+    X, y, gamma, max_coef, loss, epsilon, delta, quantile, theta, method, fit_intercept, standardize, sample_weight, \
+offset, exposure, include, exclude, feature_names, screen, screen_by, gap_tol, engine, n_jobs, node_limit, max_memory, \
 callback, verbose, options : see :func:`best_subset`
 
     Returns
@@ -220,7 +227,7 @@ callback, verbose, options : see :func:`best_subset`
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
     screening = _check_screen(screen, "screen"), word(screen_by, "screen_by", words=RANKINGS)
     task = make_task(
-        X, y, gamma, feature_names, include, exclude, k=max(numbers),
+        X, y, gamma, feature_names, include, exclude, k=max(numbers), max_coef=max_coef,
         loss=make_loss(loss, epsilon=epsilon, delta=delta, quantile=quantile, theta=theta),
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight, offset=offset,
         exposure=exposure,
@@ -289,8 +296,8 @@ def problem_of(result: Result, X: Any, y: Any, sample_weight: Any = None, **adde
     if design.shape[1] != about.p:
         raise ValueError(f"the result is for data with {about.p} columns, this X has {design.shape[1]}")
     problem = make_problem(
-        design, y, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, loss=about.loss, **about.parameters,
-        fit_intercept=about.fit_intercept, standardize=about.standardize, include=about.include,
+        design, y, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, max_coef=about.max_coef, loss=about.loss,
+        **about.parameters, fit_intercept=about.fit_intercept, standardize=about.standardize, include=about.include,
         exclude=about.exclude, sample_weight=sample_weight, **added,
     )  # fmt: skip
     if evidence(problem).fingerprint() != about.fingerprint:

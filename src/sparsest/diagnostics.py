@@ -142,9 +142,10 @@ def held_out(result: Result, X: Any, y: Any, **rows: Any) -> Array | None:
     parameters: dict[str, Any] = about.parameters
     for train, test in kind(_FOLDS, shuffle=True, random_state=_SEED).split(np.zeros((target.size, 1)), target):
         model = best_subset(
-            design.rows(train), target[train], about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, loss=about.loss,
-            method="local", fit_intercept=about.fit_intercept, standardize=about.standardize, include=about.include,
-            exclude=about.exclude, **parameters, **{name: values[train] for name, values in given.items()},
+            design.rows(train), target[train], about.k, l0_penalty=about.l0_penalty, gamma=about.gamma,
+            max_coef=about.max_coef, loss=about.loss, method="local", fit_intercept=about.fit_intercept,
+            standardize=about.standardize, include=about.include, exclude=about.exclude, **parameters,
+            **{name: values[train] for name, values in given.items()},
         )  # fmt: skip
         added = {name: values[test] for name, values in given.items() if name != "sample_weight"}
         predict = model.predict if result.classes is None else model.decision_function

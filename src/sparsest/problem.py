@@ -1,13 +1,15 @@
-"""The problem: data, ridge, sparsity and forced features, frozen; and its primal and dual values.
+"""The problem: data, ridge, sparsity, forced features and box, frozen; and its primal and dual values.
 
-    min_w  Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²  [+ λ0 ‖w‖_0]      s.t. [‖w‖_0 ≤ k,]  w_j = 0 for j excluded
+    min_w  Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²  [+ λ0 ‖w‖_0]
+    s.t.   [‖w‖_0 ≤ k,]  [|w_j| ≤ M,]  w_j = 0 for j excluded
 
 For every dual point α (in the conjugate's domain, and with Σα = 0 under an intercept) and every region of the
 search, given by features forced in (S1) and out (S0),
 
-    D(α) = -Σ_i ω_i ℓ*(y_i, α_i/ω_i) - gain(q),     q_j = (γ/2)(X_j'α)²
+    D(α) = -Σ_i ω_i ℓ*(y_i, α_i/ω_i) - gain(q),     q_j = max {uw - w²/(2γ): |w| ≤ M},  u = X_j'α
 
-is a lower bound, where ``gain`` adds q over S1 and over the best free choice that the sparsity admits.
+is a lower bound, where ``gain`` adds q over S1 and over the best free choice that the sparsity admits.  Without a box
+``q = (γ/2)u²``; with one it is ``M|u| - M²/(2γ)`` where ``γ|u| > M``, which is finite without a ridge too.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Problem:
     sparsity: Sparsity
     include: Indices
     exclude: Indices
+    max_coef: float | None = None
 
     @property
     def design(self) -> Design:
@@ -82,6 +85,16 @@ class Problem:
         """``λ = 1/γ``."""
         return 1.0 / self.gamma
 
+    @property
+    def box(self) -> float:
+        """M: infinite where coefficients may be of any size."""
+        return np.inf if self.max_coef is None else self.max_coef
+
+    @property
+    def has_dual_bounds(self) -> bool:
+        """Whether a ridge or a box keeps gains finite: without either a dual point proves nothing."""
+        return bool(np.isfinite(self.gamma)) or self.max_coef is not None
+
     @cached_property
     def root(self) -> Region:
         """The region of all admissible supports."""
@@ -109,17 +122,26 @@ class Problem:
         return self.data.feasible(alpha)
 
     def gains(self, alpha: Array) -> Array:
-        """``q_j = (γ/2)(X_j'α)²`` for every feature."""
+        """The gain of every feature at α."""
         return self.gains_from(self.design.tdot(alpha))
 
     def gains_from(self, products: Array) -> Array:
-        """``(γ/2)u²`` for the products ``u = X_j'α`` of the chosen features.
+        """``max {uw - w²/(2γ): |w| ≤ M}`` for the products ``u = X_j'α`` of the chosen features.
 
-        Without a ridge only features that are exactly orthogonal to α gain nothing; all others gain infinity.
+        Without ridge and box only features that are exactly orthogonal to α gain nothing; all others gain infinity.
         """
-        if np.isfinite(self.gamma):
-            return 0.5 * self.gamma * products**2
-        return np.where(products == 0.0, 0.0, np.inf)
+        if self.max_coef is None:
+            if np.isfinite(self.gamma):
+                return 0.5 * self.gamma * products**2
+            return np.where(products == 0.0, 0.0, np.inf)
+        w = np.abs(self.coefficients_from(products))
+        return w * (np.abs(products) - 0.5 * self.ridge * w)
+
+    def coefficients_from(self, products: Array) -> Array:
+        """The w at which the gains of these products are attained; there must be a ridge or a box."""
+        if np.isinf(self.gamma):
+            return self.box * np.sign(products)
+        return np.clip(self.gamma * products, -self.box, self.box)
 
 
 def check_gamma(gamma: Any) -> float:
@@ -127,6 +149,18 @@ def check_gamma(gamma: Any) -> float:
     value = number(gamma, "gamma", above=0, finite=False)
     if not (1e-150 <= value <= 1e150 or np.isinf(value)):
         raise ValueError(f"gamma must be between 1e-150 and 1e150, or inf for no ridge, got {value!r}")
+    return value
+
+
+def check_max_coef(max_coef: Any) -> float | None:
+    """Return M as a float, or None for no box; or say what is wrong with it."""
+    if max_coef is None:
+        return None
+    value = number(max_coef, "max_coef", above=0, or_else="None")
+    if not 1e-150 <= value <= 1e150:
+        raise ValueError(
+            f"max_coef must be between 1e-150 and 1e150, or None for coefficients of any size, got {value!r}"
+        )
     return value
 
 
@@ -139,10 +173,12 @@ def make_problem(
     gamma: float = np.inf,
     include: Sequence[int] = (),
     exclude: Sequence[int] = (),
+    max_coef: float | None = None,
     **settings: Any,
 ) -> Problem:
     """Check the user's data and build the problem; ``settings`` are those of :func:`sparsest.data.make_data`."""
-    return pose(make_data(X, y, **settings), k, l0_penalty=l0_penalty, gamma=gamma, include=include, exclude=exclude)
+    data = make_data(X, y, **settings)
+    return pose(data, k, l0_penalty=l0_penalty, gamma=gamma, include=include, exclude=exclude, max_coef=max_coef)
 
 
 def pose(
@@ -153,11 +189,12 @@ def pose(
     gamma: float = np.inf,
     include: Sequence[int] = (),
     exclude: Sequence[int] = (),
+    max_coef: float | None = None,
 ) -> Problem:
     """Pose a problem on data that have been checked."""
     inside, outside = _check_forced(include, exclude, data.p)
     sparsity = check_sparsity(k, l0_penalty, inside.size, data.p - outside.size)
-    return Problem(data, check_gamma(gamma), sparsity, inside, outside)
+    return Problem(data, check_gamma(gamma), sparsity, inside, outside, check_max_coef(max_coef))
 
 
 def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tuple[Indices, Indices]:

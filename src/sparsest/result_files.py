@@ -4,8 +4,8 @@
 ``format``          "sparsest model"
 ``version``         1; a reader refuses others
 ``written_by``      versions of sparsest, Python and NumPy
-``problem``         the problem: n, p, loss, parameters, offset, exposure, gamma, k, l0_penalty, include, exclude,
-                    fit_intercept, standardize, and the fingerprint of the data
+``problem``         the problem: n, p, loss, parameters, offset, exposure, gamma, k, l0_penalty, max_coef, include,
+                    exclude, fit_intercept, standardize, and the fingerprint of the data
 ``feature_names``   names of all p columns, or null
 ``support``         numbers of the chosen columns, increasing
 ``coef``            their coefficients, for the data as given

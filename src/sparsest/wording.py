@@ -88,4 +88,7 @@ def measure_sentence(statement: Statement) -> str:
     penalty = f", plus a penalty on large coefficients (gamma = {statement.gamma:.4g})"
     ridge = "" if math.isinf(statement.gamma) else penalty
     price = "" if statement.l0_penalty is None else f", plus a price of {statement.l0_penalty:g} for each feature"
-    return f"Fit is measured by {loss}, summed over all observations{ridge}{price}; less is better."
+    box = "" if statement.max_coef is None else f" No coefficient may be larger than {statement.max_coef:g} in size"
+    if box:
+        box += ", for columns of mean square 1." if statement.standardize else "."
+    return f"Fit is measured by {loss}, summed over all observations{ridge}{price}; less is better.{box}"

@@ -7,6 +7,13 @@ from sparsest.kernels import regions
 from sparsest.sparsity import Region, Sparsity
 
 M = 7
+boxes = pytest.mark.parametrize("box", [np.inf, 0.4])
+
+
+def gains_of(u, roots, box):
+    """``max uw - ½δw²`` for ``|w| ≤ box``."""
+    w = np.minimum(np.abs(u) / roots**2, box)
+    return np.where(w < box, 0.5 * (u / roots) ** 2, np.abs(u) * w - 0.5 * (roots * w) ** 2)
 
 
 def data(seed):
@@ -24,16 +31,17 @@ def region_of(state):
     "sparsity", [Sparsity(1), Sparsity(3), Sparsity(M), Sparsity(None, 0.3), Sparsity(3, 0.2)], ids=str
 )
 @pytest.mark.parametrize("state", [[0] * M, [1, 0, -1, 0, 1, 0, 0], [1, 0, 0, 1, 0, 1, 0]], ids=str)
-def test_the_bound_of_a_region(run, sparsity, state):
+@boxes
+def test_the_bound_of_a_region(run, sparsity, state, box):
     """With the last gain inside and the first outside the best choice, that decide what can be fixed."""
     u, roots, _ = data(5)
     state = np.array(state, dtype=np.int8)
     alive, q = np.flatnonzero(state >= 0), np.empty(M)
-    n_in, gains, region = int((state == 1).sum()), 0.5 * (u / roots) ** 2, region_of(state)
+    n_in, gains, region = int((state == 1).sum()), gains_of(u, roots, box), region_of(state)
     bound, last, following = run(regions.region_bound)(
-        u, 1.7, roots, state, alive, n_in, sparsity.most(M), sparsity.price, q, np.empty(M)
+        u, 1.7, roots, state, alive, n_in, sparsity.most(M), sparsity.price, box, q, np.empty(M)
     )
-    assert np.array_equal(q[alive], gains[alive])
+    np.testing.assert_allclose(q[alive], gains[alive], rtol=1e-13)
     if n_in <= sparsity.most(M):
         assert bound == pytest.approx(-0.85 - sparsity.gain(gains, region), rel=1e-12)
     worth = np.sort(np.maximum(gains[region.free] - sparsity.price, 0.0))[::-1]
@@ -61,10 +69,22 @@ def test_the_nearest_indicator_and_what_is_undecided(run):
 
 def test_unpacking(run):
     w, state = np.array([0.0, -2.0, 0.1, 0.0]), np.array([1, 0, 0, 0], dtype=np.int8)
-    used, values, indicator = run(regions.unpack)(w, state, np.full(4, 2.0), 0.5)
+    used, values, indicator = run(regions.unpack)(w, state, np.full(4, 2.0), 0.5, np.inf)
     assert used.tolist() == [1, 2]
     assert values.tolist() == [-2.0, 0.1]
     assert indicator.tolist() == pytest.approx([1.0, 1.0, 0.1, 0.0])
+    # Where the box limits a coefficient, its share of the box.
+    indicator = run(regions.unpack)(w, state, np.full(4, 2.0), 0.5, 0.25)[2]
+    assert indicator.tolist() == pytest.approx([1.0, 1.0, 0.4, 0.0])
+
+
+@pytest.mark.parametrize(("left", "price", "expected"), [(1, 0.0, 4.0), (2, 0.0, 3.0), (3, 0.0, 0.0), (2, 3.5, 3.5)])
+def test_the_threshold_of_gains(run, left, price, expected):
+    """The least gain of the best choice among free features with coefficients, or the price."""
+    q, w = np.array([5.0, 9.0, 4.0, 3.0, 2.0]), np.array([0.0, 1.0, -1.0, 1.0, 0.0])
+    state, alive = np.array([0, 1, 0, 0, 0], dtype=np.int8), np.arange(5)
+    sigma = run(regions.sigma_of_gains)(q, w, state, alive, left, price, np.empty(5))
+    assert 0.5 / sigma**2 == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("extra", [0, 2, 10])
@@ -83,11 +103,12 @@ def test_the_working_set_has_the_largest_gains(run, extra):
     ids=str,
 )
 @pytest.mark.parametrize("state", [[0] * M, [1, 0, -1, 0, 1, 0, 0], [-1, 0, 0, -1, 0, 1, 0]], ids=str)
-def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state):
+@boxes
+def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state, box):
     for seed, slack in ((0, 0.05), (1, 0.5), (2, 2.0), (3, -0.1)):
         u, roots, _ = data(seed)
         before = np.array(state, dtype=np.int8)
-        q = 0.5 * (u / roots) ** 2
+        q = gains_of(u, roots, box)
         region = Region(np.flatnonzero(before == 1), np.flatnonzero(before == -1), M)
         free = region.free
         bound = -0.5 * 1.7 - sparsity.gain(q, region)
@@ -96,7 +117,7 @@ def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state
         expected[free[(cost_out > slack) & (slack > 0)]] = 1
         expected[free[(cost_in > slack) & (slack > 0)]] = -1
         found = before.copy()
-        settings = sparsity.most(M), sparsity.price, bound + slack
+        settings = sparsity.most(M), sparsity.price, box, bound + slack
         value, fixed_in, fixed_out, needed, closed = run(regions.tighten)(u, 1.7, roots, found, *settings)
         costs = np.concatenate([cost_out[expected[free] == 1], cost_in[expected[free] == -1]])
         assert closed == pytest.approx(bound + costs.min(initial=np.inf), rel=1e-12)

@@ -11,6 +11,7 @@ from itertools import combinations
 
 import flint
 import numpy as np
+from scipy.optimize import lsq_linear
 
 from sparsest.proofs import Certificate
 from sparsest.proofs.check import prove
@@ -77,7 +78,7 @@ def statement_of(X, y, weights=None, **settings):
 
     ``offset`` and ``exposure`` are those of the data, where they have such.
     """
-    asked = {"k": None, "l0_penalty": None, **DEFAULTS, **settings}
+    asked = {"k": None, "l0_penalty": None, "max_coef": None, **DEFAULTS, **settings}
     rule = rule_of(asked["loss"], **{name: asked.pop(name) for name in PARAMETERS if name in asked})
     added = {name: asked.pop(name) for name in ("offset", "exposure")}
     given = {name: value for name, value in added.items() if value is not False}
@@ -191,7 +192,36 @@ class ExactSquares:
 
 
 def optimum_of(statement, X, y, weights=None):
+    if statement.max_coef is not None:
+        return boxed_optimum(statement, X, y, weights)
     return ExactSquares(statement, X, y, weights).optimum()
+
+
+def boxed_optimum(statement, X, y, weights=None):
+    """The least objective of the squared loss with coefficients in a box, by SciPy; what rounding may hide is added."""
+    s = statement
+    weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    root = np.sqrt(weights)
+    center = weights / weights.sum() if s.fit_intercept else np.zeros(len(y))
+    A, z = root[:, None] * (X - center @ X), root * (y - center @ y)
+    square = (A**2).sum(axis=0) / weights.sum()
+    d = np.where(square > 0.0, square, 1.0) if s.standardize else np.ones(s.p)
+    free = [j for j in range(s.p) if j not in s.include and j not in s.exclude]
+    most = len(free) if s.k is None else min(s.k - len(s.include), len(free))
+    best = np.inf
+    for size in range(most + 1):
+        for choice in combinations(free, size):
+            chosen = [*s.include, *choice]
+            stacked = np.vstack([A[:, chosen], np.diag(np.sqrt(d[chosen] / s.gamma))])
+            value = 0.5 * float(z @ z)
+            if chosen:
+                box = s.max_coef / np.sqrt(d[chosen])
+                target = np.append(z, np.zeros(len(chosen)))
+                # In units of the box, which may be far from those of the columns.
+                w = box * lsq_linear(stacked * box, target, (-1.0, 1.0), method="bvls").x
+                value = 0.5 * float(np.sum((stacked @ w - target) ** 2))
+            best = min(best, value + s.price * len(chosen))
+    return best * (1.0 + 1e-9) + 1e-12 * float(z @ z)
 
 
 def random_steps(rng, n_points, free, depth=4):

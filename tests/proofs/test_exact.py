@@ -46,7 +46,7 @@ seeds = st.integers(0, 10**6)
 losses = pytest.mark.parametrize("loss", LOSSES)
 
 
-def drawn_problem(seed, loss, form, forced, fit_intercept, standardize, weighted, gamma):
+def drawn_problem(seed, loss, form, forced, fit_intercept, standardize, weighted, gamma, max_coef=None):
     """A problem of every kind, and random points for it; None where it is none."""
     rng = np.random.default_rng(seed)
     X, y = sample(8, P, seed, loss)
@@ -59,7 +59,7 @@ def drawn_problem(seed, loss, form, forced, fit_intercept, standardize, weighted
     if form.get("k", P) < len(include):
         include = ()
     asked = {"include": include, "exclude": exclude, "fit_intercept": fit_intercept, "standardize": standardize}
-    statement = statement_of(X, y, weights, loss=loss, gamma=gamma, **form, **asked)
+    statement = statement_of(X, y, weights, loss=loss, gamma=gamma, max_coef=max_coef, **form, **asked)
     n = statement.n
     size = 1.0 if RULES[loss].classification else 3.0
     points = [
@@ -82,6 +82,7 @@ common = {
     "standardize": st.booleans(),
     "weighted": st.booleans(),
     "gamma": st.sampled_from([1e-3, 0.3, 50.0, 1e9, np.inf]),
+    "max_coef": st.sampled_from([None, None, 1e-3, 0.4, 30.0]),
 }
 
 
@@ -110,11 +111,12 @@ def test_random_proofs_by_dual_points(loss, **drawn):
 
 @losses
 @pytest.mark.parametrize("form", [{"k": 2}, {"l0_penalty": 0.4}], ids=str)
-def test_rigorous_bounds_are_near_exact_ones(loss, form):
+@pytest.mark.parametrize("max_coef", [None, 0.1])
+def test_rigorous_bounds_are_near_exact_ones(loss, form, max_coef):
     """The bounds of rounding errors cost no more than some digits."""
     drawn = {"forced": ((), ()), "fit_intercept": True, "standardize": True, "weighted": True, "gamma": 0.3}
     for seed in range(5):
-        _, X, y, weights, statement, points = drawn_problem(seed, loss, form, **drawn)
+        _, X, y, weights, statement, points = drawn_problem(seed, loss, form, max_coef=max_coef, **drawn)
         for number in range(len(points)):
             rigorous, exact = bounds_of(statement, Proof((Leaf(number),), points), X, y, weights)
             assert exact.bound - rigorous.bound <= 1e-12 * (abs(exact.bound) + np.abs(y).sum() ** 2)

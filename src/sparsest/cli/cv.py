@@ -29,6 +29,7 @@ def cv(
         str, typer.Option(help="Numbers of features to try, such as 1-10,15,20; auto goes up to 50.")
     ] = "auto",
     gammas: Annotated[str, typer.Option(help="Ridges to try, such as 0.01,0.1,1; auto finds them.")] = "auto",
+    max_coef: o.MaxCoef = None,
     folds: Annotated[int, typer.Option(help="Number of parts that are held out in turn.", min=2)] = 5,
     seed: Annotated[int, typer.Option(help="Of the random order in which rows are divided into parts.")] = 0,
     selection: Annotated[
@@ -92,7 +93,7 @@ def cv(
     }
     problem: dict[str, Any] = {
         "loss": chosen_loss, "epsilon": epsilon, "delta": delta, "quantile": quantile, "theta": theta,
-        "fit_intercept": fit_intercept, "standardize": standardize, **forced,
+        "max_coef": max_coef, "fit_intercept": fit_intercept, "standardize": standardize, **forced,
     }  # fmt: skip
     settings: dict[str, Any] = {
         "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, **problem,

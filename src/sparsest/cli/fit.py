@@ -23,6 +23,7 @@ def fit(
     l0_penalty: Annotated[float | None, typer.Option(help="The price of a feature, instead of k.")] = None,
     loss: o.Loss = "auto",
     gamma: o.Gamma = "auto",
+    max_coef: o.MaxCoef = None,
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     quantile: o.Quantile = None,
@@ -82,9 +83,9 @@ def fit(
     )
     settings: dict[str, Any] = {
         "k": _size(k) if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
-        "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta, "quantile": quantile,
-        "theta": theta, "method": method, "fit_intercept": fit_intercept, "standardize": standardize,
-        "include": columns_of(o.names(include), table),
+        "max_coef": max_coef, "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta,
+        "quantile": quantile, "theta": theta, "method": method, "fit_intercept": fit_intercept,
+        "standardize": standardize, "include": columns_of(o.names(include), table),
         "exclude": columns_of(o.names(exclude), table), "time_limit": time_limit, "gap_tol": gap_tol,
         "engine": engine, "n_jobs": threads, "node_limit": node_limit, "max_memory": max_memory, "options": further,
     }  # fmt: skip

@@ -52,6 +52,10 @@ Impute = Annotated[
     ),
 ]
 Gamma = Annotated[str, typer.Option(help="The ridge is |w|²/(2 gamma): a number, inf for none, or auto.")]
+MaxCoef = Annotated[
+    float | None,
+    typer.Option(help="An upper limit of every coefficient's size, for columns of mean square 1 if standardised."),
+]
 Loss = Annotated[
     str,
     typer.Option(

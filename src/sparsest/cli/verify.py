@@ -29,6 +29,7 @@ def verify(
     k: Annotated[int | None, typer.Option(help="Refuse a proof for another number of features.")] = None,
     l0_penalty: Annotated[float | None, typer.Option(help="Refuse a proof for another price of a feature.")] = None,
     gamma: Annotated[float | None, typer.Option(help="Refuse a proof for another ridge.")] = None,
+    max_coef: Annotated[float | None, typer.Option(help="Refuse a proof for another limit of coefficients.")] = None,
     loss: Annotated[str | None, typer.Option(help="Refuse a proof for another loss.")] = None,
     as_json: o.Json = False,
 ) -> int:
@@ -46,7 +47,7 @@ def verify(
     proof, encoding, names = _read_proof(Path(model))
     about = proof.statement
     table = read_again(data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure))
-    expected = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "loss": loss}
+    expected = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "max_coef": max_coef, "loss": loss}
     verdict = proof.verify(table.matrix, table.target, exact=exact, **table.rows, **expected)
     if as_json:
         content: dict[str, Any] = {**verdict._asdict(), "gap": verdict.gap, "statement": about.to_json()}

@@ -41,6 +41,7 @@ class _BestSubset(BestSubsetFit):
     l0_penalty : price of a feature; ``k`` is ignored when it is given
     gamma : ridge ``‖w‖²/(2γ)``; "auto" is 10/n on standardised columns, "loo" the one with the smallest
         leave-one-out error of the chosen support, ``inf`` is none
+    max_coef : an upper limit of the size of coefficients, see :func:`sparsest.best_subset`
     loss : by default "squared" for regression, "logistic" for classification; a name, or an object that has the
         parameters epsilon, delta, quantile or theta itself
     class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
@@ -67,6 +68,7 @@ callback, verbose, options : see :func:`sparsest.best_subset`
         *,
         l0_penalty: float | None = None,
         gamma: float | str = "auto",
+        max_coef: float | None = None,
         loss: str | Loss | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
@@ -93,6 +95,7 @@ callback, verbose, options : see :func:`sparsest.best_subset`
         self.k = k
         self.l0_penalty = l0_penalty
         self.gamma = gamma
+        self.max_coef = max_coef
         self.loss = loss
         self.epsilon = epsilon
         self.delta = delta
@@ -149,6 +152,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
         *,
         l0_penalty: float | None = None,
         gamma: float | str = "auto",
+        max_coef: float | None = None,
         loss: str | Loss | None = None,
         class_weight: dict[Any, float] | str | None = None,
         method: str = "tree",
@@ -173,6 +177,7 @@ class BestSubsetClassifier(SparseClassifier, _BestSubset):
             k,
             l0_penalty=l0_penalty,
             gamma=gamma,
+            max_coef=max_coef,
             loss=loss,
             method=method,
             standardize=standardize,

@@ -15,6 +15,7 @@ from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_par
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated
 from sparsest.losses import Loss
+from sparsest.problem import check_max_coef
 from sparsest.result import Result, Status
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
@@ -33,6 +34,7 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     ks : numbers of features to try; by default 1 to 10 and further ones up to 50 or a third of the observations
     gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (a small γ, doubled up to twenty times until that changes nothing), a
         list, or one number
+    max_coef : an upper limit of the size of coefficients, see :func:`sparsest.best_subset`
     cv : folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one pair
         is one validation set
     scoring : a scorer's name or a scorer; by default the negative deviance, which is the mean squared error for the
@@ -68,6 +70,7 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
     ks: Any = None
     _: KW_ONLY
     gammas: Any = "auto"
+    max_coef: float | None = None
     cv: Any = None
     scoring: Any = None
     selection: str = "best"
@@ -111,8 +114,8 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
     def _final(self, X: Any, y: Array, common: dict[str, Any], interrupted: bool) -> Result:
         """The model of all data; after an interruption what the method "local" finds at once."""
         common = common | {
-            "include": self.include, "exclude": self.exclude, "callback": self.callback, "verbose": self.verbose,
-            "feature_names": getattr(self, "feature_names_in_", None),
+            "max_coef": self.max_coef, "include": self.include, "exclude": self.exclude, "callback": self.callback,
+            "verbose": self.verbose, "feature_names": getattr(self, "feature_names_in_", None),
         }  # fmt: skip
         if interrupted:
             quick = best_subset(X, y, self.k_, gamma=self.gamma_, method="local", **common)
@@ -133,7 +136,8 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
         ks = k_grid(data.n, data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
         gammas = sorted(set(check_gammas(self.gammas, data, ks[-1])))
         solver = without_proof(make_solver(self.fold_method, None, time_limit=self.time_limit, gap_tol=self.gap_tol))
-        return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, isinstance(self.gammas, str))
+        box, doubled = check_max_coef(self.max_coef), isinstance(self.gammas, str)
+        return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, doubled, box)
 
     def _n_threads(self) -> int | None:
         """Threads of the tree, which knows no negative numbers of them; other methods have one."""

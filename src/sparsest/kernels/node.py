@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices, Mask
 from sparsest.kernels.jit import inlined, kernel
-from sparsest.kernels.regions import list_alive, pick_working_set, region_bound
+from sparsest.kernels.regions import list_alive, pick_working_set, region_bound, sigma_of_gains
 from sparsest.kernels.relaxation import Regulariser, largest_sum, relax_quadratic
 
 # What has become of a region.
@@ -67,7 +67,7 @@ class Regions(NamedTuple):
 
 
 class Criteria(NamedTuple):
-    """What bounds are for: the sparsity, the value that closes a region, and a size that rounding is measured by.
+    """What bounds are for: sparsity and box, the value that closes a region, and a size that rounding is measured by.
 
     Where ``grid`` is not 0, coefficients are rounded to multiples of it and to single precision, as a proof stores
     them: every bound then belongs to the point that is stored.  Another thread sets ``stop[0]`` when time has run out:
@@ -80,6 +80,7 @@ class Criteria(NamedTuple):
     scale: float
     grid: Array
     stop: Indices
+    box: float = np.inf
 
 
 @inlined
@@ -188,7 +189,10 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
     extra = 0
     if left > 0:
         extra = 50 if criteria.price > 0.0 else max(50, 2 * left)
-    size = pick_working_set(q, w, state, alive, regions.sigma[i], extra, work, chosen)
+    sigma = regions.sigma[i]
+    if criteria.box < np.inf and sigma > 0.0:
+        sigma = sigma_of_gains(q, w, state, alive, left, criteria.price, work)
+    size = pick_working_set(q, w, state, alive, sigma, extra, work, chosen)
     H = np.empty((size, size))
     part_of_quadratic(quadratic, regions.shifts[i], chosen[:size], H)
     c, roots, start = np.empty(size), np.empty(size), np.empty(size)
@@ -202,7 +206,7 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
         largest = max(largest, row_sum)
         c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
     tolerance = max(regions.precision[i] * (criteria.cutoff - regions.bounds[i]), 1e-10 * criteria.scale)
-    omega = Regulariser(roots, forced, left, criteria.price)
+    omega = Regulariser(roots, forced, left, criteria.price, criteria.box)
     # A literal number would be a type of its own, and the kernel be compiled for it once more.
     primal, _, steps, _, sigma = relax_quadratic(
         H, c, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, np.int64(_MOST_ITERATIONS)
@@ -276,7 +280,7 @@ def solve_nodes(quadratic, regions, criteria, batch):
             for j in alive:
                 square += w[j] * (b[j] - u[j])
             bound, _, _ = region_bound(
-                u, square, regions.roots[i], state, alive, n_in, criteria.budget, criteria.price, q, work
+                u, square, regions.roots[i], state, alive, n_in, criteria.budget, criteria.price, criteria.box, q, work
             )
             regions.bounds[i] = bound
             if not -np.inf < bound < np.inf:

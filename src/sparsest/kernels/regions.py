@@ -1,14 +1,15 @@
 """Regions of the tree: the bound that a point gives them, what it fixes, and which features matter in them.
 
 ``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.  The bound for ``u`` and ridges δ is
-``-½ quadratic - gain(u)``, where gain adds ``u_j²/(2δ_j)``, less its price, over the forced features and the best free
-choice.
+``-½ quadratic - gain(u)``, where gain adds ``u_j²/(2δ_j)``, or what a finite box leaves of it, less its price, over the
+forced features and the best free choice.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from sparsest.kernels.box import gain_in_box
 from sparsest.kernels.jit import inlined, kernel
 from sparsest.kernels.relaxation import largest_sum
 
@@ -29,13 +30,16 @@ def list_alive(state, alive):
 
 
 @inlined
-def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q, work):
+def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, box, q, work):
     """Return ``-½w'Hw - gain(u)``, and the last gain inside and the first outside the best free choice."""
     gain = 0.0
     free = 0
     for j in alive:
-        ratio = u[j] / root_delta[j]
-        q[j] = 0.5 * ratio * ratio
+        if box < np.inf:
+            q[j] = gain_in_box(u[j], root_delta[j], box)
+        else:
+            ratio = u[j] / root_delta[j]
+            q[j] = 0.5 * ratio * ratio
         if state[j] == 1:
             gain += q[j] - price
         else:
@@ -55,7 +59,7 @@ def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, q,
 
 
 @kernel
-def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
+def tighten(u, quadratic, root_delta, state, budget, price, box, cutoff):
     """Return a point's bound for a region, and what it fixes in and out against ``cutoff``; ``state`` is narrowed.
 
     Then come the features that had to be out for this, as their gains would count (it holds with the others free), and
@@ -64,7 +68,9 @@ def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
     m = state.size
     alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
     count, n_in = list_alive(state, alive)
-    bound, last, following = region_bound(u, quadratic, root_delta, state, alive[:count], n_in, budget, price, q, work)
+    bound, last, following = region_bound(
+        u, quadratic, root_delta, state, alive[:count], n_in, budget, price, box, q, work
+    )
     slack = cutoff - bound
     inside, outside = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
     n_inside, n_outside, least = 0, 0, np.inf
@@ -82,12 +88,14 @@ def tighten(u, quadratic, root_delta, state, budget, price, cutoff):
                     inside[n_inside] = j
                     n_inside += 1
     # What has been fixed out just now has smaller gains.
-    level, n_needed = np.sqrt(2.0 * (following if n_inside else last)), 0
+    most = following if n_inside else last
+    level, n_needed = np.sqrt(2.0 * most), 0
     for j in range(m):
-        # The condition that is rarely met comes first.
+        # The condition that is rarely met comes first.  A box makes gains smaller.
         if not abs(u[j]) <= root_delta[j] * level and state[j] == -1:
+            small = box < np.inf and gain_in_box(u[j], root_delta[j], box) <= most
             alive[n_needed] = j
-            n_needed += 1
+            n_needed += not small
     # Copies: what is kept must not hold on to the memory of all features.
     return bound, inside[:n_inside].copy(), outside[:n_outside].copy(), alive[:n_needed].copy(), bound + least
 
@@ -117,18 +125,36 @@ def undecided(indicator):
 
 
 @kernel
-def unpack(w, state, root_delta, sigma):
+def unpack(w, state, root_delta, sigma, box):
     """Return the features with coefficients, these, and the indicator of all."""
     used, indicator, count = np.empty(w.size, dtype=np.int64), np.empty(w.size), 0
     for j in range(w.size):
         if w[j] != 0.0:
             used[count] = j
             count += 1
-        indicator[j] = 1.0 if state[j] == 1 else min(1.0, sigma * root_delta[j] * abs(w[j]))
+        share = max(sigma * root_delta[j] * abs(w[j]), abs(w[j]) / box)
+        indicator[j] = 1.0 if state[j] == 1 else min(1.0, share)
     used, values = used[:count].copy(), np.empty(count)
     for a in range(count):
         values[a] = w[used[a]]
     return used, values, indicator
+
+
+@kernel
+def sigma_of_gains(q, w, state, alive, left, price, work):
+    """Return the σ whose threshold ``1/(2σ²)`` is the least gain of the best choice among features with coefficients.
+
+    Where the box limits all coefficients, these do not tell it.
+    """
+    count = 0
+    for j in alive:
+        if state[j] == 0 and w[j] != 0.0:
+            work[count] = q[j]
+            count += 1
+    least = price
+    if 0 < left <= count:
+        least = max(largest_sum(work[:count], left)[1], price)
+    return 1.0 / np.sqrt(2.0 * least) if least > 0.0 else np.inf
 
 
 @kernel

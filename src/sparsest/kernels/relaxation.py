@@ -8,7 +8,8 @@ of ``Σ min(1, σ a_j) = budget``, and at most ``1/√(2 price)``.  The proximal
 and the same limit.
 
 Every w gives the lower bound ``-½w'Hw - gain(u)``, ``u = c - Hw``, where gain adds ``q_j = u_j²/(2δ_j)`` over the
-forced features and over the best free choice.
+forced features and over the best free choice.  Where coefficients have a box, all of these are those of
+:mod:`sparsest.kernels.box`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Mask
+from sparsest.kernels.box import gain_in_box, penalty_in_box, proximal_in_box
 from sparsest.kernels.jit import inlined, kernel
 
 # Each makes the step shorter by a sixth or more: 200 of them by all the digits there are.
@@ -25,12 +27,16 @@ _SHORTENINGS = 200
 
 
 class Regulariser(NamedTuple):
-    """Ω over some columns: ridge roots √δ, which features are forced in, and the budget and the price of the others."""
+    """Ω over some columns: ridge roots √δ, which features are forced in, the budget and the price of the others, a box.
+
+    Without a box the latter is infinite.
+    """
 
     root_delta: Array
     forced: Mask
     budget: int
     price: float
+    box: float = np.inf
 
 
 @inlined
@@ -86,7 +92,9 @@ def best_sigma(a, shift, budget, sigma):
 @kernel
 def penalty_value(w, omega, sigma):
     """Return Ω(w) and the σ at which it is attained; the search for it begins at ``sigma`` if that is positive."""
-    root_delta, forced, budget, price = omega
+    root_delta, forced, budget, price, box = omega
+    if box < np.inf:
+        return penalty_in_box(w, root_delta, forced, budget, price, box, sigma, largest_sigma(price))
     m = w.size
     a = np.empty(m)
     shift = np.zeros(m)
@@ -174,14 +182,17 @@ def largest_sum(values, count):
 @kernel
 def dual_gain(u, omega):
     """Return ``gain(u)``: what the lower bound loses to the forced and the best free features."""
-    root_delta, forced, budget, price = omega
+    root_delta, forced, budget, price, box = omega
     m = u.size
     q = np.empty(m)
     total = 0.0
     free = 0
     for j in range(m):
-        ratio = u[j] / root_delta[j]
-        gain = 0.5 * ratio * ratio
+        if box < np.inf:
+            gain = gain_in_box(u[j], root_delta[j], box)
+        else:
+            ratio = u[j] / root_delta[j]
+            gain = 0.5 * ratio * ratio
         if forced[j]:
             total += gain - price
         else:
@@ -232,7 +243,7 @@ def largest_eigenvalue(H, iterations):
 @inlined
 def proximal(v, L, omega, sigma, a, shift, out):
     """Write the proximal step from v into ``out``; return the σ found.  ``a`` and ``shift`` are work space."""
-    root_delta, forced, budget, price = omega
+    root_delta, forced, budget, price, _ = omega
     m = v.size
     for j in range(m):
         a[j] = 0.0 if forced[j] else root_delta[j] * abs(v[j])
@@ -288,7 +299,12 @@ def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
         for _ in range(_SHORTENINGS):
             for j in range(m):
                 v[j] = point[j] - (H_point[j] - c[j]) / L
-            sigma = proximal(v, L, omega, sigma, a, shift, w)
+            if omega.box < np.inf:
+                sigma = proximal_in_box(
+                    v, L, omega.root_delta, omega.forced, omega.budget, omega.box, sigma, largest_sigma(omega.price), w
+                )
+            else:
+                sigma = proximal(v, L, omega, sigma, a, shift, w)
             gradient_product(H, w, Hw)
             curvature, length = 0.0, 0.0
             for j in range(m):

@@ -11,7 +11,7 @@ import numpy as np
 from sparsest.proofs import files
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Columns, Data, Fingerprint
-from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
 from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import Proof
@@ -122,6 +122,11 @@ class Certificate:
         reasons = self.incumbent.complaints(self.statement)
         if reasons:
             return np.nan, reasons
+        most = self.statement.max_coef
+        if most is not None:
+            sizes = sizes_above(data, self.statement, self.incumbent.support, self.incumbent.coef)
+            if not (sizes <= most).all():
+                return np.nan, [f"the incumbent has a coefficient of size {sizes.max()!r}, more than {most!r}"]
         low, high = objective_bounds(data, self.statement, self.incumbent)
         slack = _OBJECTIVE_TOLERANCE * abs(high)
         if not np.isfinite(high):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.proofs.data import Columns, Data, ridge_below
+from sparsest.proofs.data import Columns, Data, box_above, ridge_below
 from sparsest.proofs.points import Witnesses, witnesses
 from sparsest.proofs.regions import RegionBounds, State, region_bounds
 from sparsest.proofs.regression import RegressionBounds, regression_bound
@@ -209,20 +209,20 @@ class Checker:
         errors = growth(data.n + 8) * found.norms
         constants = found.constants - found.lost
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ridge = ridge_below(columns.ridge_low, gamma)
+            ridge, box = ridge_below(columns.ridge_low, gamma), box_above(columns.ridge_low, self.statement.max_coef)
             for i, point in enumerate(points):
                 error = errors[i] * columns.norms
                 if isinstance(point, SplitPoint):
                     gains[i], lost = self._split_gains(point, found, i, gains[i], error, columns)
                     constants[i] -= lost
                 else:
-                    gains[i] = _halved_square(np.abs(gains[i]) + error, ridge)
+                    gains[i] = _gain_above(np.abs(gains[i]) + error, ridge, box)
         return gains, constants
 
     def _split_gains(
         self, point: SplitPoint, found: Witnesses, i: int, products: Array, error: Array, columns: Columns
     ) -> tuple[Array, float]:
-        """``g²/(2δ)``, ``g = -X'α - (ridge - δ)w``, and an upper bound of ``½Σ(ridge - δ)w²``."""
+        """The gains of ``g = -X'α - (ridge - δ)w`` and δ, and an upper bound of ``½Σ(ridge - δ)w²``."""
         delta = self.diagonals.diagonal(point.split, columns.position, columns.features.size)
         used, w = columns.position[found.used[i]], found.coefficients[i]
         if (used < 0).any() and w[used < 0].any():
@@ -243,12 +243,20 @@ class Checker:
         error[used] += np.abs(w) * spread + 8.0 * UNIT * (np.abs(products[used]) + np.abs(shift * w))
         terms, sizes = 0.5 * shift * w * w, 0.5 * (high + delta[used]) * w * w
         lost = float(terms.sum()) + growth(used.size + 16) * float(sizes.sum()) * 1.01
-        return _halved_square(g + error, delta), lost
+        # Nothing is known of features that the split does not have, whatever their box.
+        box = np.where(delta > 0.0, box_above(columns.ridge_low, self.statement.max_coef), np.inf)
+        return _gain_above(g + error, delta, box), lost
 
 
-def _halved_square(u: Array, ridge: Array) -> Array:
-    """An upper bound of ``u²/(2 ridge)``: infinite without a ridge, unless u is zero."""
+def _gain_above(u: Array, ridge: Array, box: Array) -> Array:
+    """An upper bound of ``max {uw - ½ ridge w²: |w| ≤ box}`` for u ≥ 0; infinite without ridge and box, unless u is 0.
+
+    It is ``u²/(2 ridge)`` at most, which is attained where that w is in the box.
+    """
     q = np.where(ridge > 0.0, 0.5 * u / ridge * u * (1.0 + growth(8)) + UNDERFLOW, np.inf)
+    if np.isfinite(box).any():
+        outside = np.isfinite(box) & (u > ridge * box * (1.0 + growth(8)))
+        q = np.where(outside, box * (u - 0.5 * ridge * box) * (1.0 + growth(8)) + UNDERFLOW, q)
     return np.where(u == 0.0, 0.0, q)
 
 

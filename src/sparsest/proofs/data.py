@@ -341,6 +341,16 @@ def ridge_below(ridge: Array, gamma: float) -> Array:
     return np.where(quotient >= SMALLEST_RIDGE, np.minimum(quotient, _LARGEST_RIDGE), 0.0)
 
 
+def box_above(ridge: Array, max_coef: float | None) -> Array:
+    """An upper bound of ``M/√d_j``, the largest coefficient of a scaled column; infinite where there is none."""
+    if max_coef is None:
+        return np.full(ridge.size, np.inf)
+    with np.errstate(over="ignore", divide="ignore"):
+        box = max_coef / np.sqrt(ridge) * (1.0 + 8.0 * UNIT)
+    # What would underflow is not so small.
+    return np.maximum(box, SMALLEST_RIDGE)
+
+
 def fingerprint(
     data: Data, digests: Callable[[NDArray[np.uint64]], NDArray[np.uint64] | None] = lambda keys: None
 ) -> str:

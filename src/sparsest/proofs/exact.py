@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparsest.proofs.check import Checker, Job, Proved, run
 from sparsest.proofs.data import Columns, Data
-from sparsest.proofs.enclosures import Number, above, flint, log, rational
+from sparsest.proofs.enclosures import Number, above, flint, log, rational, root
 from sparsest.proofs.points import witnesses
 from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
@@ -52,6 +52,7 @@ class _ExactChecker(Checker):
         self.total = sum(self.weights, flint.fmpq(0))
         self.price = rational(statement.price)
         self.gamma = None if np.isinf(statement.gamma) else rational(statement.gamma)
+        self.most = None if statement.max_coef is None else rational(statement.max_coef)
         self._columns: dict[int, Vector] = {}
         self._definite: set[int] = set()
 
@@ -115,11 +116,19 @@ class _ExactChecker(Checker):
         gains: list[Number | None] = []
         for feature in columns.features.tolist():
             u = self._sum(a * x for a, x in zip(alpha, self.column(feature), strict=True))
-            if u == 0:
-                gains.append(flint.fmpq(0))
-            else:
-                gains.append(None if self.gamma is None else self.gamma * u * u / (2 * self.ridge(feature)))
+            gains.append(self._gain(feature, u, self._ridge_term(feature)))
         return -self._conjugate(alpha), gains
+
+    def _gain(self, feature: int, u: Number, ridge: Number) -> Number | None:
+        """``max uw - ½ ridge w²`` over the box, or a rational slightly above it; None where it is infinite."""
+        if u == 0:
+            return flint.fmpq(0)
+        if self.most is not None:
+            # The box of a scaled column is M/√d, which need not be rational.
+            d = self.ridge(feature)
+            if d > 0 and u * u * d > ridge * ridge * self.most * self.most:
+                return self.most * above(lambda: root(u * u / d)) - ridge * self.most * self.most / (2 * d)
+        return None if ridge == 0 else u * u / (2 * ridge)
 
     def _conjugate(self, alpha: Vector) -> Number:
         """``Σωℓ*(y, α/ω)``, or a rational slightly above it; a point outside of the domain is refused."""
@@ -141,7 +150,7 @@ class _ExactChecker(Checker):
         return total
 
     def _split_cut(self, number: int, used: dict[int, float], columns: Columns) -> tuple[Number, list[Number | None]]:
-        """``h(α*) - ½Σ(ridge - δ)w²`` and ``g²/(2δ)``, for the residual α* of the coefficients."""
+        """``h(α*) - ½Σ(ridge - δ)w²`` and the gains of g and δ, for the residual α* of the coefficients."""
         delta = self.diagonals.diagonal(number, columns.position, columns.features.size)
         covered = [i for i in range(delta.size) if delta[i] > 0.0]
         self._insist_on_definite(number, [int(columns.features[i]) for i in covered], [delta[i] for i in covered])
@@ -161,7 +170,7 @@ class _ExactChecker(Checker):
             v = w.get(feature, flint.fmpq(0))
             constant -= shift * v * v / 2
             g = -self._sum(a * x for a, x in zip(alpha, self.column(feature), strict=True)) - shift * v
-            gains.append(g * g / (2 * rational(delta[i])))
+            gains.append(self._gain(feature, g, rational(delta[i])))
         return constant, gains
 
     def _ridge_term(self, feature: int) -> Number:

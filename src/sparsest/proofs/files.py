@@ -40,8 +40,8 @@ from sparsest.proofs.steps import (
 
 Parts = tuple[Statement, Incumbent, float, float, Proof]
 
-MAGIC = b"sparsest proof 5\n"
-_FORMAT, _VERSION = "sparsest certificate", 5
+MAGIC = b"sparsest proof 6\n"
+_FORMAT, _VERSION = "sparsest certificate", 6
 _TYPES = ("<f8", "<f4", "<i8", "<i4", "<u2", "|i1")
 _KINDS = {Leaf: 0, Branch: 1, Fix: 2, Combination: 3, Regression: 4, RegressionTree: 5}
 _DUAL, _PRIMAL, _SPLIT = 0, 1, 2

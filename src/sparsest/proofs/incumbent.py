@@ -55,6 +55,17 @@ class Incumbent(NamedTuple):
         return reasons
 
 
+def sizes_above(data: Data, statement: Statement, support: Indices, coef: Array) -> Array:
+    """Upper bounds of ``√d_j |w_j|``, which ``max_coef`` limits; exact for columns as they are."""
+    if not statement.standardize:
+        return np.abs(coef)
+    raw = data.raw(support)
+    _, exponents = data.scale(raw)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.sqrt(data.prepare(raw).ridge_high) * np.abs(np.ldexp(coef, exponents)) * (1.0 + 8.0 * UNIT)
+    return np.where(coef == 0.0, 0.0, sizes + UNDERFLOW)
+
+
 def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tuple[float, float]:
     """Bounds of the objective of an admissible model from below and above."""
     raw = data.raw(model.support)

@@ -14,9 +14,10 @@ _LARGEST_WHOLE = 2**53
 
 @dataclass(frozen=True)
 class Statement:
-    """The problem ``min_w Σ ωℓ(y, x'w + b [+ o]) + Σ d_j w_j²/(2γ) [+ λ0‖w‖_0]`` s.t. ``[‖w‖_0 ≤ k]``.
+    """The problem ``min_w Σ ωℓ(y, x'w + b [+ o]) + Σ d_j w_j²/(2γ) [+ λ0‖w‖_0]`` s.t. ``[‖w‖_0 ≤ k], [√d_j|w_j| ≤ M]``.
 
-    It has a price of each feature, a limit of their number, or both.  ``parameters`` are those of the loss.  The offset
+    It has a price of each feature, a limit of their number, or both.  M is ``max_coef``, None where coefficients may be
+    of any size.  ``parameters`` are those of the loss.  The offset
     o is the one of the data, the logarithm of their exposure, or the sum of both; a loss of differences ``y - u`` has
     its offset taken from the response instead, rounded to double precision.
     ``d_j`` is 1, or with ``standardize`` the weighted variance of column j (its mean square without an intercept), and
@@ -32,6 +33,7 @@ class Statement:
     gamma: float
     k: int | None
     l0_penalty: float | None
+    max_coef: float | None
     include: tuple[int, ...]
     exclude: tuple[int, ...]
     fit_intercept: bool
@@ -49,6 +51,8 @@ class Statement:
         _insist(self.k is None or _is_count(self.k), "k", self.k)
         price = self.l0_penalty
         _insist(price is None or (_is_number(price) and 0.0 <= price < math.inf), "l0_penalty", price)
+        most = self.max_coef
+        _insist(most is None or (_is_number(most) and 0.0 < most < math.inf), "max_coef", most)
         for name in ("include", "exclude"):
             columns = getattr(self, name)
             fits = isinstance(columns, tuple) and all(_is_count(j) and j < self.p for j in columns)
@@ -111,6 +115,7 @@ class Statement:
             + ([f"a price of {self.l0_penalty:g} a feature"] if self.l0_penalty is not None else [])
         )
         ridge = "no ridge" if math.isinf(self.gamma) else f"gamma = {self.gamma:.6g}"
+        box = "" if self.max_coef is None else f", coefficients of at most {self.max_coef:.6g}"
         given = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
         added = " and ".join(name for name in ("offset", "exposure") if getattr(self, name))
         forced = "".join(
@@ -121,7 +126,7 @@ class Statement:
         loss = self.loss.replace("_", " ") + " loss" + (f" ({given})" if given else "")
         return (
             f"{self.n} × {self.p} data {self.fingerprint[:12]}, {loss}{f' with {added}' if added else ''}, {size}, "
-            f"{ridge}, {'an' if self.fit_intercept else 'no'} intercept, "
+            f"{ridge}{box}, {'an' if self.fit_intercept else 'no'} intercept, "
             f"columns {'standardised' if self.standardize else 'as they are'}{forced}"
         )
 

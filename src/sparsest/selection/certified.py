@@ -160,7 +160,19 @@ class CertifiedChoice:
 
 
 # What all certificates of a choice must have in common; a price of features would make their bounds others.
-_COMMON = ("n", "p", "loss", "parameters", "gamma", "include", "exclude", "fit_intercept", "standardize", "fingerprint")
+_COMMON = (
+    "n",
+    "p",
+    "loss",
+    "parameters",
+    "gamma",
+    "max_coef",
+    "include",
+    "exclude",
+    "fit_intercept",
+    "standardize",
+    "fingerprint",
+)
 
 
 def _certificate(result: Result) -> Certificate:

@@ -27,6 +27,7 @@ class SubsetGrid:
     solver : of a single model
     include, exclude : columns that must, and must not, be in a model
     doubled : whether larger γs repeat the models of one that has changed nothing
+    max_coef : an upper limit of the size of coefficients
     """
 
     ks: tuple[int, ...]
@@ -35,6 +36,7 @@ class SubsetGrid:
     include: Indices
     exclude: Indices
     doubled: bool = False
+    max_coef: float | None = None
 
     def pairs(self) -> tuple[Array, Array]:
         """The k and the γ of each model."""
@@ -42,7 +44,8 @@ class SubsetGrid:
 
     def __call__(self, data: Data) -> Models:
         """Fit the models of all pairs."""
-        return Models.of(data.p, self._at_once(data) if Grid.suits(self.solver) else self._one_by_one(data))
+        at_once = self.max_coef is None and Grid.suits(self.solver)
+        return Models.of(data.p, self._at_once(data) if at_once else self._one_by_one(data))
 
     def _at_once(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
         grid = Grid(self.include, self.exclude, NO_CHANGE if self.doubled else None)
@@ -55,8 +58,9 @@ class SubsetGrid:
 
     def _one_by_one(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
         problem = pose(
-            data, self.ks[-1], gamma=self.gammas[0], include=self.include.tolist(), exclude=self.exclude.tolist()
-        )
+            data, self.ks[-1], gamma=self.gammas[0], include=self.include.tolist(), exclude=self.exclude.tolist(),
+            max_coef=self.max_coef,
+        )  # fmt: skip
         found = solve_grid(self.solver, problem, list(self.ks), list(self.gammas), None, None, self.doubled)
         last = max(gamma for gamma, _ in found)
         for k in self.ks:

@@ -46,6 +46,8 @@ class LeaveOneOut:
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Take turns, first with the relaxation, then with the method itself; the problem's γ is the first."""
         check_curved(problem.loss)
+        if problem.max_coef is not None:
+            raise ValueError("gamma='loo' has no closed form with max_coef: give a number or 'auto', or cross-validate")
         clock = Clock(self.inner.time_limit, callback)
         quick = Relaxation(gap_tol=self.inner.gap_tol)
         with clock.listening():

@@ -94,8 +94,8 @@ class Screened:
 
     def _relaxation(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
         """The gains of the relaxation, the rounded support first; and its dual point."""
-        # Features are ranked with a ridge also where there is none.
-        curved = problem if np.isfinite(problem.gamma) else problem.with_gamma(default_gamma(problem.data))
+        # Features are ranked with a ridge also where there is neither ridge nor box.
+        curved = problem if problem.has_dual_bounds else problem.with_gamma(default_gamma(problem.data))
         relaxer = Relaxer(min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION))
         relaxed = relaxer.relax(curved, curved.root, Living(curved), warm_start(start, problem), expired=clock.expired)
         score = relaxed.q.copy()

@@ -25,11 +25,11 @@ def test_cuts_are_below_every_support(loss, gamma):
     own = pool.add(problem, fit_support(problem.with_gamma(gamma), chosen).alpha)
     assert len(pool) == own + 1 == 7
     for number in range(len(pool)):
-        constant, q = pool.cut(number, gamma)
+        constant, q = pool.cut(number, problem.with_gamma(gamma))
         assert q.shape == (p,) and (q >= 0.0).all()
         for support, value in values.items():
             assert constant - q[list(support)].sum() <= value + 1e-8 * abs(value)
-    constant, q = pool.cut(own, gamma)
+    constant, q = pool.cut(own, problem.with_gamma(gamma))
     assert constant - q[chosen].sum() == pytest.approx(values[1, 4], rel=1e-6)
 
 
@@ -37,8 +37,8 @@ def test_the_ridge_is_but_a_factor():
     X, y = sample("squared", 14, 6)
     problem, pool = make_problem(X, y, 3, gamma=0.3), CutPool()
     pool.add(problem, problem.feasible(-y))
-    constant, q = pool.cut(0, 0.3)
-    other_constant, other_q = pool.cut(0, 0.9)
+    constant, q = pool.cut(0, problem)
+    other_constant, other_q = pool.cut(0, problem.with_gamma(0.9))
     assert other_constant == constant
     np.testing.assert_allclose(other_q, 3.0 * q)
 

@@ -57,12 +57,12 @@ def test_where_no_bound_suffices_every_support_is_evaluated_and_no_other(monkeyp
     def separate(chosen):
         fit = fit_support(problem, np.flatnonzero(chosen))
         values[tuple(np.flatnonzero(chosen).tolist())] = fit.primal
-        return pool.cut(pool.add(problem, fit.alpha), problem.gamma)
+        return pool.cut(pool.add(problem, fit.alpha), problem)
 
     if not answers:
         monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: None)
     tree = CutTree(problem, np.arange(5), np.arange(5) == 1, 1.0, separate)
-    tree.add(*pool.cut(pool.add(problem, np.zeros(problem.n)), problem.gamma))
+    tree.add(*pool.cut(pool.add(problem, np.zeros(problem.n)), problem))
     tree.begin()
     while not tree.is_finished():
         tree.step(np.inf, 60.0)
@@ -81,10 +81,10 @@ def test_every_bound_on_the_way_is_proved_and_below_the_optimum(form):
 
     def separate(chosen):
         fit = fit_support(problem, np.flatnonzero(chosen))
-        return pool.cut(pool.add(problem, fit.alpha), problem.gamma)
+        return pool.cut(pool.add(problem, fit.alpha), problem)
 
     tree = CutTree(problem, np.arange(p), np.arange(p) == 5, 1.0, separate)
-    tree.add(*pool.cut(pool.add(problem, fit_support(problem, problem.include).alpha), problem.gamma))
+    tree.add(*pool.cut(pool.add(problem, fit_support(problem, problem.include).alpha), problem))
     tree.begin()
     kinds, before = set(), -np.inf
     while not tree.is_finished():

@@ -56,7 +56,7 @@ def test_no_other_factor_is_better(loss, form):
     for start in starts(y)[:5]:
         alpha = problem.feasible(start)
         q = problem.gains(alpha)
-        found = scaled_bound(problem, alpha, q, problem.root).value
+        found = scaled_bound(problem, alpha, problem.design.tdot(alpha), problem.root).value
         grid = [bound_from_gains(problem, t * alpha, t * t * q, problem.root) for t in np.linspace(0.0, most, 201)]
         assert found >= max(grid) - 1e-9 * (1.0 + abs(max(grid)))
 

@@ -53,8 +53,10 @@ class Cuts:
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
-        if np.isinf(problem.gamma):
-            raise ValueError("cutting planes need a ridge: give a finite gamma, or use method='tree'")
+        if not problem.has_dual_bounds:
+            raise ValueError(
+                "cutting planes need a ridge or a box: give a finite gamma or max_coef, or use method='tree'"
+            )
         clock = Clock(self.time_limit, callback)
         with clock.listening():
             return self._solve(_CutSearch(self, problem, clock), start)
@@ -135,7 +137,7 @@ class _CutSearch:
 
     def cut(self, number: int) -> tuple[float, Array]:
         """The constant of a cut of the pool, and its gains over the survivors."""
-        constant, q = self.pool.cut(number, self.problem.gamma)
+        constant, q = self.pool.cut(number, self.problem)
         return constant, q[self.survivors]
 
     def _add_to_tree(self, number: int) -> None:

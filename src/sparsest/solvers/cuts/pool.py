@@ -1,9 +1,9 @@
 """Cuts: linear lower bounds of the value of a support, from any feasible dual points.
 
-    c(s) ≥ -Σωℓ*(α/ω) - (γ/2) Σ_j s_j (X_j'α)²
+    c(s) ≥ -Σωℓ*(α/ω) - Σ_j s_j q_j,     q_j the gain of X_j'α
 
-A cut depends neither on k nor, but for a factor, on γ: a pool of dual points with their products serves a whole path
-in both.
+A cut does not depend on k, and its gains follow from the products for every γ: a pool of dual points with their
+products serves a whole path in both.
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ class CutPool:
         self.products.append(problem.design.tdot(alpha))
         return len(self) - 1
 
-    def cut(self, number: int, gamma: float) -> tuple[float, Array]:
+    def cut(self, number: int, problem: Problem) -> tuple[float, Array]:
         """The constant and the gains q: ``c(s) ≥ constant - q's``."""
-        return -self.conjugates[number], 0.5 * gamma * self.products[number] ** 2
+        return -self.conjugates[number], problem.gains_from(self.products[number])

@@ -171,6 +171,7 @@ class GramBounder:
             return
         if (
             not self.strong
+            and self.problem.ridge > 0.0
             and regions
             and n * n * m <= _MOST_OPERATIONS_OF_SHIFTING
             and m <= _MOST_FEATURES_PER_ROW * n
@@ -211,7 +212,14 @@ class GramBounder:
     def tighten(self, point: GramPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
         bound, inside, outside, needed, closed = tighten(
-            point.u, point.quadratic, point.roots, state, self.budget, self.price, cutoff - self.constant
+            point.u,
+            point.quadratic,
+            point.roots,
+            state,
+            self.budget,
+            self.price,
+            self.problem.box,
+            cutoff - self.constant,
         )
         return Tightened(self.constant + bound, inside, outside, needed, self.constant + closed)
 
@@ -255,7 +263,8 @@ class GramBounder:
             iterations=np.zeros(count, dtype=np.int64),
             status=np.full(count, RUNNING),
         )  # fmt: skip
-        criteria = Criteria(self.budget, self.price, cutoff - self.constant, self.constant, self.grid, self._stop)
+        box = self.problem.box
+        criteria = Criteria(self.budget, self.price, cutoff - self.constant, self.constant, self.grid, self._stop, box)
         # Every call but the last stores a column more.
         for _ in range(self.survivors.size + 1):
             store, slot = self.gram.stored
@@ -269,7 +278,7 @@ class GramBounder:
     def _outcome(self, rows: Regions, i: int, division: Division) -> NodeOutcome:
         """What relaxing a region of several gave, in memory of its own."""
         roots, U = rows.roots[i], rows.U[i]
-        used, w, indicator = unpack(rows.W[i], rows.states[i], roots, min(rows.sigma[i], 1e300))
+        used, w, indicator = unpack(rows.W[i], rows.states[i], roots, min(rows.sigma[i], 1e300), self.problem.box)
         square = float(w @ (self.c[used] - U[used]))
         point = GramPoint(used, w, U.copy(), square, division, roots.copy())
         primal = np.inf if rows.status[i] == CLOSED else rows.primal[i] + self.constant
@@ -285,8 +294,9 @@ class GramBounder:
     def proof_point(self, point: GramPoint, splits: list[Split]) -> Point:
         """The point in the form a certificate keeps; its diagonal is added to the splits when it is new there."""
         features = self.survivors[point.used]
-        # A proof need not know of the plain ridge, unless the Gram matrix is at hand anyway.
-        if point.division is self.division and not self.gram.complete:
+        # A proof need not know of the plain ridge, unless the Gram matrix is at hand anyway; nor of none at all.
+        plain = point.division is self.division
+        if plain and (not self.gram.complete or (self.problem.ridge == 0.0 and not self.strong)):
             return PrimalPoint(features, self._stored(point.w), self.mean)
         return SplitPoint(features, self._stored(point.w), self._number(point.division, splits))
 

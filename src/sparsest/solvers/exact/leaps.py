@@ -1,4 +1,4 @@
-"""Leaps and bounds over few features: squared loss, at most k features, a weak ridge or none."""
+"""Leaps and bounds over few features: squared loss, at most k features, a weak ridge or none, and no box."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ class Leaps:
             not few
             or problem.sparsity.k is None
             or problem.sparsity.price > 0.0
+            or problem.max_coef is not None
             or not isinstance(problem.loss, Squared)
         ):
             return None

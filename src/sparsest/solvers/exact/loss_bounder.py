@@ -1,6 +1,6 @@
 """Bounds of nodes for losses other than the squared one, on the packed columns of the survivors.
 
-A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, ``q = (γ/2)(X'α)²``, so the kernels of the Gram space
+A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, q the gains of ``X'α``, so the kernels of the Gram space
 serve with ``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of ``w'Hw``.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from sparsest.arrays import Array, Indices
 from sparsest.kernels.descent import column_products
-from sparsest.kernels.regions import pick_working_set, tighten
+from sparsest.kernels.regions import pick_working_set, sigma_of_gains, tighten
 from sparsest.kernels.relaxation import Regulariser, penalty_value
 from sparsest.losses import dual_from_margin
 from sparsest.problem import Problem
@@ -82,7 +82,7 @@ class LossBounder:
     def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
         bound, inside, outside, _, closed = tighten(
-            point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, cutoff
+            point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, self.problem.box, cutoff
         )
         # The gains of features that are out were not computed.
         return Tightened(bound, inside, outside, None, closed)
@@ -117,7 +117,9 @@ class LossBounder:
             bound = self.tighten(point, state.copy(), -np.inf).bound
             if round_number > 2:
                 precision *= 0.3
-        indicator = np.where(w != 0, np.minimum(1.0, min(sigma, 1e200) * (self.roots * np.abs(w))), 0.0)
+        size = np.abs(w)
+        share = np.maximum(min(sigma, 1e200) * (self.roots * size), size / problem.box)
+        indicator = np.where(w != 0, np.minimum(1.0, share), 0.0)
         indicator[state == 1] = 1.0
         return NodeOutcome(point, bound, primal, indicator, iterations)
 
@@ -157,17 +159,19 @@ class LossBounder:
         return problem.feasible(alpha), (w, b)
 
     def _working_set(self, point: LossPoint, w: Array, state: State, alive: Indices, sigma: float) -> Indices:
-        q = 0.5 * self.problem.gamma * point.u**2
+        q = self.problem.gains_from(point.u)
         left = self.budget - int((state == 1).sum())
         extra = 0
         if left > 0:
             extra = 30 if self.price > 0.0 else max(30, 2 * left)
         chosen, work = np.empty(alive.size, dtype=np.int64), np.empty(alive.size)
+        if self.problem.max_coef is not None and sigma > 0.0:
+            sigma = sigma_of_gains(q, w, state, alive, left, self.price, work)
         return chosen[: pick_working_set(q, w, state, alive, sigma, extra, work, chosen)]
 
     def _regulariser(self, features: Indices, state: State) -> Regulariser:
         forced = state[features] == 1
-        return Regulariser(self.roots[features], forced, self.budget - int(forced.sum()), self.price)
+        return Regulariser(self.roots[features], forced, self.budget - int(forced.sum()), self.price, self.problem.box)
 
     def proof_point(self, point: LossPoint, splits: list[Split]) -> Point:
         """The point in the form a certificate keeps."""

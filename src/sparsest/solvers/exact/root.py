@@ -41,12 +41,13 @@ class RootRelaxation(NamedTuple):
 
 
 def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start: Start | None) -> RootRelaxation:
-    """Relax all supports and fix features against the goal's cutoff; without a ridge there is only the trivial bound.
+    """Relax all supports and fix features against the goal's cutoff.
 
-    The relaxation begins at ``start``, or at no coefficients; every round's rounded support is handed to the goal, and
-    where these leave many features it is asked to search for a better one.
+    Without a ridge or a box there is only the trivial bound.  The relaxation begins at ``start``, or at no
+    coefficients; every round's rounded support is handed to the goal, and where these leave many features it is asked
+    to search for a better one.
     """
-    if np.isinf(problem.gamma):
+    if not problem.has_dual_bounds:
         goal.search_locally()
         trivial = best_bound(problem, goal.fit.alpha, problem.root)
         nothing = Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)

@@ -254,8 +254,8 @@ class Search:
 
     @property
     def _only_leaps(self) -> bool:
-        """Without a ridge only a well conditioned Gram matrix gives bounds to branch with."""
-        return bool(np.isinf(self.problem.gamma)) and not self._bounder.strong
+        """Without a ridge or a box only a well conditioned Gram matrix gives bounds to branch with."""
+        return not self.problem.has_dual_bounds and not self._bounder.strong
 
     def _leaps(self, began: float) -> Status | None:
         """Try leaps and bounds where it may be faster, for a part of all limits; None when regions have to go on."""

@@ -44,7 +44,7 @@ def relax(gram: Gram, ridge: float, budget: int, forced: Indices, free: Mask, st
         w = np.zeros(features.size)
         _, here, there = np.intersect1d(features, best.features, assume_unique=True, return_indices=True)
         w[here] = best.w[there]
-        omega = Regulariser(np.full(w.size, np.sqrt(ridge)), np.isin(features, forced), budget, 0.0)
+        omega = Regulariser(np.full(w.size, np.sqrt(ridge)), np.isin(features, forced), budget, 0.0, np.inf)
         H, c = gram.between(features), gram.c[features]
         step = 1.02 * largest_eigenvalue(H, 12) + 1e-300
         tolerance = 0.3 * _GAP * 0.5 * gram.square

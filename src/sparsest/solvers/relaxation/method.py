@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from sparsest.arrays import Indices
 from sparsest.problem import Problem
 from sparsest.proofs.certificate import relative_gap
@@ -38,8 +36,8 @@ class Relaxation:
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Return the rounded solution with the relaxation's bound; OPTIMAL when they meet."""
-        if np.isinf(problem.gamma):
-            raise ValueError("the Boolean relaxation needs a ridge: give a finite gamma")
+        if not problem.has_dual_bounds:
+            raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
         clock = Clock(self.time_limit, callback)
         with clock.listening():
             return self._solve(problem, start, clock)

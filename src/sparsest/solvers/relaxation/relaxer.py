@@ -72,8 +72,9 @@ class Relaxer:
             w, b = point.w, point.b
             iterations += point.iterations
             sigma = penalty_value(w, omega, 0.0)[1]
-            alpha, q = self._pass(problem, living, point.alpha)
-            bound = scaled_bound(problem, alpha, q, best.region)
+            alpha, products = self._pass(problem, living, point.alpha)
+            bound = scaled_bound(problem, alpha, products, best.region)
+            q = problem.gains_from(products)
             best = _combine(best, features, point, sigma, q, bound)._replace(rounds=rounds, iterations=iterations)
             # Fixings, which belong to another region, leave these the best guess.
             gap, scale = best.gap, abs(best.primal) if np.isfinite(best.primal) else scale
@@ -96,20 +97,20 @@ class Relaxer:
 
     def _pass(self, problem: Problem, living: Living, alpha: Array) -> tuple[Array, Array]:
         alpha = problem.feasible(alpha)
-        return alpha, problem.gains_from(living.products(alpha))
+        return alpha, living.products(alpha)
 
     def _first(
         self, problem: Problem, region: Region, living: Living, features: Indices, w: Array, b: float
     ) -> Relaxed:
         """The start with its dual point; no primal value yet.  That of no coefficients is known from the data."""
         if features.size == 0:
-            b, alpha, q = problem.data.null.b, problem.data.null.alpha, problem.gains_from(problem.data.null.products)
+            b, alpha, products = problem.data.null.b, problem.data.null.alpha, problem.data.null.products
         else:
             margin = living.columns(features) @ w
             b = problem.data.intercept_for(margin, b)
             alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0)
-            alpha, q = self._pass(problem, living, alpha)
-        bound = scaled_bound(problem, alpha, q, region)
+            alpha, products = self._pass(problem, living, alpha)
+        bound, q = scaled_bound(problem, alpha, products, region), problem.gains_from(products)
         return Relaxed(region, features, w, b, 0.0, bound.alpha, q, np.inf, bound.value, 0, 0)
 
 
@@ -119,7 +120,7 @@ def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Ar
     free = region.free
     old, chosen = np.zeros(problem.p), np.zeros(problem.p, dtype=bool)
     old[best.features] = w
-    threshold = 0.5 / best.sigma**2 if best.sigma > 0 else np.inf
+    threshold = _threshold(problem, best, w)
     q = best.q[free]
     chosen[best.features] = (w != 0) | (best.q[best.features] > 0.6 * threshold)
     chosen[region.forced_out] = False
@@ -134,6 +135,18 @@ def _working_set(problem: Problem, best: Relaxed, w: Array) -> tuple[Indices, Ar
     chosen[region.forced_in] = True
     features = np.flatnonzero(chosen)
     return features, old[features]
+
+
+def _threshold(problem: Problem, best: Relaxed, w: Array) -> float:
+    """The gain beyond which features enter: that of the budget's multiplier, or of the price."""
+    if not best.sigma > 0:
+        return np.inf
+    if problem.max_coef is None:
+        return 0.5 / best.sigma**2
+    # Where the box limits all coefficients these do not tell it: the least gain of the best choice among them does.
+    budget, price = problem.sparsity.budget(best.region), problem.sparsity.price
+    gains = np.sort(best.q[best.features[(w != 0) & ~np.isin(best.features, best.region.forced_in)]])
+    return max(float(gains[-budget]), price) if 0 < budget <= gains.size else price
 
 
 def _combine(

@@ -46,7 +46,10 @@ class Relaxed(NamedTuple):
         """The relaxed indicator ``s`` of every feature, before it is cut off at 1."""
         s = np.zeros(problem.p)
         used = self.w != 0
-        s[self.features[used]] = min(self.sigma, 1e200) * (np.sqrt(problem.ridge) * np.abs(self.w[used]))
+        size = np.abs(self.w[used])
+        s[self.features[used]] = np.maximum(
+            min(self.sigma, 1e200) * (np.sqrt(problem.ridge) * size), size / problem.box
+        )
         s[self.region.forced_in] = 1.0
         return s
 

@@ -50,8 +50,8 @@ class Subgradient:
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Run the method; OPTIMAL when the two bounds meet."""
-        if np.isinf(problem.gamma):
-            raise ValueError("the Boolean relaxation needs a ridge: give a finite gamma")
+        if not problem.has_dual_bounds:
+            raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
         clock = Clock(self.time_limit, callback)
         with clock.listening():
             return self._solve(problem, start, clock)
@@ -160,7 +160,7 @@ class _Run:
         problem = self.problem
         products = problem.design.tdot(alpha)
         q = problem.gains_from(products)
-        bound = scaled_bound(problem, alpha, q, problem.root)
+        bound = scaled_bound(problem, alpha, products, problem.root)
         improved = bound.value > self.best.value
         if improved:
             self.best = bound
@@ -178,12 +178,12 @@ class _Run:
         return _Evaluation(products, support, improved)
 
     def gradient(self, alpha: Array, point: _Evaluation) -> Array:
-        """``-ℓ*'(α) - γ X_s X_s'α``."""
+        """``-ℓ*'(α) - X_s w``, w the coefficients that attain the gains: ``γX_s'α`` without a box."""
         problem = self.problem
         chosen = np.zeros(problem.p)
-        chosen[point.support] = point.products[point.support]
+        chosen[point.support] = problem.coefficients_from(point.products[point.support])
         inner = problem.design.dot(chosen)
-        return -problem.loss.conjugate_derivative(problem.y, alpha / problem.weights) - problem.gamma * inner
+        return -problem.loss.conjugate_derivative(problem.y, alpha / problem.weights) - inner
 
 
 def starting_point(problem: Problem, start: Any = None) -> Array:

@@ -3,13 +3,14 @@
     min_{w,b} Σ ω ℓ(y, Xw + b) + Ω(w)
 
 Squared loss: one quadratic in Gram space.  Other losses: proximal Newton steps, each a quadratic in Gram space, with
-a line search.  Piecewise linear losses: an interior-point method.  All compute the primal and dual values they stop
-at.
+a line search.  Piecewise linear losses: an interior-point method or, where coefficients have a box, proximal Newton
+steps for smoothed losses.  All compute the primal and dual values they stop at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,13 +32,15 @@ _MAX_STEPS_RESUMED = 40
 _MODEL_TOLERANCES = (1.0, 1e-3, 1e-6)
 # Multiplications of one call of the kernel: about a tenth of a second, after which the clock is asked.
 _STRETCH = 1e8
+# Widths of the zone in which losses are smoothed, as parts of a typical offset.
+_WIDTHS = tuple(10.0**-i for i in range(10))
 
 
 def make_regulariser(problem: Problem, forced: Mask) -> Regulariser:
     """Return Ω for a working set of which some features are forced in."""
     root = np.full(forced.size, np.sqrt(problem.ridge))
     budget = problem.sparsity.most(problem.p) - int(forced.sum())
-    return Regulariser(root, forced, budget, problem.sparsity.price)
+    return Regulariser(root, forced, budget, problem.sparsity.price, problem.box)
 
 
 class WorkingSolution(NamedTuple):
@@ -80,14 +83,26 @@ def solve_working_set(
         alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
         point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired, stretch)
         return _widened(point, inside)
+    w = _within_box(w, omega)
     if isinstance(problem.loss, Squared):
         return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch)
+    if isinstance(problem.loss, PiecewiseLinear) and omega.box < np.inf:
+        return _solve_smoothed(problem, problem.loss, columns, omega, w, b, tolerance, cutoff, expired, stretch)
     if isinstance(problem.loss, PiecewiseLinear):
         return _solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired, memory)
     newton = _ProximalNewton(problem, columns, omega, expired, stretch, memory.gram_of(columns))
     point = newton.solve(w, b, tolerance, cutoff)
     memory.gram = newton.gram
     return point
+
+
+def _within_box(w: Array, omega: Regulariser) -> Array:
+    """Coefficients of which a part leaves the box, or its budget, moved inside."""
+    if omega.box == np.inf:
+        return w
+    w = np.clip(w, -omega.box, omega.box)
+    shares = float(np.abs(w[~omega.forced]).sum()) / omega.box
+    return np.where(omega.forced, w, w * (omega.budget / shares)) if shares > omega.budget else w
 
 
 def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:
@@ -195,6 +210,40 @@ class _Way:
         point = WorkingSolution(w, b, alpha, _primal(problem, columns, omega, w, b), dual, 0, None)
         self.best = _better(self.best, point)
         return self.best
+
+
+def _solve_smoothed(
+    problem: Problem,
+    loss: PiecewiseLinear,
+    columns: Array,
+    omega: Regulariser,
+    w: Array,
+    b: float,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool],
+    stretch: float,
+) -> WorkingSolution:
+    """Smooth the loss less and less, until the values of the loss itself are close enough."""
+    offsets = np.abs(np.concatenate([a for a, _ in loss.pieces(problem.y)]))
+    unit = float(offsets.mean()) or 1.0
+    best: WorkingSolution | None = None
+    iterations = 0
+    for width in _WIDTHS:
+        data = replace(problem.data, loss=loss.smoothed(width * unit))
+        # As near to its solution as the smoothed loss is to the loss.
+        near = max(0.1 * tolerance, min(0.1 * width * abs(best.primal), best.primal - best.dual) if best else 0.0)
+        method = _ProximalNewton(replace(problem, data=data), columns, omega, expired, stretch)
+        point = method.solve(w, b, near, np.inf)
+        w, b, iterations = point.w, point.b, iterations + point.iterations
+        alpha = problem.feasible(point.alpha)
+        dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
+        primal = _primal(problem, columns, omega, w, b)
+        best = _better(best, WorkingSolution(w, b, alpha, primal, dual, 0, None))
+        if best.primal - best.dual <= tolerance or best.dual >= cutoff or expired():
+            break
+    assert best is not None
+    return best._replace(iterations=iterations)
 
 
 def _primal(problem: Problem, columns: Array, omega: Regulariser, w: Array, b: float) -> float:

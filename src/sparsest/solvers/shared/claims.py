@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakMethod
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.arrays import Array, Indices
 from sparsest.designs import Design, shift_and_scale, stored_matrix, stores_matrix, unstandardized
 from sparsest.intercepts import best_intercept
 from sparsest.losses import parameters_of
@@ -23,7 +24,7 @@ from sparsest.problem import Problem
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Data, fingerprint
-from sparsest.proofs.incumbent import Incumbent, objective_bounds
+from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.reading import ColumnBlocks
 from sparsest.proofs.statement import Statement
@@ -100,6 +101,7 @@ def statement_of(problem: Problem) -> Statement:
         gamma=float(problem.gamma),
         k=sparsity.k,
         l0_penalty=sparsity.l0_penalty,
+        max_coef=problem.max_coef,
         include=tuple(problem.include.tolist()),
         exclude=tuple(problem.exclude.tolist()),
         fit_intercept=problem.fit_intercept,
@@ -112,6 +114,8 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
     """A model for the data as given; its intercept is fitted anew about the means, where no digits are lost."""
     shift, scale = shift_and_scale(problem.design, fit.support)
     coef = fit.w / scale
+    if problem.max_coef is not None:
+        coef = _within_box(problem, fit.support, coef)
     if not problem.fit_intercept:
         return Incumbent(fit.support, coef, np.zeros(coef.size), 0.0, 0.0)
     data = evidence(problem).data
@@ -120,6 +124,16 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
         problem.data.stated_loss, data.y, data.weights, margin, float(fit.b) + problem.data.y_offset - data.y_shift
     )
     return Incumbent(fit.support, coef, shift, float(data.y_shift), float(rest))
+
+
+def _within_box(problem: Problem, support: Indices, coef: Array) -> Array:
+    """Coefficients that the check finds inside the box, on any machine: those at its border become a little smaller."""
+    assert problem.max_coef is not None
+    sizes = sizes_above(evidence(problem).data, statement_of(problem), support, coef)
+    # On columns as they are sizes are exact; else they are known to some roundings of sums over n observations.
+    rounding = 16.0 * problem.n * float(np.finfo(float).eps) if problem.data.standardize else 0.0
+    most = problem.max_coef * (1.0 - rounding)
+    return np.where(sizes > most, coef * (most / np.where(sizes > 0.0, sizes, 1.0)), coef)
 
 
 def allowance(null_value: float, bound: float, amplification: float = 1.0) -> float:

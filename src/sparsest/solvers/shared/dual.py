@@ -26,10 +26,10 @@ class DualBound(NamedTuple):
 
 def best_bound(problem: Problem, alpha: Array, region: Region) -> DualBound:
     """Make ``alpha`` feasible, scale it by the best factor, and return the bound; that of α = 0 when it is better."""
-    if np.isinf(problem.gamma):
+    if not problem.has_dual_bounds:
         return DualBound(np.zeros(problem.n), bound_of_zero(problem, region), np.zeros(problem.p))
     alpha = problem.feasible(alpha)
-    return scaled_bound(problem, alpha, problem.gains(alpha), region)
+    return scaled_bound(problem, alpha, problem.design.tdot(alpha), region)
 
 
 def bound_from_gains(problem: Problem, alpha: Array, q: Array, region: Region) -> float:
@@ -40,13 +40,15 @@ def bound_from_gains(problem: Problem, alpha: Array, q: Array, region: Region) -
     return -np.inf if np.isnan(bound) else bound
 
 
-def scaled_bound(problem: Problem, alpha: Array, q: Array, region: Region) -> DualBound:
-    """Scale a feasible dual point with gains ``q`` by the best factor and return the bound."""
-    t = _best_scale(problem, alpha, q, region)
-    value = bound_from_gains(problem, t * alpha, t * t * q, region)
+def scaled_bound(problem: Problem, alpha: Array, products: Array, region: Region) -> DualBound:
+    """Scale a feasible dual point with products ``X'α`` by the best factor and return the bound."""
+    gains = _scaled_gains(problem, products)
+    t = _best_scale(problem, alpha, gains, region)
+    q = gains(t)
+    value = bound_from_gains(problem, t * alpha, q, region)
     zero = bound_of_zero(problem, region)
     if np.isfinite(value) and value > zero:
-        return DualBound(t * alpha, value, t * t * q)
+        return DualBound(t * alpha, value, q)
     return DualBound(np.zeros(problem.n), zero, np.zeros(problem.p))
 
 
@@ -61,17 +63,24 @@ def null_value(problem: Problem) -> float:
     return problem.primal(margin, np.empty(0), 0)
 
 
-def _best_scale(problem: Problem, alpha: Array, q: Array, region: Region) -> float:
+def _scaled_gains(problem: Problem, products: Array) -> Callable[[float], Array]:
+    """The gains of t times these products as a function of t: t² times those of the products, unless there is a box."""
+    q = problem.gains_from(products)
+    return lambda t: t * t * q if problem.max_coef is None else problem.gains_from(t * products)
+
+
+def _best_scale(problem: Problem, alpha: Array, gains: Callable[[float], Array], region: Region) -> float:
     """Maximise ``t → D(tα)``, in closed form where both terms are made of quadratics in t."""
     total = problem.conjugate_sum(alpha)
     most = np.inf if problem.loss.domain_is_cone else 1.0
-    if problem.loss.conjugate_is_quadratic:
+    if problem.loss.conjugate_is_quadratic and problem.max_coef is None:
         half = problem.conjugate_sum(0.5 * alpha)
         linear, quadratic = 4.0 * half - total, 2.0 * total - 4.0 * half
-        return float(np.clip(_scale_of_quadratics(problem, linear, quadratic, q, region), 0.0, min(most, 1e6)))
+        best = _scale_of_quadratics(problem, linear, quadratic, gains(1.0), region)
+        return float(np.clip(best, 0.0, min(most, 1e6)))
 
     def value(t: float) -> float:
-        return -problem.conjugate_sum(t * alpha) - problem.sparsity.gain(t * t * q, region)
+        return -problem.conjugate_sum(t * alpha) - problem.sparsity.gain(gains(t), region)
 
     return _maximise(value, min(most, 2.0))
 

@@ -144,10 +144,11 @@ class LocalSearch:
         return best, max_moves
 
     def _best_move(self, pool: _Pool, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
-        exact = isinstance(pool.problem.loss, Squared)
+        exact = isinstance(pool.problem.loss, Squared) and pool.problem.max_coef is None
         threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
         for predicted, out, into in pool.moves(fit, self.trials):
-            # Other losses' scores are a guess, of whose sign too: their best moves are tried whatever it says.
+            # Other scores, and those with a box, are a guess, of whose sign too: their best moves are tried whatever it
+            # says.
             if (exact and predicted <= threshold) or expired():
                 return None
             candidate = pool.refit(fit, out, into, expired)

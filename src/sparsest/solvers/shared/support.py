@@ -6,6 +6,9 @@ Squared loss: one linear system.  Other smooth losses: Newton's method with a li
 interior-point method.  All stop at a computed relative primal-dual gap, and work in coordinates in which neither the
 columns' units nor near dependence matter.  More features than observations are rotated into the row space first, so
 no method ever sees more columns than rows.
+
+Where coefficients have a box, they are the coordinates, in units of their columns: least squares and the steps of
+Newton's method are quadratics over it, and the interior-point method has it as further pieces of the loss.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from sparsest.arrays import Array, Indices
 from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, PiecewiseLinear, Squared
 from sparsest.problem import Problem
+from sparsest.solvers.shared.boxed import minimise_in_box, with_box
 from sparsest.solvers.shared.interior_point import minimise, stack
 from sparsest.solvers.shared.linear_algebra import (
     Coordinates,
@@ -53,7 +57,7 @@ class SupportFit(NamedTuple):
 class _Model(NamedTuple):
     """A regularised generalised linear model in coordinates that keep digits; each has a ridge of its own.
 
-    ``curvature`` is a typical one of the losses.
+    ``curvature`` is a typical one of the losses, ``box`` what coordinates may be, None where that is anything.
     """
 
     coordinates: Coordinates
@@ -62,6 +66,7 @@ class _Model(NamedTuple):
     loss: Loss
     fit_intercept: bool
     curvature: float
+    box: Array | None = None
 
     @property
     def columns(self) -> Array:
@@ -94,6 +99,8 @@ def fit_support(
     block = problem.design.columns(support) if columns is None else columns
     n, m = block.shape
     with single_threaded():
+        if problem.max_coef is not None:
+            return _fit_in(problem, support, block, None, _units(block, problem), start, expired)
         packed, rotation = (block, None) if m <= n else row_space(block, scale=np.isinf(problem.gamma))
         if rotation is not None:
             start = None
@@ -112,6 +119,13 @@ def _null_fit(problem: Problem) -> SupportFit:
     return SupportFit(np.empty(0, dtype=np.intp), nothing, b, alpha.copy(), primal, min(dual, primal))
 
 
+def _units(block: Array, problem: Problem) -> Scaled:
+    """Coefficients in units of their columns, however near these are to being dependent."""
+    squares = problem.weights @ block**2 + problem.ridge
+    scale = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    return Scaled(Coordinates(block / scale, problem.ridge / scale**2, None), scale)
+
+
 def _fit_in(
     problem: Problem,
     support: Indices,
@@ -125,15 +139,17 @@ def _fit_in(
     begin = None if start is None else (basis.inverse(start[0]), start[1])
     data = problem.data
     model = _Model(basis.coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
+    if problem.max_coef is not None:
+        model = model._replace(box=basis.inverse(np.full(support.size, problem.box)))
     t, b, alpha = _minimise(model, begin, expired)
-    w = basis.coefficients(t)
+    w = np.clip(basis.coefficients(t), -problem.box, problem.box)
     if rotation is not None:
         w = rotation @ w
     primal = problem.primal(basis.margin(block, w, b), w, w.size)
     alpha = problem.feasible(alpha)
     products = block.T @ alpha
-    quadratic = 0.0 if np.isinf(problem.gamma) else 0.5 * problem.gamma * float(products @ products)
-    dual = -problem.conjugate_sum(alpha) - quadratic + problem.sparsity.cost(w.size)
+    gain = float(problem.gains_from(products).sum()) if problem.has_dual_bounds else 0.0
+    dual = -problem.conjugate_sum(alpha) - gain + problem.sparsity.cost(w.size)
     return SupportFit(support, w, b, alpha, primal, min(dual, primal))
 
 
@@ -144,7 +160,9 @@ def _minimise(
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
-        return minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+        rows = rows if model.box is None else with_box(rows, model.box)
+        t, b, alpha = minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+        return t, b, alpha[: model.y.size]
     return _newton(model, start, expired)
 
 
@@ -153,6 +171,12 @@ def _ridge(model: _Model) -> tuple[Array, float, Array]:
     A, weights = model.columns, model.weights
     b = float(weights @ model.y) / float(weights.sum()) if model.fit_intercept else 0.0
     target = model.y - b
+    if model.box is not None:
+        H = A.T @ (weights[:, None] * A)
+        H.flat[:: H.shape[0] + 1] += model.ridge
+        t = minimise_in_box(H, A.T @ (weights * target), -model.box, model.box)
+        t = np.zeros(model.box.size) if t is None else t
+        return t, b, weights * (A @ t - target)
     t = model.coordinates.solve(A.T @ (weights * target))
     # One step of refinement: normal equations lose digits when columns are nearly dependent.
     alpha = weights * (A @ t - target)
@@ -252,6 +276,12 @@ def _newton_direction(model: _Model, w: Array, alpha: Array, curvature: Array) -
         g[m] = alpha.sum()
     # Few observations may be curved: a shift that units do not change keeps what they leave open where it is.
     H.flat[:: size + 1] *= 1.0 + 1e-13
+    if model.box is not None:
+        room = np.full(size, np.inf)
+        room[:m] = model.box
+        held = np.append(w, np.zeros(size - m))
+        boxed = minimise_in_box(H, -g, -room - held, room - held)
+        return None if boxed is None else (boxed[:m], float(boxed[m:].sum()))
     factor = factor_positive(H)
     if factor is None:
         return None
