@@ -83,10 +83,12 @@ def fit_support(
     start: tuple[Array, float] | None = None,
     columns: Array | None = None,
     expired: Callable[[], bool] = lambda: False,
+    cutoff: float = np.inf,
 ) -> SupportFit:
     """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept.
 
-    If ``expired`` says so, it is fitted less precisely.
+    If ``expired`` says so, it is fitted less precisely, as it may be where its objective turns out to be above
+    ``cutoff``.
     """
     support = np.asarray(support, dtype=np.intp)
     block = problem.design.columns(support) if columns is None else columns
@@ -96,7 +98,7 @@ def fit_support(
         if rotation is not None:
             start = None
         fits = [
-            _fit_in(problem, support, block, rotation, basis, start, expired)
+            _fit_in(problem, support, block, rotation, basis, start, expired, cutoff)
             for basis in coordinates(packed, problem.weights, problem.ridge)
         ]
     return min(fits, key=lambda fit: fit.primal)
@@ -110,12 +112,13 @@ def _fit_in(
     basis: Scaled | Orthogonal,
     start: tuple[Array, float] | None,
     expired: Callable[[], bool],
+    cutoff: float,
 ) -> SupportFit:
     """Fit the model in given coordinates of the columns, or of their rotation."""
     begin = None if start is None else (basis.inverse(start[0]), start[1])
     data = problem.data
     model = _Model(basis.coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
-    t, b, alpha = _minimise(model, begin, expired)
+    t, b, alpha = _minimise(model, begin, expired, cutoff - problem.sparsity.cost(support.size))
     w = basis.coefficients(t)
     if rotation is not None:
         w = rotation @ w
@@ -128,13 +131,13 @@ def _fit_in(
 
 
 def _minimise(
-    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool], cutoff: float
 ) -> tuple[Array, float, Array]:
     if isinstance(model.loss, Squared):
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
-        return minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+        return minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired, cutoff)
     return _newton(model, start, expired)
 
 
