@@ -28,18 +28,18 @@ def test_gram_matrices_follow_the_columns():
     rng = np.random.default_rng(0)
     X, curvature = rng.standard_normal((N, P)), rng.uniform(size=N)
     memory = Memory()
-    first = np.array([0, 1, 2, 3, 4, 5])
+    first = np.arange(8)
     memory.enter(first, 1.0)
     assert memory.gram_of(X[:, first]) is None
     memory.gram = CurvedGram((X[:, first].T * curvature) @ X[:, first], curvature)
-    memory.enter(np.array([4, 7, 0, 2, 9]), 1.0)
+    memory.enter(np.array([4, 7, 0, 2, 9, 1, 3, 6]), 1.0)
     some = X[:, memory.features]
     known = memory.gram_of(some)
     np.testing.assert_allclose(known.matrix, (some.T * curvature) @ some, rtol=1e-12)
     assert known.curvature is curvature
-    # Most of it would be new.
+    # Much of it would be new.
     memory.gram = known
-    memory.enter(np.array([4, 1, 8, 10]), 1.0)
+    memory.enter(np.array([4, 1, 8, 9]), 1.0)
     assert memory.gram_of(X[:, memory.features]) is None
     memory.enter(memory.features, 1.0)
     memory.forget()

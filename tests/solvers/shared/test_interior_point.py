@@ -71,3 +71,23 @@ def test_data_that_are_no_numbers_end_it():
     broken = rows._replace(Z=np.where(rows.Z > 1.0, np.nan, rows.Z))
     method = InteriorPoint(broken, np.ones(3), np.zeros(3, dtype=bool), -1, 0.0)
     assert method.step(method.start()) is None
+
+
+@losses
+def test_a_minimum_above_the_cutoff_is_not_looked_for(loss):
+    X, y = sample(loss, 40, 5, 3, noise=1.5)
+    size = np.sqrt((X**2).sum(axis=0))
+    rows, ridge = stack(X / size, np.ones(40), make_loss(loss).pieces(y), True), 1.0 / size**2
+    expected = support_value(loss, X, y, 1.0, True)
+    asked = []
+
+    def value(cutoff):
+        asked.clear()
+        t, b, _ = minimise(rows, ridge, True, 1e-9, lambda: bool(asked.append(1)), cutoff)
+        return objective(loss, X, y, t / size, b, 1.0), len(asked)
+
+    precise, steps = value(1.001 * expected)
+    assert precise == pytest.approx(expected, rel=1e-7)
+    above, fewer = value(0.9 * expected)
+    assert above >= expected * (1.0 - 1e-9)
+    assert fewer < steps

@@ -9,6 +9,10 @@ import numpy as np
 from sparsest.arrays import Array, Indices
 from sparsest.solvers.shared.interior_point import InteriorPoint, Iterate
 
+# The share of new columns from which on a Gram matrix is made anew: a product of two arrays takes twice the work of one
+# with itself, and entries that are kept have to be moved.
+_MOST_NEW = 0.15
+
 
 class Trail(NamedTuple):
     """The iterates of an interior-point method on a working set, with their complementarities."""
@@ -61,11 +65,11 @@ class Memory:
         return method.resume(enough[-1] if enough else iterates[0][1], earlier, self.before)
 
     def gram_of(self, columns: Array) -> CurvedGram | None:
-        """The Gram matrix of the columns, with the last curvatures; None where most of it would have to be computed."""
+        """The Gram matrix of the columns, with the last curvatures; None where much of it would have to be computed."""
         if self.gram is None:
             return None
         old, new = np.flatnonzero(self.before >= 0), np.flatnonzero(self.before < 0)
-        if 2 * new.size > columns.shape[1]:
+        if new.size > _MOST_NEW * columns.shape[1]:
             return None
         matrix = np.empty((columns.shape[1], columns.shape[1]))
         matrix[np.ix_(old, old)] = self.gram.matrix[np.ix_(self.before[old], self.before[old])]

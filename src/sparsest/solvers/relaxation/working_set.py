@@ -337,7 +337,9 @@ class _ProximalNewton:
         gradient = columns.T @ state.alpha
         if problem.fit_intercept:
             sums, total = columns.T @ curvature, curvature.sum()
-            H = H - np.outer(sums, sums / total)
+            centring = np.outer(sums, sums / -total)
+            centring += H
+            H = centring
             gradient -= sums * (state.alpha.sum() / total)
         c = H @ state.w - gradient
         target = state.w.copy()

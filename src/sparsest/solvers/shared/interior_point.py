@@ -285,11 +285,17 @@ class _System:
 
 
 def minimise(
-    rows: Rows, ridge: Array, fit_intercept: bool, tolerance: float, expired: Callable[[], bool]
+    rows: Rows,
+    ridge: Array,
+    fit_intercept: bool,
+    tolerance: float,
+    expired: Callable[[], bool],
+    cutoff: float = np.inf,
 ) -> tuple[Array, float, Array]:
     """Fit all columns (a support vector machine) to a relative gap, or until ``expired``; return w, b and α.
 
-    Columns are in units in which their weighted squares sum to at most 1.
+    It ends before where the minimum is known to be above ``cutoff``.  Columns are in units in which their weighted
+    squares sum to at most 1.
     """
     m = rows.Z.shape[1] - int(fit_intercept)
     # In units of a typical offset: with w, offsets and 1/δ times as large the solution stays what it is.
@@ -313,7 +319,7 @@ def minimise(
         scale = max(primal, 1e-9 * float(rows.omega.sum()))
         # Rounding makes the dual worse again once complementarity is far below what the gap needs.
         small = method.complementarity(x) * 2 * x.t.size <= 1e-5 * tolerance * scale
-        if primal - dual <= tolerance * scale or small:
+        if primal - dual <= tolerance * scale or small or unit * dual > cutoff:
             break
         following = None if expired() else method.step(x)
         if following is None:

@@ -151,7 +151,7 @@ class LocalSearch:
             # says.
             if (exact and predicted <= threshold) or expired():
                 return None
-            candidate = pool.refit(fit, out, into, expired)
+            candidate = pool.refit(fit, out, into, expired, fit.primal)
             if candidate.primal < fit.primal - threshold:
                 return candidate
         return None
@@ -263,9 +263,14 @@ class _Pool:
         return [int(at) for at in order if self.movable[at]]
 
     def refit(
-        self, fit: SupportFit, out: int | None, into: int | None, expired: Callable[[], bool] = lambda: False
+        self,
+        fit: SupportFit,
+        out: int | None,
+        into: int | None,
+        expired: Callable[[], bool] = lambda: False,
+        cutoff: float = np.inf,
     ) -> SupportFit:
-        """Fit the support with one feature (a position in the pool) taken out and one taken in."""
+        """Fit the support with one feature (a position in the pool) taken out and one taken in, below ``cutoff``."""
         keep = np.ones(fit.support.size, dtype=bool)
         if out is not None:
             keep &= fit.support != self.features[out]
@@ -274,7 +279,7 @@ class _Pool:
             at = int(np.searchsorted(support, self.features[into]))
             support, w = np.insert(support, at, self.features[into]), np.insert(w, at, 0.0)
         columns = self.columns[:, self.positions(support)]
-        return fit_support(self.problem, support, (w, fit.b), columns, expired)
+        return fit_support(self.problem, support, (w, fit.b), columns, expired, cutoff)
 
     def moves(self, fit: SupportFit, count: int) -> list[Move]:
         """The most promising moves."""

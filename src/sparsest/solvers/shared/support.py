@@ -88,10 +88,12 @@ def fit_support(
     start: tuple[Array, float] | None = None,
     columns: Array | None = None,
     expired: Callable[[], bool] = lambda: False,
+    cutoff: float = np.inf,
 ) -> SupportFit:
     """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept.
 
-    If ``expired`` says so, it is fitted less precisely.
+    If ``expired`` says so, it is fitted less precisely, as it may be where its objective turns out to be above
+    ``cutoff``.
     """
     support = np.asarray(support, dtype=np.intp)
     if not support.size and isinstance(problem.loss, Squared):
@@ -105,7 +107,7 @@ def fit_support(
         if rotation is not None:
             start = None
         fits = [
-            _fit_in(problem, support, block, rotation, basis, start, expired)
+            _fit_in(problem, support, block, rotation, basis, start, expired, cutoff)
             for basis in coordinates(packed, problem.weights, problem.ridge)
         ]
     return min(fits, key=lambda fit: fit.primal)
@@ -134,6 +136,7 @@ def _fit_in(
     basis: Scaled | Orthogonal,
     start: tuple[Array, float] | None,
     expired: Callable[[], bool],
+    cutoff: float,
 ) -> SupportFit:
     """Fit the model in given coordinates of the columns, or of their rotation."""
     begin = None if start is None else (basis.inverse(start[0]), start[1])
@@ -141,7 +144,7 @@ def _fit_in(
     model = _Model(basis.coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
     if problem.max_coef is not None:
         model = model._replace(box=basis.inverse(np.full(support.size, problem.box)))
-    t, b, alpha = _minimise(model, begin, expired)
+    t, b, alpha = _minimise(model, begin, expired, cutoff - problem.sparsity.cost(support.size))
     w = np.clip(basis.coefficients(t), -problem.box, problem.box)
     if rotation is not None:
         w = rotation @ w
@@ -154,14 +157,14 @@ def _fit_in(
 
 
 def _minimise(
-    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
+    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool], cutoff: float
 ) -> tuple[Array, float, Array]:
     if isinstance(model.loss, Squared):
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
         rows = rows if model.box is None else with_box(rows, model.box)
-        t, b, alpha = minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired)
+        t, b, alpha = minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired, cutoff)
         return t, b, alpha[: model.y.size]
     return _newton(model, start, expired)
 
