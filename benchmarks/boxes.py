@@ -1,7 +1,7 @@
 """A box of coefficients: what ``max_coef`` does to the bounds of a hard classification problem.
 
 Squared hinge, n = 1000, p = 5000, k = 10, ρ = 0.3, SNR 6, nγ = 100; M is a multiple of the largest coefficient of the
-model that the local search finds.  All bounds are held against that model's objective, which is a model of each problem.
+model that the local search finds.  Bounds are held against its objective: it is a model of each of the problems.
 
     python benchmarks/boxes.py [--seconds 60] [--nodes 512]
 """
