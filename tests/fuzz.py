@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fuzz_box import BoxOracle, outside
 from fuzz_instances import make_instance
 from fuzz_oracle import Oracle, objective_of
 
@@ -93,6 +94,7 @@ def _groups(instance):
         "method": instance.settings["method"],
         "gap_tol": f"{instance.settings['gap_tol']:g}",
         "data": "ordinary" if "ordinary" in instance.traits else "hazards",
+        "box": "yes" if "box" in instance.traits else "no",
     }
 
 
@@ -111,6 +113,8 @@ def _sound(instance, result):
         yield "forced features", f"support {sorted(support)}"
     if len(support) > settings.get("k", len(result.coef)) or not set(np.flatnonzero(result.coef)) <= support:
         yield "support", f"support {sorted(support)}, coefficients at {np.flatnonzero(result.coef).tolist()}"
+    if instance.question.max_coef is not None and outside(instance.question, result.coef):
+        yield "box", f"coefficients {outside(instance.question, result.coef)} leave it"
     if (result.status.name == "OPTIMAL") != (result.gap <= settings["gap_tol"]):
         yield "status", f"{result.status.name} with a gap of {result.gap!r}"
 
@@ -118,7 +122,7 @@ def _sound(instance, result):
 def _true(instance, result):
     """Whether bound and objective are what they are said to be."""
     question = instance.question
-    oracle = Oracle(question)
+    oracle = Oracle(question) if question.max_coef is None else BoxOracle(question)
     support = tuple(sorted(result.support.tolist()))
     below, above = oracle.bracket(support)
     if not below <= above * (1.0 + BOUND_TOLERANCE):
@@ -227,7 +231,7 @@ def summary(outcomes):
     """A table of how often each group was proved optimal and how often it failed, and the kinds of failures."""
     rows = [f"{'':48}{'instances':>10}{'OPTIMAL':>10}{'failed':>8}"]
     groups, tree = [("all", "", outcomes)], {}
-    for name in ("loss", "ridge", "form", "method", "gap_tol", "data"):
+    for name in ("loss", "ridge", "form", "method", "gap_tol", "data", "box"):
         for value in sorted({outcome.groups[name] for outcome in outcomes}):
             groups.append((name, value, [outcome for outcome in outcomes if outcome.groups[name] == value]))
     for outcome in sorted(outcomes, key=lambda outcome: (outcome.groups["loss"], outcome.groups["ridge"])):

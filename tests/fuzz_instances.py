@@ -40,8 +40,9 @@ class Instance:
 
     @property
     def impossible(self):
-        """Whether the method is documented not to work without a ridge."""
-        return np.isinf(self.question.gamma) and self.settings["method"] in NEEDS_RIDGE
+        """Whether the method is documented not to work without a ridge or a box."""
+        unbounded = np.isinf(self.question.gamma) and self.question.max_coef is None
+        return unbounded and self.settings["method"] in NEEDS_RIDGE
 
     def storages(self):
         """The same numbers in every other layout."""
@@ -81,6 +82,7 @@ def make_instance(seed, losses=LOSSES, shares=SHARES):
     settings |= parameter
     settings["gamma"] = _gamma(rng, values, settings, weights, ordinary, traits)
     settings |= _sparsity(rng, loss, p, y, settings)
+    settings |= _box(seed, values, y, settings, traits)
     if settings["method"] == "cuts" and rng.random() < 0.2:
         settings["engine"] = "scip"
     kept = {key: value for key, value in settings.items() if key in Question.__dataclass_fields__}
@@ -269,6 +271,17 @@ def _sparsity(rng, loss, p, y, settings):
     price = 0.0 if rng.random() < 0.05 else 10.0 ** rng.uniform(-5, 0)
     priced = {"l0_penalty": float(price * null * unit * len(y))}
     return priced | limit if kind < 0.65 else priced
+
+
+def _box(seed, X, y, settings, traits):
+    """Return a limit of coefficients for some, about as large as they are or smaller; by random numbers of its own."""
+    rng = np.random.default_rng([seed, 1])
+    if rng.random() < 0.75:
+        return {}
+    traits.append("box")
+    spread = float(np.median(X.std(axis=0))) or 1.0
+    unit = (_size(y) if settings["loss"] in DIFFERENCES else 1.0) / (1.0 if settings["standardize"] else spread)
+    return {"max_coef": float(unit * 10.0 ** rng.uniform(-2, 0.5))}
 
 
 def _stored(rng, dense, traits):

@@ -52,6 +52,7 @@ class Question:
     standardize: bool = False
     include: tuple[int, ...] = ()
     exclude: tuple[int, ...] = ()
+    max_coef: float | None = None
 
     @property
     def candidates(self):

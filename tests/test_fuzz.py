@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 import fuzz
+from fuzz_box import BoxOracle
 from fuzz_instances import make_instance
 from fuzz_losses import CLASSIFICATION, LOGARITHMIC, REGRESSION, Pieces
 from fuzz_oracle import Basis, Oracle, Question, objective_of
@@ -122,6 +123,20 @@ def test_decimals_agree_with_a_conic_solver(loss, gamma):
         # Exponential cones are solved less precisely.
         assert above == pytest.approx(expected, rel=1e-6 if loss in EXPONENTIAL else 1e-7)
         assert above * (1.0 - 1e-12) <= below <= above
+
+
+@pytest.mark.parametrize("gamma", RIDGES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_models_in_a_box_agree_with_a_conic_solver(loss, gamma):
+    from oracles import support_value
+
+    question = replace(question_of(loss, gamma, n=24), max_coef=0.2)
+    oracle = BoxOracle(question)
+    for support in [(), (1,), (0, 2, 4)]:
+        _, above = oracle.bracket(support)
+        columns = question.X[:, list(support)]
+        expected = support_value(loss, columns, question.y, gamma, True, question.weights, max_coef=0.2)
+        assert above == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -291,7 +306,7 @@ def test_instances_are_the_same_for_the_same_seed_and_cover_what_they_should():
         "means",
         "scales",
     } <= traits
-    assert {"duplicate", "total", "one-hot", "constant", "perfect fit", "y offset", "weights extreme"} <= traits
+    assert {"box", "duplicate", "total", "one-hot", "constant", "perfect fit", "y offset", "weights extreme"} <= traits
     assert {instance.settings["method"] for instance in instances} == {
         "tree", "cuts", "relaxation", "subgradient", "local",
     }  # fmt: skip
@@ -317,7 +332,9 @@ def test_false_claims_are_found():
     from checks import best_subset
 
     instance = next(
-        i for i in map(make_instance, range(1000)) if i.traits[0] == "ordinary" and i.settings.get("k") == 2
+        i
+        for i in map(make_instance, range(1000))
+        if i.traits[0] == "ordinary" and i.settings.get("k") == 2 and "box" not in i.traits
     )
     result = best_subset(instance.X, instance.y, sample_weight=instance.sample_weight, **instance.settings)
     kinds = {
@@ -332,6 +349,20 @@ def test_false_claims_are_found():
         found = dict(fuzz._judged(instance, _Result(result, **claims)))
         assert kind in found, (kind, found)
     assert dict(fuzz._judged(instance, _Result(result, objective=np.nan))).keys() == {"not finite"}
+
+
+def test_false_claims_about_a_box_are_found():
+    question = replace(question_of("logistic", 0.5), max_coef=0.1)
+    instance = SimpleNamespace(question=question, settings={"gap_tol": 1e-4, "include": (), "exclude": ()})
+    best = BoxOracle(question).best
+    claims = {"support": np.array([0]), "intercept": 0.0, "objective": 20.0, "gap": 0.5, "status": Status.TIME_LIMIT}
+    free = SimpleNamespace(**claims, coef=0.2 * np.eye(5)[0], lower_bound=Oracle(replace(question, max_coef=None)).best)
+    assert free.lower_bound < best
+    assert "box" in {kind for kind, _ in fuzz._sound(instance, free)}
+    assert "bound above optimum" not in {kind for kind, _ in fuzz._true(instance, free)}
+    bold = SimpleNamespace(**claims, coef=0.1 * np.eye(5)[0], lower_bound=best * (1.0 + 1e-9))
+    assert "box" not in {kind for kind, _ in fuzz._sound(instance, bold)}
+    assert "bound above optimum" in {kind for kind, _ in fuzz._true(instance, bold)}
 
 
 def test_a_bound_above_the_optimum_is_found_however_near_it_is():
@@ -390,7 +421,7 @@ def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
 
 def test_the_summary_counts():
     groups = {"loss": "squared", "ridge": "no ridge", "form": "k", "method": "tree", "gap_tol": "1e-06"}
-    groups |= {"data": "ordinary"}
+    groups |= {"data": "ordinary", "box": "no"}
     outcomes = [
         fuzz.Outcome(1, "OPTIMAL", 0.1, groups, [], ""),
         fuzz.Outcome(2, "hang", 60.0, groups, [("hang", "no answer")], "n=3"),

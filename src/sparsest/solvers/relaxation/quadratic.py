@@ -41,8 +41,9 @@ def solve_quadratic(
     """
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
     at_once = int(stretch / max(c.size, 1) ** 2) + 1
-    best, iterations, patience = -np.inf, 0, _FIRST_ITERATIONS
-    since = 0
+    best, iterations, since = -np.inf, 0, 0
+    # Newton steps know nothing of a box.
+    patience = _FIRST_ITERATIONS if omega.box == np.inf else _MAX_ITERATIONS
     while True:
         most = min(at_once, patience - since, _MAX_ITERATIONS - iterations)
         primal, dual, count, L, sigma = relax_quadratic(H, c, omega, w, L, tolerance, cutoff, most)

@@ -102,7 +102,7 @@ def fit_support(
     n, m = block.shape
     with single_threaded():
         if problem.max_coef is not None:
-            return _fit_in(problem, support, block, None, _units(block, problem), start, expired)
+            return _fit_in(problem, support, block, None, _units(block, problem), start, expired, cutoff)
         packed, rotation = (block, None) if m <= n else row_space(block, scale=np.isinf(problem.gamma))
         if rotation is not None:
             start = None
