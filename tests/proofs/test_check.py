@@ -1,5 +1,7 @@
 """The walk through the steps of a proof: what is covered, and what the smallest bound is."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -211,3 +213,23 @@ def test_what_the_residual_of_a_split_may_be_off_is_added_to_its_products(monkey
 
     added = products(0.3) - products(0.0)
     np.testing.assert_allclose(added, 0.3 * columns.weighted_norms * 1.01, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [14, 200])
+def test_gains_are_upper_bounds_where_products_cancel(n):
+    """Of a residual with the columns it belongs to, rounding leaves nothing but its own errors."""
+    X, y = sample(n, P)
+    statement = statement_of(X, y, k=2, gamma=GAMMA)
+    data = Data.of(statement, X, y, None)
+    columns, every = Columns(data, np.arange(P)), np.arange(P)
+    Z = X - X.mean(axis=0)
+    point = DualPoint(Z @ np.linalg.lstsq(Z, y - y.mean(), rcond=None)[0] - (y - y.mean()))
+    gains, _ = Checker(data, statement, Proof((Leaf(0),), (point,)), 0.0)._gains(indices(0), columns)
+    alpha = points.witnesses(data, statement.rule, [point], columns).alpha[:, 0]
+    parts = [[[Fraction(v) for v in column] for column in part.T] for part in data.exact_parts(every)]
+    exact = [
+        sum((h + low) * a for h, low, a in zip(*pair, map(Fraction, alpha), strict=True))
+        for pair in zip(*parts, strict=True)
+    ]
+    for gain, product, ridge in zip(gains[0], exact, columns.ridge_high, strict=True):
+        assert Fraction(gain) >= product**2 * Fraction(GAMMA) / (2 * Fraction(ridge))
