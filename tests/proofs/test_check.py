@@ -1,12 +1,26 @@
 """The walk through the steps of a proof: what is covered, and what the smallest bound is."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from proofs.helpers import ExactSquares, bounds_of, fraction, indices, optimum_of, sample, sample_weights, statement_of
-from sparsest.proofs.check import prove
-from sparsest.proofs.data import Data, Room
-from sparsest.proofs.steps import Branch, Combination, DualPoint, Fix, Leaf, PrimalPoint, Proof, Regression
+from sparsest.proofs import points
+from sparsest.proofs.check import Checker, prove
+from sparsest.proofs.data import Columns, Data, Room
+from sparsest.proofs.steps import (
+    Branch,
+    Combination,
+    DualPoint,
+    Fix,
+    Leaf,
+    PrimalPoint,
+    Proof,
+    Regression,
+    Split,
+    SplitPoint,
+)
 
 N, P, GAMMA = 14, 6, 0.05
 
@@ -180,3 +194,42 @@ def test_one_column(fit_intercept):
         for proof in (Proof((Leaf(0),), (DualPoint(-(y - y.mean())),)), Proof((Regression(),))):
             rigorous, exact = bounds_of(statement, proof, X, y)
             assert rigorous.bound <= exact.bound <= optimum_of(statement, X, y)
+
+
+def test_what_the_residual_of_a_split_may_be_off_is_added_to_its_products(monkeypatch):
+    """By Cauchy and Schwarz: the spread times the norm of the column."""
+    X, y = sample(14, 6)
+    statement = statement_of(X, y, k=2)
+    data = Data.of(statement, X, y, None)
+    columns = Columns(data, np.arange(6))
+    split = Split(np.arange(6), np.full(6, 0.5 / statement.gamma))
+    proof = Proof((Leaf(0),), (SplitPoint(np.arange(6), np.linspace(-0.2, 0.2, 6), 0),), (split,))
+
+    def products(spread):
+        monkeypatch.setattr(points, "_spreads", lambda *given: (np.full(1, spread), np.zeros(1)))
+        checker = Checker(data, statement, proof, 0.0)
+        gains, _ = checker._gains(indices(0), columns)
+        return np.sqrt(2.0 * checker.diagonals.diagonal(0, columns.position, 6) * gains[0])
+
+    added = products(0.3) - products(0.0)
+    np.testing.assert_allclose(added, 0.3 * columns.weighted_norms * 1.01, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [14, 200])
+def test_gains_are_upper_bounds_where_products_cancel(n):
+    """Of a residual with the columns it belongs to, rounding leaves nothing but its own errors."""
+    X, y = sample(n, P)
+    statement = statement_of(X, y, k=2, gamma=GAMMA)
+    data = Data.of(statement, X, y, None)
+    columns, every = Columns(data, np.arange(P)), np.arange(P)
+    Z = X - X.mean(axis=0)
+    point = DualPoint(Z @ np.linalg.lstsq(Z, y - y.mean(), rcond=None)[0] - (y - y.mean()))
+    gains, _ = Checker(data, statement, Proof((Leaf(0),), (point,)), 0.0)._gains(indices(0), columns)
+    alpha = points.witnesses(data, statement.rule, [point], columns).alpha[:, 0]
+    parts = [[[Fraction(v) for v in column] for column in part.T] for part in data.exact_parts(every)]
+    exact = [
+        sum((h + low) * a for h, low, a in zip(*pair, map(Fraction, alpha), strict=True))
+        for pair in zip(*parts, strict=True)
+    ]
+    for gain, product, ridge in zip(gains[0], exact, columns.ridge_high, strict=True):
+        assert Fraction(gain) >= product**2 * Fraction(GAMMA) / (2 * Fraction(ridge))
