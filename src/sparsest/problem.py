@@ -28,6 +28,8 @@ from sparsest.designs import Design
 from sparsest.losses import Loss
 from sparsest.sparsity import Region, Sparsity, check_sparsity
 
+SMALLEST_GAMMA = 1e-150
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -147,7 +149,7 @@ class Problem:
 def check_gamma(gamma: Any) -> float:
     """Return γ as a float, or say what is wrong with it; squares of γ and of 1/γ must be numbers."""
     value = number(gamma, "gamma", above=0, finite=False)
-    if not (1e-150 <= value <= 1e150 or np.isinf(value)):
+    if not (SMALLEST_GAMMA <= value <= 1e150 or np.isinf(value)):
         raise ValueError(f"gamma must be between 1e-150 and 1e150, or inf for no ridge, got {value!r}")
     return value
 

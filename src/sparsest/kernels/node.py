@@ -23,6 +23,9 @@ from sparsest.kernels.relaxation import Regulariser, largest_sum, relax_quadrati
 # What has become of a region.
 RUNNING, SOLVED, CLOSED = 0, 1, 2
 NOT_STORED = -1
+# A region is solved where its bound is within this part of its distance from the cutoff.  With 0.1 gaps of hard
+# problems after 12 s were 1.73 and 15.5 % instead of 1.71 and 14.4 %.
+PRECISE = 0.03
 # Working sets of a region at most, and iterations on each.
 _MOST_ROUNDS, _MOST_ITERATIONS = 50, 5000
 # Rows of the columns of G that are multiplied at a time: they stay in the cache.
@@ -289,7 +292,7 @@ def solve_nodes(quadratic, regions, criteria, batch):
             elif bound >= criteria.cutoff:
                 regions.status[i] = CLOSED
             elif (
-                regions.primal[i] - bound <= max(0.1 * (criteria.cutoff - bound), 1e-9 * criteria.scale)
+                regions.primal[i] - bound <= max(PRECISE * (criteria.cutoff - bound), 1e-9 * criteria.scale)
                 or regions.rounds[i] >= _MOST_ROUNDS
                 or criteria.stop[0] != 0
             ):

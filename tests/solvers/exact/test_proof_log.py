@@ -10,7 +10,7 @@ from sparsest.problem import make_problem
 from sparsest.proofs.steps import LEAF, Branch, DualPoint, Fix, Leaf, RegressionTree, Split, SplitPoint
 from sparsest.solvers.exact.bounder import Tightened
 from sparsest.solvers.exact.frontier import Node
-from sparsest.solvers.exact.proof_log import ProofLog
+from sparsest.solvers.exact.proof_log import AssemblingTime, ProofLog
 
 SURVIVORS = np.array([2, 5, 7, 11])
 
@@ -187,3 +187,32 @@ def test_below_the_root_only_those_are_fixed_out_that_something_needs_to_be_out(
     ]
     assert len(proof.steps) == len(expected) and all(map(same, proof.steps, expected))
     assert [point.values[0] for point in proof.points] == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+
+
+class Watch:
+    """A clock that is set by hand."""
+
+    def __init__(self):
+        self.now = self.reserved = 0.0
+
+    def seconds(self):
+        return self.now
+
+
+def test_time_to_put_the_proof_together_is_kept_free():
+    """By what a trial took for each node; trials become rare."""
+    watch, trials = Watch(), []
+    time = AssemblingTime(watch)
+
+    def assemble():
+        trials.append(None)
+        watch.now += 2.0
+
+    time.reserve(999, assemble)
+    assert not trials and watch.reserved == 0.0
+    time.reserve(1000, assemble)
+    assert len(trials) == 1 and watch.reserved == 2.0
+    time.reserve(7999, assemble)
+    assert len(trials) == 1 and watch.reserved == pytest.approx(2.0 * 7.999)
+    time.reserve(8000, assemble)
+    assert len(trials) == 2 and watch.reserved == pytest.approx(2.0)

@@ -308,3 +308,10 @@ def test_compiling_does_not_count(monkeypatch):
     assert clock.seconds() == 3.0 and clock.left() == 2.0
     now[0] += 2.0
     assert clock.expired() and clock.left() == 0.0
+
+
+def test_what_is_reserved_comes_off_the_limit():
+    clock = Clock(100.0)
+    assert not clock.expired()
+    clock.reserved = 100.0
+    assert clock.expired() and clock.left() > 0.0 and clock.early() is Status.TIME_LIMIT

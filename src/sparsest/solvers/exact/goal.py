@@ -9,20 +9,27 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Indices
-from sparsest.problem import Problem
+from sparsest.problem import SMALLEST_GAMMA, Problem
 from sparsest.solvers.exact.tuning import USUAL, Tuning
 from sparsest.solvers.relaxation.living import Living
 from sparsest.solvers.relaxation.relaxer import Relaxer
 from sparsest.solvers.shared.claims import allowance
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.dual import null_value
-from sparsest.solvers.shared.local_search import LocalSearch
+from sparsest.solvers.shared.local_search import LocalSearch, forward
 from sparsest.solvers.shared.support import SupportFit, fit_support
 
 # Rounded supports that are remembered, so that none is tried twice in a row: some 100 MB at most.
 _REMEMBERED = 100_000
-# A support of the ridge this many times as strong is one of those a search begins at; it is relaxed to this gap.
-_STRONGER_RIDGE, _STRONGER_PRECISION = 16.0, 1e-2
+# Supports of ridges so many times as strong are among those a search begins at; they are relaxed to this gap.
+_STRONGER_RIDGES, _STRONGER_PRECISION = (16, 256), 1e-2
+# A forward selection takes at most so many steps, each of which passes over the data.
+_MOST_STEPS = 20
+# A search goes beyond so many local optima before the first node is split, and later, where they are found from the
+# nodes' supports, beyond one of so many: a detour takes ten times as long as what leads to an optimum.
+_DETOURS_AT_ONCE, _POLISHED_PER_DETOUR = 2, 4
+# Of the optima that have not been left these many best ones are kept.
+_MOST_OPTIMA = 16
 
 
 class Limits(NamedTuple):
@@ -75,8 +82,10 @@ class BestSupport(Goal):
         self._given: list[Indices] = []
         # The value that each kind of start led to by itself.
         self.starts: dict[str, float] = {}
-        # The incumbent beyond which a search has been made.
-        self._left: SupportFit | None = None
+        # Local optima, and the supports of those beyond which a search has been made.
+        self._optima: list[SupportFit] = []
+        self._left: set[bytes] = set()
+        self._n_polished = 0
         # The best of the rounded supports as they are, whatever has been found from others.
         self._rounding: SupportFit | None = None
         self._searched = False
@@ -121,12 +130,14 @@ class BestSupport(Goal):
         if self._searched and (polish or fit.primal < before):
             self._polish(fit.support)
         if self._searched and polish:
-            self._leave_optimum()
+            if self._n_polished % _POLISHED_PER_DETOUR == 0:
+                self._leave_optimum()
+            self._n_polished += 1
 
     def search_locally(self) -> None:
         """Search from the best rounded support and, the first time, from others; thoroughly and beyond the best of all.
 
-        The others are what the caller knows, the support of a stronger ridge, and a forward selection.
+        The others are what the caller knows, supports of stronger ridges, and forward selections.
         """
         first, self._searched = not self._searched, True
         if self._rounding is not None:
@@ -135,22 +146,32 @@ class BestSupport(Goal):
             for support in self._given:
                 self._start("given", support)
             if np.isfinite(self.problem.gamma):
-                self._start("stronger ridge", self._with_stronger_ridge())
+                for factor in _STRONGER_RIDGES:
+                    self._start(f"{factor} times the ridge", self._with_stronger_ridge(factor))
             self._start("forward selection", None)
+            rounds = min(self.problem.sparsity.most(self.problem.p), _MOST_STEPS)
+            steps = forward(self.problem, self.problem.root, rounds, self.clock.expired)
+            self._start("forward selection in more steps", steps.support)
         self._polish(self.fit.support, self.moves)
-        self._leave_optimum()
+        for _ in range(_DETOURS_AT_ONCE if first else 1):
+            self._leave_optimum()
 
     def _leave_optimum(self) -> None:
-        """Search beyond the incumbent, a local optimum, unless that has been done."""
-        if self._left is not self.fit:
-            self.offer(self._quick.detour(self.problem, self.fit, self.clock.expired))
-            self.starts["detours"] = self.fit.primal
-            self._polish(self.fit.support, self.moves)
-            self._left = self.fit
+        """Search beyond the best local optimum that has not been left yet."""
+        self._optima = [fit for fit in [self.fit, *self._optima] if fit.support.tobytes() not in self._left]
+        if not self._optima or self.clock.expired():
+            return
+        best = min(self._optima, key=lambda fit: fit.primal)
+        beyond = self._quick.detour(self.problem, best, self.clock.expired)
+        self._left |= {best.support.tobytes(), beyond.support.tobytes()}
+        self.starts["detours"] = min(beyond.primal, self.starts.get("detours", np.inf))
+        if beyond.primal < self.fit.primal:
+            self.offer(beyond)
+            self._polish(beyond.support, self.moves)
 
-    def _with_stronger_ridge(self) -> Indices:
+    def _with_stronger_ridge(self, factor: int) -> Indices:
         """The rounded relaxation of the problem with a stronger ridge, where features do less to imitate others."""
-        problem = self.problem.with_gamma(self.problem.gamma / _STRONGER_RIDGE)
+        problem = self.problem.with_gamma(max(self.problem.gamma / factor, SMALLEST_GAMMA))
         relaxed = Relaxer(_STRONGER_PRECISION).relax(problem, problem.root, Living(problem), expired=self.clock.expired)
         return relaxed.rounded(problem)
 
@@ -172,6 +193,7 @@ class BestSupport(Goal):
             return None
         fit = (moves or self._quick).search(self.problem, start=support, expired=self.clock.expired)
         self.offer(fit)
+        self._optima = sorted([*self._optima, fit], key=lambda optimum: optimum.primal)[:_MOST_OPTIMA]
         if moves is not None:
             self._polished |= {key, fit.support.tobytes()}
         return fit

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.node import CLOSED, NOT_STORED, RUNNING, Criteria, Quadratic, Regions, solve_nodes
+from sparsest.kernels.node import CLOSED, NOT_STORED, PRECISE, RUNNING, Criteria, Quadratic, Regions, solve_nodes
 from sparsest.kernels.regions import tighten, unpack
 from sparsest.problem import Problem
 from sparsest.proofs.splits import acceptable_diagonal
@@ -29,8 +29,6 @@ from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.dual import ROUNDING
 from sparsest.solvers.shared.threads import all_threads
 
-# Working sets are first solved to this part of a region's distance from the cutoff.
-_FIRST_PRECISION = 0.1
 # Gram columns computed before the first node: so many times the coefficients there are, and so many bytes.
 _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
 # Operations between looks at the clock, some tenths of a second.
@@ -85,6 +83,15 @@ class GramColumns:
             slot = slot.copy()
             slot[features] = np.arange(self.count, end)
             self.stored, self.count = (store, slot), end
+
+    def add_all(self) -> None:
+        """Compute all columns: a product with itself takes half the work of one with another matrix."""
+        m = self.uses.size
+        if self.count == m:
+            return
+        with self._lock, all_threads():
+            # It is symmetric, and so is its own transpose in Fortran order.
+            self.stored, self.count = ((self.columns.T @ self.columns).T, np.arange(m)), m
 
 
 class GramBounder:
@@ -182,7 +189,7 @@ class GramBounder:
                 return
             self._lowered = lowered
             if all_columns <= min(_BYTES_AHEAD, room - needed):
-                self.gram.add(np.arange(m))
+                self.gram.add_all()
 
     def stored(self) -> float:
         """Bytes of the packed columns, of the Gram matrix as far as it is computed, and of what shifts ridges."""
@@ -258,7 +265,7 @@ class GramBounder:
             bounds=np.empty(count),
             primal=np.full(count, np.inf),
             sigma=np.zeros(count),
-            precision=np.full(count, _FIRST_PRECISION),
+            precision=np.full(count, PRECISE),
             rounds=np.zeros(count, dtype=np.int64),
             iterations=np.zeros(count, dtype=np.int64),
             status=np.full(count, RUNNING),

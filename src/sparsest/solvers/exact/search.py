@@ -29,7 +29,7 @@ from sparsest.solvers.exact.bounders import make_bounder
 from sparsest.solvers.exact.frontier import Frontier, Node, branching_feature
 from sparsest.solvers.exact.goal import Goal, Limits
 from sparsest.solvers.exact.leaps import ALL, BEFORE_REGIONS, Leaps
-from sparsest.solvers.exact.proof_log import ProofLog
+from sparsest.solvers.exact.proof_log import AssemblingTime, ProofLog
 from sparsest.solvers.exact.root import relax_root
 from sparsest.solvers.exact.roundings import Roundings
 from sparsest.solvers.exact.threads import Job, collect, submit
@@ -74,8 +74,8 @@ class Search:
         self.trace: dict[str, Any] = {"seconds": {}}
         self.leaps_bound = -np.inf
         self.adapting = Adapting(limits.tuning)
-        self.roundings = Roundings()
-        self._told = 0.0
+        self.assembling = AssemblingTime(clock)
+        self.roundings, self._told = Roundings(), 0.0
         evidence(problem)
 
     def run(self, start: Start | None = None) -> Status:
@@ -213,6 +213,7 @@ class Search:
         status = Status.OPTIMAL
         jobs: list[Job] = []
         while self.frontier or jobs:
+            self.assembling.reserve(self.n_nodes, self.assemble)
             if self.clock.expired():
                 status = self.clock.early()
                 break
@@ -222,7 +223,7 @@ class Search:
             room = self.limits.max_memory - (self._memory() - self.frontier.bytes)
             self.frontier.depth_first(self.frontier.bytes > 0.5 * room)
             # The next nodes are taken before the last ones are dealt with: threads never wait for that.
-            adapt = self.adapting.is_due(self.n_nodes)
+            adapt = self.adapting.is_due(self.n_nodes, self.lower_bound(), self.goal.cutoff)
             following = [] if adapt else self._submit(pool)
             done, jobs = self._collect(jobs), following
             if not done:
@@ -285,7 +286,7 @@ class Search:
 
     def _adapt(self) -> None:
         began = self.clock.seconds()
-        self.adapting.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()))
+        self.adapting.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()), self.n_nodes)
         seconds = self.trace["seconds"]
         seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
 

@@ -104,6 +104,8 @@ class Clock:
         self.limit = time_limit
         self.callback = callback
         self.interrupted = False
+        # Seconds before the limit that are needed for what comes after the search.
+        self.reserved = 0.0
 
     def seconds(self) -> float:
         """Seconds since the start."""
@@ -116,7 +118,7 @@ class Clock:
     def expired(self) -> bool:
         """Whether the search has to stop now; to be asked several times a second."""
         _keyboard.catch_up()
-        return self.interrupted or self.seconds() >= self.limit
+        return self.interrupted or self.seconds() >= self.limit - self.reserved
 
     def listening(self) -> AbstractContextManager[None]:
         """Take the first Ctrl-C as the wish to stop, so that what was found is not lost; a second one is raised."""
