@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from sparsest.cli.app import INTERRUPTED
+from sparsest.cli.app import INTERRUPTED, log
 from sparsest.cli.output import print_json, print_model, the_command
 from sparsest.files import write_whole
 from sparsest.result import Status
@@ -60,6 +60,7 @@ class Delivery:
         """
         about = {"table": table.encoding.to_json(), "settings": _plain(settings), "command": the_command()}
         result = replace(result, about={**about, "notes": table.notes})
+        log("found %r", result)
         files = {}
         if self.out is not None:
             result.save(self.out)
@@ -97,6 +98,7 @@ class Delivery:
             command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.out, hurry=hurry,
         )  # fmt: skip
         write_whole(path, text)
+        log("wrote the report, %d characters", len(text))
 
 
 @contextmanager
