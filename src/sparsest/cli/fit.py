@@ -97,7 +97,7 @@ def fit(
             table.matrix, table.target, feature_names=table.names, start=first, **table.rows,
             callback=listener, **settings,
         )  # fmt: skip
-    return Delivery("fit", data, out, report, as_json).deliver(result, table, record, settings)
+    return Delivery("fit", data, target, out, report, as_json).deliver(result, table, record, settings)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -31,12 +31,14 @@ class Delivery:
     Attributes
     ----------
     command, data : name of the command, and of the data
+    target : the target that was named, which may be a file of its own
     out, report : files of the model and of the report, or None
     as_json : print JSON instead of a table
     """
 
     command: str
     data: str
+    target: str | None
     out: str | None
     report: str | None
     as_json: bool
@@ -96,6 +98,7 @@ class Delivery:
             result, table.matrix, table.target, rows=table.rows, target=table.encoding.target or "the target",
             record=record, curve=curve, ids=None if table.ids is None else table.ids.tolist(),
             command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.out, hurry=hurry,
+            target_file=self.target if table.encoding.target is None else None,
         )  # fmt: skip
         write_whole(path, text)
         log("wrote the report, %d characters", len(text))
