@@ -9,8 +9,8 @@ from rich.console import Console
 from checks import best_subset, best_subset_path
 from samples import HARD, hard, sample
 from sparsest import BestSubsetRegressor
-from sparsest.progress import Standing, in_terminal
-from sparsest.result import Bound, Done, Incumbent, Root, Status
+from sparsest.progress import Record, Standing, in_terminal
+from sparsest.result import Bound, Done, Fold, Incumbent, Root, Status
 
 EVENTS = [
     Incumbent(0.1, 8.0, (1, 2)),
@@ -41,6 +41,16 @@ def test_terminal(stays):
         for event in EVENTS:
             show(event)
     assert f"[data]: {LINES[-1]}" in console.export_text()
+
+
+def test_folds_are_counted_on_a_terminal_and_are_no_part_of_a_record():
+    console = Console(record=True, force_terminal=True, width=120, file=SimpleNamespace(write=len, flush=lambda: None))
+    record = Record()
+    with in_terminal(console, "data", stays=True) as show:
+        for event in (Fold(0.1, 1, 5), Fold(0.2, 2, 5)):
+            show(event)
+            record.take(event)
+    assert "data: 2 of 5 folds are done" in console.export_text() and record.points == []
 
 
 def test_verbose_in_functions_and_estimators(capsys):

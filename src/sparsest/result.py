@@ -266,7 +266,7 @@ class Result:
         from sparsest.markup import fragment, paragraph, table
 
         sentence = proof_sentence(self.statement, self.status.name, self.gap)
-        below = " ".join((*self.proof_lines(), self.statement.sentence()))
+        below = ". ".join((*self.proof_lines(), self.statement.sentence())) + "."
         model = table(["feature", "coefficient"], self.rows(), right=(1,))
         return fragment(paragraph(sentence, strong=True), model, paragraph(below))
 

@@ -1,7 +1,10 @@
 """The command ``fit``: the function best_subset on the columns of a file, and the files it writes."""
 
+import html
 import json
 import os
+import re
+import shlex
 import signal
 
 import numpy as np
@@ -14,6 +17,7 @@ from samples import HARD, hard, sample, sample_weights
 from sparsest import Result, certified_choice
 from sparsest.cli import live
 from sparsest.progress import Record
+from sparsest.report import page
 from sparsest.result import Status
 
 NAMES = ["a", "b", "c", "d", "e", "3"]
@@ -178,3 +182,39 @@ def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     shown = run("fit", folder[0], "--k", 2, "--time-limit", 50)
     assert "incumbent" in shown.stderr and "s left" in shown.stderr
+
+
+def test_a_target_in_a_file_of_its_own_is_in_the_commands_of_the_report(folder):
+    path, X, y = folder
+    np.save(path / "X.npy", X)
+    np.save(path / "y.npy", y)
+    asked = ("--target", path / "y.npy", "--out", path / "m.json", "--report", path / "r.html")
+    assert run("fit", path / "X.npy", "--k", 2, *asked).exit_code == 0
+    text = html.unescape((path / "r.html").read_text(encoding="utf-8"))
+    line = re.search(r"<pre>sparsest (verify [^<]+)</pre>", text)[1]
+    assert run(*shlex.split(line)).exit_code == 0
+
+
+def test_ctrl_c_during_the_report_makes_it_short_and_a_second_one_leaves_it_out(folder, monkeypatch, keyboard):
+    """The model is there in any case."""
+    path, *_ = folder
+    usual = page.near_optimal
+
+    def pressed(*arguments, **settings):
+        os.kill(os.getpid(), signal.SIGINT)
+        return usual(*arguments, **settings)
+
+    monkeypatch.setattr(page, "near_optimal", pressed)
+    files = ("--out", path / "m.json", "--report", path / "r.html")
+    shown = run("fit", path, "--k", 2, *files)
+    assert shown.exit_code == 130 and "report written to" in shown.stdout, shown.output
+    assert "No rows were held out" in (path / "r.html").read_text(encoding="utf-8")
+    (path / "r.html").unlink()
+
+    def given_up(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(page, "near_optimal", given_up)
+    shown = run("fit", path, "--k", 2, *files, "--force", "--json")
+    assert shown.exit_code == 130 and json.loads(shown.stdout)["files"] == {"model": str(path / "m.json")}
+    assert "interrupted: no report was written" in shown.stderr and not (path / "r.html").exists()

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import (
@@ -33,6 +34,7 @@ from sparsest import (
     PenalizedRegressor,
     PenalizedRegressorCV,
 )
+from sparsest.result import Fold, Status
 
 SMALL = {"ks": (1, 3), "gammas": (0.1, 1.0), "cv": 3}
 FEW = {"alphas": 10, "cv": 3}
@@ -347,3 +349,21 @@ def test_forced_features():
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)])
     model = BestSubsetRegressorCV((2, 4), gammas=(0.1,), include=["x19"], exclude=["x0"], cv=3).fit(frame, y)
     assert 19 in model.support_ and 0 not in model.support_
+
+
+def stopping(event):
+    """A callback that wants to stop after the second fold."""
+    return isinstance(event, Fold) and event.n_done == 2
+
+
+def test_a_callback_stops_between_folds_and_there_is_a_model():
+    X, y = regression()
+    parts = list(KFold(4).split(X))
+    model = BestSubsetRegressorCV(ks=(1, 3), gammas=(0.1, 1.0), cv=parts, callback=stopping)
+    with pytest.warns(ConvergenceWarning, match="interrupted after 2 of 4 folds: the choice rests on these"):
+        model.fit(X, y)
+    wanted = BestSubsetRegressorCV(ks=(1, 3), gammas=(0.1, 1.0), cv=parts[:2]).fit(X, y)
+    assert model.status_ is Status.INTERRUPTED and (model.k_, model.gamma_) == (wanted.k_, wanted.gamma_)
+    np.testing.assert_array_equal(model.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
+    assert model.lower_bound_ <= wanted.objective_ * (1 + 1e-9) <= model.objective_ * (1 + 2e-4)
+    check_certificate(model.result_, X, y)

@@ -1,5 +1,8 @@
 """Scores against loops of plain fits, means, standard errors and the choice among models."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 
@@ -78,3 +81,45 @@ def test_scores_are_those_of_a_loop(n_jobs):
     expected = [[plain_score(X, y, weights, *fold, ridge) for fold in folds] for ridge in RIDGES]
     np.testing.assert_allclose(found.scores, expected, rtol=1e-9)
     assert np.array_equal(found.n_features, np.full((3, 4), 3))
+
+
+def pressing(at):
+    """A listener that wants to stop after so many folds, and the events that it has heard."""
+    heard = []
+
+    def listen(event):
+        heard.append(event)
+        return event.n_done == at
+
+    return listen, heard
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_listener_hears_of_every_fold_and_may_stop(n_jobs):
+    X, y = sample("squared", 21, 3)
+    folds, data = make_folds(4, X, y, classification=False), make_data(X, y, standardize=True)
+    whole = cross_validate(ridge_models, data, folds, deviance)
+    for at in (0, 1, 3):
+        listen, heard = pressing(at)
+        found = cross_validate(ridge_models, data, folds, deviance, n_jobs, listen)
+        n_done = at or 4
+        assert [event[1:] for event in heard] == [(i + 1, 4) for i in range(n_done)]
+        assert found.n_missing == 4 - n_done
+        np.testing.assert_array_equal(found.scores, whole.scores[:, :n_done])
+
+
+def test_ctrl_c_before_a_fold_is_done_is_raised(keyboard):
+    X, y = sample("squared", 21, 3)
+    folds, data = make_folds(4, X, y, classification=False), make_data(X, y, standardize=True)
+
+    def pressed(part):
+        os.kill(os.getpid(), signal.SIGINT)
+        return ridge_models(part)
+
+    with pytest.raises(KeyboardInterrupt):
+        cross_validate(pressed, data, folds, deviance)
+
+
+def test_one_fold_that_is_left_has_no_standard_error():
+    left = Validation(SCORES[:5, :1], np.ones((5, 1)), n_missing=4)
+    assert left.choose("one_se", np.arange(5)) == 2

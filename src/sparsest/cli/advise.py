@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sparsest.cli import options as o
 from sparsest.cli.app import command
+
+if TYPE_CHECKING:
+    from sparsest.selection.advise import Advice
 
 
 @command
@@ -32,11 +36,26 @@ def advise(
     left_out = (*o.names(ids), *o.names(exclude))
     table = load(data, Wishes(target, {}, left_out, (), impute), quiet=as_json)
     advice = propose(table.matrix, table.target, aim=aim)
+    line = _as_command(advice, data, target, o.names(exclude), o.names(ids), impute)
     if as_json:
         content: dict[str, Any] = {
             "method": advice.method, "settings": advice.settings, "why": advice.why, "sources": list(advice.sources),
-            "notes": table.notes,
+            "command": line, "notes": table.notes,
         }  # fmt: skip
         print_json("advise", content)
     else:
         typer.echo(str(advice))
+        if line is not None:
+            typer.echo(f"on the command line: {line}")
+
+
+def _as_command(
+    advice: Advice, data: str, target: str | None, exclude: tuple[str, ...], ids: tuple[str, ...], impute: str | None
+) -> str | None:
+    """The advice as one would type it; None where no command does it."""
+    commands = {"best_subset": "fit", "BestSubsetRegressorCV": "cv", "BestSubsetClassifierCV": "cv"}
+    if advice.method not in commands:
+        return None
+    about = {"target": target, "exclude": ",".join(exclude), "id": ",".join(ids), "impute": impute, **advice.settings}
+    given = [(f"--{name.replace('_', '-')}", str(value)) for name, value in about.items() if value not in (None, "")]
+    return shlex.join(["sparsest", commands[advice.method], data, *(part for option in given for part in option)])

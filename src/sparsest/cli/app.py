@@ -9,6 +9,7 @@ import functools
 import gc
 import inspect
 import logging
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,13 +17,38 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 INVALID, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 # Objects made between two collections of garbage: there is none while modules load, and looking for it so often as
 # Python does by default took 0.06 to 0.1 s of the demo's 1.3.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
+
+class _OneLineUsage(TyperGroup):
+    """Commands whose wrong usage is told in one line, as every other error is."""
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Run the command, and leave with its exit code."""
+        try:
+            code = super().main(*args, **settings | {"standalone_mode": False})
+        except Exception as error:
+            # Of several versions of typer, whose errors of usage have different classes.
+            if not hasattr(error, "format_message"):
+                raise
+            context = getattr(error, "ctx", None)
+            if type(error).__name__ == "NoArgsIsHelpError":
+                typer.echo(context.get_help() if context else "see sparsest --help")
+            else:
+                where = context.command_path if context else "sparsest"
+                message = " ".join(error.format_message().split()).rstrip(".")
+                typer.echo(f"error: {message[:1].lower()}{message[1:]}; see {where} --help", err=True)
+            sys.exit(WRONG_INPUT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
 app = typer.Typer(
+    cls=_OneLineUsage,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -72,6 +98,11 @@ def command(
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     group.command(name)(run)
     return run
+
+
+def log(message: str, *values: Any) -> None:
+    """Log what is being done, for ``--verbose``."""
+    logging.getLogger("sparsest").debug(message, *values)
 
 
 def _set_up_logs(verbose: bool) -> None:

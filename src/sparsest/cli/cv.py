@@ -101,7 +101,7 @@ def cv(
     }  # fmt: skip
     known = chosen_loss in LOSSES and LOSSES[chosen_loss].classification
     make, divide = (BestSubsetClassifierCV, StratifiedKFold) if known else (BestSubsetRegressorCV, KFold)
-    delivery = Delivery("cv", data, out, report, as_json)
+    delivery = Delivery("cv", data, target, out, report, as_json)
     with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
         # Rows of a file are often sorted by the target.
         parts = divide(folds, shuffle=True, random_state=seed)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from sparsest.cli.app import log
 from sparsest.tables import Table, Wishes, read_table
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ _SHOWN_LABELS = 6
 
 def load(data: str, wishes: Wishes, quiet: bool) -> Table:
     """Read the table of a fit; its notes go to stderr unless they are printed elsewhere."""
+    start = time.perf_counter()
     table = read_table(data, wishes)
+    n, p = table.matrix.shape
+    log("read %s: %d rows, %d features of type %s, %.2f s", data, n, p, table.matrix.dtype, time.perf_counter() - start)
     if not quiet:
         tell(table.notes)
     return table

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sparsest.cli import options as o
-from sparsest.cli.app import command
+from sparsest.cli.app import command, log
 
 
 @command
@@ -42,6 +42,10 @@ def fit(
     gap_tol: o.GapTol = 1e-4,
     threads: o.Threads = None,
     start: Annotated[str | None, typer.Option(help="A model.json to start from.", rich_help_panel="Search")] = None,
+    screen: Annotated[
+        int | None,
+        typer.Option(help="Solve for this many features that screening keeps.", rich_help_panel="Search"),
+    ] = None,
     engine: Annotated[
         str | None, typer.Option(help="highs, scip or gurobi, for the method cuts.", rich_help_panel="Search")
     ] = None,
@@ -87,14 +91,16 @@ def fit(
         "quantile": quantile, "theta": theta, "method": method, "fit_intercept": fit_intercept,
         "standardize": standardize, "include": columns_of(o.names(include), table),
         "exclude": columns_of(o.names(exclude), table), "time_limit": time_limit, "gap_tol": gap_tol,
-        "engine": engine, "n_jobs": threads, "node_limit": node_limit, "max_memory": max_memory, "options": further,
+        "screen": screen, "engine": engine, "n_jobs": threads, "node_limit": node_limit, "max_memory": max_memory,
+        "options": further,
     }  # fmt: skip
+    log("solving for %s with the method %s", "k" if l0_penalty is None else "a price of features", method)
     with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
         result, more = _search(
             table.matrix, table.target, feature_names=table.names, start=first, **table.rows,
             callback=listener, **settings,
         )  # fmt: skip
-    code = Delivery("fit", data, out, report, as_json).deliver(result, table, record, settings, more=more)
+    code = Delivery("fit", data, target, out, report, as_json).deliver(result, table, record, settings, more=more)
     if more and not as_json:
         left = more["choice"]["not_excluded"]
         typer.echo(f"{k} chose {result.support.size} features; {left or 'none'} of the other numbers may be better")

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from sparsest.cli import options as o
-from sparsest.cli.app import INTERRUPTED, command
+from sparsest.cli.app import INTERRUPTED, command, log
 
 if TYPE_CHECKING:
     from sparsest.path_result import PathResult
@@ -77,6 +77,7 @@ def path(
         "time_limit": time_limit,
     }  # fmt: skip
     found = penalty_path(table.matrix, table.target, **settings, **table.rows)
+    log("found %r", found)
     chosen = alpha if k is None else found.alpha_of(k)
     about = {
         "table": table.encoding.to_json(), "settings": settings, "command": the_command(), "chosen": chosen,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsest.cli import options as o
-from sparsest.cli.app import command
+from sparsest.cli.app import command, log
 
 if TYPE_CHECKING:
     from sparsest.path_result import PathResult
@@ -107,6 +107,7 @@ def _predictions(
     from sparsest.result import probabilities
 
     n = table.matrix.shape[0]
+    log("read %d rows; the model is %r", n, model)
     columns: dict[str, list[object]] = {
         "row": list(range(1, n + 1)) if table.ids is None else table.ids.tolist(),
         "prediction": model.predict(table.matrix, **which, **table.rows).tolist(),

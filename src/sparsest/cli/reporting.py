@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from sparsest.cli.app import INTERRUPTED
+from sparsest.cli.app import INTERRUPTED, log
 from sparsest.cli.output import print_json, print_model, the_command
 from sparsest.files import write_whole
 from sparsest.result import Status
@@ -31,12 +31,14 @@ class Delivery:
     Attributes
     ----------
     command, data : name of the command, and of the data
+    target : the target that was named, which may be a file of its own
     out, report : files of the model and of the report, or None
     as_json : print JSON instead of a table
     """
 
     command: str
     data: str
+    target: str | None
     out: str | None
     report: str | None
     as_json: bool
@@ -60,6 +62,7 @@ class Delivery:
         """
         about = {"table": table.encoding.to_json(), "settings": _plain(settings), "command": the_command()}
         result = replace(result, about={**about, "notes": table.notes})
+        log("found %r", result)
         files = {}
         if self.out is not None:
             result.save(self.out)
@@ -95,8 +98,10 @@ class Delivery:
             result, table.matrix, table.target, rows=table.rows, target=table.encoding.target or "the target",
             record=record, curve=curve, ids=None if table.ids is None else table.ids.tolist(),
             command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.out, hurry=hurry,
+            target_file=self.target if table.encoding.target is None else None,
         )  # fmt: skip
         write_whole(path, text)
+        log("wrote the report, %d characters", len(text))
 
 
 @contextmanager

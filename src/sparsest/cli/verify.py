@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsest.cli import options as o
-from sparsest.cli.app import INVALID, command
+from sparsest.cli.app import INVALID, command, log
 
 if TYPE_CHECKING:
     from sparsest.proofs import Certificate
@@ -48,6 +48,7 @@ def verify(
     about = proof.statement
     table = read_again(data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure))
     expected = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "max_coef": max_coef, "loss": loss}
+    log("read %d rows and %d columns; checking the proof", *table.matrix.shape)
     verdict = proof.verify(table.matrix, table.target, exact=exact, **table.rows, **expected)
     if as_json:
         content: dict[str, Any] = {**verdict._asdict(), "gap": verdict.gap, "statement": about.to_json()}

@@ -14,7 +14,7 @@ from sparsest.arrays import Array
 _WIDTH, _HEIGHT = 440, 290
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 12, 12, 46
 # Of the legend above the chart: height of a line, and width of a letter.
-_LINE, _LETTER = 18, 7
+_LINE, _LETTER = 18, 8
 _LETTERS = "abcdefg"
 # Letters of the labels of the axes, at most.
 _MOST_ACROSS, _MOST_UP = 50, 34

@@ -50,6 +50,7 @@ def model_report(
     notes: Sequence[str] = (),
     data: str = "DATA",
     model: str | None = "model.json",
+    target_file: str | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> str:
     """Return the report of a model as an HTML page.
@@ -66,6 +67,7 @@ def model_report(
     command : how the model was made
     notes : what was noted about the data
     data, model : names of the files, for the command that verifies; None for a model that is in no file
+    target_file : the file that holds the target, where that is not in the data
     hurry : asked before what takes long; it is left out where the answer is True
     """
     beside = rows or {}
@@ -98,7 +100,7 @@ def model_report(
         command=command,
         notes=list(notes),
         versions=versions(),
-        data=shlex.quote(data),
+        data=shlex.join([data] if target_file is None else [data, "--target", target_file]),
         model=None if model is None else shlex.quote(model),
     )
 

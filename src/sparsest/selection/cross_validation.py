@@ -5,6 +5,7 @@ In each fold everything, centring and scaling included, is done with the rows th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -122,9 +123,16 @@ def cross_validate(
                     break
                 found.append(one)
                 clock.tell(FoldDone(clock.seconds(), len(found), len(folds)))
+                if clock.expired():
+                    break
         except KeyboardInterrupt:
             if not found:
                 raise
+        finally:
+            with warnings.catch_warnings():
+                # That folds were left out is told by whoever asked for them.
+                warnings.simplefilter("ignore", UserWarning)
+                work.close()
     if not found:
         raise KeyboardInterrupt
     scores, counts = zip(*found, strict=True)
