@@ -112,7 +112,9 @@ class _Cells(ABC):
                 relaxed = self.relax(ridge, budget, relaxed)
                 if k == ks[0]:
                     self._first = relaxed
-                starts.append(self._rounded(relaxed, budget))
+                rounded = self._rounded(relaxed, budget)
+                if not np.array_equal(rounded.support, starts[0].support):
+                    starts.append(rounded)
             most = self.include.size + budget
             ends = [self.polish(start, ridge, most) for start in starts]
             model = min(ends, key=lambda model: model.value)
