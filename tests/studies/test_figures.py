@@ -67,6 +67,18 @@ def test_labelled_places_and_methods_side_by_side():
     assert [text.get_text() for text in ax.get_xticklabels()] == ["CIO, exact", "MCP"]
 
 
+def test_a_view_may_divide_a_panel():
+    study = find("reg-real-x")
+    [panel] = study.panels("small")
+    rows = [
+        {"panel": panel.name, "x": x, "set": 0, "method": "mcp", "k": k, "validation": 1.0, "tf": k, "ff": 1}
+        for x in (0.25, 6.0)
+        for k in (20, 50)
+    ]
+    roc = next(figure for figure in study.figures if figure.name == "roc")
+    assert [ax.get_title() for ax in draw(roc, [panel], rows).axes] == ["SNR = 0.25", "SNR = 6"]
+
+
 def test_without_results_there_is_an_empty_picture():
     canvas = draw(STUDY.figures[0], STUDY.panels("smoke"), [])
     assert len(canvas.axes) == 1 and not canvas.axes[0].lines

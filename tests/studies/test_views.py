@@ -96,6 +96,17 @@ def test_figures_over_k():
     assert roc == [(0.0, 2.0), (1.0, 3.0), (2.0, 4.0)]
 
 
+def test_true_against_false_is_one_curve_over_the_sizes():
+    """Sizes with as many false features stay apart, and the curve goes back where these become fewer."""
+    rows = [
+        row("mcp", k, tf=tf, ff=ff, set=number) for number in (0, 1) for k, tf, ff in ((2, 1, 1), (4, 3, 1), (6, 6, 0))
+    ]
+    curve = curves(true_against_false()(rows))["a"]["mcp"]
+    assert (curve.k, curve.x, curve.mean, curve.n_sets) == ([2, 4, 6], [1, 1, 0], [1, 3, 6], [2, 2, 2])
+    named = true_against_false(lambda row: f"n = {row['x']:g}")(rows)
+    assert {point.panel for point in named} == {"n = 100"}
+
+
 def test_curves_are_means_with_standard_errors():
     rows = [row("exact", 4, tf=tf, set=number) for number, tf in enumerate((2, 4))]
     curve = curves(view(fixed_k, accuracy)(rows))["a"]["exact"]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.studies.findings import Finding, Verdict
+from sparsest.studies.findings import Finding, Judgement, Verdict
 from sparsest.studies.study import Study
 from sparsest.studies.views import Row
 
@@ -92,8 +92,13 @@ class Change(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether the judgement is another one."""
-        return self.all.judgement is not self.certified.judgement
+        """Whether the proved models decide otherwise."""
+        return self.certified.judgement not in (self.all.judgement, Judgement.UNDECIDED)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the proved models are too few to decide what all decide."""
+        return self.all.judgement is not Judgement.UNDECIDED and self.certified.judgement is Judgement.UNDECIDED
 
 
 def changes(study: Study, rows: Sequence[Row]) -> list[Change]:

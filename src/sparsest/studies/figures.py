@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,8 +83,10 @@ def _pictures(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> l
             )
             for method in sorted(found, key=_rank)
         ]
-    shown = [panel for panel in panels if panel.name in found] or list(panels[:1])
-    return [_of_panel(figure, panel, found.get(panel.name, {})) for panel in shown]
+    shown = [panel for panel in panels if panel.name in found]
+    # A view may divide a panel further.
+    others = [replace(panels[0], name=name, title=name) for name in found if name not in {one.name for one in panels}]
+    return [_of_panel(figure, panel, found.get(panel.name, {})) for panel in [*shown, *others] or panels[:1]]
 
 
 def _of_panel(figure: Figure, panel: Panel, methods: dict[str, Curve]) -> _Picture:

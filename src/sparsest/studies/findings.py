@@ -280,10 +280,12 @@ def _at_ends(points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
 
 
 def _inside(mean: float, error: float, low: float, high: float) -> Judgement:
-    """Whether a mean is in an interval; outside of it by less than its error is undecided."""
-    slack = _DECISIVE_ERRORS * error if np.isfinite(error) else np.inf
+    """Whether a mean is in an interval; one data set, or outside of it by less than the error, is undecided."""
+    if not np.isfinite(error):
+        return Judgement.UNDECIDED
     if low <= mean <= high:
         return Judgement.CONFIRMED
+    slack = _DECISIVE_ERRORS * error
     return Judgement.NOT_CONFIRMED if mean + slack < low or mean - slack > high else Judgement.UNDECIDED
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparsest.files import write_whole
 from sparsest.studies import figures, tables
-from sparsest.studies.certified import changes, proofs
+from sparsest.studies.certified import Change, changes, proofs
 from sparsest.studies.findings import Judgement
 from sparsest.studies.results import Results, check
 from sparsest.studies.views import Row
@@ -16,7 +16,6 @@ from sparsest.studies.views import Row
 # Marks in the folder's README.md between which the overview is put.
 _BEGIN, _END = "<!-- overview -->", "<!-- end of the overview -->"
 _BEYOND = "What is proved of the exact models"
-_CHANGED = "Findings that come out otherwise when only proved exact models count"
 
 
 def write_figures(results: Results, folder: Path, suffixes: Sequence[str] = (".png", ".svg")) -> list[Path]:
@@ -109,6 +108,15 @@ def _overview(everything: Sequence[Results]) -> tables.Grid:
     return tables.Grid("", heads, body, right=2)
 
 
+def change_sentence(found: Sequence[Change]) -> str:
+    """How many findings depend on models that are not proved optimal."""
+    changed, lost = sum(one.changed for one in found), sum(one.lost for one in found)
+    return (
+        f"When exact models that are not proved optimal are left out, {changed} of {len(found)} findings about the "
+        f"exact method come out otherwise, and {lost} can be decided no more."
+    )
+
+
 def _heading(results: Results) -> str:
     return f"{results.study.name}: {results.study.title} ({results.size} size)"
 
@@ -121,8 +129,8 @@ def _markdown(results: Results, pictures: bool) -> str:
     counted = proofs(rows)
     if counted:
         lines += [f"## {_BEYOND}\n", tables.proofs_grid(counted).markdown()]
+        lines.append(change_sentence(changes(study, rows)) + "\n")
         changed = [one for one in changes(study, rows) if one.changed]
-        lines += [f"{_CHANGED}: {len(changed)}.\n"]
         lines += [tables.changes_grid(changed).markdown()] if changed else []
     for figure in study.figures:
         lines.append(f"## {figure.caption}\n")

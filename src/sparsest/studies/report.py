@@ -12,7 +12,7 @@ from sparsest.markup import STYLE, paragraph, table
 from sparsest.studies import figures, tables
 from sparsest.studies.certified import changes, proofs
 from sparsest.studies.findings import Judgement
-from sparsest.studies.publish import counts, stem
+from sparsest.studies.publish import change_sentence, counts, stem
 from sparsest.studies.results import Results, check
 from sparsest.studies.study import Figure
 
@@ -90,10 +90,10 @@ def _study(results: Results) -> Markup:
     counted = proofs(rows)
     if counted:
         parts += [Markup("<h3>What is proved</h3>"), _grid(tables.proofs_grid(counted))]
-        changed = [one for one in changes(study, rows) if one.changed]
-        if changed:
-            parts += [Markup("<h3>What changes when only proved exact models count</h3>")]
-            parts += [_grid(tables.changes_grid(changed))]
+        found = changes(study, rows)
+        parts.append(paragraph(change_sentence(found)))
+        if any(one.changed for one in found):
+            parts.append(_grid(tables.changes_grid([one for one in found if one.changed])))
     return Markup("\n").join([*parts, Markup("</section>")])
 
 

@@ -29,6 +29,7 @@ class TableRow(NamedTuple):
     mean: float
     standard_error: float
     n_sets: int
+    k: int | None
 
 
 class Grid(NamedTuple):
@@ -49,10 +50,10 @@ class Grid(NamedTuple):
 def points(figure: Figure, rows: Sequence[Row]) -> list[TableRow]:
     """The points of a figure."""
     return [
-        TableRow(figure.name, panel, method, x, mean, error, count)
+        TableRow(figure.name, panel, method, *values)
         for panel, methods in curves(figure.view(rows)).items()
         for method, curve in methods.items()
-        for x, mean, error, count in zip(*curve, strict=True)
+        for values in zip(*curve, strict=True)
     ]
 
 
@@ -62,16 +63,23 @@ def grids(figure: Figure, rows: Sequence[Row]) -> list[Grid]:
     for panel, methods in curves(figure.view(rows)).items():
         names = [name for name in STYLES if name in methods] + sorted(methods.keys() - STYLES.keys())
         cells = {
-            (x, name): f"{mean:.3g}" if math.isnan(error) else f"{mean:.3g} ± {error:.1g}"
+            (x if k is None else k, name): _cell(x, mean, error, k)
             for name in names
-            for x, mean, error, _ in zip(*methods[name], strict=True)
+            for x, mean, error, _, k in zip(*methods[name], strict=True)
         }
-        places = sorted({x for x, _ in cells})
-        heads = [figure.x_label or "place", *(style_of(name).label for name in names)]
+        places = sorted({place for place, _ in cells})
+        ordered = any(k is not None for name in names for k in methods[name].k)
+        first = f"k (in brackets: {figure.x_label})" if ordered else figure.x_label or "place"
+        heads = [first, *(style_of(name).label for name in names)]
         title = style_of(panel).label if figure.turned else panel
         body = [[f"{x:.4g}", *(cells.get((x, name), "") for name in names)] for x in places]
         found.append(Grid(title, heads, body))
     return found
+
+
+def _cell(x: float, mean: float, error: float, k: int | None) -> str:
+    text = f"{mean:.3g}" if math.isnan(error) else f"{mean:.3g} ± {error:.1g}"
+    return text if k is None else f"{text} ({x:.3g})"
 
 
 def findings_grid(verdicts: Iterable[tuple[Finding, Verdict]]) -> Grid:

@@ -12,13 +12,17 @@ Row = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """One figure of one method on one data set: where it is drawn, and which other points it is paired with."""
+    """One figure of one method on one data set: where it is drawn, and which other points it is paired with.
+
+    ``k`` orders the points of a curve whose x does not.
+    """
 
     panel: str
     method: str
     x: float
     set: int
     y: float
+    k: int | None = None
 
 
 View = Callable[[Sequence[Row]], list[Point]]
@@ -142,18 +146,14 @@ def spread_of_methods(look: View, methods: Sequence[str]) -> View:
     return compare
 
 
-def true_against_false() -> View:
-    """True features over false ones, the means over data sets at every size."""
+def true_against_false(panel_of: Callable[[Row], str] = lambda row: str(row["panel"])) -> View:
+    """True features over false ones at every size, one curve for each method in each panel."""
 
     def look(rows: Sequence[Row]) -> list[Point]:
-        groups: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
-        for row in _of_given_size(rows):
-            if "tf" in row:
-                groups[row["panel"], row["method"], row["k"]].append(row)
         return [
-            Point(panel, method, float(np.mean([row["ff"] for row in group])), row["set"], float(row["tf"]))
-            for (panel, method, _), group in groups.items()
-            for row in group
+            Point(panel_of(row), row["method"], float(row["ff"]), row["set"], float(row["tf"]), row["k"])
+            for row in _of_given_size(rows)
+            if "tf" in row
         ]
 
     return look
@@ -183,25 +183,28 @@ def seconds(rows: Sequence[Row]) -> list[Point]:
 
 
 class Curve(NamedTuple):
-    """Means over data sets with their standard errors, and how many sets there are."""
+    """Means over data sets with their standard errors, how many sets there are, and ``k`` where it orders the points."""
 
     x: list[float]
     mean: list[float]
     error: list[float]
     n_sets: list[int]
+    k: list[int | None]
 
 
 def curves(points: Iterable[Point]) -> dict[str, dict[str, Curve]]:
     """One curve for every method in every panel."""
-    grouped: dict[str, dict[str, dict[float, list[float]]]] = defaultdict(
+    grouped: dict[str, dict[str, dict[float, list[Point]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for point in points:
-        grouped[point.panel][point.method][point.x].append(point.y)
+        grouped[point.panel][point.method][point.x if point.k is None else point.k].append(point)
     return {panel: {method: _curve(at) for method, at in methods.items()} for panel, methods in grouped.items()}
 
 
-def _curve(at: dict[float, list[float]]) -> Curve:
-    xs = sorted(at)
-    errors = [float(np.std(at[x], ddof=1) / np.sqrt(len(at[x]))) if len(at[x]) > 1 else float("nan") for x in xs]
-    return Curve(xs, [float(np.mean(at[x])) for x in xs], errors, [len(at[x]) for x in xs])
+def _curve(at: dict[float, list[Point]]) -> Curve:
+    groups = [at[place] for place in sorted(at)]
+    values = [np.array([point.y for point in group]) for group in groups]
+    errors = [float(np.std(y, ddof=1) / np.sqrt(y.size)) if y.size > 1 else float("nan") for y in values]
+    x = [float(np.mean([point.x for point in group])) for group in groups]
+    return Curve(x, [float(y.mean()) for y in values], errors, [y.size for y in values], [g[0].k for g in groups])
