@@ -67,5 +67,6 @@ def test_a_step_says_what_it_lacks(run):
     rest = fixed, memory, 0.3 * top, 1e-12, True, True
     assert run(kernels.solve)(columns, penalty, at._replace(w=at.w[:1]), *rest, 10_000, np.inf)[0] == kernels.FULL
     columns, at, *_ = make_case(penalty, True)
+    columns.carried[:] = -fixed.target
     assert run(kernels.solve)(columns, penalty, at, *rest, 3, np.inf)[0] == kernels.EXHAUSTED
     assert run(kernels.solve)(columns, penalty, at, *rest, 10_000, 0.0)[0] == kernels.SLOW

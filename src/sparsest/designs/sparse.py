@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sparsest.arrays import frozen
 from sparsest.designs.base import Array, Design, Indices, Moments, Subset, Survey, refuse_entries, settled
-from sparsest.designs.packs import SparsePack, stored_columns
-from sparsest.kernels.descent import stored_products
+from sparsest.designs.compressed import stored_columns
+from sparsest.designs.packs import SparsePack
+from sparsest.kernels.stored import stored_products
 
 
 @dataclass(frozen=True, eq=False)

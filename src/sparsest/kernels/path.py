@@ -6,7 +6,7 @@ over columns that come in two forms, NamedTuples whose methods are compiled with
 
 =============  ==============================================================================================
 ``Lines``      a dense matrix of float64 in Fortran order; columns in use are copied, and their Gram matrix is kept
-``Stored``     compressed sparse columns and the residual, as in :mod:`sparsest.kernels.descent`
+``Stored``     compressed sparse columns and the residual, as in :mod:`sparsest.kernels.stored`
 =============  ==============================================================================================
 
 With ω the weights and r the residual, ``τ = √ω r`` is the form in which residuals are kept: ``X_j'(√ω τ)`` is the
@@ -20,7 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Indices, Mask
-from sparsest.kernels.descent import descend, extrapolate, fit, gram_image, threshold, violation
+from sparsest.kernels.descent import (
+    column_products,
+    descend,
+    extrapolate,
+    gram_image,
+    gram_step,
+    gram_sweep,
+    threshold,
+    violation,
+)
 from sparsest.kernels.jit import dispatched, kernel, second_derivative, value
 from sparsest.kernels.screening import foreseen, inner_products, remember, unsettled
 
@@ -61,18 +70,16 @@ class Lines(NamedTuple):
     curvature: Array
     step: Array
 
-    def slope_at(self, j, grad):
-        """The gradient for one feature."""
-        return grad[j]
-
-    def shift(self, j, change, grad):
-        """Follow a change of ``w_j``."""
-        row = self.gram[j]
-        for i in range(grad.size):
-            grad[i] += change * row[i]
+    def sweep(self, w, grad, lam, penalty, chosen, count, bar):
+        """Minimise over the chosen coordinates one by one."""
+        return gram_sweep(self.gram, self.curvature, self.step, w, grad, lam, penalty, chosen, count, bar)
 
     def refresh(self, grad):
         """The gradient is never stale."""
+
+    def fits(self, place, j):
+        """Whether there is room for a column in this place."""
+        return place < self.names.size
 
     def take_in(self, first, count):
         """Copy the columns that were named in these places, and compute their inner products with all before."""
@@ -89,7 +96,7 @@ class Lines(NamedTuple):
             self.curvature[first + a] = product[a, first + a]
             self.step[first + a] = 1.0 / product[a, first + a]
 
-    def fit(self, w, target, tau):
+    def residual(self, w, target, tau):
         """``τ = √ω (Xw - y)``."""
         for i in range(tau.size):
             tau[i] = -target[i]
@@ -100,31 +107,28 @@ class Lines(NamedTuple):
                     tau[i] += factor * copy[i]
 
     def products(self, index, count, theta, total, out):
-        """``X_j'θ`` for some features, where total is the sum of θ; four at a time."""
-        last = count - 1
-        for q in range(0, count, 4):
-            a, b = self.lines[index[q]], self.lines[index[min(q + 1, last)]]
-            c, d = self.lines[index[min(q + 2, last)]], self.lines[index[min(q + 3, last)]]
-            at_a, at_b, at_c, at_d = 0.0, 0.0, 0.0, 0.0
-            for i in range(theta.size):
-                at_a += a[i] * theta[i]
-                at_b += b[i] * theta[i]
-                at_c += c[i] * theta[i]
-                at_d += d[i] * theta[i]
-            out[q] = at_a
-            out[min(q + 1, last)] = at_b
-            out[min(q + 2, last)] = at_c
-            out[min(q + 3, last)] = at_d
+        """``X_j'θ`` for some features, where total is the sum of θ."""
+        column_products(self.lines, index[:count], theta, out)
         for q in range(count):
             out[q] = (out[q] - self.shift_of[index[q]] * total) / self.scale_of[index[q]]
 
-    def slopes(self, w, first, origin, target, grad):
+    def slopes(self, w, first, origin, grad):
         """The gradient ``c + Gw`` from this place on, computed anew."""
         for q in range(first, w.size):
             row, total = self.gram[q], 0.0
             for k in range(w.size):
                 total += row[k] * w[k]
             grad[q] = origin[self.names[q]] + total
+
+    def lags(self):
+        """Slopes are carried along."""
+        return False
+
+    def restart(self, w, step, target, grad):
+        """Let the gradient follow a step that led to w."""
+        for j in range(w.size):
+            if step[j] != 0.0:
+                gram_step(self.gram, j, step[j], grad)
 
     def image(self, d):
         """``Gd``."""
@@ -135,9 +139,21 @@ class Lines(NamedTuple):
 
 
 @dispatched
+def fits(self: Any, place: int, j: int) -> bool:
+    """Whether there is room for this feature in this place."""
+    return self.fits(place, j)
+
+
+@dispatched
 def take_in(self: Any, first: int, count: int) -> None:
     """Prepare the columns that were named in these places."""
     self.take_in(first, count)
+
+
+@dispatched
+def residual(self: Any, w: Array, target: Array, tau: Array) -> None:
+    """``τ = √ω (Xw - y)``, where ``target = √ω y``."""
+    self.residual(w, target, tau)
 
 
 @dispatched
@@ -147,9 +163,21 @@ def products(self: Any, index: Indices, count: int, theta: Array, total: float, 
 
 
 @dispatched
-def slopes(self: Any, w: Array, first: int, origin: Array, target: Array, grad: Array) -> None:
+def slopes(self: Any, w: Array, first: int, origin: Array, grad: Array) -> None:
     """The gradient at w from this place on, computed anew."""
-    self.slopes(w, first, origin, target, grad)
+    self.slopes(w, first, origin, grad)
+
+
+@dispatched
+def restart(self: Any, w: Array, step: Array, target: Array, grad: Array) -> None:
+    """Know the quadratic at w, which a step led to."""
+    self.restart(w, step, target, grad)
+
+
+@dispatched
+def lags(self: Any) -> bool:
+    """Whether slopes are those of an earlier w until the next sweep."""
+    return self.lags()
 
 
 class Point(NamedTuple):
@@ -191,7 +219,7 @@ class Fixed(NamedTuple):
 @kernel
 def _check(columns, at, fixed, memory, alpha):
     """Compute the gradients outside that may exceed their limits; returns how many, and the largest excess."""
-    fit(columns, at.w[: at.size[0]], fixed.target, at.tau)
+    residual(columns, at.w[: at.size[0]], fixed.target, at.tau)
     total = 0.0
     for i in range(at.tau.size):
         at.theta[i] = fixed.root[i] * at.tau[i]
@@ -209,13 +237,14 @@ def _check(columns, at, fixed, memory, alpha):
 @kernel
 def admit(columns, at, fixed, alpha, count, share):
     """Take in those found whose gradients exceed a share of their limits (all if it is 0); False if room is lacking."""
-    first = at.size[0]
+    first, full = at.size[0], False
     end = first
     for q in range(count):
         j = at.found[q]
-        if share > 0.0 and abs(at.fresh[q]) <= share * alpha * fixed.slope[j]:
+        if not at.outside[j] or (share > 0.0 and abs(at.fresh[q]) <= share * alpha * fixed.slope[j]):
             continue
-        if end >= at.w.size:
+        full = end >= at.w.size or not fits(columns, end, j)
+        if full:
             break
         columns.names[end], at.outside[j] = j, False
         at.w[end], at.before[end], at.lam[end] = 0.0, 0.0, alpha * fixed.factor[j]
@@ -223,8 +252,8 @@ def admit(columns, at, fixed, alpha, count, share):
     if end > first:
         at.size[0] = end
         take_in(columns, first, end - first)
-        slopes(columns, at.w[:end], first, fixed.origin, fixed.target, at.grad[:end])
-    return end < at.w.size or end == fixed.origin.size
+        slopes(columns, at.w[:end], first, fixed.origin, at.grad[:end])
+    return not full
 
 
 @kernel
@@ -233,7 +262,8 @@ def begin(columns, at, fixed, memory, alpha, ratio):
     m = at.size[0]
     for q in range(m):
         at.lam[q] = alpha * fixed.factor[columns.names[q]]
-    extrapolate(columns, at.w[:m], at.before[:m], at.grad[:m], at.lam[:m], ratio)
+    step = extrapolate(at.w[:m], at.before[:m], at.lam[:m], ratio)
+    restart(columns, at.w[:m], step, fixed.target, at.grad[:m])
     count = foreseen(memory, fixed.slope, alpha, at.outside, at.found)
     return admit(columns, at, fixed, alpha, count, 0.0)
 
@@ -312,7 +342,7 @@ def _minimise(columns, at, penalty, goal, allowed, patience):
     m = at.size[0]
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
     before, sweeps, budget = violation(grad, w, lam, m, penalty), 0, _TRIAL_SWEEPS
-    worst = before
+    worst = np.inf if lags(columns) else before
     while worst > goal and sweeps < allowed:
         made, worst = descend(columns, w, grad, lam, penalty, goal, min(budget, allowed - sweeps))
         sweeps += made
@@ -354,7 +384,8 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
                 if not admit(columns, at, fixed, alpha, count, _NEAR_SHARE):
                     return FULL, sweeps, worst, loss, gap
                 continue
-        slopes(columns, at.w[:m], 0, fixed.origin, fixed.target, at.grad[:m])
+        if made == 0 or not lags(columns):
+            slopes(columns, at.w[:m], 0, fixed.origin, at.grad[:m])
         worst = max(violation(at.grad[:m], at.w[:m], at.lam[:m], m, penalty), excess)
         loss = _loss(columns, at.w[:m], at.grad[:m], fixed)[0]
         if convex:

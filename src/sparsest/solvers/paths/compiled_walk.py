@@ -9,10 +9,10 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sparsest.arrays import Array, Indices
-from sparsest.designs.columns import enlarged, keep
+from sparsest.designs.columns import enlarged, keep, start
 from sparsest.intercepts import best_intercept
-from sparsest.kernels.descent import Stored
 from sparsest.kernels.path import FULL, SLOW, Fixed, Lines, Point, admit, begin, solve
+from sparsest.kernels.stored import Stored
 from sparsest.solvers.paths.gradients import make_memory
 from sparsest.solvers.paths.quadratic import Iterate, make_quadratic
 from sparsest.solvers.paths.task import Task
@@ -45,6 +45,7 @@ class CompiledWalk(Walk):
         target = root * (task.y - self.null_intercept)
         gradient = task.view.tdot(-root * target)
         self.fixed = Fixed(gradient, task.factor, self.slope, task.norms, root, target, 0.5 * float(target @ target))
+        start(columns, target)
         self.at = self._buffers(columns.names.size)
         self.at.tau[:] = -target
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
@@ -70,7 +71,7 @@ class CompiledWalk(Walk):
         return int(self.at.size[0])
 
     def _enlarge(self) -> None:
-        columns = enlarged(self.columns, self.task.view.shape[1])
+        columns = enlarged(self.columns, self.size)
         at, m = self._buffers(columns.names.size), self.size
         for new, old in zip(at[:4], self.at[:4], strict=True):
             new[:m] = old[:m]
@@ -78,10 +79,9 @@ class CompiledWalk(Walk):
 
     def _admit(self, index: Indices) -> None:
         """Take these features into the working set."""
-        while self.size + index.size > self.at.w.size:
-            self._enlarge()
         self.at.found[: index.size] = index
-        admit(self.columns, self.at, self.fixed, self.alpha_max, index.size, 0.0)
+        while not admit(self.columns, self.at, self.fixed, self.alpha_max, index.size, 0.0):
+            self._enlarge()
 
     def _fit_unpenalised(self, index: Indices) -> Array:
         """Fit them alone; returns the gradient of all features there."""

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.descent import descend, step_change, stored_solve, violation
+from sparsest.kernels.descent import descend, step_change, violation
+from sparsest.kernels.stored import stored_solve
 from sparsest.penalties import Penalty
 from sparsest.solvers.paths.active_inverse import ActiveInverse
 

@@ -181,10 +181,9 @@ class WorkingSet:
 
     def predict(self, ratio: float, lam: Array) -> None:
         """Move on by so many times the step from the solution before the last to the last."""
-        grad = self.grad()
-        extrapolate(self.pack.model(self._residual), self.w, self._before, grad, lam, ratio)
-        self._margin = None
-        self._grad = grad if self._linear else None
+        grad = self.grad() if self._linear else None
+        step = extrapolate(self.w, self._before, lam, ratio)
+        self._margin, self._grad = None, None if grad is None else grad + self.pack.model(None).image(step)
 
     def minimise(self, lam: Array, tol: float) -> float:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
