@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sparsest.designs import as_design, columns, standardized
-from sparsest.kernels.path import Lines, fits, products, residual, restart, slopes, take_in
+from sparsest.kernels.lines import Lines, fits, products, residual, restart, slopes, take_in
 from sparsest.kernels.stored import Stored
 
 N, P = 20, 9

@@ -10,7 +10,7 @@ from sparsest.designs.compressed import enlarged_stored, kept_stored, make_store
 from sparsest.designs.dense import Dense
 from sparsest.designs.sparse import Sparse
 from sparsest.designs.standardized import take_apart
-from sparsest.kernels.path import Lines
+from sparsest.kernels.lines import Lines
 from sparsest.kernels.stored import Stored
 
 # A dense matrix whose columns are not lines of float64 in memory is copied if that takes no more bytes than this.

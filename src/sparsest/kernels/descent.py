@@ -119,12 +119,11 @@ def descend(model, w, grad, lam, penalty, tol, max_sweeps):
     the largest of the sweep before are left for later: most of the work would be theirs.
     """
     everything, active = np.arange(w.size), np.empty(w.size, dtype=np.int64)
-    sweeps = 0
+    sweeps, distance = 0, np.inf
     while sweeps < max_sweeps:
         worst, count, bar = sweep(model, w, grad, lam, penalty, everything, w.size, 0.0), 0, 0.0
         sweeps += 1
-        if worst <= tol:
-            break
+        calm = worst <= tol
         for j in range(w.size):
             if w[j] != 0.0:
                 active[count] = j
@@ -133,8 +132,11 @@ def descend(model, w, grad, lam, penalty, tol, max_sweeps):
             worst = sweep(model, w, grad, lam, penalty, active, count, bar)
             bar = _SMALL_MOVE * worst
             sweeps += 1
-    refresh(model, grad)
-    return sweeps, violation(grad, w, lam, w.size, penalty)
+        refresh(model, grad)
+        distance = violation(grad, w, lam, w.size, penalty)
+        if calm or distance <= tol:
+            break
+    return sweeps, distance
 
 
 @kernel

@@ -78,6 +78,10 @@ class Stored(NamedTuple):
         for i in range(tau.size):
             tau[i] = self.carried[i] + self.root[i] * self.constant[0]
 
+    def entries_in_use(self, count):
+        """How many numbers a sweep over so many columns touches."""
+        return 2 * self.begins[count]
+
     def lags(self):
         """Slopes are computed after the last sweep alone."""
         return True
@@ -153,6 +157,37 @@ def stored_sum(entries, rows, starts, index, w, out):
     for q in range(index.size):
         if w[q] != 0.0:
             scattered(entries, rows, starts, index[q], w[q], out)
+
+
+@kernel
+def stored_moments(entries, rows, starts, share, total, about, rest, variance, constant):
+    """Moments of all columns, from deviations of the stored entries and those of the zeros.
+
+    ``about`` is a mean and ``rest`` what it lacks; ``total`` is the sum of the shares.  ``constant`` becomes True for
+    columns all of whose entries are equal.
+    """
+    for j in range(about.size):
+        begin, end = starts[j], starts[j + 1]
+        mean, taken, unequal = 0.0, 0.0, False
+        for e in range(begin, end):
+            mean += share[rows[e]] * entries[e]
+            taken += share[rows[e]]
+            unequal |= entries[e] != entries[begin]
+        # A full column has no zeros, not even by rounding.
+        full = end - begin == share.size
+        zeros = 0.0 if full else max(total - taken, 0.0)
+        first, second = 0.0, 0.0
+        for e in range(begin, end):
+            first += share[rows[e]] * (entries[e] - mean)
+        first -= zeros * mean
+        for e in range(begin, end):
+            deviation = entries[e] - mean - first
+            second += share[rows[e]] * deviation * deviation
+        # No zeros have no part in it, even if the square of the mean is infinite.
+        if zeros > 0.0:
+            second += zeros * (mean + first) ** 2
+        about[j], rest[j], variance[j] = mean, first, second
+        constant[j] = not unequal and (full or begin == end or entries[begin] == 0.0)
 
 
 @kernel

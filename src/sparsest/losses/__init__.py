@@ -98,7 +98,7 @@ def make_loss(loss: str | Loss, **parameters: Any) -> Loss:
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     # A class of losses has all their methods too; only what is made of one holds the parameters.
-    if isinstance(loss, Loss) and not isinstance(loss, type):
+    if not isinstance(loss, str | type) and isinstance(loss, Loss):
         if given:
             raise ValueError(f"{', '.join(given)} must be given to the loss itself, as it is {shown(loss)}")
         _checked(type(loss), parameters_of(loss))

@@ -66,17 +66,18 @@ class GeneralWalk(Walk):
         self._solve(alpha, GROWING_VIOLATION * alpha)
         return self.set.n_sweeps - before
 
-    def _reach(self, alpha: float, max_sweeps: int) -> Fit:
-        before = self._prepare(alpha, max_sweeps)
+    def _reach(self, alpha: float, n_sweeps: int) -> Fit:
+        before = self._prepare(alpha, self.task.max_iter - n_sweeps) - n_sweeps
         gap: float | None = None
         if self.task.penalty.convex:
             gap, violation = self._solve_to_gap(alpha)
         else:
             violation = self._solve(alpha, self.task.tol * alpha)
         perfect = self.set.loss_value() < SATURATED_LOSS * self.null_loss
+        used = np.flatnonzero(self.set.w)
         return Fit(
-            index=self.set.index,
-            w=self.set.w.copy(),
+            index=self.set.index[used],
+            w=self.set.w[used],
             b=self.set.b,
             gap=gap,
             kkt=violation / alpha,
