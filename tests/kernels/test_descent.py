@@ -7,7 +7,7 @@ from sparsest.kernels import descent as kernels
 from sparsest.kernels import stored
 from sparsest.penalties import make_penalty
 
-from .quadratics import M, N, Case
+from .quadratics import Case, M, N
 
 NAMES = ("l1", "elastic_net", "mcp", "scad")
 PENALTIES = {name: make_penalty(name, 0.6 if name == "elastic_net" else 1.0) for name in NAMES}

@@ -6,7 +6,7 @@ import pytest
 from sparsest.designs.compressed import make_stored
 from sparsest.kernels import stored as kernels
 
-from .quadratics import M, N, Case
+from .quadratics import Case, M, N
 
 
 def centrings(function):

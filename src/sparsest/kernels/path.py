@@ -305,12 +305,12 @@ class Track(NamedTuple):
 
     Attributes
     ----------
-    index, w : nonzero coefficients and their features, those of one alpha after those of the other.
+    features, w : nonzero coefficients and their features, those of one alpha after those of the other.
     ends : where those of each alpha end.
     sweeps, violations, losses, gaps : for each alpha.
     """
 
-    index: Indices
+    features: Indices
     w: Array
     ends: Indices
     sweeps: Indices
@@ -343,7 +343,7 @@ def _record(columns, at, track, k, start):
     end = start
     for q in range(at.size[0]):
         if at.w[q] != 0.0:
-            track.index[end], track.w[end] = columns.names[q], at.w[q]
+            track.features[end], track.w[end] = columns.names[q], at.w[q]
             end += 1
     track.ends[k] = end
     return end

@@ -160,7 +160,7 @@ class CompiledWalk(Walk):
         """What a walk has recorded of these alphas."""
         parts = [slice(begin, end) for begin, end in pairwise([0, *track.ends[: alphas.size].tolist()])]
         figures = zip(alphas.tolist(), *(part.tolist() for part in track[3:]), strict=False)
-        sets = [track.index[part].copy() for part in parts]
+        sets = [track.features[part].copy() for part in parts]
         return [
             self._fit(index, track.w[part].copy(), alpha, sweeps, violation, loss, gap, convex)
             for index, part, (alpha, sweeps, violation, loss, gap), convex in zip(

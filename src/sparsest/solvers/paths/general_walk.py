@@ -111,7 +111,7 @@ class GeneralWalk(Walk):
             size, n_active = float(np.abs(w).sum()), int(np.count_nonzero(w))
             by_size = allowed / max(size, 1e-300)
             by_curvature = float(np.sqrt(2.0 * allowed * curvature / max(n_active, 1)))
-            goal = min(max(by_size, by_curvature), GROWING_VIOLATION * alpha, task.tol ** (2 / 3) * alpha)
+            goal = min(max(by_size, by_curvature), GROWING_VIOLATION * alpha, 0.5 * task.tol ** (2 / 3) * alpha)
             violation = self._solve(alpha, max(goal, 1e-15 * self.alpha))
             gap = duality_gap(task, self.set, alpha, self._checked, self.gradients.value[self._checked])
             gap /= max(self.null_loss, 1e-300)
