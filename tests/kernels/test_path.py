@@ -93,7 +93,7 @@ def test_a_walk_is_its_steps(run, name, sparse):
     for k, alpha in enumerate(alphas):
         ratio = (last - alpha) / (before - last) if before > last else 0.0
         assert kernels.begin(columns, at, fixed, memory, alpha, ratio)
-        _, sweeps, worst, loss, gap = kernels.solve(
+        _, sweeps, _, loss, _ = kernels.solve(
             columns, penalty, at, fixed, memory, alpha, 1e-9, penalty.convex, False, 10_000, np.inf
         )
         part = slice(track.ends[k - 1] if k else 0, track.ends[k])

@@ -79,9 +79,12 @@ class PathSolver:
         most = min([walk.outside.size + 1, *counts])
         fits: list[Fit] = []
         while len(fits) < alphas.size:
-            if fits and clock.expired():
+            expired = clock.expired()
+            if fits and expired:
                 return fits, Stop.INTERRUPTED if clock.interrupted else Stop.TIME_LIMIT
-            for fit in walk.follow(alphas[len(fits) :], most, may_saturate):
+            # However short the time, the first alpha is solved.
+            ahead = alphas[:1] if expired else alphas[len(fits) :]
+            for fit in walk.follow(ahead, most, may_saturate):
                 if self.n_features is not None and fit.w.size > self.n_features:
                     return self._last_of(self.n_features, walk, alphas, fits, clock), Stop.N_FEATURES
                 if self.max_features is None or fit.w.size <= self.max_features:
