@@ -218,7 +218,7 @@ def make_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | 
     concavity : the g of MCP (default 3, must exceed 1) or SCAD (default 3.7, must exceed 2).
     """
     share = number(l1_ratio, "l1_ratio", above=0, most=1)
-    if isinstance(name, Penalty) and not isinstance(name, type):
+    if not isinstance(name, str | type) and isinstance(name, Penalty):
         return name
     name = word(name, "penalty", words=PENALTIES)
     if share != 1.0 and name != "elastic_net":

@@ -38,4 +38,6 @@ def warmup() -> None:
         penalty_path(matrix, labels, penalty, loss="logistic", alphas=5, l1_ratio=share, max_features=3, tol=0.1)
     compile_kernels()
     for dtype in (np.float32, np.float64):
-        as_design(sp.csc_array(X.astype(dtype))).tdot(np.ones(12), [0])
+        design = as_design(sp.csc_array(X.astype(dtype)))
+        design.tdot(np.ones(12), [0])
+        design.moments(np.ones(12))

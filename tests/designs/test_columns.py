@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from sparsest.designs import as_design, columns, standardized
-from sparsest.kernels.descent import Stored
-from sparsest.kernels.path import Lines, products, slopes, take_in
+from sparsest.kernels.lines import Lines, fits, products, residual, restart, slopes, take_in
+from sparsest.kernels.stored import Stored
 
 N, P = 20, 9
 WEIGHTS = np.random.default_rng(1).dirichlet(np.full(N, 5.0))
@@ -17,6 +17,7 @@ STORAGES = {
     "float32": lambda X: X.astype(np.float32),
     "bool": lambda X: X > 0.0,
     "sparse": sp.csc_array,
+    "sparse float32": lambda X: sp.csc_array(X.astype(np.float32)),
     "large means": lambda X: sp.csc_array(X + 1e6),
 }
 
@@ -27,14 +28,21 @@ def make_view(storage, center=True):
     return standardized(as_design(STORAGES[storage](X)), WEIGHTS, center=center, scale=True)
 
 
+def take(form, names):
+    """Let these columns be in use."""
+    for place, name in enumerate(names):
+        assert fits(form, place, name)
+        form.names[place] = name
+    take_in(form, 0, names.size)
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("center", [True, False])
 def test_columns_in_use(storage, center):
     view = make_view(storage, center)
     form = columns.path_columns(view, WEIGHTS, center)
-    assert isinstance(form, Stored if storage in ("sparse", "large means") else Lines)
-    form.names[: NAMES.size] = NAMES
-    take_in(form, 0, NAMES.size)
+    assert isinstance(form, Stored if storage in ("sparse", "sparse float32", "large means") else Lines)
+    take(form, NAMES)
     E = view.columns(NAMES)
     gram = E.T @ (WEIGHTS[:, None] * E)
     np.testing.assert_allclose(form.curvature[:3], np.diagonal(gram), rtol=1e-6)
@@ -45,19 +53,36 @@ def test_columns_in_use(storage, center):
     np.testing.assert_allclose(out, view.tdot(theta), atol=1e-6)
     y = theta - WEIGHTS @ theta
     w, target, grad = np.array([0.5, 0.0, -2.0]), np.sqrt(WEIGHTS) * y, np.empty(3)
-    slopes(form, w, 0, view.tdot(-WEIGHTS * y), target, grad)
+    restart(form, w, np.zeros(3), target, grad)
+    slopes(form, w, 0, view.tdot(-WEIGHTS * y), grad)
     np.testing.assert_allclose(grad, gram @ w - E.T @ (WEIGHTS * y), atol=1e-5)
+    tau = np.empty(N)
+    residual(form, w, target, tau)
+    np.testing.assert_allclose(tau, np.sqrt(WEIGHTS) * (E @ w - y), atol=1e-5)
 
 
 @pytest.mark.parametrize("storage", ["fortran", "sparse"])
 def test_columns_move_when_others_are_dropped(storage):
-    form = columns.enlarged(columns.path_columns(make_view(storage), WEIGHTS, True), 64)
-    form.names[: NAMES.size] = NAMES
-    take_in(form, 0, NAMES.size)
+    view = make_view(storage)
+    form = columns.enlarged(columns.path_columns(view, WEIGHTS, True), 0)
+    take(form, NAMES)
     before = form.curvature[:3].copy()
-    columns.keep(form, np.array([2, 1]))
-    np.testing.assert_array_equal(form.names[:2], NAMES[[2, 1]])
-    np.testing.assert_array_equal(form.curvature[:2], before[[2, 1]])
+    places = np.array([0, 2])
+    columns.keep(form, places)
+    np.testing.assert_array_equal(form.names[:2], NAMES[places])
+    np.testing.assert_array_equal(form.curvature[:2], before[places])
+    larger, E = columns.enlarged(form, 2), view.columns(NAMES[places])
+    np.testing.assert_allclose(larger.image(np.ones(2)), E.T @ (WEIGHTS * E.sum(axis=1)), atol=1e-12)
+
+
+def test_entries_that_do_not_fit_are_refused(monkeypatch):
+    monkeypatch.setattr("sparsest.designs.compressed._LEAST_ROOM", 20)
+    form, place = columns.path_columns(make_view("sparse"), WEIGHTS, True), 0
+    while fits(form, place, place):
+        place += 1
+    assert 1 <= place < P
+    larger = columns.enlarged(form, place)
+    assert larger.values.size == 40 and fits(larger, place, place)
 
 
 def test_large_matrices_are_not_copied(monkeypatch):

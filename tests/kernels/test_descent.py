@@ -2,49 +2,16 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from sparsest.kernels import descent as kernels
+from sparsest.kernels import stored
 from sparsest.penalties import make_penalty
 
-N, M = 30, 9
+from .quadratics import Case, M, N
+
 NAMES = ("l1", "elastic_net", "mcp", "scad")
 PENALTIES = {name: make_penalty(name, 0.6 if name == "elastic_net" else 1.0) for name in NAMES}
 penalties = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
-
-
-class Case:
-    """Stored columns, centred under the weights, and what they are as an array."""
-
-    def __init__(self, centred=True, seed=0):
-        rng = np.random.default_rng(seed)
-        stored = rng.standard_normal((N, M)) * (rng.random((N, M)) < 0.5)
-        h, scale = rng.uniform(0.3, 2.0, N), rng.uniform(0.5, 2.0, M)
-        mass = h @ stored
-        centre = mass / h.sum() if centred else np.zeros(M)
-        self.X = (stored - centre) / scale
-        self.G = self.X.T @ (h[:, None] * self.X)
-        self.theta = rng.standard_normal(N)
-        if centred:
-            self.theta -= self.theta.mean()
-        self.gradient = self.X.T @ self.theta
-        matrix = sp.csc_array(stored)
-        self.rng, self.h = rng, h
-        self._parts = (
-            matrix.data, matrix.indices.astype(np.uint32), matrix.indptr.astype(np.intp), centre, scale, np.arange(M),
-            centre, scale, mass, np.diagonal(self.G).copy(), 1.0 / np.diagonal(self.G), h, False, centred,
-        )  # fmt: skip
-
-    def stored(self):
-        return kernels.Stored(*self._parts, self.theta.copy(), np.zeros(1))
-
-    def model(self, kind):
-        diagonal = np.diagonal(self.G).copy()
-        return kernels.Gram(self.G.copy(), diagonal, 1.0 / diagonal) if kind == "gram" else self.stored()
-
-
-def centrings(function):
-    return pytest.mark.parametrize("centred", [True, False])(function)
 
 
 @penalties
@@ -73,7 +40,7 @@ def test_compiled_and_plain_sweeps_are_the_same(penalty):
             w, grad = np.full(M, 0.1), case.gradient + case.G @ np.full(M, 0.1)
             model = case.model(kind)
             if kind == "stored":
-                kernels.stored_step(model, w)
+                stored.stored_step(model, w)
             kernel(model, w, grad, lam, penalty, 0.0, 4)
             found.append(np.concatenate([w, grad]))
     for other in found[1:]:
@@ -104,46 +71,6 @@ def test_the_change_of_a_step_is_that_of_the_objective(run, penalty):
 
     found = run(kernels.step_change)(case.gradient, case.G @ step, step, w, lam, penalty)
     assert found == pytest.approx(value(w + step) - value(w), abs=1e-10)
-
-
-@centrings
-def test_stored_columns_are_those_of_the_array(run, centred):
-    case = Case(centred, seed=4)
-    model = case.stored()
-    for j in range(M):
-        column = case.X[:, j] * model.scale[j] + model.centre[j]
-        assert run(kernels.gathered)(*model[:3], j, case.h) == pytest.approx(column @ case.h, abs=1e-12)
-    active = np.array([0, 2, 7])
-    d = np.zeros(M)
-    d[active] = case.rng.standard_normal(3)
-    fit, out = np.full(N, np.nan), np.zeros(M)
-    run(kernels.stored_image)(model, d, active, fit, out)
-    np.testing.assert_allclose(fit, case.h * (case.X @ d), atol=1e-12)
-    np.testing.assert_allclose(out[active], (case.G @ d)[active], atol=1e-11)
-    run(kernels.stored_step)(model, d)
-    grad = np.empty(M)
-    model.refresh(grad)
-    np.testing.assert_allclose(grad, case.gradient + case.G @ d, atol=1e-10)
-
-
-@centrings
-def test_conjugate_gradients_solve_the_active_part(run, centred):
-    case = Case(centred, seed=5)
-    active, goal = np.array([1, 2, 4, 8]), case.rng.standard_normal(M)
-    kappa = np.where(np.arange(M) == 2, -0.1, 0.3)
-    expected = np.zeros(M)
-    expected[active] = np.linalg.solve((case.G + np.diag(kappa))[np.ix_(active, active)], goal[active])
-    found = run(kernels.stored_solve)(
-        case.stored(), np.where(np.isin(np.arange(M), active), goal, 0.0), active, kappa, 1e-12, 50
-    )
-    np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-def test_negative_curvature_ends_conjugate_gradients(run):
-    case = Case(seed=6)
-    active, goal, kappa = np.arange(M), case.rng.standard_normal(M), np.full(M, -1e3)
-    found = run(kernels.stored_solve)(case.stored(), goal, active, kappa, 1e-12, 50)
-    np.testing.assert_allclose(found, goal / np.diagonal(case.G), rtol=1e-9)
 
 
 @pytest.mark.parametrize("count", range(7))

@@ -67,5 +67,63 @@ def test_a_step_says_what_it_lacks(run):
     rest = fixed, memory, 0.3 * top, 1e-12, True, True
     assert run(kernels.solve)(columns, penalty, at._replace(w=at.w[:1]), *rest, 10_000, np.inf)[0] == kernels.FULL
     columns, at, *_ = make_case(penalty, True)
+    columns.carried[:] = -fixed.target
     assert run(kernels.solve)(columns, penalty, at, *rest, 3, np.inf)[0] == kernels.EXHAUSTED
     assert run(kernels.solve)(columns, penalty, at, *rest, 10_000, 0.0)[0] == kernels.SLOW
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", ["l1", "scad"])
+def test_a_walk_is_its_steps(run, name, sparse):
+    """What a walk records of every alpha is what single steps find."""
+    penalty = PENALTIES[name]
+    columns, at, fixed, memory, top, _ = make_case(penalty, sparse)
+    alphas = top * np.array([0.9, 0.75, 0.6, 0.5])
+    track = kernels.Track(
+        np.empty(400, dtype=np.intp), np.empty(400), *np.empty((2, 4), dtype=np.intp), *np.empty((3, 4))
+    )
+    limits = kernels.Limits(1e-9, penalty.convex, 10_000, P + 1, 0.0)
+    price = kernels.Price(np.inf, 0.0, 0.0, 0.0)
+    done, code, *_ = run(kernels.walk)(
+        columns, penalty, at, fixed, memory, track, alphas, top, top, limits, price
+    )  # fmt: skip
+    assert (done, code) == (4, kernels.DONE)
+    columns, at, fixed, memory, top, _ = make_case(penalty, sparse)
+    before = last = top
+    for k, alpha in enumerate(alphas):
+        ratio = (last - alpha) / (before - last) if before > last else 0.0
+        assert kernels.begin(columns, at, fixed, memory, alpha, ratio)
+        _, sweeps, _, loss, _ = kernels.solve(
+            columns, penalty, at, fixed, memory, alpha, 1e-9, penalty.convex, False, 10_000, np.inf
+        )
+        part = slice(track.ends[k - 1] if k else 0, track.ends[k])
+        found, expected = np.zeros(P), np.zeros(P)
+        found[track.features[part]] = track.w[part]
+        expected[columns.names[: at.size[0]]] = at.w[: at.size[0]]
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+        assert np.all(track.w[part] != 0.0) and abs(track.sweeps[k] - sweeps) <= 2
+        assert track.losses[k] == pytest.approx(loss, rel=1e-6) and track.violations[k] <= 1e-5 * alpha
+        assert track.gaps[k] <= 1e-9 or not penalty.convex
+        before, last = last, alpha
+
+
+def test_a_walk_stops_where_it_is_told(run):
+    penalty = PENALTIES["l1"]
+    alphas, price = np.geomspace(0.9, 0.2, 6), kernels.Price(np.inf, 0.0, 0.0, 0.0)
+    for limits, features in (((10_000, 2, 0.0), 2), ((10_000, P + 1, np.inf), 0)):
+        columns, at, fixed, memory, top, _ = make_case(penalty, False)
+        room = np.empty(400, dtype=np.intp), np.empty(400)
+        track = kernels.Track(*room, *np.empty((2, 6), dtype=np.intp), *np.empty((3, 6)))
+        done, code, *_ = run(kernels.walk)(
+            columns, penalty, at, fixed, memory, track, top * alphas, top, top,
+            kernels.Limits(1e-6, True, *limits), price,
+        )  # fmt: skip
+        assert 1 <= done < 6 and code == kernels.DONE
+        counts = np.diff(np.append(0, track.ends[:done]))
+        assert counts[-1] >= features and (counts[:-1] < max(features, 1)).all()
+
+
+def test_newton_steps_have_a_price(run):
+    price, w = kernels.Price(4.0, 80.0, 0.5, 3.0), np.array([1.0, 0.0, -2.0, 0.0])
+    assert run(kernels.newton_price)(price, w) == pytest.approx(4.0 + 80.0 / 9.0)
+    assert run(kernels.newton_price)(price._replace(enough=1.0), w) == pytest.approx(4.0 + 80.0 / 9.0 + 1.0)

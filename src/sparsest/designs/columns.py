@@ -6,12 +6,12 @@ import numpy as np
 
 from sparsest.arrays import Array, Indices
 from sparsest.designs.base import Design
+from sparsest.designs.compressed import enlarged_stored, kept_stored, make_stored
 from sparsest.designs.dense import Dense
-from sparsest.designs.packs import float64_columns
 from sparsest.designs.sparse import Sparse
 from sparsest.designs.standardized import take_apart
-from sparsest.kernels.descent import Stored
-from sparsest.kernels.path import Lines
+from sparsest.kernels.lines import Lines
+from sparsest.kernels.stored import Stored
 
 # A dense matrix whose columns are not lines of float64 in memory is copied if that takes no more bytes than this.
 # Columns in use may take as many, or as many as the whole matrix as it is stored; of a path they are seldom more than
@@ -29,12 +29,7 @@ def path_columns(view: Design, weights: Array, centred: bool) -> Lines | Stored 
     stored, shift, scale = take_apart(view)
     n, p = view.shape
     if isinstance(stored, Sparse):
-        centre, scales, mass, curvature, step = np.empty((5, p))
-        uniform = bool((weights == weights[0]).all())
-        return Stored(
-            *float64_columns(stored.matrix), shift, scale, np.empty(p, dtype=np.intp), centre, scales, mass,
-            curvature, step, weights, uniform, centred, np.zeros(n), np.zeros(1),
-        )  # fmt: skip
+        return make_stored(stored.matrix, shift, scale, weights, centred)
     if not isinstance(stored, Dense) or 8 * n * min(p, 2 * n) > max(stored.array.nbytes, _COPY_BYTES):
         return None
     lines = stored.as_lines(_COPY_BYTES)
@@ -56,19 +51,25 @@ def _with_room(columns: Lines, room: int) -> Lines:
     return columns._replace(names=names, copies=copies, gram=gram, curvature=curvature, step=step)
 
 
-def enlarged(columns: Lines | Stored, most: int) -> Lines | Stored:
-    """The same columns with room for more, up to a number."""
-    return columns if isinstance(columns, Stored) else _with_room(columns, min(2 * columns.names.size, most))
+def start(columns: Lines | Stored, target: Array) -> None:
+    """Let all coefficients be zero, where the residual is minus this target."""
+    if isinstance(columns, Stored):
+        columns.carried[:], columns.constant[:] = -target, 0.0
+
+
+def enlarged(columns: Lines | Stored, used: int) -> Lines | Stored:
+    """The same columns, of which so many are in use, with room for more."""
+    if isinstance(columns, Stored):
+        return enlarged_stored(columns, used, 2 * columns.values.size)
+    return _with_room(columns, 2 * columns.names.size)
 
 
 def keep(columns: Lines | Stored, positions: Indices) -> None:
-    """Drop all columns in use but those at these positions."""
+    """Drop all columns in use but those at these positions, which rise."""
+    if isinstance(columns, Stored):
+        kept_stored(columns, positions)
+        return
     k = positions.size
     columns.names[:k], columns.curvature[:k] = columns.names[positions], columns.curvature[positions]
-    columns.step[:k] = columns.step[positions]
-    if isinstance(columns, Stored):
-        columns.centre[:k], columns.scale[:k] = columns.centre[positions], columns.scale[positions]
-        columns.mass[:k] = columns.mass[positions]
-    else:
-        columns.copies[:k] = columns.copies[positions]
-        columns.gram[:k, :k] = columns.gram[np.ix_(positions, positions)]
+    columns.step[:k], columns.copies[:k] = columns.step[positions], columns.copies[positions]
+    columns.gram[:k, :k] = columns.gram[np.ix_(positions, positions)]

@@ -4,7 +4,7 @@ A pack is made by :meth:`Design.pack`, which chooses the form that suits the sto
 
 ===============  ============================================================================================
 ``DensePack``    standardised columns side by side in float64, up to a number of bytes, and their Gram matrix
-``SparsePack``   the columns' places; nothing is copied or made dense, and the Gram matrix is never formed
+``SparsePack``   copies of the columns' stored entries; nothing is made dense, and the Gram matrix is never formed
 ===============  ============================================================================================
 """
 
@@ -16,16 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices, frozen
-from sparsest.kernels.descent import (
-    Gram,
-    Stored,
-    stored_moments,
-    stored_products,
-    stored_sum,
-)
+from sparsest.designs.compressed import enlarged_stored, kept_stored, make_stored, stored_columns
+from sparsest.kernels.descent import Gram
+from sparsest.kernels.stored import Stored, stored_products, stored_sum, stored_take_in
 
 if TYPE_CHECKING:
     from sparsest.designs.base import Design
@@ -77,13 +72,8 @@ class Pack(ABC):
         """What the kernels of coordinate descent work on, where ``X_E'θ`` is the gradient; with a G, θ may be None."""
 
 
-def _inverse(curvature: Array) -> Array:
-    """The length of a step in each column; constant columns have none."""
-    return 1.0 / np.maximum(curvature, np.finfo(np.float64).tiny)
-
-
 class SparsePack(Pack):
-    """The columns' places in the matrix; shift and scale enter the products, nothing is made dense.
+    """Copies of the columns' stored entries; shift and scale enter the products, nothing is made dense.
 
     Parameters
     ----------
@@ -97,87 +87,62 @@ class SparsePack(Pack):
     def __init__(self, matrix: sp.csc_array, shift: Array, scale: Array, centred: bool) -> None:
         if shift.any() and not centred:
             raise ValueError("the quadratic over stored columns that a view shifts is known only when it is centred")
-        self._matrix, self._stored, self._centred = matrix, float64_columns(matrix), centred
-        self._all_shifts, self._all_scales = shift, scale
-        self._h, self._uniform = np.ones(matrix.shape[0]), True
-        self._mass, self._squares = np.empty(0), np.empty(0)
-        self._take(np.empty(0, dtype=np.intp))
+        self._matrix, self._whole, self._size = matrix, stored_columns(matrix), 0
+        self._columns = make_stored(matrix, shift, scale, np.ones(matrix.shape[0]), centred)
+
+    @property
+    def _index(self) -> Indices:
+        return self._columns.names[: self._size]
 
     def append(self, index: Indices) -> None:
         """Take in these columns of the design."""
-        first = self._index.size
-        self._take(np.concatenate([self._index, index]))
-        self._measure(first)
+        first, self._size = self._size, self._size + index.size
+        self._columns.names[first : self._size] = index
+        self._copy(first)
+
+    def _copy(self, first: int) -> None:
+        """Copy the columns in use, from this one on, with the weights as they are now."""
+        columns, counts = self._columns, np.diff(self._whole[2])[self._index[first:]]
+        columns.begins[first + 1 : self._size + 1] = columns.begins[first] + counts.cumsum()
+        self._columns = enlarged_stored(columns, first, int(columns.begins[self._size]))
+        stored_take_in(self._columns, first, self._size - first)
 
     def keep(self, positions: Indices) -> None:
         """Drop all columns but those at these positions."""
-        self._take(self._index[positions])
-        self._mass, self._squares = self._mass[positions], self._squares[positions]
-
-    def _take(self, index: Indices) -> None:
-        self._index, self._shift, self._scale = index, self._all_shifts[index], self._all_scales[index]
-
-    def _measure(self, first: int) -> None:
-        """Weighted sums of the stored entries and of their squares, from this column on."""
-        new = self._index[first:]
-        mass, squares = np.empty(new.size), np.empty(new.size)
-        stored_moments(*self._stored, new, self._h, mass, squares)
-        self._mass = np.concatenate([self._mass[:first], mass])
-        self._squares = np.concatenate([self._squares[:first], squares])
+        kept_stored(self._columns, positions)
+        self._size = positions.size
 
     def weigh(self, h: Array) -> None:
         """Take these weights of the observations."""
-        self._h, self._uniform = h.copy(), bool((h == h[0]).all())
-        self._measure(0)
-
-    @property
-    def _centre(self) -> Array:
-        """What centring takes from the stored columns."""
-        return self._mass / self._h.sum() if self._centred else np.zeros(self._mass.size)
+        self._columns.root[:] = np.sqrt(h)
+        self._copy(0)
 
     def dot(self, w: Array) -> Array:
         """``X_E w``."""
-        v = w / self._scale
-        out = np.full(self._h.size, -(self._shift @ v))
-        stored_sum(*self._stored, self._index, v, out)
+        v = w / self._columns.scale_of[self._index]
+        out = np.full(self._columns.root.size, -(self._columns.shift_of[self._index] @ v))
+        stored_sum(*self._whole, self._index, v, out)
         return out
 
     def tdot(self, r: Array, first: int = 0) -> Array:
         """``X_E' r`` from this column on."""
-        out = np.empty(self._index.size - first)
-        stored_products(*self._stored, frozen(self._index[first:]), frozen(r), out)
-        return (out - self._shift[first:] * r.sum()) / self._scale[first:]
+        index = self._index[first:]
+        out = np.empty(index.size)
+        stored_products(*self._whole, frozen(index), frozen(r), out)
+        return (out - self._columns.shift_of[index] * r.sum()) / self._columns.scale_of[index]
 
     def gram(self, positions: Indices) -> Array:
         """``G`` over the columns at these positions."""
-        part, scale = self._matrix[:, self._index[positions]].astype(np.float64), self._scale[positions]
-        product = (part.T @ (sp.diags_array(self._h) @ part)).toarray()
-        product -= np.outer(self._mass[positions], self._centre[positions])
-        return product / np.outer(scale, scale)
+        columns, names = self._columns, self._index[positions]
+        part = self._matrix[:, names].astype(np.float64) @ sp.diags_array(1.0 / columns.scale_of[names])
+        weighted = sp.diags_array(columns.root) @ part
+        return (weighted.T @ weighted).toarray() - np.outer(columns.mass[positions], columns.centre[positions])
 
     def model(self, theta: Array | None) -> Stored:
         """The stored columns with θ as residual."""
         if theta is None:
             raise ValueError("without a Gram matrix the model needs θ")
-        centre = self._centre
-        curvature = (self._squares - self._mass * centre) / self._scale**2
-        return Stored(
-            *self._stored, self._all_shifts, self._all_scales, self._index, centre, self._scale, self._mass, curvature,
-            _inverse(curvature), self._h, self._uniform, self._centred, theta.copy(), np.zeros(1),
-        )  # fmt: skip
-
-
-def stored_columns(matrix: sp.csc_array) -> tuple[NDArray[Any], NDArray[np.uint32], Indices]:
-    """The entries, rows and starts of compressed columns as kernels take them; what is stored is not copied."""
-    # Unsigned numbers spare the kernels a look at each sign.
-    rows = matrix.indices.view(np.uint32) if matrix.indices.dtype == np.int32 else matrix.indices.astype(np.uint32)
-    return frozen(matrix.data), frozen(rows), frozen(matrix.indptr.astype(np.intp))
-
-
-def float64_columns(matrix: sp.csc_array) -> tuple[Array, NDArray[np.uint32], Indices]:
-    """The same with entries of float64: large kernels are compiled for these alone."""
-    entries, rows, starts = stored_columns(matrix)
-    return frozen(np.asarray(entries, dtype=np.float64)), rows, starts
+        return self._columns._replace(carried=theta / self._columns.root, constant=np.zeros(1))
 
 
 class DensePack(Pack):
@@ -299,4 +264,5 @@ class DensePack(Pack):
 
     def model(self, theta: Array | None = None) -> Gram:
         """``G`` itself, in memory that may be larger."""
-        return Gram(self._gram, self._diagonal, _inverse(self._diagonal))
+        # Constant columns have no curvature.
+        return Gram(self._gram, self._diagonal, 1.0 / np.maximum(self._diagonal, np.finfo(np.float64).tiny))

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sparsest.arrays import frozen
 from sparsest.designs.base import Array, Design, Indices, Moments, Subset, Survey, refuse_entries, settled
-from sparsest.designs.packs import SparsePack, stored_columns
-from sparsest.kernels.descent import stored_products
+from sparsest.designs.compressed import stored_columns
+from sparsest.designs.packs import SparsePack
+from sparsest.kernels.stored import stored_moments, stored_products
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,22 +82,12 @@ class Sparse(Design):
     def _moments(self, weights: Array) -> Moments:
         """Moments from deviations of the stored entries, plus those of the zeros: no cancellation of large squares."""
         p, matrix = self.shape[1], self.matrix
+        about, rest, variance = np.empty((3, p))
+        constant, first = np.empty(p, dtype=bool), np.zeros(p)
         share = weights / weights.sum()
-        about = self.tdot(share)
-        column, count = np.repeat(np.arange(p), np.diff(matrix.indptr)), np.diff(matrix.indptr)
-        entry_share = share[matrix.indices]
-        zeros = np.maximum(share.sum() - np.bincount(column, entry_share, p), 0.0)
-        # A full column has no zeros, not even by rounding.
-        zeros[count == self.shape[0]] = 0.0
-        deviation = matrix.data.astype(np.float64) - about[column]
-        rest = np.bincount(column, entry_share * deviation, p) - zeros * about
-        variance: Array = np.bincount(column, entry_share * (deviation - rest[column]) ** 2, p).astype(np.float64)
-        # No zeros have no part in it, even if the square of the mean is infinite.
-        variance += np.where(zeros > 0.0, zeros * (about + rest) ** 2, 0.0)
-        first = np.zeros(p)
-        first[count > 0] = matrix.data[matrix.indptr[:-1][count > 0]]
-        unequal = np.bincount(column, matrix.data != first[column], p) > 0
-        constant = ~unequal & ((count == self.shape[0]) | (first == 0.0))
+        stored_moments(*self._stored, share, float(share.sum()), about, rest, variance, constant)
+        filled = np.diff(matrix.indptr) > 0
+        first[filled] = matrix.data[matrix.indptr[:-1][filled]]
         return settled(about, rest, variance, constant, first)
 
     def replaced(self, index: Indices, columns: Array) -> Sparse:

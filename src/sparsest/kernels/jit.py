@@ -160,22 +160,17 @@ def _compiled(function: Callable[..., Any], inline: str) -> Any:
 
 
 def dispatched(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let compiled code call the first argument's method that has this function's name."""
-    return _dispatch(function, "never")
+    """Let compiled code call the first argument's method that has this function's name.
 
-
-def dispatched_inline(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Like :func:`dispatched`, but within the caller's body: for tuples of many arrays, which are slow to hand on."""
-    return _dispatch(function, "always")
-
-
-def _dispatch(function: Callable[..., Any], inline: str) -> Callable[..., Any]:
+    A method that loops over arrays of its tuple should take them from it once: in the loop that costs more than a
+    short column.
+    """
     name = function.__name__
 
     def method(self: Any, *args: Any) -> Any:
         return getattr(self.instance_class, name)
 
-    overload(function, strict=False, inline=inline)(method)
+    overload(function, strict=False)(method)
     return function
 
 

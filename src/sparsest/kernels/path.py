@@ -1,4 +1,4 @@
-"""One step along a path of a quadratic loss, compiled as a whole.
+"""The walk along a path of a quadratic loss, compiled as a whole.
 
     min_w  c'w + w'Gw/2 + Σ_j φ(w_j; α f_j)
 
@@ -6,7 +6,7 @@ over columns that come in two forms, NamedTuples whose methods are compiled with
 
 =============  ==============================================================================================
 ``Lines``      a dense matrix of float64 in Fortran order; columns in use are copied, and their Gram matrix is kept
-``Stored``     compressed sparse columns and the residual, as in :mod:`sparsest.kernels.descent`
+``Stored``     compressed sparse columns; those in use are copied, and a residual is kept
 =============  ==============================================================================================
 
 With ω the weights and r the residual, ``τ = √ω r`` is the form in which residuals are kept: ``X_j'(√ω τ)`` is the
@@ -15,17 +15,26 @@ gradient, and the loss is ``‖τ‖²/2``.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sparsest.arrays import Array, Indices, Mask
-from sparsest.kernels.descent import descend, extrapolate, fit, gram_image, threshold, violation
-from sparsest.kernels.jit import dispatched, kernel, second_derivative, value
+from sparsest.kernels.descent import descend, extrapolate, threshold, violation
+from sparsest.kernels.jit import inlined, kernel, second_derivative, value
+from sparsest.kernels.lines import entries_in_use, fits, lags, products, residual, restart, slopes, take_in
 from sparsest.kernels.screening import foreseen, inner_products, remember, unsettled
 
 # Why a step returns: it is done, the buffers are full, sweeps are too slow, or all sweeps allowed have been made.
 DONE, FULL, SLOW, EXHAUSTED = 0, 1, 2, 3
+# Multiplications after which a walk returns, so that clocks are looked at: some 30 ms.
+_WALK_WORK = 3e7
+# With no more features than this all of them are in the set from the start: then no more products with the
+# observations are needed.
+FEW_FEATURES = 256
+# Columns at zero are dropped when the set has more than this many for each that is in use, and as many as there may be
+# from the start.
+_MAX_CROWDING = 1.5
 
 # Violation, as a share of α, to which a working set is minimised while it still grows.
 _GROWING_VIOLATION = 1e-2
@@ -42,114 +51,6 @@ _TRIAL_SWEEPS = 12
 _MAX_ROUNDS = 200
 # A dual point on the edge of the feasible set is moved inside by this share: rounding must not make it infeasible.
 _INSIDE = 1.0 - 1e-15
-
-
-class Lines(NamedTuple):
-    """Columns ``(x_j - shift_j)/scale_j`` of a dense matrix, those in use times √ω, and their Gram matrix.
-
-    ``lines`` holds all columns, one in each row; ``copies`` and ``gram`` are buffers for those in
-    use, whose ``names`` are in a third.
-    """
-
-    lines: Array
-    shift_of: Array
-    scale_of: Array
-    root: Array
-    names: Indices
-    copies: Array
-    gram: Array
-    curvature: Array
-    step: Array
-
-    def slope_at(self, j, grad):
-        """The gradient for one feature."""
-        return grad[j]
-
-    def shift(self, j, change, grad):
-        """Follow a change of ``w_j``."""
-        row = self.gram[j]
-        for i in range(grad.size):
-            grad[i] += change * row[i]
-
-    def refresh(self, grad):
-        """The gradient is never stale."""
-
-    def take_in(self, first, count):
-        """Copy the columns that were named in these places, and compute their inner products with all before."""
-        end, n = first + count, self.root.size
-        for q in range(first, end):
-            line, copy, j = self.lines[self.names[q]], self.copies[q], self.names[q]
-            for i in range(n):
-                copy[i] = (line[i] - self.shift_of[j]) / self.scale_of[j] * self.root[i]
-        product = np.dot(self.copies[first:end], self.copies[:end].T)
-        for a in range(count):
-            for q in range(end):
-                self.gram[first + a, q] = product[a, q]
-                self.gram[q, first + a] = product[a, q]
-            self.curvature[first + a] = product[a, first + a]
-            self.step[first + a] = 1.0 / product[a, first + a]
-
-    def fit(self, w, target, tau):
-        """``τ = √ω (Xw - y)``."""
-        for i in range(tau.size):
-            tau[i] = -target[i]
-        for j in range(w.size):
-            if w[j] != 0.0:
-                copy, factor = self.copies[j], w[j]
-                for i in range(tau.size):
-                    tau[i] += factor * copy[i]
-
-    def products(self, index, count, theta, total, out):
-        """``X_j'θ`` for some features, where total is the sum of θ; four at a time."""
-        last = count - 1
-        for q in range(0, count, 4):
-            a, b = self.lines[index[q]], self.lines[index[min(q + 1, last)]]
-            c, d = self.lines[index[min(q + 2, last)]], self.lines[index[min(q + 3, last)]]
-            at_a, at_b, at_c, at_d = 0.0, 0.0, 0.0, 0.0
-            for i in range(theta.size):
-                at_a += a[i] * theta[i]
-                at_b += b[i] * theta[i]
-                at_c += c[i] * theta[i]
-                at_d += d[i] * theta[i]
-            out[q] = at_a
-            out[min(q + 1, last)] = at_b
-            out[min(q + 2, last)] = at_c
-            out[min(q + 3, last)] = at_d
-        for q in range(count):
-            out[q] = (out[q] - self.shift_of[index[q]] * total) / self.scale_of[index[q]]
-
-    def slopes(self, w, first, origin, target, grad):
-        """The gradient ``c + Gw`` from this place on, computed anew."""
-        for q in range(first, w.size):
-            row, total = self.gram[q], 0.0
-            for k in range(w.size):
-                total += row[k] * w[k]
-            grad[q] = origin[self.names[q]] + total
-
-    def image(self, d):
-        """``Gd``."""
-        return gram_image(self.gram, d)
-
-    def follow(self, d):
-        """``G`` stays as it is when w makes a step."""
-
-
-@dispatched
-def take_in(self: Any, first: int, count: int) -> None:
-    """Prepare the columns that were named in these places."""
-    self.take_in(first, count)
-
-
-@dispatched
-def products(self: Any, index: Indices, count: int, theta: Array, total: float, out: Array) -> None:
-    """``X_j'θ`` for some features."""
-    self.products(index, count, theta, total, out)
-
-
-@dispatched
-def slopes(self: Any, w: Array, first: int, origin: Array, target: Array, grad: Array) -> None:
-    """The gradient at w from this place on, computed anew."""
-    self.slopes(w, first, origin, target, grad)
 
 
 class Point(NamedTuple):
@@ -191,7 +92,7 @@ class Fixed(NamedTuple):
 @kernel
 def _check(columns, at, fixed, memory, alpha):
     """Compute the gradients outside that may exceed their limits; returns how many, and the largest excess."""
-    fit(columns, at.w[: at.size[0]], fixed.target, at.tau)
+    residual(columns, at.w[: at.size[0]], fixed.target, at.tau)
     total = 0.0
     for i in range(at.tau.size):
         at.theta[i] = fixed.root[i] * at.tau[i]
@@ -209,13 +110,14 @@ def _check(columns, at, fixed, memory, alpha):
 @kernel
 def admit(columns, at, fixed, alpha, count, share):
     """Take in those found whose gradients exceed a share of their limits (all if it is 0); False if room is lacking."""
-    first = at.size[0]
+    first, full = at.size[0], False
     end = first
     for q in range(count):
         j = at.found[q]
-        if share > 0.0 and abs(at.fresh[q]) <= share * alpha * fixed.slope[j]:
+        if not at.outside[j] or (share > 0.0 and abs(at.fresh[q]) <= share * alpha * fixed.slope[j]):
             continue
-        if end >= at.w.size:
+        full = end >= at.w.size or not fits(columns, end, j)
+        if full:
             break
         columns.names[end], at.outside[j] = j, False
         at.w[end], at.before[end], at.lam[end] = 0.0, 0.0, alpha * fixed.factor[j]
@@ -223,8 +125,8 @@ def admit(columns, at, fixed, alpha, count, share):
     if end > first:
         at.size[0] = end
         take_in(columns, first, end - first)
-        slopes(columns, at.w[:end], first, fixed.origin, fixed.target, at.grad[:end])
-    return end < at.w.size or end == fixed.origin.size
+        slopes(columns, at.w[:end], first, fixed.origin, at.grad[:end])
+    return not full
 
 
 @kernel
@@ -233,7 +135,8 @@ def begin(columns, at, fixed, memory, alpha, ratio):
     m = at.size[0]
     for q in range(m):
         at.lam[q] = alpha * fixed.factor[columns.names[q]]
-    extrapolate(columns, at.w[:m], at.before[:m], at.grad[:m], at.lam[:m], ratio)
+    step = extrapolate(at.w[:m], at.before[:m], at.lam[:m], ratio)
+    restart(columns, at.w[:m], step, fixed.target, at.grad[:m])
     count = foreseen(memory, fixed.slope, alpha, at.outside, at.found)
     return admit(columns, at, fixed, alpha, count, 0.0)
 
@@ -287,7 +190,7 @@ def _gap(columns, at, fixed, penalty, alpha, count):
 @kernel
 def _largest_violation(alpha, tol):
     """The violation that is allowed however small the gap."""
-    return min(_GROWING_VIOLATION, tol ** (2.0 / 3.0)) * alpha
+    return min(_GROWING_VIOLATION, 0.5 * tol ** (2.0 / 3.0)) * alpha
 
 
 @kernel
@@ -312,7 +215,7 @@ def _minimise(columns, at, penalty, goal, allowed, patience):
     m = at.size[0]
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
     before, sweeps, budget = violation(grad, w, lam, m, penalty), 0, _TRIAL_SWEEPS
-    worst = before
+    worst = np.inf if lags(columns) else before
     while worst > goal and sweeps < allowed:
         made, worst = descend(columns, w, grad, lam, penalty, goal, min(budget, allowed - sweeps))
         sweeps += made
@@ -354,7 +257,8 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
                 if not admit(columns, at, fixed, alpha, count, _NEAR_SHARE):
                     return FULL, sweeps, worst, loss, gap
                 continue
-        slopes(columns, at.w[:m], 0, fixed.origin, fixed.target, at.grad[:m])
+        if made == 0 or not lags(columns):
+            slopes(columns, at.w[:m], 0, fixed.origin, at.grad[:m])
         worst = max(violation(at.grad[:m], at.w[:m], at.lam[:m], m, penalty), excess)
         loss = _loss(columns, at.w[:m], at.grad[:m], fixed)[0]
         if convex:
@@ -368,3 +272,120 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
             share *= 0.3 * max(tol / gap, 1e-3)
         tight = True
     return code, sweeps, worst, loss, gap
+
+
+class Price(NamedTuple):
+    """What a Newton step costs, in sweeps.
+
+    Attributes
+    ----------
+    sweeps : in any case.
+    entries : of G that a sweep would touch in the time that the calls take.
+    rebuild : for each active feature, if fewer than ``enough`` of them are in the inverse that is there.
+    """
+
+    sweeps: float
+    entries: float
+    rebuild: float
+    enough: float
+
+
+@kernel
+def newton_price(price, w):
+    """What a Newton step at w costs, in sweeps."""
+    active = 0
+    for j in range(w.size):
+        active += w[j] != 0.0
+    rebuild = price.rebuild * active if active > price.enough else 0.0
+    return price.sweeps + price.entries / (1.0 + active * w.size) + rebuild
+
+
+class Track(NamedTuple):
+    """What a walk leaves behind, with room for some alphas, and at first for all features at least.
+
+    Attributes
+    ----------
+    features, w : nonzero coefficients and their features, those of one alpha after those of the other.
+    ends : where those of each alpha end.
+    sweeps, violations, losses, gaps : for each alpha.
+    """
+
+    features: Indices
+    w: Array
+    ends: Indices
+    sweeps: Indices
+    violations: Array
+    losses: Array
+    gaps: Array
+
+
+class Limits(NamedTuple):
+    """Where a walk stops.
+
+    Attributes
+    ----------
+    tol, convex : see :func:`solve`.
+    sweeps : for each alpha.
+    features : no alpha is begun when there are so many nonzero coefficients.
+    loss : nor when no more is left of the loss.
+    """
+
+    tol: float
+    convex: bool
+    sweeps: int
+    features: int
+    loss: float
+
+
+@inlined
+def _record(columns, at, track, k, start):
+    """Note the nonzero coefficients from this place on; returns the end."""
+    end = start
+    for q in range(at.size[0]):
+        if at.w[q] != 0.0:
+            track.features[end], track.w[end] = columns.names[q], at.w[q]
+            end += 1
+    track.ends[k] = end
+    return end
+
+
+@kernel
+def crowded(columns, at, fixed):
+    """Whether the working set has many features at zero that may go."""
+    wanted = 0
+    for q in range(at.size[0]):
+        wanted += at.w[q] != 0.0 or fixed.factor[columns.names[q]] == 0.0
+    return at.size[0] > _MAX_CROWDING * wanted + FEW_FEATURES
+
+
+@kernel
+def walk(columns, penalty, at, fixed, memory, track, alphas, before, last, limits, price):
+    """Solve for falling alphas; returns how many are done, and what the next returned if it needs help.
+
+    Parameters
+    ----------
+    alphas : the alphas to solve for.
+    before, last : the two alphas before them.
+    """
+    work, end = 0.0, 0
+    for k in range(alphas.size):
+        alpha, ratio = alphas[k], 0.0
+        if before > last:
+            ratio = max(last - alpha, 0.0) / (before - last)
+        if not begin(columns, at, fixed, memory, alpha, ratio):
+            return k, FULL, 0, 0.0
+        patience = newton_price(price, at.w[: at.size[0]])
+        code, sweeps, worst, loss, gap = solve(
+            columns, penalty, at, fixed, memory, alpha, limits.tol, limits.convex, False, limits.sweeps, patience
+        )
+        if code in (FULL, SLOW):
+            return k, code, sweeps, worst
+        track.sweeps[k], track.violations[k], track.losses[k], track.gaps[k] = sweeps, worst, loss, gap
+        start, end = end, _record(columns, at, track, k, end)
+        work += (sweeps + 1) * entries_in_use(columns, at.size[0]) + at.tau.size * at.size[0]
+        before, last = last, alpha
+        if end - start >= limits.features or loss < limits.loss or crowded(columns, at, fixed):
+            return k + 1, DONE, 0, 0.0
+        if work > _WALK_WORK or track.w.size - end < fixed.origin.size:
+            return k + 1, DONE, 0, 0.0
+    return alphas.size, DONE, 0, 0.0

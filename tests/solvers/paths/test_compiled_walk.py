@@ -94,6 +94,30 @@ def test_features_come_and_go(storage):
 
 
 @pytest.mark.parametrize("storage", ["fortran", "sparse"])
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_a_stretch_is_its_alphas(storage, penalty):
+    """Walked in one go or one by one, alphas have the same models; the last alpha is far."""
+    task = make_case(storage, penalty, free=(3,))
+    walk, single = make_walk(task), make_walk(task)
+    alphas = np.append(np.geomspace(1.0, 0.3, 12), 0.1) * walk.alpha_max
+    fits = []
+    while len(fits) < alphas.size:
+        fits += walk.follow(alphas[len(fits) :], P + 1, False)
+    assert len(fits) == alphas.size and walk.alpha == alphas[-1]
+    for fit, alpha in zip(fits, alphas, strict=True):
+        expected = single.advance(float(alpha))
+        np.testing.assert_allclose(coefficients(fit), coefficients(expected), atol=1e-5)
+        assert np.all(fit.w != 0.0) and fit.locally_convex == expected.locally_convex
+        assert fit.kkt <= 1e-5 and (fit.gap is None or fit.gap <= task.tol)
+
+
+def test_a_stretch_ends_with_enough_features():
+    walk = make_walk(make_case("fortran", "l1"))
+    fits = walk.follow(np.geomspace(1.0, 0.2, 30) * walk.alpha_max, 5, False)
+    assert len(fits) < 30 and all(fit.w.size < 5 for fit in fits[:-1])
+
+
+@pytest.mark.parametrize("storage", ["fortran", "sparse"])
 def test_sweeps_are_limited(storage):
     task = make_case(storage, "l1", tol=1e-12)
     walk = make_walk(task)

@@ -15,7 +15,7 @@ from sparsest.api import penalty_path
 from sparsest.losses import SquaredEpsilonInsensitive, make_loss
 from sparsest.path_result import Stop
 from sparsest.penalties import make_penalty
-from sparsest.solvers.paths.walk import Walk
+from sparsest.solvers.paths.compiled_walk import CompiledWalk
 
 PENALTIES = [("l1", {}), ("elastic_net", {"l1_ratio": 0.6}), ("mcp", {}), ("scad", {})]
 LOSSES = ["squared", "logistic", "squared_hinge", SquaredEpsilonInsensitive(0.2)]
@@ -361,15 +361,15 @@ def test_a_path_can_be_stopped(monkeypatch, keyboard):
     short = penalty_path(X, y, alphas=20, time_limit=1e-9)
     assert short.stopped is Stop.TIME_LIMIT and short.solved.tolist() == [True] + 19 * [False]
     assert np.array_equal(short.alphas, whole.alphas)
-    advance, calls = Walk.advance, []
+    follow, calls = CompiledWalk.follow, []
 
-    def interrupted(self, alpha):
-        calls.append(alpha)
+    def interrupted(self, alphas, *rest):
+        calls.append(alphas)
         if len(calls) == 3:
             signal.raise_signal(signal.SIGINT)
-        return advance(self, alpha)
+        return follow(self, alphas[:1], *rest)
 
-    monkeypatch.setattr(Walk, "advance", interrupted)
+    monkeypatch.setattr(CompiledWalk, "follow", interrupted)
     stopped = penalty_path(X, y, alphas=20)
     assert stopped.stopped is Stop.INTERRUPTED and stopped.solved.sum() == 3
     assert np.array_equal(stopped.coefs.toarray(), whole.coefs.toarray()[:, np.minimum(np.arange(20), 2)])

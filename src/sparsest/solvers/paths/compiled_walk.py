@@ -1,29 +1,49 @@
-"""The walk along a path of a quadratic loss, each step of which is compiled as a whole.
+"""The walk along a path of a quadratic loss, which is compiled as a whole.
 
 Python is asked for larger buffers, and for Newton steps where sweeps are slow.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.linalg import lapack
 
 from sparsest.arrays import Array, Indices
-from sparsest.designs.columns import enlarged, keep
-from sparsest.intercepts import best_intercept
-from sparsest.kernels.descent import Stored
-from sparsest.kernels.path import FULL, SLOW, Fixed, Lines, Point, admit, begin, solve
+from sparsest.designs.columns import enlarged, keep, start
+from sparsest.kernels.lines import Lines
+from sparsest.kernels.path import (
+    DONE,
+    FEW_FEATURES,
+    FULL,
+    SLOW,
+    Fixed,
+    Limits,
+    Point,
+    Track,
+    admit,
+    begin,
+    crowded,
+    newton_price,
+    solve,
+    walk,
+)
+from sparsest.kernels.stored import Stored
 from sparsest.solvers.paths.gradients import make_memory
 from sparsest.solvers.paths.quadratic import Iterate, make_quadratic
 from sparsest.solvers.paths.task import Task
-from sparsest.solvers.paths.walk import GROWING_VIOLATION, SATURATED_LOSS, UNPENALISED_VIOLATION, Fit, Walk
+from sparsest.solvers.paths.walk import (
+    GROWING_VIOLATION,
+    LARGEST_DROP,
+    SATURATED_LOSS,
+    UNPENALISED_VIOLATION,
+    Fit,
+    Walk,
+)
 
-# With no more features than this all of them are in the set from the start: then no more products with the
-# observations are needed.
-_FEW_FEATURES = 256
-# Columns at zero are dropped when the set has more than this many for each that is in use, and as many as there may be
-# from the start.
-_MAX_CROWDING = 1.5
+# Coefficients for which a stretch of a path has room: for all features of several alphas.
+_TRACK_ROOM, _TRACK_ALPHAS = 1 << 16, 8
 
 
 class CompiledWalk(Walk):
@@ -40,11 +60,12 @@ class CompiledWalk(Walk):
         self.quadratic = make_quadratic(isinstance(columns, Lines))
         self.null_intercept = 0.0
         if task.fit_intercept:
-            self.null_intercept = best_intercept(task.loss, task.y, task.weights, np.zeros(task.y.size), 0.0)
+            self.null_intercept = float(task.weights @ task.y)
         root = np.sqrt(task.weights)
         target = root * (task.y - self.null_intercept)
         gradient = task.view.tdot(-root * target)
         self.fixed = Fixed(gradient, task.factor, self.slope, task.norms, root, target, 0.5 * float(target @ target))
+        start(columns, target)
         self.at = self._buffers(columns.names.size)
         self.at.tau[:] = -target
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
@@ -53,10 +74,13 @@ class CompiledWalk(Walk):
         self._begin(gradient)
         self.memory = make_memory(self.at.tau, gradient, self.alpha_max)
         usable = np.flatnonzero(self.outside)
-        if usable.size <= _FEW_FEATURES:
+        if usable.size <= FEW_FEATURES:
             self._admit(usable)
-        # What a nonconvex set of features was: every set that contains it is no better.
-        self._not_convex = usable[:0]
+        # A nonconvex set of features, and a convex one: every set that contains the first is no better, and every set
+        # within the second no worse.
+        self._not_convex = self._convex = usable[:0]
+        room = max(_TRACK_ROOM, _TRACK_ALPHAS * self.outside.size)
+        self._found = np.empty(room, dtype=np.intp), np.empty(room)
 
     def _buffers(self, room: int) -> Point:
         n, p = self.task.view.shape
@@ -70,7 +94,7 @@ class CompiledWalk(Walk):
         return int(self.at.size[0])
 
     def _enlarge(self) -> None:
-        columns = enlarged(self.columns, self.task.view.shape[1])
+        columns = enlarged(self.columns, self.size)
         at, m = self._buffers(columns.names.size), self.size
         for new, old in zip(at[:4], self.at[:4], strict=True):
             new[:m] = old[:m]
@@ -78,10 +102,9 @@ class CompiledWalk(Walk):
 
     def _admit(self, index: Indices) -> None:
         """Take these features into the working set."""
-        while self.size + index.size > self.at.w.size:
-            self._enlarge()
         self.at.found[: index.size] = index
-        admit(self.columns, self.at, self.fixed, self.alpha_max, index.size, 0.0)
+        while not admit(self.columns, self.at, self.fixed, self.alpha_max, index.size, 0.0):
+            self._enlarge()
 
     def _fit_unpenalised(self, index: Indices) -> Array:
         """Fit them alone; returns the gradient of all features there."""
@@ -99,74 +122,157 @@ class CompiledWalk(Walk):
 
     def _prune(self) -> None:
         """Let go of features at zero when they are many."""
-        m, w = self.size, self.at.w
-        wanted = (w[:m] != 0.0) | (self.task.factor[self.columns.names[:m]] == 0.0)
-        positions = np.flatnonzero(wanted)
-        if m <= _MAX_CROWDING * positions.size + _FEW_FEATURES:
+        if not crowded(self.columns, self.at, self.fixed):
             return
-        self.outside[self.columns.names[:m][~wanted]] = True
+        m, names = self.size, self.columns.names
+        wanted = (self.at.w[:m] != 0.0) | (self.task.factor[names[:m]] == 0.0)
+        positions = np.flatnonzero(wanted)
+        self.outside[names[:m][~wanted]] = True
         keep(self.columns, positions)
         self.quadratic.keep(positions, m)
         for buffer in self.at[:4]:
             buffer[: positions.size] = buffer[positions]
         self.at.size[0] = positions.size
 
+    def follow(self, alphas: Array, max_features: int, may_saturate: bool) -> list[Fit]:
+        """Solve for as many of these alphas as need no help, and for one that does."""
+        near = alphas >= LARGEST_DROP * np.append(self.alpha, alphas[:-1])
+        count = near.size if near.all() else int(near.argmin())
+        if count == 0:
+            return [self.advance(float(alphas[0]))]
+        self._prune()
+        convex, null = self.task.penalty.convex, self.fixed.null_loss
+        limits = Limits(self.task.tol, convex, self.task.max_iter, max_features, SATURATED_LOSS * null * may_saturate)
+        numbers = np.empty((3, count))
+        track = Track(*self._found, *np.empty((2, count), dtype=np.intp), *numbers)
+        done, code, sweeps, violation = walk(
+            self.columns, self.task.penalty, self.at, self.fixed, self.memory, track, alphas[:count], self.before,
+            self.alpha, limits, self.quadratic.price,
+        )  # fmt: skip
+        passed = np.concatenate([[self.before, self.alpha], alphas[:done]])
+        self.before, self.alpha = float(passed[-2]), float(passed[-1])
+        fits = self._recorded(track, alphas[:done])
+        if code in (FULL, SLOW):
+            fits.append(self._finish(float(alphas[done]), code, sweeps, violation))
+        return fits
+
+    def _recorded(self, track: Track, alphas: Array) -> list[Fit]:
+        """What a walk has recorded of these alphas."""
+        parts = [slice(begin, end) for begin, end in pairwise([0, *track.ends[: alphas.size].tolist()])]
+        figures = zip(alphas.tolist(), *(part.tolist() for part in track[3:]), strict=False)
+        sets = [track.features[part].copy() for part in parts]
+        return [
+            self._fit(index, track.w[part].copy(), alpha, sweeps, violation, loss, gap, convex)
+            for index, part, (alpha, sweeps, violation, loss, gap), convex in zip(
+                sets, parts, figures, self._which_convex(sets), strict=False
+            )
+        ]
+
+    def _fit(
+        self,
+        index: Indices,
+        w: Array,
+        alpha: float,
+        sweeps: int,
+        violation: float,
+        loss: float,
+        gap: float,
+        convex: bool,
+    ) -> Fit:
+        return Fit(
+            index=index,
+            w=w,
+            b=self.null_intercept,
+            gap=gap if self.task.penalty.convex else None,
+            kkt=violation / alpha,
+            locally_convex=convex,
+            saturated=loss < SATURATED_LOSS * self.fixed.null_loss,
+            n_sweeps=sweeps,
+        )
+
     def _solve(self, alpha: float, tol: float, convex: bool, max_sweeps: int) -> tuple[int, float, float, float]:
         """Solve for the next alpha to a gap, if convex, or a violation; returns sweeps, violation, loss and gap."""
         self._prune()
         # What there is no room for now will be found by the first check.
         full = not begin(self.columns, self.at, self.fixed, self.memory, alpha, self._ratio(alpha))
+        return self._complete(alpha, tol, convex, max_sweeps, FULL if full else DONE)
+
+    def _complete(
+        self, alpha: float, tol: float, convex: bool, max_sweeps: int, code: int, violation: float = 0.0
+    ) -> tuple[int, float, float, float]:
+        """Go on from where a step has returned this code, with this violation."""
         n_sweeps, tight, patience = 0, False, 1.0
         while True:
-            if full:
+            if code == FULL:
                 self._enlarge()
-            code, sweeps, violation, loss, gap = solve(
-                self.columns, self.task.penalty, self.at, self.fixed, self.memory, alpha, tol, convex, tight,
-                max_sweeps - n_sweeps, patience * self.quadratic.price(self.columns, self.at.w[: self.size]),
-            )  # fmt: skip
-            full = code == FULL
-            n_sweeps += sweeps
-            if code == SLOW:
+            elif code == SLOW:
                 tight = True
                 if not self.quadratic.newton(self.columns, self._iterate(), 0.1 * violation):
                     patience *= 10.0
-            elif not full:
+            price = newton_price(self.quadratic.price, self.at.w[: self.size])
+            code, sweeps, violation, loss, gap = solve(
+                self.columns, self.task.penalty, self.at, self.fixed, self.memory, alpha, tol, convex, tight,
+                max_sweeps - n_sweeps, patience * price,
+            )  # fmt: skip
+            n_sweeps += sweeps
+            if code not in (FULL, SLOW):
                 return n_sweeps, violation, loss, gap
 
     def _pass(self, alpha: float, max_sweeps: int) -> int:
         return self._solve(alpha, GROWING_VIOLATION, False, max_sweeps)[0]
 
-    def _reach(self, alpha: float, max_sweeps: int) -> Fit:
-        convex = self.task.penalty.convex
-        n_sweeps, violation, loss, gap = self._solve(alpha, self.task.tol, convex, max_sweeps)
-        m = self.size
-        return Fit(
-            index=self.columns.names[:m].copy(),
-            w=self.at.w[:m].copy(),
-            b=self.null_intercept,
-            gap=gap if convex else None,
-            kkt=violation / alpha,
-            locally_convex=convex or self._locally_convex(),
-            saturated=loss < SATURATED_LOSS * self.fixed.null_loss,
-            n_sweeps=n_sweeps,
+    def _reach(self, alpha: float, n_sweeps: int) -> Fit:
+        task = self.task
+        return self._present(
+            alpha, n_sweeps, *self._solve(alpha, task.tol, task.penalty.convex, task.max_iter - n_sweeps)
         )
 
-    def _locally_convex(self) -> bool:
-        """Whether the Hessian over the nonzero coefficients exceeds the penalty's concavity."""
-        active = np.flatnonzero(self.at.w[: self.size])
-        index = self.columns.names[active]
+    def _finish(self, alpha: float, code: int, n_sweeps: int, violation: float) -> Fit:
+        """Solve for an alpha at which a walk has returned this code, after so many sweeps and with this violation."""
+        task = self.task
+        figures = self._complete(alpha, task.tol, task.penalty.convex, task.max_iter - n_sweeps, code, violation)
+        self.before, self.alpha = self.alpha, alpha
+        return self._present(alpha, n_sweeps, *figures)
+
+    def _present(self, alpha: float, before: int, sweeps: int, violation: float, loss: float, gap: float) -> Fit:
+        """The solution as it is now; so many sweeps were made before those that are counted."""
+        used = np.flatnonzero(self.at.w[: self.size])
+        index = self.columns.names[used]
+        convex = self._which_convex([index])[0]
+        return self._fit(index, self.at.w[used], alpha, before + sweeps, violation, loss, gap, convex)
+
+    def _which_convex(self, sets: list[Indices]) -> list[bool]:
+        """Whether the Hessian over each of these sets of features exceeds the penalty's concavity."""
+        if self.task.penalty.convex:
+            return [True] * len(sets)
+        # Most sets are within the last one.
+        for index in sets[-1:]:
+            self._is_convex(index)
+        return [self._is_convex(index) for index in sets]
+
+    def _is_convex(self, index: Indices) -> bool:
         present = np.zeros(self.outside.size, dtype=bool)
-        present[index] = True
-        if active.size > self.task.y.size or (self._not_convex.size and present[self._not_convex].all()):
-            return False
-        if active.size == 0:
+        present[self._convex] = True
+        if present[index].all():
             return True
-        if isinstance(self.columns, Lines):
-            hessian = self.columns.gram[np.ix_(active, active)]
-        else:
-            hessian = self.task.view.gram(index, weights=self.task.weights)
-        hessian[np.diag_indices(active.size)] -= self.task.penalty.concavity_bound * (self.task.factor[index] > 0.0)
+        present[self._convex] = False
+        present[index] = True
+        if index.size > self.task.y.size or (self._not_convex.size and present[self._not_convex].all()):
+            return False
+        hessian = self._hessian(index)
+        hessian[np.diag_indices(index.size)] -= self.task.penalty.concavity_bound * (self.task.factor[index] > 0.0)
         order = lapack.dpotrf(hessian, lower=1)[1]
         if order > 0:
             self._not_convex = index[:order].copy()
+        else:
+            self._convex = index
         return order == 0
+
+    def _hessian(self, index: Indices) -> Array:
+        """The Gram matrix of some features, from the one that is kept if all of them are in use."""
+        if isinstance(self.columns, Lines):
+            place = np.full(self.outside.size, -1)
+            place[self.columns.names[: self.size]] = np.arange(self.size)
+            if (place[index] >= 0).all():
+                return self.columns.gram[np.ix_(place[index], place[index])]
+        return self.task.view.gram(index, weights=self.task.weights)

@@ -44,4 +44,5 @@ def duality_gap(task: Task, fit: WorkingSet, alpha: float, checked: Indices, che
 def _dual_value(task: Task, fit: WorkingSet, scale: float, lam: Array, grad: Array) -> float:
     # The caller asks for convex penalties alone; to look at the protocol here would take as long as the sums.
     penalty = cast(ConvexPenalty, task.penalty)
-    return -fit.conjugate_sum(scale) - float(penalty.conjugate(scale * grad * _INSIDE, lam).sum())
+    cost = float(penalty.conjugate(scale * grad * _INSIDE, lam).sum())
+    return -fit.conjugate_sum(scale) - cost if np.isfinite(cost) else -np.inf

@@ -66,17 +66,18 @@ class GeneralWalk(Walk):
         self._solve(alpha, GROWING_VIOLATION * alpha)
         return self.set.n_sweeps - before
 
-    def _reach(self, alpha: float, max_sweeps: int) -> Fit:
-        before = self._prepare(alpha, max_sweeps)
+    def _reach(self, alpha: float, n_sweeps: int) -> Fit:
+        before = self._prepare(alpha, self.task.max_iter - n_sweeps) - n_sweeps
         gap: float | None = None
         if self.task.penalty.convex:
             gap, violation = self._solve_to_gap(alpha)
         else:
             violation = self._solve(alpha, self.task.tol * alpha)
         perfect = self.set.loss_value() < SATURATED_LOSS * self.null_loss
+        used = np.flatnonzero(self.set.w)
         return Fit(
-            index=self.set.index,
-            w=self.set.w.copy(),
+            index=self.set.index[used],
+            w=self.set.w[used],
             b=self.set.b,
             gap=gap,
             kkt=violation / alpha,
@@ -110,7 +111,7 @@ class GeneralWalk(Walk):
             size, n_active = float(np.abs(w).sum()), int(np.count_nonzero(w))
             by_size = allowed / max(size, 1e-300)
             by_curvature = float(np.sqrt(2.0 * allowed * curvature / max(n_active, 1)))
-            goal = min(max(by_size, by_curvature), GROWING_VIOLATION * alpha, task.tol ** (2 / 3) * alpha)
+            goal = min(max(by_size, by_curvature), GROWING_VIOLATION * alpha, 0.5 * task.tol ** (2 / 3) * alpha)
             violation = self._solve(alpha, max(goal, 1e-15 * self.alpha))
             gap = duality_gap(task, self.set, alpha, self._checked, self.gradients.value[self._checked])
             gap /= max(self.null_loss, 1e-300)

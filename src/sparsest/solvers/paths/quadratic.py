@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.kernels.descent import descend, step_change, stored_solve, violation
+from sparsest.kernels.descent import descend, step_change, violation
+from sparsest.kernels.path import Price, newton_price
+from sparsest.kernels.stored import stored_solve
 from sparsest.penalties import Penalty
 from sparsest.solvers.paths.active_inverse import ActiveInverse
 
@@ -68,8 +70,9 @@ class Iterate(NamedTuple):
 class Quadratic(ABC):
     """How to minimise a quadratic, given as a model for the kernels of coordinate descent, plus a penalty."""
 
+    @property
     @abstractmethod
-    def price(self, model: Any, w: Array) -> float:
+    def price(self) -> Price:
         """What a Newton step costs, in sweeps."""
 
     @abstractmethod
@@ -103,7 +106,7 @@ class Quadratic(ABC):
                 break
             digits_per_sweep = max(np.log(before / worst) / sweeps, 1e-9)
             needed = np.log(worst / tol) / digits_per_sweep
-            if needed <= self.price(model, at.w):
+            if needed <= newton_price(self.price, at.w):
                 budget = int(needed) + 1
             else:
                 budget = _SWEEPS if self.newton(model, at, tol) else _SWEEPS_IF_SINGULAR
@@ -163,13 +166,11 @@ class Direct(Quadratic):
         """The columns have other weights now."""
         self._inverse.reset()
 
-    def price(self, model: Any, w: Array) -> float:
+    @property
+    def price(self) -> Price:
         """What a Newton step costs, in sweeps."""
-        n_active = np.count_nonzero(w)
-        price = _NEWTON_SWEEPS + _NEWTON_CALL_ENTRIES / (1.0 + n_active * w.size)
-        if self._inverse.size >= _LEAST_HELD * n_active:
-            return price
-        return price + _REBUILD_SWEEPS_PER_FEATURE * n_active
+        enough = self._inverse.size / _LEAST_HELD
+        return Price(_NEWTON_SWEEPS, _NEWTON_CALL_ENTRIES, _REBUILD_SWEEPS_PER_FEATURE, enough)
 
     def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
         """Conjugate gradients with the inverse as preconditioner.
@@ -210,9 +211,10 @@ class Iterative(Quadratic):
     def forget(self) -> None:
         """Nothing is known of the columns."""
 
-    def price(self, model: Any, w: Array) -> float:
+    @property
+    def price(self) -> Price:
         """What a Newton step costs, in sweeps."""
-        return _CG_SWEEPS
+        return Price(_CG_SWEEPS, 0.0, 0.0, 0.0)
 
     def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
         step = stored_solve(model, goal, active, kappa, tol, _MAX_CG_ITERATIONS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sparsest.solvers.paths.task import Task
 
 # A drop of α below this share is walked in steps whose solutions are not reported, at most so many: they reach 3e-13
 # of any α.
-_LARGEST_DROP = 0.75
+LARGEST_DROP = 0.75
 _MAX_STEPS = 100
 # A path is saturated where less than this share of the constant model's loss is left.
 SATURATED_LOSS = 1e-3
@@ -28,7 +28,7 @@ class Fit:
 
     Attributes
     ----------
-    index, w : some features and their coefficients; all others are zero.
+    index, w : the features whose coefficients are not zero, and these.
     b : the intercept.
     gap : relative duality gap; None for penalties that have none.
     kkt : violation of the optimality conditions, relative to α.
@@ -76,21 +76,30 @@ class Walk(ABC):
         """Go to this alpha without much precision; returns the sweeps made."""
 
     @abstractmethod
-    def _reach(self, alpha: float, max_sweeps: int) -> Fit:
-        """Solve for this alpha."""
+    def _reach(self, alpha: float, n_sweeps: int) -> Fit:
+        """Solve for this alpha, on the way to which so many sweeps were made."""
+
+    def follow(self, alphas: Array, max_features: int, may_saturate: bool) -> list[Fit]:
+        """Solve for the next of these alphas, or for some of them.
+
+        Parameters
+        ----------
+        max_features, may_saturate : no alpha follows one with so many features, or one where the path is saturated.
+        """
+        return [self.advance(float(alphas[0]))]
 
     def advance(self, alpha: float) -> Fit:
         """Solve for the next alpha; a far one is reached in steps."""
         n_steps, n_sweeps = 1, 0
         if alpha < self.alpha:
-            n_steps = min(int(np.ceil(np.log(alpha / self.alpha) / np.log(_LARGEST_DROP))), _MAX_STEPS)
+            n_steps = min(int(np.ceil(np.log(alpha / self.alpha) / np.log(LARGEST_DROP))), _MAX_STEPS)
         if n_steps > 1:
             for passing in self.alpha * (alpha / self.alpha) ** (np.arange(1, n_steps) / n_steps):
                 n_sweeps += self._pass(float(passing), self.task.max_iter - n_sweeps)
                 self.before, self.alpha = self.alpha, float(passing)
-        fit = self._reach(alpha, self.task.max_iter - n_sweeps)
+        fit = self._reach(alpha, n_sweeps)
         self.before, self.alpha = self.alpha, alpha
-        return replace(fit, n_sweeps=fit.n_sweeps + n_sweeps)
+        return fit
 
     def _ratio(self, alpha: float) -> float:
         """How far the next alpha is, as a multiple of the last step."""

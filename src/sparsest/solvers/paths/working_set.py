@@ -75,6 +75,7 @@ class WorkingSet:
         self._unit = 1.0 if loss.log_link else float(np.abs(y).max())
         self._grad: Array | None = None
         self._margin: Array | None = None
+        self._loss_value: float | None = None
         self.b = 0.0
         self._set_margin(np.zeros(y.size), 0.0)
         self.null_loss = float(weights @ loss.value(y, self.b))
@@ -86,7 +87,7 @@ class WorkingSet:
         # Centred columns leave the intercept of a quadratic loss as it is.
         if self.fit_intercept and not (self.exact and self.w.size):
             b = self._best_intercept(margin, b)
-        self._margin, self.b = margin, b
+        self._margin, self.b, self._loss_value = margin, b, None
         self._theta = self.weights * self.loss.derivative(self.y, margin + b)
 
     @property
@@ -124,7 +125,9 @@ class WorkingSet:
 
     def _weigh(self) -> None:
         """Let the model have the curvature of the loss here."""
-        self.pack.weigh(self._curvature())
+        h = self._curvature()
+        self._weights_kept = h / h.sum()
+        self.pack.weigh(h)
         self.quadratic.forget()
 
     @property
@@ -136,7 +139,10 @@ class WorkingSet:
         """``Σ ω ℓ`` at the current coefficients."""
         if self.exact and self.w.size:
             return self.null_loss + 0.5 * float(self.w @ (self.origin[self.index] + self.grad()))
-        return float(self.weights @ self.loss.value(self.y, self.margin + self.b))
+        margin = self.margin
+        if self._loss_value is None:
+            self._loss_value = float(self.weights @ self.loss.value(self.y, margin + self.b))
+        return self._loss_value
 
     def conjugate_sum(self, scale: float) -> float:
         """``Σ ω ℓ*(y, sθ/ω)``; with a quadratic loss, and ``Σθ = 0``, it follows from gradients."""
@@ -181,10 +187,9 @@ class WorkingSet:
 
     def predict(self, ratio: float, lam: Array) -> None:
         """Move on by so many times the step from the solution before the last to the last."""
-        grad = self.grad()
-        extrapolate(self.pack.model(self._residual), self.w, self._before, grad, lam, ratio)
-        self._margin = None
-        self._grad = grad if self._linear else None
+        grad = self.grad() if self._linear else None
+        step = extrapolate(self.w, self._before, lam, ratio)
+        self._margin, self._grad = None, None if grad is None else grad + self.pack.model(None).image(step)
 
     def minimise(self, lam: Array, tol: float) -> float:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
@@ -316,13 +321,15 @@ class WorkingSet:
         start, margin, b = self.w, self.margin, self.b
         before = self._objective(lam)
         towards = self.pack.dot(goal)
+        # The intercept that the quadratic model expects is a good start for the best one.
+        drift = float(self._weights_kept @ (towards - margin)) if self.fit_intercept else 0.0
         slack = _OBJECTIVE_ROUNDING * abs(before)
         for halving in range(_MAX_HALVINGS):
             share = 0.5**halving
             self.w = goal if halving == 0 else start + share * (goal - start)
             # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
             with np.errstate(over="ignore", invalid="ignore"):
-                self._set_margin(margin + share * (towards - margin), b)
+                self._set_margin(margin + share * (towards - margin), b - share * drift)
                 falls = self._objective(lam) <= before + slack
             if falls:
                 return share
