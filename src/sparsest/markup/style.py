@@ -16,7 +16,8 @@ STYLE = Markup("""
   vertical-align: top; background: none; color: inherit; }
 .sparsest th { color: var(--soft); font-weight: 600; font-size: .85em; vertical-align: bottom; }
 .sparsest td:first-child, .sparsest th:first-child { padding-left: 0; }
-.sparsest .name { overflow-wrap: anywhere; min-width: min(9em, 31vw); }
+.sparsest .name { overflow-wrap: anywhere; min-width: min(9em, 25vw); }
+.sparsest .name:first-child { min-width: min(9em, 31vw); }
 .sparsest .right { text-align: right; }
 .sparsest td.right, .sparsest .whole { white-space: nowrap; }
 .sparsest th.right { min-width: 5.5em; }
