@@ -162,24 +162,33 @@ def compute(store, names, methods, n_splits, limit):
 
 
 def show(store):
-    """Markdown tables of errors, features and seconds, and how the best subset compares with abess."""
+    """Markdown tables of errors, features and seconds, and how the best subset compares with abess.
+
+    A row of a table is over the splits that all of its methods have.
+    """
     done = read(store)
     for title, key, form in (
         ("error", "error", "{:.3f}"), ("features", "features", "{:.0f}"), ("seconds", "seconds", "{:.2f}"),
     ):  # fmt: skip
-        print(f"| {title} | {' | '.join(METHODS)} |\n|{'---|' * (len(METHODS) + 1)}")
+        print(f"| {title} | splits | {' | '.join(METHODS)} |\n|{'---|' * (len(METHODS) + 2)}")
         for name in SETS:
-            values = [[v[key] for (n, m, _), v in done.items() if (n, m) == (name, method)] for method in METHODS]
-            if any(values):
-                print(f"| {name} | {' | '.join(form.format(np.mean(v)) if v else '' for v in values)} |")
+            known = {method: {s for n, m, s in done if (n, m) == (name, method)} for method in METHODS}
+            known = {method: splits for method, splits in known.items() if splits}
+            shared = set.intersection(*known.values()) if known else set()
+            means = {method: np.mean([done[name, method, s][key] for s in shared]) for method in known if shared}
+            if means:
+                cells = (form.format(means[method]) if method in means else "" for method in METHODS)
+                print(f"| {name} | {len(shared)} | {' | '.join(cells)} |")
         print()
     for name in SETS:
         splits = [s for (n, m, s) in done if (n, m) == (name, "best subset") and (name, "abess", s) in done]
         if splits:
-            apart = [done[name, "best subset", s]["error"] - done[name, "abess", s]["error"] for s in splits]
-            mean, error = np.mean(apart), np.std(apart, ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
+            ours, theirs = (np.array([done[name, m, s]["error"] for s in splits]) for m in ("best subset", "abess"))
+            mean = np.mean(ours - theirs)
+            error = np.std(ours - theirs, ddof=1) / np.sqrt(len(splits)) if len(splits) > 1 else np.inf
             verdict = ("worse" if mean > 0.0 else "better") + ("" if abs(mean) > CLEAR * error else ", not clearly")
-            print(f"{name}: best subset - abess {mean:+.4f} ± {error:.4f}, {len(splits)} splits: {verdict}")
+            print(f"{name}: {ours.mean():.3f}, abess {theirs.mean():.3f}, difference {mean:+.4f} ± {error:.4f}, "
+                  f"{len(splits)} splits: {verdict}")  # fmt: skip
 
 
 def main() -> None:

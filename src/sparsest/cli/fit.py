@@ -12,13 +12,29 @@ from sparsest.cli import options as o
 from sparsest.cli.app import command, log
 
 
+def _size(text: Any) -> int | str:
+    """A number of features, or the name of a criterion."""
+    given = str(text)
+    if given.lstrip("+-").isdecimal():
+        return int(given)
+    from sparsest.selection.criteria import CRITERIA
+
+    if given not in CRITERIA:
+        raise typer.BadParameter(f"{given!r} is neither a whole number nor one of {', '.join(CRITERIA)}")
+    return given
+
+
 @command
 def fit(
     data: o.Data,
     target: o.Target = None,
     k: Annotated[
         str,
-        typer.Option(help="The largest number of features; or aic, aicc, bic, ebic, gic or mbic, which choose it."),
+        typer.Option(
+            help="The largest number of features; or aic, aicc, bic, ebic, gic or mbic, which choose it.",
+            parser=_size,
+            metavar="NUMBER|CRITERION",
+        ),
     ] = "10",
     l0_penalty: Annotated[float | None, typer.Option(help="The price of a feature, instead of k.")] = None,
     loss: o.Loss = "auto",
@@ -86,7 +102,7 @@ def fit(
         data, Wishes(target, o.beside(weights, offset, exposure), o.names(ids), o.names(exclude), impute), quiet=as_json
     )
     settings: dict[str, Any] = {
-        "k": _size(k) if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
+        "k": k if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
         "max_coef": max_coef, "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta,
         "quantile": quantile, "theta": theta, "method": method, "fit_intercept": fit_intercept,
         "standardize": standardize, "include": columns_of(o.names(include), table),
@@ -105,11 +121,6 @@ def fit(
         left = more["choice"]["not_excluded"]
         typer.echo(f"{k} chose {result.support.size} features; {left or 'none'} of the other numbers may be better")
     return code
-
-
-def _size(text: str) -> int | str:
-    """A number of features, or the name of a criterion."""
-    return int(text) if text.lstrip("+-").isdecimal() else text
 
 
 def _search(X: Any, y: Any, k: Any, **settings: Any) -> tuple[Any, dict[str, Any]]:
