@@ -39,10 +39,10 @@ def test_first_after_some_nodes_and_later_ever_more_rarely(m, first):
 
 
 def test_earlier_where_the_search_seems_to_be_long():
-    """Seven doublings have brought half of the way, so that it takes 14, and 12 would be long; then as always."""
+    """Seven doublings have brought a sixth of the way, so that it takes 42, and 36 would be long; then as always."""
     adapting, bounder = begun()
-    assert not adapting.is_due(127, 15.0, 20.0) and not adapting.is_due(128, 16.0, 20.0)
-    assert adapting.is_due(128, 15.0, 20.0) and adapting.is_due(128, 10.0, 20.0)
+    assert not adapting.is_due(127, 11.6, 20.0) and not adapting.is_due(128, 12.0, 20.0)
+    assert adapting.is_due(128, 11.6, 20.0) and adapting.is_due(128, 10.0, 20.0)
     adapting.prepare(bounder, 1e6, 128)
     assert not adapting.is_due(511, 10.0, 20.0) and adapting.is_due(512, 10.0, 20.0)
 

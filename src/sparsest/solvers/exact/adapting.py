@@ -15,8 +15,9 @@ from sparsest.solvers.exact.tuning import USUAL, Tuning
 _SAMPLE_SIZE = 64
 # They are adapted again after so many times as many nodes as the last time.
 _AGAIN_FACTOR = 8
-# A search is long if it takes so many times the nodes after which bounds are adapted in any case.
-_LONG = 8.0
+# A search is long if it takes so many times the doublings after which bounds are adapted in any case: early ones tell
+# little.
+_LONG = 4.0
 
 
 class Adapting:
@@ -45,7 +46,7 @@ class Adapting:
         if n_nodes >= self._at or n_nodes < self._early or not np.isfinite(self._at):
             return n_nodes >= self._at
         # Doublings of the nodes up to now, and up to the end of a long search.
-        now, long = math.log2(n_nodes), math.log2(_LONG * self._at)
+        now, long = math.log2(n_nodes), _LONG * math.log2(self._at)
         return now * (cutoff - self._root_bound) > long * (bound - self._root_bound)
 
     def prepare(self, bounder: Bounder, room: float, n_nodes: int) -> None:

@@ -28,6 +28,8 @@ _MOST_STEPS = 20
 # A search goes beyond so many local optima before the first node is split, and later, where they are found from the
 # nodes' supports, beyond one of so many: a detour takes ten times as long as what leads to an optimum.
 _DETOURS_AT_ONCE, _POLISHED_PER_DETOUR = 2, 4
+# Below this part of the value without features a fit is perfect, and what is better is rounding.
+_PERFECT = 1e-9
 # Of the optima that have not been left these many best ones are kept.
 _MOST_OPTIMA = 16
 
@@ -148,18 +150,20 @@ class BestSupport(Goal):
             if np.isfinite(self.problem.gamma):
                 for factor in _STRONGER_RIDGES:
                     self._start(f"{factor} times the ridge", self._with_stronger_ridge(factor))
-            self._start("forward selection", None)
-            rounds = min(self.problem.sparsity.most(self.problem.p), _MOST_STEPS)
+            self._start("forward selection", None, self.moves)
+        self._polish(self.fit.support, self.moves)
+        if first and self.fit.primal > _PERFECT * self._null:
+            rounds = max(1, min(self.problem.sparsity.most(self.problem.p), _MOST_STEPS))
             steps = forward(self.problem, self.problem.root, rounds, self.clock.expired)
             self._start("forward selection in more steps", steps.support)
-        self._polish(self.fit.support, self.moves)
+            self._polish(self.fit.support, self.moves)
         for _ in range(_DETOURS_AT_ONCE if first else 1):
             self._leave_optimum()
 
     def _leave_optimum(self) -> None:
         """Search beyond the best local optimum that has not been left yet."""
         self._optima = [fit for fit in [self.fit, *self._optima] if fit.support.tobytes() not in self._left]
-        if not self._optima or self.clock.expired():
+        if not self._optima or self.clock.expired() or self.fit.primal <= _PERFECT * self._null:
             return
         best = min(self._optima, key=lambda fit: fit.primal)
         beyond = self._quick.detour(self.problem, best, self.clock.expired)
