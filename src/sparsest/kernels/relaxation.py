@@ -270,6 +270,8 @@ def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
     Returns the primal value, the best dual value, the number of iterations, the last L, and the σ of w.
     """
     m = w.size
+    root_delta, forced, budget, price, box = omega
+    boxed = box < np.inf
     Hw = np.empty(m)
     previous, H_previous = w.copy(), np.empty(m)
     v, a, shift, u = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
@@ -299,10 +301,8 @@ def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
         for _ in range(_SHORTENINGS):
             for j in range(m):
                 v[j] = point[j] - (H_point[j] - c[j]) / L
-            if omega.box < np.inf:
-                sigma = proximal_in_box(
-                    v, L, omega.root_delta, omega.forced, omega.budget, omega.box, sigma, largest_sigma(omega.price), w
-                )
+            if boxed:
+                sigma = proximal_in_box(v, L, root_delta, forced, budget, box, sigma, largest_sigma(price), w)
             else:
                 sigma = proximal(v, L, omega, sigma, a, shift, w)
             gradient_product(H, w, Hw)
