@@ -79,7 +79,7 @@ def run(
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Local processes; all cores by default.")] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
+        str | None, typer.Option(help="Address of a Dask scheduler, whose workers have one thread each.")
     ] = None,
     sets: Annotated[int | None, typer.Option(help="No more data sets of each kind than this.")] = None,
     places: Annotated[int | None, typer.Option(help="No more points of each curve than this.")] = None,

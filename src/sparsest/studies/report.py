@@ -39,7 +39,8 @@ _MORE_STYLE = Markup("""
 body { margin: 0; } main { max-width: 72em; margin: 0 auto; padding: 1em; }
 h1 { line-height: 1.2; font-size: 1.7em; }
 h2 { margin-top: 2.5em; border-top: 1px solid var(--line); padding-top: 1em; }
-a { color: var(--a); } figure { margin: 1em 0; } figure img { max-width: 100%; height: auto; background: #fff; }
+a { color: var(--a); } figure { margin: 1em 0; } figure img { background: #fff; }
+@media (min-width: 56em) { figure img { max-width: 100%; height: auto; } }
 figcaption { color: var(--soft); } summary { cursor: pointer; color: var(--soft); }
 .confirmed { color: var(--good); font-weight: 600; } .not { color: var(--warn); font-weight: 600; }
 @media print { h2 { break-before: page; } }
@@ -118,7 +119,9 @@ def _figure(results: Results, figure: Figure) -> Markup:
     grids = Markup("\n").join(
         Markup("<h4>{}</h4>{}").format(grid.title, _grid(grid)) for grid in tables.grids(figure, results.rows)
     )
-    shape = '<figure><img src="{}" alt="{}"><details><summary>{}</summary>{}</details></figure>'
+    shape = (
+        '<figure><div class="scroll"><img src="{}" alt="{}"></div><details><summary>{}</summary>{}</details></figure>'
+    )
     return Markup(shape).format(_picture(results, figure), figure.caption, f"{figure.caption}: the numbers", grids)
 
 

@@ -183,7 +183,7 @@ def seconds(rows: Sequence[Row]) -> list[Point]:
 
 
 class Curve(NamedTuple):
-    """Means over data sets with their standard errors, how many sets there are, and ``k`` where it orders the points."""
+    """Means over data sets with their standard errors, their numbers of sets, and ``k`` where it orders the points."""
 
     x: list[float]
     mean: list[float]
