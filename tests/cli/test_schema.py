@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,10 @@ from samples import sample
 from sparsest.cli import app
 
 COMMANDS = ("advise", "cv", "demo", "fit", "path", "predict", "verify")
-NAMED = {
-    name: set(re.split(", ", commands))
-    for names, commands in re.findall(r"^\| (`[^|]+) \| ([a-z, ]+) \|", SCHEMA, re.MULTILINE)
-    for name in re.findall(r"`(\w+)`", names)
-}
+NAMED = defaultdict(set)
+for names, commands in re.findall(r"^\| (`[^|]+) \| ([a-z, ]+) \|", SCHEMA, re.MULTILINE):
+    for name in re.findall(r"`(\w+)`", names):
+        NAMED[name] |= set(commands.split(", "))
 
 
 def entries(command):
@@ -76,7 +76,7 @@ def test_the_example_of_the_help_can_be_typed(command, monkeypatch, tmp_path):
     example = re.search(r"Example: `sparsest ([^`]+)`", one.callback.__doc__)[1]
     if command in ("demo", "warmup"):
         monkeypatch.setattr("sparsest.cli.demo._run", lambda *_: 0)
-        monkeypatch.setattr("sparsest.api.warmup", lambda: None)
+        monkeypatch.setattr("sparsest.warming.warmup", lambda: None)
         assert run(*shlex.split(example)).exit_code == 0
         return
     monkeypatch.chdir(tmp_path)

@@ -117,7 +117,7 @@ def fit(
             callback=listener, **settings,
         )  # fmt: skip
     code = Delivery("fit", data, target, out, report, as_json).deliver(result, table, record, settings, more=more)
-    if more and not as_json:
+    if more["choice"] and not as_json:
         left = more["choice"]["not_excluded"]
         typer.echo(f"{k} chose {result.support.size} features; {left or 'none'} of the other numbers may be better")
     return code
@@ -128,7 +128,7 @@ def _search(X: Any, y: Any, k: Any, **settings: Any) -> tuple[Any, dict[str, Any
     from sparsest.api import best_subset
 
     if not isinstance(k, str):
-        return best_subset(X, y, k, **settings), {}
+        return best_subset(X, y, k, **settings), {"choice": None}
     from sparsest.selection.certified_search import certified_choice, settings_of_a_choice
 
     choice = certified_choice(X, y, k, **settings_of_a_choice(settings))

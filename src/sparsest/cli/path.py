@@ -43,7 +43,9 @@ def path(
     offset: o.Offset = None,
     exposure: o.Exposure = None,
     impute: o.Impute = None,
-    tol: Annotated[float, typer.Option(help="Relative duality gap.")] = 1e-5,
+    tol: Annotated[
+        float | None, typer.Option(help="Relative duality gap, of MCP and SCAD violation; by default a usual one.")
+    ] = None,
     time_limit: o.TimeLimit = 60.0,
     out: Annotated[
         str | None, typer.Option(help="Write all models to this JSON file.", rich_help_panel="Output")

@@ -178,15 +178,15 @@ def stored_moments(entries, rows, starts, share, total, about, rest, variance, c
         zeros = 0.0 if full else max(total - taken, 0.0)
         first, second = 0.0, 0.0
         for e in range(begin, end):
-            first += share[rows[e]] * (entries[e] - mean)
-        first -= zeros * mean
-        for e in range(begin, end):
-            deviation = entries[e] - mean - first
+            deviation = entries[e] - mean
+            first += share[rows[e]] * deviation
             second += share[rows[e]] * deviation * deviation
         # No zeros have no part in it, even if the square of the mean is infinite.
         if zeros > 0.0:
-            second += zeros * (mean + first) ** 2
-        about[j], rest[j], variance[j] = mean, first, second
+            first -= zeros * mean
+            second += zeros * mean * mean
+        # About the mean and what it lacks: the difference of both, subtracted at once, could be that of a rounded sum.
+        about[j], rest[j], variance[j] = mean, first, max(second - first * first, 0.0)
         constant[j] = not unequal and (full or begin == end or entries[begin] == 0.0)
 
 

@@ -74,7 +74,7 @@ def test_polishing_is_left_out_where_nobody_asked_for_it():
 @losses
 def test_no_ridge_is_refused(loss):
     X, y = sample(loss, N, P, 0)
-    with pytest.raises(ValueError, match="needs a ridge: give a finite gamma"):
+    with pytest.raises(ValueError, match="needs a ridge or a box: give a finite gamma or max_coef"):
         best_subset(X, y, 2, loss=loss, gamma=np.inf, method="relaxation")
 
 
