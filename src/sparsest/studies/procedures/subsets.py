@@ -22,7 +22,8 @@ from sparsest.studies.procedures.base import (
 )
 from sparsest.studies.samples import Sample
 
-# Values of γ after the best one that are tried before larger ones are given up.
+# Values of γ after the best one that are tried before larger ones are given up, for mean squared errors: of 24 problems
+# none had a smaller one later.  The AUC does not change at all over the first values, so that all of them are tried.
 _PATIENCE = 3
 # A search may take so many times its limit by the clock on the wall where others use the processor too.
 _WALL = 20.0
@@ -50,8 +51,9 @@ class _Tuned(NamedTuple):
 
 
 def _tuned(sample: Sample, data: Data, k: int, solver: Any, plan: Plan) -> _Tuned:
-    """Double γ, each fit starting from the one before, until the error on validation rows has grown for a while."""
+    """Double γ, each fit starting from the one before; mean squared errors that have grown for a while end it."""
     best, least = None, float("inf")
+    patience = _PATIENCE if sample.task == "regression" else plan.n_gammas
     result: Result | None = None
     first = base_gamma(sample, k)
     for doubling in range(plan.n_gammas):
@@ -61,7 +63,7 @@ def _tuned(sample: Sample, data: Data, k: int, solver: Any, plan: Plan) -> _Tune
         error = error_of(sample.task, sample.validation, prediction)
         if best is None or error < least:
             best, least = _Tuned(problem, result, doubling), error
-        elif doubling - best.doubling >= _PATIENCE:
+        elif doubling - best.doubling >= patience:
             break
     assert best is not None
     return best
