@@ -49,7 +49,7 @@ def test_the_ridge_is_the_one_with_the_smallest_validation_error():
 
 def test_a_plateau_of_the_auc_does_not_end_the_doubling(monkeypatch):
     """Errors that stay for longer than errors of regression may, and then fall."""
-    errors = iter([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.1])
+    errors = iter([0.5, 0.5, 0.501, 0.502, 0.5, 0.5, 0.1])
     monkeypatch.setattr(subsets, "error_of", lambda *_: next(errors))
     plan = replace(PLAN, ks=(2,), n_gammas=7)
     rows = subsets.cardinality(sample_of("classification"), plan)
