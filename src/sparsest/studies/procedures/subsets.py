@@ -22,7 +22,7 @@ from sparsest.studies.procedures.base import (
 )
 from sparsest.studies.samples import Sample
 
-# So many values of γ that are worse than the best one end the doubling: of 24 regressions none had a smaller error later.
+# So many values of γ that are worse than the best end the doubling: of 24 regressions none had a smaller error later.
 # The AUC hardly changes over the first values, so that there only those count that are worse by more than a part of its
 # standard error, which is about 0.02 on 300 rows.
 _PATIENCE, _PLATEAU = 3, 0.005
