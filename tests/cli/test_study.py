@@ -8,8 +8,10 @@ import sys
 import pytest
 
 from cli.runner import SCHEMA, complains, run
+from sparsest.cli import study_progress
 from sparsest.cli.duration import duration
 from sparsest.studies import SIZES, STUDIES
+from sparsest.studies.runner import Progress
 from sparsest.studies.store import Store
 
 COMMANDS = ("check", "list", "plot", "publish", "report", "run", "status", "table")
@@ -119,3 +121,13 @@ def test_long_runs_are_announced_and_ctrl_c_ends_them(tmp_path):
 
 def test_durations():
     assert [duration(s) for s in (5, 150, 7300, 2e5, 2e6)] == ["5 s", "2 min", "2 hours", "2 days", "3 weeks"]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_tells_the_time_left(terminal, monkeypatch, capsys):
+    monkeypatch.setattr(study_progress, "_PAUSE", 0.0)
+    monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")
+    with study_progress.following(5, 1) as listener:
+        listener(Progress(None, 1.0, done=2, total=5, failed=1, seconds_left=150.0))
+    shown = capsys.readouterr().err
+    assert "1 failed, about 2 min left" in shown and ("2/5" if terminal else "2 of 5 tasks") in shown

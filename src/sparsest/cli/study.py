@@ -46,7 +46,7 @@ def list_studies(as_json: Json = False) -> None:
     from sparsest.studies import SIZES, STUDIES, estimate
 
     sizes = {
-        one.name: {size: (len(one.tasks(size)), estimate(one.tasks(size), {}, 1)) for size in SIZES}
+        one.name: {size: (len(tasks := one.tasks(size)), estimate(tasks, {}, 1)) for size in SIZES}
         for one in STUDIES.values()
     }
     if as_json:

@@ -135,7 +135,7 @@ def _draw_picture(ax: Any, figure: Figure, picture: _Picture) -> None:
         ax.errorbar(
             curve.x, curve.mean, yerr=[0.0 if math.isnan(e) else e for e in curve.error], label=style.label,
             color=style.colour, marker=style.marker, linestyle=style.line, alpha=strength,
-            markersize=4.5 + 0.9 * rank, linewidth=1.4, capsize=2, zorder=20 - rank,
+            markersize=5.0 if figure.turned else 4.5 + 0.9 * rank, linewidth=1.4, capsize=2, zorder=20 - rank,
         )  # fmt: skip
     if picture.true_k is not None:
         ax.axvline(picture.true_k, color="black", linewidth=1.0)

@@ -43,6 +43,8 @@ def estimate(tasks: Sequence[Task], finished: dict[str, float], n_jobs: int) -> 
     ----------
     finished : seconds of tasks that are done (:meth:`Store.seconds`)
     """
+    if not finished:
+        return sum(task.estimate() for task in tasks) / n_jobs
     taken = [(finished[task.id], task.estimate()) for task in tasks if task.id in finished]
     scale = sum(seconds for seconds, _ in taken) / sum(guess for _, guess in taken) if taken else 1.0
     return scale * sum(task.estimate() for task in tasks if task.id not in finished) / n_jobs

@@ -116,5 +116,5 @@ class Study:
         panels = self.panels(size)
         if places is not None:
             panels = tuple(panel.at_places(places) for panel in panels)
-        found = {task.id: task for panel in panels for _, task in panel.tasks(extras=extras)}
-        return sorted(found.values(), key=lambda task: task.number)
+        found = dict.fromkeys(task for panel in panels for _, task in panel.tasks(extras=extras))
+        return sorted(found, key=lambda task: task.number)

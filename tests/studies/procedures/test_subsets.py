@@ -1,13 +1,14 @@
 """Best subsets of studies: the stated problem, the ridge of the smallest validation error, proofs that are checked."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sparsest.api import best_subset
 from sparsest.problem import pose
-from sparsest.studies.procedures import PROCEDURES, base_gamma, error_of
+from sparsest.studies.procedures import PROCEDURES, base_gamma, error_of, subsets
 from sparsest.studies.procedures.subsets import best_subset_data, proved, search
 from studies.procedures.samples import PLAN, check_models, sample_of
 
@@ -44,6 +45,15 @@ def test_the_ridge_is_the_one_with_the_smallest_validation_error():
         )  # fmt: skip
         errors.append(error_of("regression", sample.validation, model.predict(sample.validation.X)))
     assert row["validation"] == pytest.approx(min(errors)) and row["doubling"] == int(np.argmin(errors))
+
+
+def test_a_plateau_of_the_auc_does_not_end_the_doubling(monkeypatch):
+    """Errors that stay for longer than errors of regression may, and then fall."""
+    errors = iter([0.5, 0.5, 0.501, 0.502, 0.5, 0.5, 0.1])
+    monkeypatch.setattr(subsets, "error_of", lambda *_: next(errors))
+    plan = replace(PLAN, ks=(2,), n_gammas=7)
+    rows = subsets.cardinality(sample_of("classification"), plan)
+    assert next(rows)["doubling"] == 6
 
 
 def hard_problem():
