@@ -8,11 +8,13 @@ from typing import Any
 
 from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
+from sparsest.checks import whole_number
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.losses import Loss
 from sparsest.result import Result, Status
 from sparsest.selection.certified import CertifiedChoice
 from sparsest.selection.certified_search import certified_choice, settings_of_a_choice
+from sparsest.selection.criteria import CRITERIA
 
 
 class BestSubsetFit(SparseLinearModel):
@@ -125,6 +127,8 @@ callback, verbose, options : see :func:`sparsest.best_subset`
         settings |= {"sample_weight": sample_weight, **added}
         self.choice_ = None
         k: Any = self.k if self.l0_penalty is None else None
+        if isinstance(k, str) and k not in CRITERIA:
+            k = whole_number(k, "k", least=0, or_else=f"one of {', '.join(CRITERIA)}")
         if isinstance(k, str):
             choice = certified_choice(X, y, k, **settings_of_a_choice(settings))
             self._keep_result(choice.result)
