@@ -50,3 +50,12 @@ def test_pieces_keep_coefficients_in_the_box(fit_intercept, n_pieces):
     assert np.abs(free[:2]).max() > 0.6
     assert (np.abs(w) <= box * (1.0 + 1e-6)).all() and np.abs(w[:2]).max() >= 0.5 - 1e-6
     assert alpha.size == 34
+
+
+@pytest.mark.parametrize("columns", [[1.0, 0.0], [0.0, 0.0]])
+def test_columns_of_zeros_have_a_box_like_others(columns):
+    """A cost of next to nothing would be out of the interior point's range."""
+    rows = stack(np.outer([1.0, -2.0, 3.0], columns), np.ones(3), [(np.ones(3), np.ones(3))], True)
+    boxed = with_box(rows, np.full(2, 0.5))
+    w, *_ = minimise(boxed, np.full(2, 1e-3), True, 1e-9, lambda: False)
+    assert np.isfinite(w).all() and (np.abs(w) <= 0.5 * (1.0 + 1e-6)).all() and abs(w[1]) <= 1e-6

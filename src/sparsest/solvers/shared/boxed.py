@@ -14,6 +14,8 @@ _MOST_STEPS, _MOST_HALVINGS = 200, 40
 _ROUNDING = 1e-16
 # The box of a piecewise linear loss costs so many times what leaving it can win.
 _STEEPER = 1.5
+# The least of these costs, as a part of the largest: that of a column of zeros, which wins nothing.
+_LEAST_STEEP = 1e-8
 
 
 def minimise_in_box(H: Array, c: Array, low: Array, high: Array) -> Array | None:
@@ -66,7 +68,10 @@ def with_box(rows: Rows, box: Array) -> Rows:
     if omega.shape[0] == 1:
         # A second piece that is always zero.
         omega, sign, a = np.vstack([omega, omega]), np.vstack([sign, 0.0 * sign]), np.vstack([a, -np.ones((1, n))])
-    steep = _STEEPER * (np.abs(omega * sign).sum(axis=0) @ np.abs(rows.Z[:, :m])) + np.finfo(float).tiny
+    steep = _STEEPER * (np.abs(omega * sign).sum(axis=0) @ np.abs(rows.Z[:, :m]))
+    # A steeper cost keeps inside too; one that is next to nothing is out of the range of the interior point's numbers.
+    steep = np.maximum(steep, _LEAST_STEEP * steep.max(initial=0.0))
+    steep[steep == 0.0] = 1.0
     ones = np.ones(m)
     return Rows(
         Z,
