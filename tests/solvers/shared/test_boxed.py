@@ -30,6 +30,13 @@ def test_a_quadratic_without_any_curvature_ends_at_a_corner():
     np.testing.assert_allclose(x, [0.2, 0.5, -0.5])
 
 
+def test_a_step_that_overflows_is_halved():
+    """Of a coefficient without a box, where hardly anything is curved."""
+    low, high = np.array([-1.0, -np.inf]), np.array([1.0, np.inf])
+    x = minimise_in_box(np.diag([1.0, 1e-300]), np.array([0.5, 1e8]), low, high)
+    assert np.isfinite(x).all() and abs(x[0] - 0.5) <= 1e-12 and x[1] > 0.0
+
+
 def test_what_is_no_number_is_none():
     assert minimise_in_box(np.full((2, 2), np.nan), np.ones(2), np.full(2, -1.0), np.ones(2)) is None
 

@@ -18,6 +18,8 @@ _STEEPER = 1.5
 _LEAST_STEEP = 1e-8
 
 
+# A step that overflows has no value, and is halved.
+@np.errstate(over="ignore", invalid="ignore")
 def minimise_in_box(H: Array, c: Array, low: Array, high: Array) -> Array | None:
     """Minimise ``½x'Hx - c'x`` for ``low ≤ x ≤ high``, from the point nearest to 0; None where a step is no number.
 
