@@ -32,30 +32,20 @@ def begun(m=100):
 @pytest.mark.parametrize(("m", "first"), [(10, 512), (1000, 800)])
 def test_first_after_some_nodes_and_later_ever_more_rarely(m, first):
     adapting, bounder = begun(m)
-    soon = 19.9, 20.0
-    assert not adapting.is_due(first - 1, *soon) and adapting.is_due(first, *soon)
-    adapting.prepare(bounder, 1e6, first)
-    assert not adapting.is_due(8 * first - 1, *soon) and adapting.is_due(8 * first, *soon)
-
-
-def test_earlier_where_the_search_seems_to_be_long():
-    """Seven doublings have brought a sixth of the way, so that it takes 42, and 36 would be long; then as always."""
-    adapting, bounder = begun()
-    assert not adapting.is_due(127, 11.6, 20.0) and not adapting.is_due(128, 12.0, 20.0)
-    assert adapting.is_due(128, 11.6, 20.0) and adapting.is_due(128, 10.0, 20.0)
-    adapting.prepare(bounder, 1e6, 128)
-    assert not adapting.is_due(511, 10.0, 20.0) and adapting.is_due(512, 10.0, 20.0)
+    assert not adapting.is_due(first - 1) and adapting.is_due(first)
+    adapting.prepare(bounder, 1e6)
+    assert not adapting.is_due(8 * first - 1) and adapting.is_due(8 * first)
 
 
 def test_nothing_is_due_before_the_search_begins():
-    assert not Adapting().is_due(10**12, 0.0, 1.0)
+    assert not Adapting().is_due(10**12)
 
 
 def test_bounds_are_adapted_to_the_last_regions_that_were_split():
     adapting, bounder = begun()
     regions = [(SimpleNamespace(number=i), np.zeros(3)) for i in range(100)]
     adapting.lately_split.extend(regions)
-    adapting.prepare(bounder, 1e6, 512)
+    adapting.prepare(bounder, 1e6)
     [(given, room)] = bounder.asked
     assert given == regions[-64:] and room == 1e6
 
@@ -64,7 +54,7 @@ def test_regions_that_suit():
     """Some levels below the last time, and farther from the cutoff than a level's branching lifts the bound."""
     adapting, bounder = begun()
     assert not adapting.suits(node_of(11.0, 8), 20.0)
-    adapting.prepare(bounder, 1e6, 512)
+    adapting.prepare(bounder, 1e6)
     node = node_of(11.0, 8, divided=4)
     assert not adapting.suits(node, 20.0) and node.divided == 4
     node = node_of(11.0, 8, divided=3)
@@ -77,11 +67,11 @@ def test_regions_that_suit():
 def test_it_ends_where_it_does_not_pay():
     """After some tries, as soon as most of them have lifted bounds by less than a level of branching."""
     adapting, bounder = begun()
-    adapting.prepare(bounder, 1e6, 512)
+    adapting.prepare(bounder, 1e6)
     for lift in [0.2] * 16 + [0.1] * 16:
         adapting.weigh(node_of(11.0, 8), lift)
     assert adapting.suits(node_of(11.0, 8), 20.0)
     adapting.weigh(node_of(11.0, 8), 0.1)
     assert not adapting.suits(node_of(11.0, 8), 20.0)
-    adapting.prepare(bounder, 1e6, 512)
+    adapting.prepare(bounder, 1e6)
     assert adapting.suits(node_of(11.0, 8), 20.0)

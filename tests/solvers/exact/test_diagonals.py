@@ -134,7 +134,7 @@ def test_adapted_bounds_need_fewer_regions(adaptive):
     problems = [wide(100, 300, seed) for seed in range(4)]
     adapted, plain = (
         [solve(X, y, **settings, options={"tuning": tuning}) for X, y in problems]
-        for tuning in (adaptive, adaptive._replace(adapt_first=10**9, adapt_early=10**9))
+        for tuning in (adaptive, adaptive._replace(adapt_first=10**9))
     )
     for one, other in zip(adapted, plain, strict=True):
         assert one.status is other.status is Status.OPTIMAL and np.array_equal(one.support, other.support)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 
 import numpy as np
@@ -15,9 +14,6 @@ from sparsest.solvers.exact.tuning import USUAL, Tuning
 _SAMPLE_SIZE = 64
 # They are adapted again after so many times as many nodes as the last time.
 _AGAIN_FACTOR = 8
-# A search is long if it takes so many times the doublings after which bounds are adapted in any case: early ones tell
-# little.
-_LONG = 4.0
 
 
 class Adapting:
@@ -30,7 +26,6 @@ class Adapting:
         self._tuning = tuning
         self.lately_split: deque[tuple[NodeOutcome, State]] = deque(maxlen=_SAMPLE_SIZE)
         self._at, self._root_bound = np.inf, 0.0
-        self._early = float(tuning.adapt_early)
         self._on, self._tries, self._successes = False, 0, 0
 
     def begin(self, bounder: Bounder, root: Node) -> None:
@@ -38,23 +33,14 @@ class Adapting:
         first = max(self._tuning.adapt_first, self._tuning.adapt_first_per_survivor * bounder.survivors.size)
         self._at, self._root_bound = first, root.bound
 
-    def is_due(self, n_nodes: int, bound: float, cutoff: float) -> bool:
-        """Whether to prepare now: after a number of nodes, or earlier where the search seems to take many more.
+    def is_due(self, n_nodes: int) -> bool:
+        """Whether to prepare now."""
+        return n_nodes >= self._at
 
-        Bounds grow by about the same with every doubling of the nodes.
-        """
-        if n_nodes >= self._at or n_nodes < self._early or not np.isfinite(self._at):
-            return n_nodes >= self._at
-        # Doublings of the nodes up to now, and up to the end of a long search.
-        now, long = math.log2(n_nodes), _LONG * math.log2(self._at)
-        return now * (cutoff - self._root_bound) > long * (bound - self._root_bound)
-
-    def prepare(self, bounder: Bounder, room: float, n_nodes: int) -> None:
-        """Prepare better bounds for regions like the last ones split, in so many bytes, after so many nodes."""
+    def prepare(self, bounder: Bounder, room: float) -> None:
+        """Prepare better bounds for regions like the last ones split, in so many bytes."""
         bounder.adapt(self.lately_split, room)
-        if n_nodes >= self._at:
-            self._at *= _AGAIN_FACTOR
-        self._early = np.inf
+        self._at *= _AGAIN_FACTOR
         self._on, self._tries, self._successes = True, 0, 0
 
     def suits(self, node: Node, cutoff: float) -> bool:

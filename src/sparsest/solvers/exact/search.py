@@ -223,7 +223,7 @@ class Search:
             room = self.limits.max_memory - (self._memory() - self.frontier.bytes)
             self.frontier.depth_first(self.frontier.bytes > 0.5 * room)
             # The next nodes are taken before the last ones are dealt with: threads never wait for that.
-            adapt = self.adapting.is_due(self.n_nodes, self.lower_bound(), self.goal.cutoff)
+            adapt = self.adapting.is_due(self.n_nodes)
             following = [] if adapt else self._submit(pool)
             done, jobs = self._collect(jobs), following
             if not done:
@@ -286,7 +286,7 @@ class Search:
 
     def _adapt(self) -> None:
         began = self.clock.seconds()
-        self.adapting.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()), self.n_nodes)
+        self.adapting.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()))
         seconds = self.trace["seconds"]
         seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
 

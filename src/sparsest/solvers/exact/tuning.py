@@ -12,7 +12,6 @@ class Tuning(NamedTuple):
     ----------
     adapt_first, adapt_first_per_survivor : bounds are adapted first after so many nodes, and so many for each survivor:
         preparing costs n² a survivor.
-    adapt_early : a search that seems to be long does so after this many already.
     adapt_levels : a region's bound is adapted anew so many levels below the last time; less often lost bounds, more
         often time.
     adapt_trial : adapting goes on without proof of its worth for so many regions.
@@ -25,7 +24,6 @@ class Tuning(NamedTuple):
 
     adapt_first: int = 512
     adapt_first_per_survivor: float = 0.8
-    adapt_early: int = 128
     adapt_levels: int = 5
     adapt_trial: int = 32
     full_gram: int = 1500
