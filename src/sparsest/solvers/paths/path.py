@@ -29,7 +29,7 @@ from sparsest.solvers.shared.threads import single_threaded
 # otherwise: glmnet's choice.
 _SMALLEST_SHARE_WIDE, _SMALLEST_SHARE_TALL = 1e-2, 1e-4
 # Default tolerances in the same two cases.  Objectives are then no worse than those of glmnet and adelie at their
-# defaults: relative errors of up to 2.3e-4 where theirs are 3e-4 to 8e-4, and of 5e-7 where theirs are 6e-7 to 1e-5.
+# defaults: relative errors of up to 1.6e-4 where theirs are 3e-4 to 8e-4, and of 5e-7 where theirs are 6e-7 to 1e-5.
 # Concave penalties stop at violations, which are then no larger than those of pycasso: 2e-4 to 1e-1.
 _WIDE_TOL, _TALL_TOL, _TALL_CONCAVE_TOL = 2e-3, 1e-5, 1e-4
 # An alpha between two others is looked for until they are as near as this, relative to each other.
