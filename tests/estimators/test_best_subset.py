@@ -234,7 +234,7 @@ def test_labels_and_names_of_a_choice():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"k": "cp"}, "unknown criterion"),
+        ({"k": "cp"}, "k must be a whole number >= 0 or one of aic, aicc, bic, ebic, gic, mbic, got .cp."),
         ({"method": "local"}, "method must not be given if a criterion chooses k"),
         ({"screen": 3}, "screen must not be given"),
         ({"start": np.array([1])}, "start must not be given"),
