@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsest.files import write_whole
-from sparsest.result_files import is_list, strict_json, versions
+from sparsest.result_files import is_list, is_of_format, read_checked, versions
 
 FORMAT, _VERSION = "sparsest path", 1
 _NUMBERS = ("alphas", "intercepts", "kkt_violations", "dual_gaps")
@@ -51,23 +51,12 @@ def write(path: str | Path, kept: dict[str, Any]) -> None:
 
 def is_path(path: str | Path) -> bool:
     """Whether a file says that it holds a path."""
-    if not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as opened:
-        return f'"{FORMAT}"'.encode() in opened.read(200)
+    return is_of_format(path, FORMAT)
 
 
 def read(path: str | Path) -> dict[str, Any]:
     """Return what a path keeps, or say what is wrong with the file."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        kept = strict_json(Path(path).read_bytes().decode())
-        complaint = _complaint(kept)
-    except (UnicodeError, ValueError, RecursionError) as error:
-        complaint = str(error)
-    if complaint:
-        raise ValueError(f"{path} is no file of a path: {complaint}")
+    kept = read_checked(path, _complaint, "path")
     for name in _NUMBERS:
         if kept[name] is not None:
             kept[name] = [math.inf if value is None else float(value) for value in kept[name]]

@@ -28,6 +28,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -72,15 +73,7 @@ def versions() -> dict[str, str]:
 
 def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | None]:
     """Return what a result keeps, its problem and its certificate, or say what is wrong with the file."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        kept = strict_json(Path(path).read_bytes().decode())
-        complaint = _complaint(kept)
-    except (UnicodeError, ValueError, RecursionError) as error:
-        complaint = str(error)
-    if complaint:
-        raise ValueError(f"{path} is no file of a result: {complaint}")
+    kept = read_checked(path, _complaint, "result")
     statement = Statement.from_json(kept["problem"])
     if any(j >= statement.p for j in kept["support"]):
         raise ValueError(f"{path} holds a model of columns that its problem does not have")
@@ -91,6 +84,28 @@ def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | Non
     if certificate is not None and certificate.statement != statement:
         raise ValueError(f"{path} holds a certificate for another problem than its own")
     return kept | {name: float(kept[name]) for name in _NUMBERS}, statement, certificate
+
+
+def is_of_format(path: str | Path, name: str) -> bool:
+    """Whether there is a file that says at its beginning that it has this format."""
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as opened:
+        return f'"{name}"'.encode() in opened.read(200)
+
+
+def read_checked(path: str | Path, complaint_of: Callable[[Any], str], kind: str) -> Any:
+    """Return the JSON of a file of which there is no complaint, or say what is wrong with it."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        kept = strict_json(Path(path).read_bytes().decode())
+        complaint = complaint_of(kept)
+    except (UnicodeError, ValueError, RecursionError) as error:
+        complaint = str(error)
+    if complaint:
+        raise ValueError(f"{path} is no file of a {kind}: {complaint}")
+    return kept
 
 
 def strict_json(text: str) -> Any:

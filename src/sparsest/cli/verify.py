@@ -68,16 +68,14 @@ def _read_proof(file: Path) -> tuple[Certificate, Encoding, tuple[str, ...] | No
     from sparsest.path_files import is_path
     from sparsest.proofs import Certificate
     from sparsest.result import Result
-    from sparsest.result_files import FORMAT
+    from sparsest.result_files import FORMAT, is_of_format
     from sparsest.tables import Encoding
 
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
     if is_path(file):
         raise ValueError(f"{file} holds a penalty path, of which nothing is proved: verify models of fit or cv")
-    with file.open("rb") as opened:
-        is_model = f'"{FORMAT}"'.encode() in opened.read(200)
-    if not is_model:
+    if not is_of_format(file, FORMAT):
         return Certificate.load(file), Encoding(), None
     result = Result.load(file)
     if result.certificate is None:
