@@ -28,6 +28,8 @@ _MIN_ADMITTED = 64
 # The violation asked for is chosen such that the gap will be about this share of the tolerance, and lowered where the
 # gap turns out larger, at most so often.  From 0.1 to 1 the sweeps differ by less than 20 %.
 _GAP_SHARE, _MAX_GAP_ATTEMPTS = 0.4, 5
+# The intercept adds no more than this share of the tolerance to it.
+_INTERCEPT_GAP_SHARE = 0.1
 
 
 class GeneralWalk(Walk):
@@ -37,6 +39,8 @@ class GeneralWalk(Walk):
         super().__init__(task)
         self.set = WorkingSet(task.view, task.y, task.weights, task.loss, task.penalty, task.fit_intercept)
         self.null_loss, self.null_intercept = self.set.null_loss, self.set.b
+        if task.penalty.convex:
+            self.set.max_intercept_error = _INTERCEPT_GAP_SHARE * task.tol * self.null_loss
         self.gradients = self._gradients()
         self.set.origin = self.gradients.value.copy()
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))

@@ -44,7 +44,12 @@ _MAX_SEPARATED_MODELS = 3
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
 _LARGE_MARGIN = 30.0
-_MAX_INTERCEPT_STEPS, _LAST_INTERCEPT_STEP = 8, 1e-9
+# The intercept's slope may be this share of the violation that is allowed to coefficients, or of the mean slope: the
+# objective is off by the square of it.
+_SLOPE_SHARE, _SLOPE_ROUNDING = 0.1, 1e-14
+_MAX_INTERCEPT_STEPS = 12
+# A step that leaves no more than this share of the violation is taken without a look at a convex objective.
+_CLEAR_PROGRESS = 0.5
 
 
 def is_quadratic(loss: Loss) -> bool:
@@ -55,7 +60,8 @@ def is_quadratic(loss: Loss) -> bool:
 class WorkingSet:
     """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients.
 
-    ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.
+    ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.  ``max_intercept_error``
+    is what the intercept may add to a duality gap.
     """
 
     def __init__(
@@ -67,8 +73,8 @@ class WorkingSet:
         self.quadratic = make_quadratic(self.pack.has_gram)
         self.index = np.empty(0, dtype=np.intp)
         self.w, self._before = np.empty(0), np.empty(0)
-        self.n_sweeps = 0
-        self.max_sweeps = 0
+        self.n_sweeps = self.max_sweeps = 0
+        self.max_intercept_error = np.inf
         self.exact = is_quadratic(loss)
         self._tangents = make_penalty("l1")
         # Predictions are of the size of y, or of its logarithms.
@@ -77,7 +83,10 @@ class WorkingSet:
         self._margin: Array | None = None
         self._loss_value: float | None = None
         self.b = 0.0
+        self._slope_allowed = self._slope_rounding = 0.0
+        self._mass = 1.0
         self._set_margin(np.zeros(y.size), 0.0)
+        self._slope_allowed = self._slope_rounding = _SLOPE_ROUNDING * float(np.abs(self._theta).sum())
         self.null_loss = float(weights @ loss.value(y, self.b))
         self._least_curvature = _LEAST_CURVATURE * float(weights @ loss.second_derivative(y, self.margin + self.b))
         self.origin = np.empty(0)
@@ -86,9 +95,13 @@ class WorkingSet:
     def _set_margin(self, margin: Array, b: float) -> None:
         # Centred columns leave the intercept of a quadratic loss as it is.
         if self.fit_intercept and not (self.exact and self.w.size):
-            b = self._best_intercept(margin, b)
+            b, self._theta = self._best_intercept(margin, b)
+        else:
+            self._theta = self._slopes(margin, b)
         self._margin, self.b, self._loss_value = margin, b, None
-        self._theta = self.weights * self.loss.derivative(self.y, margin + b)
+
+    def _slopes(self, margin: Array, b: float) -> Array:
+        return self.weights * self.loss.derivative(self.y, margin + b)
 
     @property
     def margin(self) -> Array:
@@ -104,20 +117,23 @@ class WorkingSet:
         _ = self.margin
         return self._theta
 
-    def _best_intercept(self, margin: Array, b: float) -> float:
-        """Newton from a near guess; the bracketing search where that fails."""
-        guess = b
+    def _best_intercept(self, margin: Array, b: float) -> tuple[float, Array]:
+        """The intercept and θ there: the secant method from a near guess, the bracketing search where it fails."""
+        guess, mass = b, self._mass
+        theta = self._slopes(margin, b)
+        slope = float(theta.sum())
         for _ in range(_MAX_INTERCEPT_STEPS):
-            slope = float(self.weights @ self.loss.derivative(self.y, margin + b))
-            curvature = float(self.weights @ self.loss.second_derivative(self.y, margin + b))
-            if not curvature > 0.0:
+            if abs(slope) <= self._slope_allowed:
+                return b, theta
+            if not mass > 0.0:
                 break
-            step = slope / curvature
+            step, before = slope / mass, slope
             b -= step
-            # The error that is left is about the square of the step.
-            if abs(step) <= _LAST_INTERCEPT_STEP * max(self._unit, abs(b)):
-                return b
-        return best_intercept(self.loss, self.y, self.weights, margin, guess)
+            theta = self._slopes(margin, b)
+            slope = float(theta.sum())
+            mass = (before - slope) / step
+        b = best_intercept(self.loss, self.y, self.weights, margin, guess)
+        return b, self._slopes(margin, b)
 
     def _curvature(self) -> Array:
         second = self.loss.second_derivative(self.y, self.margin + self.b)
@@ -126,7 +142,8 @@ class WorkingSet:
     def _weigh(self) -> None:
         """Let the model have the curvature of the loss here."""
         h = self._curvature()
-        self._weights_kept = h / h.sum()
+        self._mass = float(h.sum())
+        self._weights_kept = h / self._mass
         self.pack.weigh(h)
         self.quadratic.forget()
 
@@ -195,6 +212,8 @@ class WorkingSet:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
         if self.exact:
             return self._minimise_exact(lam, tol)
+        by_error = self.max_intercept_error / max(abs(self.b), self._unit)
+        self._slope_allowed = max(min(_SLOPE_SHARE * tol, by_error), self._slope_rounding)
         previous, fresh, n_separated = np.inf, False, 0
         concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
@@ -236,9 +255,8 @@ class WorkingSet:
         descended = self._move(target, lam) > 0.0
         if descended and self.separated:
             # There is no minimum that way.
-            self.w, descended = before, False
-            self._set_margin(margin, b)
-        self._grad = None
+            descended = False
+            self._place(before, margin, b)
         return descended
 
     def _minimise_exact(self, lam: Array, tol: float) -> float:
@@ -277,8 +295,9 @@ class WorkingSet:
         return self.pack.tdot(self.theta, first)
 
     def verify(self) -> None:
-        """Compute the gradient anew, in place of the one carried along."""
-        self._grad = None
+        """Compute the gradient anew, in place of the one that a quadratic loss carries along."""
+        if self.exact:
+            self._grad = None
 
     def _improve(self, lam: Array, tol: float) -> bool:
         """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
@@ -295,7 +314,6 @@ class WorkingSet:
         sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps)
         self.n_sweeps += sweeps
         share = self._move(at.w, lam)
-        self._grad = None
         if concave and share > 0.0:
             self._stretch(start, lam)
         return share > 0.0
@@ -319,23 +337,31 @@ class WorkingSet:
     def _move(self, goal: Array, lam: Array) -> float:
         """Go to the model's minimiser, or as far towards it as the objective falls; returns the share gone."""
         start, margin, b = self.w, self.margin, self.b
-        before = self._objective(lam)
-        towards = self.pack.dot(goal)
+        much = _CLEAR_PROGRESS * self.violation(lam) if self.penalty.convex else 0.0
         # The intercept that the quadratic model expects is a good start for the best one.
-        drift = float(self._weights_kept @ (towards - margin)) if self.fit_intercept else 0.0
-        slack = _OBJECTIVE_ROUNDING * abs(before)
+        step = self.pack.dot(goal) - margin
+        drift = float(self._weights_kept @ step) if self.fit_intercept else 0.0
+        before = np.inf
         for halving in range(_MAX_HALVINGS):
             share = 0.5**halving
-            self.w = goal if halving == 0 else start + share * (goal - start)
             # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
             with np.errstate(over="ignore", invalid="ignore"):
-                self._set_margin(margin + share * (towards - margin), b - share * drift)
-                falls = self._objective(lam) <= before + slack
-            if falls:
-                return share
-        self.w = start
-        self._set_margin(margin, b)
+                w = goal if halving == 0 else start + share * (goal - start)
+                self._place(w, margin + share * step, b - share * drift)
+                if self.penalty.convex and self.violation(lam) <= much:
+                    return share
+                if halving == 0:
+                    loss = float(self.weights @ self.loss.value(self.y, margin + b))
+                    before = loss + float(self.penalty.value(start, lam).sum())
+                if self._objective(lam) <= before + _OBJECTIVE_ROUNDING * abs(before):
+                    return share
+        self._place(start, margin, b)
         return 0.0
+
+    def _place(self, w: Array, margin: Array, b: float) -> None:
+        """Be at these coefficients, whose margins are given."""
+        self.w, self._grad = w, None
+        self._set_margin(margin, b)
 
     def _stretch(self, start: Array, lam: Array) -> None:
         """Grow coefficients further while that helps: tangents let those that escape zero do so but slowly.
@@ -347,12 +373,10 @@ class WorkingSet:
         best = self._objective(lam)
         for _ in range(_MAX_DOUBLINGS):
             w, margin, b = self.w, self.margin, self.b
-            self.w = w + growth
-            self._set_margin(margin + along, b)
+            self._place(w + growth, margin + along, b)
             value = self._objective(lam)
             if not value < best or self.separated:
-                self.w = w
-                self._set_margin(margin, b)
+                self._place(w, margin, b)
                 return
             best = value
             growth, along = 2.0 * growth, 2.0 * along
