@@ -80,6 +80,18 @@ class Standardized(Design):
         packed = np.asfortranarray(self.packed[:, place])
         return Standardized(self.base.take(index), self.shift[index], self.scale[index], np.flatnonzero(apart), packed)
 
+    def gram(self, subset: Subset, other: Subset | None = None, weights: Array | None = None) -> Array:
+        if not isinstance(self.base, Sparse) or self.far.size:
+            return super().gram(subset, other, weights)
+        left = np.asarray(subset, dtype=np.intp)
+        right = left if other is None else np.asarray(other, dtype=np.intp)
+        ones = np.ones(self.shape[0]) if weights is None else weights
+        gram = self.base.gram(left, right, weights)
+        gram -= np.outer(self.base.tdot(ones, left), self.shift[right])
+        gram -= np.outer(self.shift[left], self.base.tdot(ones, right) - ones.sum() * self.shift[right])
+        gram /= np.outer(self.scale[left], self.scale[right])
+        return gram
+
     def nbytes_of(self, subset: Subset) -> int:
         index = np.asarray(subset, dtype=np.intp)
         apart, place = self._apart(index)

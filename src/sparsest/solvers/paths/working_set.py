@@ -44,8 +44,8 @@ _MAX_SEPARATED_MODELS = 3
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
 _LARGE_MARGIN = 30.0
-# The intercept's slope may be this share of the violation that is allowed to coefficients, or of the mean slope: the
-# objective is off by the square of it.
+# The intercept's slope may be this share of the mean slope, and where the objective is convex, of the violation that is
+# allowed to coefficients: the objective is off by the square of it.
 _SLOPE_SHARE, _SLOPE_ROUNDING = 0.1, 1e-14
 _MAX_INTERCEPT_STEPS = 12
 # A step that leaves no more than this share of the violation is taken without a look at a convex objective.
@@ -212,8 +212,9 @@ class WorkingSet:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
         if self.exact:
             return self._minimise_exact(lam, tol)
-        by_error = self.max_intercept_error / max(abs(self.b), self._unit)
-        self._slope_allowed = max(min(_SLOPE_SHARE * tol, by_error), self._slope_rounding)
+        if self.penalty.convex:
+            by_error = self.max_intercept_error / max(abs(self.b), self._unit)
+            self._slope_allowed = max(min(_SLOPE_SHARE * tol, by_error), self._slope_rounding)
         previous, fresh, n_separated = np.inf, False, 0
         concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
