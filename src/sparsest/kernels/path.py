@@ -210,17 +210,24 @@ def _goal(w, fixed, penalty, alpha, tol, share):
 
 
 @kernel
-def _minimise(columns, at, penalty, goal, allowed, patience):
-    """Sweep until the violation is at most the goal; returns the sweeps, the violation, and whether they are slow."""
+def _minimise(columns, at, penalty, goal, allowed, patience, tight):
+    """Sweep until the violation is at most the goal; returns the sweeps, the violation, and whether they are slow.
+
+    The first sweeps for an α often raise the violation: unless the working set is tight, more of them are made before
+    they are called slow for that.
+    """
     m = at.size[0]
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
-    before, sweeps, budget = violation(grad, w, lam, m, penalty), 0, _TRIAL_SWEEPS
+    before, sweeps, budget, early = violation(grad, w, lam, m, penalty), 0, _TRIAL_SWEEPS, not tight
     worst = np.inf if lags(columns) else before
     while worst > goal and sweeps < allowed:
         made, worst = descend(columns, w, grad, lam, penalty, goal, min(budget, allowed - sweeps))
         sweeps += made
         if not worst > goal:
             break
+        if early and worst >= before:
+            early, budget = False, 2 * made
+            continue
         needed = np.log(worst / goal) * made / max(np.log(before / worst), 1e-9 * made)
         if needed > patience:
             return sweeps, worst, True
@@ -247,7 +254,7 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
         endurance = patience if tight else _EARLY_PATIENCE * patience
         if not tight and goal < _NEARLY_TIGHT * _GROWING_VIOLATION * alpha:
             goal, endurance = _GROWING_VIOLATION * alpha, np.inf
-        made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance)
+        made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance, tight)
         sweeps += made
         if slow:
             return SLOW, sweeps, worst, loss, gap
