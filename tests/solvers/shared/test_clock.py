@@ -21,7 +21,7 @@ from sparsest.solvers.exact import leaps
 from sparsest.solvers.exact import loss_bounder as margin
 from sparsest.solvers.exact.tuning import Tuning
 from sparsest.solvers.relaxation import quadratic, working_set
-from sparsest.solvers.shared.clock import Clock
+from sparsest.solvers.shared.clock import Clock, counting_processor_time
 from sparsest.solvers.shared.support import fit_support
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -315,3 +315,16 @@ def test_what_is_reserved_comes_off_the_limit():
     assert not clock.expired()
     clock.reserved = 100.0
     assert clock.expired() and clock.left() > 0.0 and clock.early() is Status.TIME_LIMIT
+
+
+def test_a_clock_of_the_processor_stands_while_the_process_sleeps():
+    with counting_processor_time():
+        clock = Clock(60.0)
+    usual = Clock(60.0)
+    time.sleep(0.3)
+    assert usual.seconds() >= 0.3
+    assert clock.seconds() < 0.2
+    began = time.process_time()
+    while time.process_time() < began + 0.2:
+        pass
+    assert clock.seconds() >= 0.2

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
@@ -93,6 +94,19 @@ class _Keyboard:
 _keyboard = _Keyboard()
 
 
+_of_processor: ContextVar[bool] = ContextVar("of_processor", default=False)
+
+
+@contextmanager
+def counting_processor_time() -> Iterator[None]:
+    """Let clocks that are started within count seconds of the processor, so that limits do not depend on its load."""
+    token = _of_processor.set(True)
+    try:
+        yield
+    finally:
+        _of_processor.reset(token)
+
+
 class Clock:
     """Time since the start, the limit, and the wish to stop: the callback's, or that of Ctrl-C.
 
@@ -100,16 +114,20 @@ class Clock:
     """
 
     def __init__(self, time_limit: float, callback: Callback | None = None) -> None:
-        self._began, self._compiling = time.perf_counter(), compiling_seconds()
+        self._of_processor = _of_processor.get()
+        self._began, self._compiling = self._now(), compiling_seconds()
         self.limit = time_limit
         self.callback = callback
         self.interrupted = False
         # Seconds before the limit that are needed for what comes after the search.
         self.reserved = 0.0
 
+    def _now(self) -> float:
+        return time.process_time() if self._of_processor else time.perf_counter()
+
     def seconds(self) -> float:
         """Seconds since the start."""
-        return max(time.perf_counter() - self._began - (compiling_seconds() - self._compiling), 0.0)
+        return max(self._now() - self._began - (compiling_seconds() - self._compiling), 0.0)
 
     def left(self) -> float:
         """Seconds until the limit."""

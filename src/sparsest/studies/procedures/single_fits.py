@@ -13,7 +13,7 @@ from sparsest.studies.procedures.penalised import path_of
 from sparsest.studies.procedures.subsets import best_subset_data, proved, search
 from sparsest.studies.samples import Sample
 
-Solve = Callable[[Problem, Plan], tuple[Result, str]]
+Solve = Callable[[Problem, Plan], Result]
 
 
 def _subset(method: str, solve: Solve, estimate: Callable[[int, int, Plan], float]) -> tuple[str, Procedure]:
@@ -24,17 +24,16 @@ def _subset(method: str, solve: Solve, estimate: Callable[[int, int, Plan], floa
         problem = pose(
             best_subset_data(sample), plan.timed_k, gamma=plan.gamma_factor * base_gamma(sample, size)
         )  # fmt: skip
-        (found, status), seconds = timed(lambda: solve(problem, plan))
-        more = {"gamma": problem.gamma, "n_gamma": problem.gamma * problem.n, **proved(found, sample, status)}
+        found, seconds = timed(lambda: solve(problem, plan))
+        more = {"gamma": problem.gamma, "n_gamma": problem.gamma * problem.n, **proved(found, sample)}
         yield row_of(method, plan.timed_k, sample, found.coef, found.intercept, seconds=seconds, **more)
 
     return f"{method}_once", Procedure(run, estimate)
 
 
 def _named(name: str, options: Callable[[Plan], Any]) -> Solve:
-    def solve(problem: Problem, plan: Plan) -> tuple[Result, str]:
-        found = make_solver(name, options(plan), time_limit=plan.relaxed_seconds, gap_tol=1e-4).solve(problem)
-        return found, found.status.name
+    def solve(problem: Problem, plan: Plan) -> Result:
+        return make_solver(name, options(plan), time_limit=plan.relaxed_seconds, gap_tol=1e-4).solve(problem)
 
     return solve
 

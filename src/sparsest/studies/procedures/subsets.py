@@ -10,6 +10,7 @@ from sparsest.data import Data, make_data
 from sparsest.problem import Problem, pose
 from sparsest.result import Result, Status
 from sparsest.settings import make_solver
+from sparsest.solvers.shared.clock import counting_processor_time
 from sparsest.studies.procedures.base import (
     Plan,
     Procedure,
@@ -26,8 +27,6 @@ from sparsest.studies.samples import Sample
 # The AUC hardly changes over the first values, so that there only those count that are worse by more than a part of its
 # standard error, which is about 0.02 on 300 rows.
 _PATIENCE, _PLATEAU = 3, 0.005
-# A search may take so many times its limit by the clock on the wall where others use the processor too.
-_WALL = 20.0
 _GAP_TOL = 1e-4
 # The paper rounds the relaxation and looks for no better support near it.
 _AS_PUBLISHED = {"polish": False}
@@ -72,34 +71,19 @@ def _tuned(sample: Sample, data: Data, k: int, solver: Any, plan: Plan) -> _Tune
     return best
 
 
-class _Allowance:
-    """Stops a search after so many seconds of the processor, however busy the machine is."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.process_time() + seconds
-        self.spent = False
-
-    def __call__(self, event: object) -> bool:
-        self.spent = self.spent or time.process_time() >= self._end
-        return self.spent
+def search(problem: Problem, seconds: float, start: Result | None = None) -> Result:
+    """The exact search with its proof, for so many seconds of the processor, however busy the machine is."""
+    with counting_processor_time():
+        return make_solver("tree", None, time_limit=seconds, gap_tol=_GAP_TOL, n_jobs=1).solve(problem, start)
 
 
-def search(problem: Problem, seconds: float, start: Result | None = None) -> tuple[Result, str]:
-    """The exact search with its proof, and its status; one that spent its seconds has reached its time limit."""
-    allowance = _Allowance(seconds)
-    solver = make_solver("tree", None, time_limit=_WALL * seconds, gap_tol=_GAP_TOL, n_jobs=1)
-    found = solver.solve(problem, start, allowance)
-    stopped = found.status is Status.INTERRUPTED and allowance.spent
-    return found, (Status.TIME_LIMIT if stopped else found.status).name
-
-
-def proved(found: Result, sample: Sample, status: str | None = None) -> Row:
+def proved(found: Result, sample: Sample) -> Row:
     """Gap and status, and whether the checker, which shares nothing with the solver, accepts a proof of optimality."""
     certified = False
     if found.status is Status.OPTIMAL and found.certificate is not None:
         certified = found.certificate.verify(*sample.train).valid
     return {
-        "gap": found.gap, "status": status or found.status.name, "objective": found.objective, "certified": certified,
+        "gap": found.gap, "status": found.status.name, "objective": found.objective, "certified": certified,
     }  # fmt: skip
 
 
@@ -115,11 +99,11 @@ def cardinality(sample: Sample, plan: Plan) -> Iterator[Row]:
             "relaxation", k, sample, relaxed.coef, relaxed.intercept, **more, **proved(relaxed, sample)
         )  # fmt: skip
         began = time.process_time()
-        found, status = search(problem, plan.exact_seconds, relaxed)
+        found = search(problem, plan.exact_seconds, relaxed)
         seconds = time.process_time() - began
         yield row_of(
             "exact", k, sample, found.coef, found.intercept, n_nodes=found.n_nodes, search_seconds=seconds, **more,
-            **proved(found, sample, status),
+            **proved(found, sample),
         )  # fmt: skip
         if k == plan.timed_k:
             _, cold = timed(lambda problem=problem: relaxation.solve(problem))  # type: ignore[misc]
