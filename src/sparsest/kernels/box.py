@@ -46,6 +46,28 @@ def share_in_box(size, root, step, sigma, box):
     return min(max(s, 0.0), 1.0)
 
 
+@inlined
+def next_sigma(sigma, value, slope, low, high, budget):
+    """One Newton step, within a bracket, to where shares add up to ``budget``; ``value`` is what they have too much.
+
+    Returns whether more steps are wanted, the next σ and its bracket.
+    """
+    if value >= 0.0:
+        high = sigma
+    else:
+        low = sigma
+    if abs(value) <= 1e-13 * (budget + 1.0):
+        return False, sigma, low, high
+    following = sigma - value / slope if slope > 0.0 else np.inf
+    if low < following < high:
+        sigma = following
+    elif high < np.inf:
+        sigma = 0.5 * (low + high)
+    else:
+        sigma *= 4.0
+    return high == np.inf or high - low > 1e-15 * high, sigma, low, high
+
+
 @kernel
 def sigma_in_box(v, step, root_delta, forced, budget, box, sigma):
     """Return the σ at which the free features' shares add up to ``budget``, by bracketed Newton steps; inf if none.
@@ -82,20 +104,8 @@ def sigma_in_box(v, step, root_delta, forced, budget, box, sigma):
                         slope += root * size
                     else:
                         slope += step / (sigma * box) / (sigma * box) / sigma
-        if value >= 0.0:
-            high = sigma
-        else:
-            low = sigma
-        if abs(value) <= 1e-13 * (budget + 1.0):
-            break
-        following = sigma - value / slope if slope > 0.0 else np.inf
-        if low < following < high:
-            sigma = following
-        elif high < np.inf:
-            sigma = 0.5 * (low + high)
-        else:
-            sigma *= 4.0
-        if high < np.inf and high - low <= 1e-15 * high:
+        more, sigma, low, high = next_sigma(sigma, value, slope, low, high, budget)
+        if not more:
             break
     return sigma
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Mask
-from sparsest.kernels.box import gain_in_box, penalty_in_box, proximal_in_box
+from sparsest.kernels.box import gain_in_box, next_sigma, penalty_in_box, proximal_in_box
 from sparsest.kernels.jit import inlined, kernel
 
 # Each makes the step shorter by a sixth or more: 200 of them by all the digits there are.
@@ -71,20 +71,8 @@ def best_sigma(a, shift, budget, sigma):
             elif s > 0.0:
                 value += s
                 slope += a[j]
-        if value >= 0.0:
-            high = sigma
-        else:
-            low = sigma
-        if abs(value) <= 1e-13 * (budget + 1.0):
-            break
-        step = sigma - value / slope if slope > 0.0 else np.inf
-        if low < step < high:
-            sigma = step
-        elif high < np.inf:
-            sigma = 0.5 * (low + high)
-        else:
-            sigma *= 4.0
-        if high < np.inf and high - low <= 1e-15 * high:
+        more, sigma, low, high = next_sigma(sigma, value, slope, low, high, budget)
+        if not more:
             break
     return sigma
 
