@@ -28,12 +28,13 @@ def test_markdown():
 
 def test_a_grid_has_the_points_of_its_panel():
     rows = rows_of(STUDY.name)
-    first, second = grids(STUDY.figures[0], rows)
+    panels = STUDY.panels("smoke")
+    first, second = grids(STUDY.figures[0], panels, rows)
     assert (first.title, second.title) == ("low noise", "high noise")
     assert first.heads == ["number of observations n", "CIO, exact", "SS, relaxation", "elastic net", "MCP", "SCAD"]
     mean = {point.method: point.mean for point in points(STUDY.figures[0], rows) if point.panel == "low noise"}
     assert [row[0] for row in first.rows] == ["40", "80"] and first.rows[0][1] == f"{mean['exact']:.3g} ± 0"
-    alone = grids(STUDY.figures[0], [row for row in rows if row["set"] == 0])
+    alone = grids(STUDY.figures[0], panels, [row for row in rows if row["set"] == 0])
     # One data set has no standard error.
     assert alone[0].rows[0][1] == f"{mean['exact']:.3g}"
 
@@ -62,3 +63,19 @@ def test_csv(tmp_path):
     assert len(read) == len(rows) and read[0]["method"] == rows[0]["method"] and read[0]["k"] == str(rows[0]["k"])
     write_models(rows, tmp_path / "models.csv.gz")
     assert (tmp_path / "models.csv.gz").read_bytes() == content
+
+
+def test_places_with_a_label_are_called_by_it():
+    study = find("scalability")
+    known = {"panel": "squared loss", "x": 0.0, "set": 0, "method": "relaxation", "k": 5, "seconds": 1.5}
+    (grid,) = grids(study.figures[0], study.panels("smoke"), [known])
+    assert grid.rows == [["n 50, p 200, k 5", "1.5"]]
+
+
+def test_what_was_not_looked_for_is_left_out():
+    rows = rows_of(STUDY.name)
+    assert proofs(rows)[0].tight == 0
+    unknown = [{name: value for name, value in row.items() if name != "tight"} for row in rows]
+    assert proofs(unknown)[0].tight is None
+    column = proofs_grid(proofs(unknown)).heads.index("relaxation tight")
+    assert {row[column] for row in proofs_grid(proofs(unknown)).rows} == {""}

@@ -24,7 +24,7 @@ class Proofs(NamedTuple):
     fits : exact fits.
     certified : those whose certificate of optimality the checker accepted.
     median_gap, largest_gap : of the others, the gaps with which they ended; NaN if there are none.
-    tight : relaxations whose rounded model is proved optimal by the relaxation itself.
+    tight : relaxations whose rounded model is proved optimal by the relaxation itself; None where nobody looked.
     improved : exact models that are better than the rounded relaxation.
     """
 
@@ -33,7 +33,7 @@ class Proofs(NamedTuple):
     certified: int
     median_gap: float
     largest_gap: float
-    tight: int
+    tight: int | None
     improved: int
 
 
@@ -56,9 +56,10 @@ def _fit(row: Row) -> tuple[Any, ...]:
 def _count(panel: str, rows: Sequence[Row], relaxed: dict[tuple[Any, ...], float]) -> Proofs:
     gaps = [row["gap"] for row in rows if not row["certified"]] or [np.nan]
     improved = sum(row["objective"] < (1.0 - _BETTER) * relaxed.get(_fit(row), -np.inf) for row in rows)
+    known = [row["tight"] for row in rows if "tight" in row]
     return Proofs(
         panel, len(rows), sum(row["certified"] for row in rows), float(np.median(gaps)), float(np.max(gaps)),
-        sum(bool(row.get("tight")) for row in rows), int(improved),
+        sum(known) if known else None, int(improved),
     )  # fmt: skip
 
 

@@ -38,6 +38,8 @@ _SHADES = (0.35, 0.65, 1.0)
 _DPI = 110
 # The width of a number as a part of an axis.
 _LABEL_WIDTH = 0.11
+# A logarithmic axis that ends at less than this many times its beginning is labelled like a linear one.
+_SHORT_AXIS = 6.0
 # Colours that a picture is reduced to, which makes its file three times smaller.
 _PALETTE = 96
 
@@ -125,7 +127,8 @@ def draw(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> Any:
             ax.legend(frameon=False, fontsize="small")
     elif named and not side_by_side:
         canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=min(len(named), 4), frameon=False)
-    canvas.suptitle(figure.caption)
+    n_sets = max((n for picture in pictures for one in picture.lines for n in one.curve.n_sets), default=0)
+    canvas.suptitle(f"{figure.caption}\n(means ± one standard error, up to {n_sets} data sets)", fontsize="medium")
     return canvas
 
 
@@ -134,7 +137,7 @@ def _draw_picture(ax: Any, figure: Figure, picture: _Picture) -> None:
     for rank, (curve, style, strength) in enumerate(picture.lines):
         ax.errorbar(
             curve.x, curve.mean, yerr=[0.0 if math.isnan(e) else e for e in curve.error], label=style.label,
-            color=style.colour, marker=style.marker, linestyle=style.line, alpha=strength,
+            color=style.colour, marker=style.marker, linestyle="" if picture.labels else style.line, alpha=strength,
             markersize=5.0 if figure.turned else 4.5 + 0.9 * rank, linewidth=1.4, capsize=2, zorder=20 - rank,
         )  # fmt: skip
     if picture.true_k is not None:
@@ -173,12 +176,15 @@ def _apart(places: Sequence[float]) -> list[float]:
 
 
 def _label_decades(ax: Any) -> None:
-    """Plain numbers at 1, 2 and 5 times powers of ten, or at powers alone where there are many."""
-    from matplotlib.ticker import LogLocator, NullLocator
+    """Plain numbers at powers of ten, and between them where there are few."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     low, high = ax.get_ylim()
     few = math.log10(high / low) < 2.0
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    if high < _SHORT_AXIS * low:
+        ax.yaxis.set_major_locator(MaxNLocator(5))
+    else:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     if few:
         ax.yaxis.set_minor_locator(NullLocator())

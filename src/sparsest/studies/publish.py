@@ -136,5 +136,5 @@ def _markdown(results: Results, pictures: bool) -> str:
         lines.append(f"## {figure.caption}\n")
         if pictures:
             lines.append(f"![{figure.caption}]({stem(results, figure.name)}.png)\n")
-        lines += [grid.markdown() for grid in tables.grids(figure, rows)]
+        lines += [grid.markdown() for grid in tables.grids(figure, study.panels(results.size), rows)]
     return "\n".join(lines)

@@ -116,9 +116,8 @@ def _judged(judgement: Judgement) -> Markup:
 
 
 def _figure(results: Results, figure: Figure) -> Markup:
-    grids = Markup("\n").join(
-        Markup("<h4>{}</h4>{}").format(grid.title, _grid(grid)) for grid in tables.grids(figure, results.rows)
-    )
+    found = tables.grids(figure, results.study.panels(results.size), results.rows)
+    grids = Markup("\n").join(Markup("<h4>{}</h4>{}").format(grid.title, _grid(grid)) for grid in found)
     shape = (
         '<figure><div class="scroll"><img src="{}" alt="{}"></div><details><summary>{}</summary>{}</details></figure>'
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sparsest.studies.certified import Change, Proofs
 from sparsest.studies.figures import STYLES, style_of
 from sparsest.studies.findings import Finding, Verdict
-from sparsest.studies.study import Figure
+from sparsest.studies.study import Figure, Panel
 from sparsest.studies.views import Row, curves
 
 Cells = Sequence[Sequence[str]]
@@ -57,9 +57,10 @@ def points(figure: Figure, rows: Sequence[Row]) -> list[TableRow]:
     ]
 
 
-def grids(figure: Figure, rows: Sequence[Row]) -> list[Grid]:
+def grids(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[Grid]:
     """A table for each panel: a line for each place, a column for each method, means with their standard errors."""
     found = []
+    labels = {cell.x: cell.label.replace("\n", ", ") for panel in panels for cell in panel.cells if cell.label}
     for panel, methods in curves(figure.view(rows)).items():
         names = [name for name in STYLES if name in methods] + sorted(methods.keys() - STYLES.keys())
         cells = {
@@ -72,7 +73,7 @@ def grids(figure: Figure, rows: Sequence[Row]) -> list[Grid]:
         first = f"k (in brackets: {figure.x_label})" if ordered else figure.x_label or "place"
         heads = [first, *(style_of(name).label for name in names)]
         title = style_of(panel).label if figure.turned else panel
-        body = [[f"{x:.4g}", *(cells.get((x, name), "") for name in names)] for x in places]
+        body = [[labels.get(x, f"{x:.4g}"), *(cells.get((x, name), "") for name in names)] for x in places]
         found.append(Grid(title, heads, body))
     return found
 
@@ -103,8 +104,8 @@ def proofs_grid(counted: Sequence[Proofs]) -> Grid:
 
 def _proofs_row(one: Proofs) -> list[str]:
     gaps = ["" if math.isnan(gap) else f"{100 * gap:.3g} %" for gap in (one.median_gap, one.largest_gap)]
-    return [one.panel, str(one.fits), _share(one.certified, one.fits), *gaps, _share(one.tight, one.fits),
-            _share(one.improved, one.fits)]  # fmt: skip
+    return [one.panel, str(one.fits), _share(one.certified, one.fits), *gaps,
+            "" if one.tight is None else _share(one.tight, one.fits), _share(one.improved, one.fits)]  # fmt: skip
 
 
 def _share(count: int, of: int) -> str:
