@@ -13,6 +13,8 @@ from sparsest.losses import Loss
 # the last digit.
 _DOUBLINGS = 1100
 _BRACKET_STEPS = 200
+# Steps of no more than this, relative to the residuals, are lost in rounding.
+_ROUNDING = 4e-16
 
 
 def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: float = 0.0) -> float:
@@ -31,6 +33,9 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         return np.nan
     # The two labels are 2 apart, whatever the margins are; logarithms of responses are not far apart.
     reach = 1.0 if loss.log_link else max(float(np.abs(y - margin - start).max()), float(loss.classification))
+    curvature = float(weights @ loss.second_derivative(y, margin + start))
+    if abs(at_start) <= _ROUNDING * max(reach, abs(start)) * curvature:
+        return start
     low, high = _bracket(slope, start, -1.0 if at_start > 0 else 1.0, reach)
     b, step = 0.5 * (low + high), high - low
     for _ in range(_BRACKET_STEPS):
@@ -44,7 +49,7 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         helps = low < newton < high and abs(newton - b) <= 0.5 * step
         previous, b = b, newton if helps else 0.5 * (low + high)
         step = abs(b - previous)
-        if abs(b - previous) <= 4e-16 * max(reach, abs(b)):
+        if abs(b - previous) <= _ROUNDING * max(reach, abs(b)):
             break
     return b
 

@@ -125,14 +125,17 @@ def remember(memory, tau, inner, square, alpha, needed, count, fresh):
 
 @kernel
 def foreseen(memory, slope, alpha, outside, out):
-    """Write down the features outside whose gradients at α will nearly reach their limits; returns how many."""
+    """Write down the features outside whose gradients at α will nearly reach their limits; returns how many.
+
+    Those of which one gradient alone is known are left out: with 200 observations of 100,000 features they were
+    thousands, of which hardly one was needed, and a path took a hundred times as long.
+    """
     m, count = memory.alphas.size, 0
     for j in range(outside.size):
         a, b = memory.reference[j], memory.before[j]
-        if outside[j] and a < m:
-            guess = memory.value[j]
-            if b < m and memory.alphas[b] > memory.alphas[a]:
-                step = memory.alphas[a] - alpha
+        if outside[j] and a < m and b < m:
+            guess, step = memory.value[j], memory.alphas[a] - alpha
+            if memory.alphas[b] > memory.alphas[a]:
                 change = (guess - memory.earlier[j]) * step / (memory.alphas[b] - memory.alphas[a])
                 # Gradients seldom move faster than α; concave penalties make solutions jump, and gradients with them.
                 guess += min(max(change, -abs(step) * slope[j]), abs(step) * slope[j])

@@ -245,10 +245,15 @@ class CompiledWalk(Walk):
         """Whether the Hessian over each of these sets of features exceeds the penalty's concavity."""
         if self.task.penalty.convex:
             return [True] * len(sets)
-        # Most sets are within the last one.
-        for index in sets[-1:]:
-            self._is_convex(index)
-        return [self._is_convex(index) for index in sets]
+        # The sets mostly grow: what is found of one in the middle is known of all on one side of it.
+        found, parts = [False] * len(sets), [(0, len(sets))]
+        while parts:
+            begin, end = parts.pop()
+            if begin < end:
+                middle = (begin + end) // 2
+                found[middle] = self._is_convex(sets[middle])
+                parts += [(begin, middle), (middle + 1, end)]
+        return found
 
     def _is_convex(self, index: Indices) -> bool:
         present = np.zeros(self.outside.size, dtype=bool)
