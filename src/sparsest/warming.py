@@ -12,7 +12,6 @@ from sparsest.designs import as_design, compile_kernels
 from sparsest.kernels.descent import column_products
 from sparsest.kernels.leaps import leap, make_levels
 from sparsest.kernels.regions import pick_working_set, tighten
-from sparsest.kernels.relaxation import Regulariser, penalty_value
 from sparsest.penalties import PENALTIES
 from sparsest.penalty_paths import penalty_path
 
@@ -48,9 +47,8 @@ def warmup() -> None:
 
 
 def _compile_for_demo() -> None:
-    """Call what a demo that runs beside this wants last, and before these a part of what it begins with."""
+    """Call what a demo that runs beside this wants last."""
     one, state, index = np.ones(1), np.zeros(1, dtype=np.int8), np.zeros(1, dtype=np.int64)
-    penalty_value(one, Regulariser(one, np.zeros(1, dtype=bool), 1, 0.0), 0.0)
     leap(make_levels(3, 1), 0, 1, 2, 1.0, 0.0, np.zeros(1, dtype=bool), np.zeros(4, dtype=np.int32), 1)
     tighten(one, 0.0, one, state, 1, 0.0, np.inf, 0.0)
     pick_working_set(one, one, state, index, 1.0, 1, np.ones(1), index.copy())
