@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from sparsest.studies import runner
 from sparsest.studies.procedures import Plan
 from sparsest.studies.runner import estimate, run
 from sparsest.studies.samples import Source
@@ -127,3 +129,13 @@ def test_a_dask_cluster_does_the_same(tmp_path):
     local = Store(tmp_path / "local")
     run([TASK], local, n_jobs=1)
     assert local.finished()[TASK.id].rows[0]["test"] == store.finished()[TASK.id].rows[0]["test"]
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_kernels_are_compiled_before_anything_is_measured(tmp_path, monkeypatch, empty):
+    calls = []
+    monkeypatch.setattr(runner, "is_cache_empty", lambda: empty)
+    monkeypatch.setattr(runner, "warmup", lambda: calls.append("compiled"))
+    monkeypatch.setattr(runner, "_claimed", lambda tasks, store: calls.append("claimed") or iter(()))
+    run([TASK], Store(tmp_path / "results.sqlite"), n_jobs=1)
+    assert calls == (["compiled", "claimed"] if empty else ["claimed"])

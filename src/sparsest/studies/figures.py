@@ -128,7 +128,8 @@ def draw(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> Any:
     elif named and not side_by_side:
         canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=min(len(named), 4), frameon=False)
     n_sets = max((n for picture in pictures for one in picture.lines for n in one.curve.n_sets), default=0)
-    canvas.suptitle(f"{figure.caption}\n(means ± one standard error, up to {n_sets} data sets)", fontsize="medium")
+    of = f"means ± one standard error, up to {n_sets} data sets" if n_sets > 1 else "one data set"
+    canvas.suptitle(f"{figure.caption}\n({of})", fontsize="medium")
     return canvas
 
 

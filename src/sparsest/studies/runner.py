@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed, parallel_config
 
+from sparsest.kernels.jit import is_cache_empty
 from sparsest.studies.store import Store
 from sparsest.studies.tasks import Outcome, Task, run_task
+from sparsest.warming import warmup
 
 
 class Progress(NamedTuple):
@@ -73,6 +75,9 @@ def run(
     pending = [task for task in tasks if task.id not in finished]
     counter = _Counter(tasks, pending, workers)
     interrupted = False
+    if pending and cluster is None and is_cache_empty():
+        # Compiling takes time of the processor, which is what tasks measure.
+        warmup()
     with store.alive(), _backend(cluster, workers):
         # One task at a time for every worker: what is claimed early and not begun would be kept from other runners.
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
