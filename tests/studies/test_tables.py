@@ -79,3 +79,10 @@ def test_what_was_not_looked_for_is_left_out():
     assert proofs(unknown)[0].tight is None
     column = proofs_grid(proofs(unknown)).heads.index("relaxation tight")
     assert {row[column] for row in proofs_grid(proofs(unknown)).rows} == {""}
+
+
+def test_points_of_a_turned_figure_have_their_own_panel_and_method():
+    study = find("time-gamma")
+    row = {"panel": "n = 60", "x": 1.0, "set": 0, "method": "exact", "k": 5, "seconds": 1.5}
+    (point,) = points(study.figures[0], [row])
+    assert (point.panel, point.method, point.mean) == ("n = 60", "exact", 1.5)

@@ -165,7 +165,7 @@ def between(
         judgements, figures = [], []
         for method in methods:
             mean, error = _summary([point.y for point in points if point.method == method] or [np.nan])
-            figures.append(f"{_shown(method)} {mean:.3g} ± {error:.2g}")
+            figures.append(f"{_shown(method)} {mean:.3g}" + (f" ± {error:.2g}" if np.isfinite(error) else ""))
             judgements.append(_inside(mean, error, low, high))
         return Verdict(_worst(judgements), f"{', '.join(figures)}; expected {low:g} to {high:g}")
 

@@ -50,7 +50,7 @@ class Grid(NamedTuple):
 def points(figure: Figure, rows: Sequence[Row]) -> list[TableRow]:
     """The points of a figure."""
     return [
-        TableRow(figure.name, panel, method, *values)
+        TableRow(figure.name, *((method, panel) if figure.turned else (panel, method)), *values)
         for panel, methods in curves(figure.view(rows)).items()
         for method, curve in methods.items()
         for values in zip(*curve, strict=True)
