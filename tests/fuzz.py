@@ -127,9 +127,9 @@ def _true(instance, result):
     below, above = oracle.bracket(support)
     if not below <= above * (1.0 + BOUND_TOLERANCE):
         yield "oracle", f"the support {support} is said to reach {above!r} and no less than {below!r}"
-    # Losses are not negative; that of the oracle may be a rounding error below.
-    best = max(min(oracle.best, above), 0.0)
     own, rounding = objective_of(question, support, result.coef, result.intercept)
+    # Losses are not negative; that of the oracle may be a rounding error below.
+    best = max(min(oracle.best, above, own + rounding), 0.0)
     if not result.lower_bound <= best * (1.0 + BOUND_TOLERANCE):
         yield "bound above optimum", f"bound {result.lower_bound!r}, optimum {best!r}"
     if not result.objective >= below * (1.0 - OBJECTIVE_TOLERANCE) - rounding:

@@ -36,6 +36,8 @@ class Fit:
         self.v = start
         self.value = self.value_at(start)
         self.beta = None
+        # Whether Newton's steps have come to their end: without a ridge nothing is known from a fit that has not.
+        self.settled = np.ones(len(start), dtype=bool)
 
     def _number(self, constant):
         """The constant in the arithmetic of the data."""
@@ -77,6 +79,7 @@ class Fit:
 
     def _newton(self):
         active = np.arange(len(self.v))
+        self.settled[:] = False
         for _ in range(STEPS):
             part = self.rows(active)
             first, second = self.pieces.slopes(part.arguments(part.v))
@@ -86,8 +89,9 @@ class Fit:
             decrease = -(gradient * step).sum(axis=1)
             moved = part.search(step, decrease)
             self.v[active], self.value[active] = part.v, part.value
-            going = moved & (decrease > self.tolerance * part.value) & (part.value > self.vanished)
-            active = active[np.asarray(going, dtype=bool)]
+            near = np.asarray((decrease <= self.tolerance * part.value) | (part.value <= self.vanished), dtype=bool)
+            self.settled[active[near]] = True
+            active = active[moved & ~near]
             if not active.size:
                 break
 
@@ -241,4 +245,5 @@ def polish(pieces, omega, basis, ridge, n_free, start, size, vanished):
         fit = Fit(pieces, omega, basis[None], ridge[None], start[None], Decimal(vanished))
         fit.minimise(Decimal(size) * WARM)
         low, high = fit.dual(n_free)[0], fit.value[0]
-        return float(low) if low.is_finite() else -np.inf, float(high), fit.v[0]
+        known = low.is_finite() and (fit.settled[0] or not n_free)
+        return float(low) if known else -np.inf, float(high), fit.v[0]

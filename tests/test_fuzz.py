@@ -430,3 +430,16 @@ def test_the_summary_counts():
     assert "50.0%" in table
     assert "hang: 1" in table
     assert fuzz.line(outcomes[1]) == "--instance 2  hang: no answer  [n=3]"
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(911001121, id="a Huber loss whose kinks are far from zero, which the oracle could not fit"),
+        pytest.param(912000953, id="another one"),
+        pytest.param(912002076, id="cuts with coefficients beyond the infinity of SCIP"),
+        pytest.param(912003548, id="moves whose predicted gains overflow"),
+    ],
+)
+def test_instances_that_once_failed(seed):
+    assert fuzz.judge(seed).failures == []

@@ -49,12 +49,13 @@ class Grid(NamedTuple):
 
 def points(figure: Figure, rows: Sequence[Row]) -> list[TableRow]:
     """The points of a figure."""
-    return [
-        TableRow(figure.name, *((method, panel) if figure.turned else (panel, method)), *values)
+    found = [
+        TableRow(figure.name, panel, method, *values)
         for panel, methods in curves(figure.view(rows)).items()
         for method, curve in methods.items()
         for values in zip(*curve, strict=True)
     ]
+    return [point._replace(panel=point.method, method=point.panel) for point in found] if figure.turned else found
 
 
 def grids(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[Grid]:

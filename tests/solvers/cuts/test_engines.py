@@ -1,12 +1,15 @@
 """Engines: every one of them ends where the tree does, and is asked for by name."""
 
 import sys
+from itertools import product
 
+import numpy as np
 import pytest
 
 from checks import best_subset, check_certificate
 from samples import sample
 from sparsest.result import Root, Status
+from sparsest.solvers.cuts.engines import _coefficients
 from sparsest.solvers.cuts.method import ENGINES
 
 
@@ -65,3 +68,14 @@ def test_an_engine_that_is_not_installed(monkeypatch, engine, package, extra):
     X, y = sample("squared", 30, 14, 2)
     with pytest.raises(ValueError, match=rf"needs {package}: install it with pip install 'sparsest\[{extra}\]'"):
         best_subset(X, y, 4, gamma=0.5, method="cuts", engine=engine)
+
+
+def test_coefficients_above_the_constant_are_cut_down():
+    """With η ≥ 0 the cut says the same of every support."""
+    q, scale = np.array([1e30, 1.0, 0.0, 3.0]), 0.5
+    assert _coefficients(2.0, q, scale) == {0: 4.0, 1: 2.0, 3: 4.0}
+    assert _coefficients(-1.0, q, scale) == {}
+    for chosen in product((False, True), repeat=4):
+        said = 2.0 - q[list(chosen)].sum()
+        shortened = 2.0 - sum(scale * value for j, value in _coefficients(2.0, q, scale).items() if chosen[j])
+        assert max(said, 0.0) == max(shortened, 0.0)

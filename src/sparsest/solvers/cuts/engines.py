@@ -17,6 +17,16 @@ def _missing(package: str, extra: str) -> ValueError:
     return ValueError(f"this engine needs {package}: install it with pip install 'sparsest[{extra}]'")
 
 
+def _coefficients(constant: float, q: np.ndarray, scale: float) -> dict[int, float]:
+    """The coefficients of ``η + q's ≥ constant``, by feature.
+
+    One above the constant does no more than the constant itself, as η is not negative, and engines refuse numbers above
+    their infinity.
+    """
+    least = np.minimum(q, max(constant, 0.0))
+    return {int(j): float(least[j] / scale) for j in np.flatnonzero(least)}
+
+
 def run_scip(search: _CutSearch, until: float) -> None:
     """Run one SCIP tree that adds a cut at every integral point that violates it, until a second of the clock."""
     try:
@@ -31,8 +41,8 @@ def run_scip(search: _CutSearch, until: float) -> None:
     model.addCons(quicksum(s) <= k)
 
     def cut(constant: float, q: np.ndarray) -> Any:
-        used = np.flatnonzero(q)
-        return quicksum([eta] + [float(q[j] / scale) * s[j] for j in used]) >= constant / scale
+        terms = [coefficient * s[j] for j, coefficient in _coefficients(constant, q, scale).items()]
+        return quicksum([eta, *terms]) >= constant / scale
 
     class Handler(Conshdlr):
         """Separates integral points."""
@@ -96,8 +106,8 @@ def run_gurobi(search: _CutSearch, until: float) -> None:
     model.addConstr(s.sum() <= k)
 
     def cut(constant: float, q: np.ndarray) -> Any:
-        used = np.flatnonzero(q)
-        return eta + gurobipy.quicksum(float(q[j] / scale) * s[int(j)] for j in used) >= constant / scale
+        terms = [coefficient * s[j] for j, coefficient in _coefficients(constant, q, scale).items()]
+        return eta + gurobipy.quicksum(terms) >= constant / scale
 
     def callback(model: Any, where: int) -> None:
         if where != GRB.Callback.MIPSOL:

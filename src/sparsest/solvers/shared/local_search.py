@@ -281,8 +281,9 @@ class _Pool:
         columns = self.columns[:, self.positions(support)]
         return fit_support(self.problem, support, (w, fit.b), columns, expired, cutoff)
 
+    @np.errstate(over="ignore")
     def moves(self, fit: SupportFit, count: int) -> list[Move]:
-        """The most promising moves."""
+        """The most promising moves; a gain may be predicted beyond all floats."""
         problem, (cross, squares) = self.problem, self.products(fit)
         inside = self.positions(fit.support)
         outside = self._outside(inside)
