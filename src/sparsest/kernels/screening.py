@@ -124,18 +124,17 @@ def remember(memory, tau, inner, square, alpha, needed, count, fresh):
 
 
 @kernel
-def foreseen(memory, slope, alpha, outside, out):
+def foreseen(memory, slope, alpha, outside, least, out):
     """Write down the features outside whose gradients at α will nearly reach their limits; returns how many.
 
-    Those of which one gradient alone is known are left out: with 200 observations of 100,000 features they were
-    thousands, of which hardly one was needed, and a path took a hundred times as long.
+    Those of which fewer than ``least`` gradients are known, one or two, are left out.
     """
     m, count = memory.alphas.size, 0
     for j in range(outside.size):
         a, b = memory.reference[j], memory.before[j]
-        if outside[j] and a < m and b < m:
+        if outside[j] and a < m and (b < m or least == 1):
             guess, step = memory.value[j], memory.alphas[a] - alpha
-            if memory.alphas[b] > memory.alphas[a]:
+            if b < m and memory.alphas[b] > memory.alphas[a]:
                 change = (guess - memory.earlier[j]) * step / (memory.alphas[b] - memory.alphas[a])
                 # Gradients seldom move faster than α; concave penalties make solutions jump, and gradients with them.
                 guess += min(max(change, -abs(step) * slope[j]), abs(step) * slope[j])

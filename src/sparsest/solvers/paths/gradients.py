@@ -56,5 +56,5 @@ class Gradients:
 
     def foresee(self, alpha: float, outside: Mask) -> Indices:
         """The features outside that will probably be needed at the next α."""
-        count = foreseen(self._memory, self._slope, alpha, outside, self._found)
+        count = foreseen(self._memory, self._slope, alpha, outside, 1, self._found)
         return self._found[:count].copy()
