@@ -46,7 +46,7 @@ def test_gradients_are_extrapolated_no_faster_than_alpha(run):
     memory.reference[:], memory.before[:4], memory.alphas[1] = 1, 0, 0.9
     outside, out = np.ones(P, dtype=bool), np.empty(P, dtype=np.intp)
     memory.value[4] = 0.85
-    # 0.7 + 0.1 reaches 0.8, also where it was far below before; 0.7 as it was does not.  Of the last feature that exceeds
+    # 0.7 + 0.1 reaches 0.8, also where it was far below before; 0.7 as it was does not.  Of the feature that exceeds
     # it one gradient alone is known.
     for least, expected in ((1, [0, 2, 3, 4]), (2, [0, 2, 3])):
         count = run(kernels.foreseen)(memory, np.ones(P), 0.8, outside, least, out)
