@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsest.files import write_whole
-from sparsest.result_files import is_list, is_of_format, read_checked, versions
+from sparsest.result_files import Form, is_list, is_of_format, read_checked, versions
 
 FORMAT, _VERSION = "sparsest path", 1
 _NUMBERS = ("alphas", "intercepts", "kkt_violations", "dual_gaps")
@@ -56,7 +56,7 @@ def is_path(path: str | Path) -> bool:
 
 def read(path: str | Path) -> dict[str, Any]:
     """Return what a path keeps, or say what is wrong with the file."""
-    kept = read_checked(path, _complaint, "path")
+    kept = read_checked(path, Form(FORMAT, _VERSION, _NAMES), _complaint, "path")
     for name in _NUMBERS:
         if kept[name] is not None:
             kept[name] = [math.inf if value is None else float(value) for value in kept[name]]
@@ -64,13 +64,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _complaint(kept: Any) -> str:
-    """What is wrong with the content of a file."""
-    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
-        return f"it is not of the format {FORMAT!r}"
-    if kept.get("version") != _VERSION:
-        return f"its version is {kept.get('version')!r}, this sparsest reads {_VERSION}"
-    if set(kept) != _NAMES:
-        return f"it has not exactly the entries {', '.join(sorted(_NAMES))}"
+    """What is wrong with the content of a file that has the right entries."""
     p, m = kept["p"], len(kept["alphas"]) if isinstance(kept["alphas"], list) else 0
     if type(p) is not int or p < 1 or m < 1:
         return "it has no columns or no alphas"

@@ -31,7 +31,7 @@ import platform
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def versions() -> dict[str, str]:
 
 def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | None]:
     """Return what a result keeps, its problem and its certificate, or say what is wrong with the file."""
-    kept = read_checked(path, _complaint, "result")
+    kept = read_checked(path, Form(FORMAT, _VERSION, _NAMES), _complaint, "result")
     statement = Statement.from_json(kept["problem"])
     if any(j >= statement.p for j in kept["support"]):
         raise ValueError(f"{path} holds a model of columns that its problem does not have")
@@ -94,13 +94,31 @@ def is_of_format(path: str | Path, name: str) -> bool:
         return f'"{name}"'.encode() in opened.read(200)
 
 
-def read_checked(path: str | Path, complaint_of: Callable[[Any], str], kind: str) -> Any:
+class Form(NamedTuple):
+    """What every file of a kind has: the name and the version of its format, and just these entries."""
+
+    name: str
+    version: int
+    entries: set[str]
+
+    def complaint(self, kept: Any) -> str:
+        """What is wrong with a file apart from the content of its entries."""
+        if not isinstance(kept, dict) or kept.get("format") != self.name:
+            return f"it is not of the format {self.name!r}"
+        if kept.get("version") != self.version:
+            return f"its version is {kept.get('version')!r}, this sparsest reads {self.version}"
+        if set(kept) != self.entries:
+            return f"it has not exactly the entries {', '.join(sorted(self.entries))}"
+        return ""
+
+
+def read_checked(path: str | Path, form: Form, complaint_of: Callable[[Any], str], kind: str) -> Any:
     """Return the JSON of a file of which there is no complaint, or say what is wrong with it."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
         kept = strict_json(Path(path).read_bytes().decode())
-        complaint = complaint_of(kept)
+        complaint = form.complaint(kept) or complaint_of(kept)
     except (UnicodeError, ValueError, RecursionError) as error:
         complaint = str(error)
     if complaint:
@@ -129,13 +147,7 @@ def _finite(value: float) -> float | str:
 
 
 def _complaint(kept: Any) -> str:
-    """What is wrong with the model of a file."""
-    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
-        return f"it is not of the format {FORMAT!r}"
-    if kept.get("version") != _VERSION:
-        return f"its version is {kept.get('version')!r}, this sparsest reads {_VERSION}"
-    if set(kept) != _NAMES:
-        return f"it has not exactly the entries {', '.join(sorted(_NAMES))}"
+    """What is wrong with the model of a file that has the right entries."""
     columns, coef, names, labels = (kept[name] for name in ("support", "coef", "feature_names", "classes"))
     if not (is_list(columns, (int,)) and all(j >= 0 for j in columns) and columns == sorted(set(columns))):
         return "its support is no list of column numbers in increasing order"
