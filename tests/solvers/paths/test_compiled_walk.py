@@ -36,7 +36,7 @@ def make_case(storage, penalty, tol=1e-9, intercept=True, weighted=True, free=()
 
 def coefficients(fit):
     out = np.zeros(P)
-    out[fit.index] = fit.w
+    out[fit.features] = fit.w
     return out
 
 

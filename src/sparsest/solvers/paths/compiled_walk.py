@@ -76,9 +76,9 @@ class CompiledWalk(Walk):
         usable = np.flatnonzero(self.outside)
         if usable.size <= FEW_FEATURES:
             self._admit(usable)
-        # A nonconvex set of features, and a convex one: every set that contains the first is no better, and every set
-        # within the second no worse.
-        self._not_convex = self._convex = usable[:0]
+        # A nonconvex set of features, and the members of a convex one: every set that contains the first is no better,
+        # and every set within the second no worse.
+        self._not_convex, self._convex = usable[:0], np.zeros(self.outside.size, dtype=bool)
         room = max(_TRACK_ROOM, _TRACK_ALPHAS * self.outside.size)
         self._found = np.empty(room, dtype=np.intp), np.empty(room)
 
@@ -158,19 +158,16 @@ class CompiledWalk(Walk):
 
     def _recorded(self, track: Track, alphas: Array) -> list[Fit]:
         """What a walk has recorded of these alphas."""
-        parts = [slice(begin, end) for begin, end in pairwise([0, *track.ends[: alphas.size].tolist()])]
-        figures = zip(alphas.tolist(), *(part.tolist() for part in track[3:]), strict=False)
-        sets = [track.features[part].copy() for part in parts]
-        return [
-            self._fit(index, track.w[part].copy(), alpha, sweeps, violation, loss, gap, convex)
-            for index, part, (alpha, sweeps, violation, loss, gap), convex in zip(
-                sets, parts, figures, self._which_convex(sets), strict=False
-            )
-        ]
+        ends, *figures = (kept[: alphas.size].tolist() for kept in track[2:])
+        parts = [slice(begin, end) for begin, end in pairwise([0, *ends])]
+        last = max(ends, default=0)
+        features, w = track.features[:last].copy(), track.w[:last].copy()
+        sets, coefs = [features[part] for part in parts], [w[part] for part in parts]
+        return list(map(self._fit, sets, coefs, alphas.tolist(), *figures, self._which_convex(sets)))
 
     def _fit(
         self,
-        index: Indices,
+        features: Indices,
         w: Array,
         alpha: float,
         sweeps: int,
@@ -180,7 +177,7 @@ class CompiledWalk(Walk):
         convex: bool,
     ) -> Fit:
         return Fit(
-            index=index,
+            features=features,
             w=w,
             b=self.null_intercept,
             gap=gap if self.task.penalty.convex else None,
@@ -256,11 +253,9 @@ class CompiledWalk(Walk):
         return found
 
     def _is_convex(self, index: Indices) -> bool:
-        present = np.zeros(self.outside.size, dtype=bool)
-        present[self._convex] = True
-        if present[index].all():
+        if self._convex[index].all():
             return True
-        present[self._convex] = False
+        present = np.zeros(self.outside.size, dtype=bool)
         present[index] = True
         if index.size > self.task.y.size or (self._not_convex.size and present[self._not_convex].all()):
             return False
@@ -270,7 +265,7 @@ class CompiledWalk(Walk):
         if order > 0:
             self._not_convex = index[:order].copy()
         else:
-            self._convex = index
+            self._convex = present
         return order == 0
 
     def _hessian(self, index: Indices) -> Array:

@@ -80,7 +80,7 @@ class GeneralWalk(Walk):
         perfect = self.set.loss_value() < SATURATED_LOSS * self.null_loss
         used = np.flatnonzero(self.set.w)
         return Fit(
-            index=self.set.index[used],
+            features=self.set.index[used],
             w=self.set.w[used],
             b=self.set.b,
             gap=gap,

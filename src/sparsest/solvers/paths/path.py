@@ -137,7 +137,7 @@ def _collect(
 ) -> PathResult:
     """Turn solutions of the view into coefficients for the data; the last stands in for those that are missing."""
     m, n_solved, convex = alphas.size, len(fits), task.penalty.convex
-    models = [(fit.index, fit.w, fit.b) for fit in fits]
+    models = [(fit.features, fit.w, fit.b) for fit in fits]
     filler = models[-1] if models else (np.empty(0, dtype=np.intp), np.empty(0), null_intercept)
     models += [filler] * (m - n_solved)
     counts = np.array([index.size for index, _, _ in models], dtype=np.int_)
@@ -146,7 +146,8 @@ def _collect(
     entries = np.concatenate([w for _, w, _ in models]) / scale
     constants: Array = -np.bincount(np.repeat(np.arange(m), counts), shift * entries, m).astype(np.float64)
     coefs = sp.csc_array((entries, rows, np.append(0, counts.cumsum())), shape=(task.view.shape[1], m))
-    coefs.sort_indices()
+    # Two passes in linear time, which order the rows: sorting them took a tenth of a sparse path.
+    coefs = coefs.tocsr().tocsc()
     nothing_known = np.full(m - n_solved, np.inf)
     gaps = np.append([fit.gap for fit in fits if fit.gap is not None], nothing_known)
     violations = np.append([fit.kkt for fit in fits], nothing_known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,13 +22,12 @@ GROWING_VIOLATION = 1e-2
 UNPENALISED_VIOLATION = 1e-10
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(NamedTuple):
     """The solution for one α, on the scale of the view.
 
     Attributes
     ----------
-    index, w : the features whose coefficients are not zero, and these.
+    features, w : the features whose coefficients are not zero, and these.
     b : the intercept.
     gap : relative duality gap; None for penalties that have none.
     kkt : violation of the optimality conditions, relative to α.
@@ -37,7 +36,7 @@ class Fit:
     n_sweeps : sweeps made.
     """
 
-    index: Indices
+    features: Indices
     w: Array
     b: float
     gap: float | None
