@@ -13,6 +13,10 @@ from sparsest.arrays import Array, Indices
 from sparsest.kernels.descent import column_products, gram_image, gram_step, gram_sweep
 from sparsest.kernels.jit import dispatched
 
+# Columns whose inner products with all before are computed at once; of all together, those with columns that come after
+# are computed too.
+_BLOCK = 32
+
 
 class Lines(NamedTuple):
     """Columns ``(x_j - shift_j)/scale_j`` of a dense matrix, those in use times √ω, and their Gram matrix.
@@ -49,13 +53,14 @@ class Lines(NamedTuple):
             line, copy, j = self.lines[self.names[q]], self.copies[q], self.names[q]
             for i in range(n):
                 copy[i] = (line[i] - self.shift_of[j]) / self.scale_of[j] * self.root[i]
-        product = np.dot(self.copies[first:end], self.copies[:end].T)
-        for a in range(count):
-            for q in range(end):
-                self.gram[first + a, q] = product[a, q]
-                self.gram[q, first + a] = product[a, q]
-            self.curvature[first + a] = product[a, first + a]
-            self.step[first + a] = 1.0 / product[a, first + a]
+        for begin in range(first, end, _BLOCK):
+            stop = min(begin + _BLOCK, end)
+            product = np.dot(self.copies[begin:stop], self.copies[:stop].T)
+            for a in range(begin, stop):
+                for q in range(stop):
+                    self.gram[a, q] = self.gram[q, a] = product[a - begin, q]
+                self.curvature[a] = product[a - begin, a]
+                self.step[a] = 1.0 / self.curvature[a]
 
     def residual(self, w, target, tau):
         """``τ = √ω (Xw - y)``."""

@@ -227,7 +227,7 @@ class WorkingSet:
                 self._weigh()
             previous = worst
             goal = max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
-            improved = self._improve(lam, goal)
+            improved = self._improve(lam, goal, worst)
             # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
             if concave and not self.separated:
                 improved |= self._newton(lam)
@@ -300,9 +300,10 @@ class WorkingSet:
         if self.exact:
             self._grad = None
 
-    def _improve(self, lam: Array, tol: float) -> bool:
+    def _improve(self, lam: Array, tol: float, violation: float) -> bool:
         """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
 
+        ``violation`` is that of now.
         A concave penalty on an inexact model would allow long steps that the line search has to take back; with
         its majorant the model is convex and every step towards its minimiser descends.
         """
@@ -314,7 +315,7 @@ class WorkingSet:
         start, at = self.w, Iterate(self.w.copy(), self.grad().copy(), strength, penalty)
         sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps)
         self.n_sweeps += sweeps
-        share = self._move(at.w, lam)
+        share = self._move(at.w, lam, 0.0 if concave else _CLEAR_PROGRESS * violation)
         if concave and share > 0.0:
             self._stretch(start, lam)
         return share > 0.0
@@ -335,10 +336,12 @@ class WorkingSet:
         hessian[np.diag_indices(active.size)] -= kappa[active]
         return lapack.dpotrf(hessian, lower=1)[1] == 0
 
-    def _move(self, goal: Array, lam: Array) -> float:
-        """Go to the model's minimiser, or as far towards it as the objective falls; returns the share gone."""
+    def _move(self, goal: Array, lam: Array, enough: float = 0.0) -> float:
+        """Go to the model's minimiser, or as far towards it as the objective falls; returns the share gone.
+
+        A violation of at most ``enough`` is progress, whatever the objective.
+        """
         start, margin, b = self.w, self.margin, self.b
-        much = _CLEAR_PROGRESS * self.violation(lam) if self.penalty.convex else 0.0
         # The intercept that the quadratic model expects is a good start for the best one.
         step = self.pack.dot(goal) - margin
         drift = float(self._weights_kept @ step) if self.fit_intercept else 0.0
@@ -349,7 +352,7 @@ class WorkingSet:
             with np.errstate(over="ignore", invalid="ignore"):
                 w = goal if halving == 0 else start + share * (goal - start)
                 self._place(w, margin + share * step, b - share * drift)
-                if self.penalty.convex and self.violation(lam) <= much:
+                if enough > 0.0 and self.violation(lam) <= enough:
                     return share
                 if halving == 0:
                     loss = float(self.weights @ self.loss.value(self.y, margin + b))
