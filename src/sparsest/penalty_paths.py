@@ -60,7 +60,7 @@ def penalty_path(
     epsilon, delta, theta : parameters of the loss, see :func:`sparsest.best_subset`.
     alphas : how many, log-spaced from the smallest alpha with an empty model to 1e-2 (n < p) or 1e-4 of it; or the
         alphas themselves, in any order.  Automatic paths end where the fit is perfect; those of MCP and SCAD always do,
-        and also where the classes are separated: no minimiser is finite there.
+        and also before the classes are separated: no minimiser is finite there.
     l1_ratio : share of the l1 part in the elastic net, in (0, 1].
     concavity : the g of MCP (default 3) or SCAD (default 3.7).
     max_features : stop when a solution has this many nonzero coefficients; none with more is returned.

@@ -90,11 +90,15 @@ class PathSolver:
             for fit in walk.follow(ahead, most, may_saturate):
                 if self.n_features is not None and fit.w.size > self.n_features:
                     return self._last_of(self.n_features, walk, alphas, fits, clock), Stop.N_FEATURES
+                ends = fit.saturated and may_saturate
+                # Where classes are separated a concave penalty allows no minimum: what has been reached is no solution.
+                if ends and not self.penalty.convex and fit.kkt > self.tol:
+                    return fits, Stop.SATURATED
                 if self.max_features is None or fit.w.size <= self.max_features:
                     fits.append(fit)
                 if self.max_features is not None and fit.w.size >= self.max_features:
                     return fits, Stop.MAX_FEATURES
-                if fit.saturated and may_saturate:
+                if ends:
                     return fits, Stop.SATURATED
         return fits, Stop.COMPLETE
 
