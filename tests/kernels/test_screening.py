@@ -14,8 +14,8 @@ def make_case(seed=0):
     points, products, alphas = np.zeros((POINTS, N)), np.eye(POINTS), np.full(POINTS, np.inf)
     points[0], products[0, 0], alphas[0] = tau, tau @ tau, 1.0
     memory = kernels.Memory(
-        X.T @ tau, np.zeros(P), np.zeros(P, dtype=np.intp), np.full(P, POINTS), points, products, alphas,
-        np.zeros(1, dtype=np.intp),
+        X.T @ tau, np.zeros(P), np.zeros(P, dtype=np.uint8), np.full(P, POINTS, dtype=np.uint8), points, products,
+        alphas, np.zeros(1, dtype=np.intp),
     )  # fmt: skip
     return rng, X, tau, memory
 

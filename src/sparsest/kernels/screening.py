@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
 from sparsest.kernels.jit import kernel
@@ -28,15 +29,16 @@ class Memory(NamedTuple):
     Attributes
     ----------
     value, earlier : every feature's gradient where it was computed last, and at the alpha before that.
-    reference, before : which points these are; as many as there are points stands for none.
+    reference, before : which points these are; as many as there are points stands for none.  They are unsigned, as
+        indices that may be negative take a third longer.
     points, products, alphas : the points, their inner products, and the alphas they belong to.
     latest : which point is the last.
     """
 
     value: Array
     earlier: Array
-    reference: Indices
-    before: Indices
+    reference: NDArray[np.uint8]
+    before: NDArray[np.uint8]
     points: Array
     products: Array
     alphas: Array
@@ -58,9 +60,13 @@ def inner_products(memory, tau):
 
 
 @kernel
-def _spans(products, inner, square, first, second, distance):
-    """How well points, one or two, make up τ: ``‖τ - first·τ_a - second·τ_b‖ ≤ distance``, for all a and b."""
+def _spans(products, inner, square):
+    """How well points, one or two, make up τ: ``‖τ - first·τ_a - second·τ_b‖ ≤ distance``, for all a and b.
+
+    The last a and b stand for no point.
+    """
     m, slack = inner.size, _BOUND_ROUNDING * np.sqrt(square)
+    first, second, distance = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1)), np.full((m + 1, m + 1), np.inf)
     for a in range(m):
         alone = inner[a] / products[a, a]
         for b in range(m):
@@ -72,6 +78,8 @@ def _spans(products, inner, square, first, second, distance):
             first[a, b], second[a, b] = x, y
             rest = max(square - x * inner[a] - y * inner[b], 0.0)
             distance[a, b] = np.sqrt(rest) + slack * (1.0 + abs(x) + abs(y))
+        first[a, m], distance[a, m] = first[a, a], distance[a, a]
+    return first, second, distance
 
 
 @kernel
@@ -82,24 +90,19 @@ def unsettled(memory, inner, square, norms, slope, alpha, outside, out):
     """
     m, count = inner.size, 0
     oldest = (memory.latest[0] + 1) % m
-    first, second, distance = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
-    _spans(memory.products, inner, square, first, second, distance)
+    first, second, distance = _spans(memory.products, inner, square)
+    value, earlier, reference, before = memory.value, memory.earlier, memory.reference, memory.before
     for j in range(outside.size):
-        a, b = memory.reference[j], memory.before[j]
+        a, b = reference[j], before[j]
         if outside[j]:
-            bound = np.inf
-            if a < m:
-                c = b if b < m else a
-                bound = (
-                    abs(first[a, c] * memory.value[j] + second[a, c] * memory.earlier[j]) + distance[a, c] * norms[j]
-                )
+            bound = abs(first[a, b] * value[j] + second[a, b] * earlier[j]) + distance[a, b] * norms[j]
             if not bound <= alpha * slope[j]:
                 out[count] = j
                 count += 1
         if b == oldest:
-            memory.before[j] = m
+            before[j] = m
         if a == oldest:
-            memory.reference[j], memory.value[j], memory.before[j] = memory.before[j], memory.earlier[j], m
+            reference[j], value[j], before[j] = before[j], earlier[j], m
     return count
 
 
@@ -130,14 +133,19 @@ def foreseen(memory, slope, alpha, outside, least, out):
     Those of which fewer than ``least`` gradients are known, one or two, are left out.
     """
     m, count = memory.alphas.size, 0
+    # From a point to α, and that as a share of the way from one point to another.
+    steps, shares = memory.alphas - alpha, np.zeros((m, m + 1))
+    for a in range(m):
+        for b in range(m):
+            if memory.alphas[b] > memory.alphas[a]:
+                shares[a, b] = steps[a] / (memory.alphas[b] - memory.alphas[a])
+    value, earlier, reference, before = memory.value, memory.earlier, memory.reference, memory.before
     for j in range(outside.size):
-        a, b = memory.reference[j], memory.before[j]
+        a, b = reference[j], before[j]
         if outside[j] and a < m and (b < m or least == 1):
-            guess, step = memory.value[j], memory.alphas[a] - alpha
-            if b < m and memory.alphas[b] > memory.alphas[a]:
-                change = (guess - memory.earlier[j]) * step / (memory.alphas[b] - memory.alphas[a])
-                # Gradients seldom move faster than α; concave penalties make solutions jump, and gradients with them.
-                guess += min(max(change, -abs(step) * slope[j]), abs(step) * slope[j])
+            # Gradients seldom move faster than α; concave penalties make solutions jump, and gradients with them.
+            most = abs(steps[a]) * slope[j]
+            guess = value[j] + min(max((value[j] - earlier[j]) * shares[a, b], -most), most)
             if abs(guess) > _FORESEEN_SHARE * alpha * slope[j]:
                 out[count] = j
                 count += 1

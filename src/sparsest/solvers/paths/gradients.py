@@ -19,7 +19,7 @@ def make_memory(tau: Array, gradient: Array, alpha: float) -> Memory:
     # A point that is not there yet is of size one: nobody refers to it.
     points, products, alphas = np.zeros((_N_POINTS, tau.size)), np.eye(_N_POINTS), np.full(_N_POINTS, np.inf)
     points[0], products[0, 0], alphas[0] = tau, max(float(tau @ tau), 1e-300), alpha
-    first, none = np.zeros(p, dtype=np.intp), np.full(p, _N_POINTS)
+    first, none = np.zeros(p, dtype=np.uint8), np.full(p, _N_POINTS, dtype=np.uint8)
     return Memory(gradient.copy(), np.zeros(p), first, none, points, products, alphas, np.zeros(1, dtype=np.intp))
 
 
