@@ -66,7 +66,9 @@ def _spans(products, inner, square):
     The last a and b stand for no point.
     """
     m, slack = inner.size, _BOUND_ROUNDING * np.sqrt(square)
-    first, second, distance = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1)), np.full((m + 1, m + 1), np.inf)
+    first, second, distance = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1)), np.empty((m + 1, m + 1))
+    for b in range(m + 1):
+        distance[m, b] = np.inf
     for a in range(m):
         alone = inner[a] / products[a, a]
         for b in range(m):
@@ -134,8 +136,9 @@ def foreseen(memory, slope, alpha, outside, least, out):
     """
     m, count = memory.alphas.size, 0
     # From a point to α, and that as a share of the way from one point to another.
-    steps, shares = memory.alphas - alpha, np.zeros((m, m + 1))
+    steps, shares = np.empty(m), np.zeros((m, m + 1))
     for a in range(m):
+        steps[a] = memory.alphas[a] - alpha
         for b in range(m):
             if memory.alphas[b] > memory.alphas[a]:
                 shares[a, b] = steps[a] / (memory.alphas[b] - memory.alphas[a])
