@@ -3,6 +3,7 @@
 import pytest
 
 from sparsest.studies import Store, check, find, results_of, rows_of, run, status
+from sparsest.studies.store import Finished
 
 STUDY = find("reg-hard-fixed-k")
 
@@ -34,6 +35,16 @@ def test_rows_say_what_they_belong_to(rows):
     assert {row["panel"] for row in rows} == panels and {row["set"] for row in rows} == {0, 1}
     assert all(row["version"] and "cores" in row["machine"] for row in rows)
     assert {row["method"] for row in rows} >= {"exact", "relaxation", "elastic_net", "mcp", "scad", "reference"}
+
+
+def test_a_size_is_chosen_when_all_have_been_fitted():
+    study = find("reg-cv-k")
+    first, *others = [task for task in study.tasks("paper") if task.number == 0 and task.procedure == "cardinality"]
+    sizes = [first, *(task for task in others if (task.source, task.n) == (first.source, first.n))]
+    finished = {task.id: Finished([{"k": task.plan.ks[0]}], 1.0, "1", "cores") for task in sizes}
+    assert len(sizes) > 5 and len(rows_of(study, "paper", finished)) == len(sizes)
+    del finished[first.id]
+    assert rows_of(study, "paper", finished) == []
 
 
 def test_findings_are_judged(rows):

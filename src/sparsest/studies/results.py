@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from sparsest.studies.findings import Finding, Verdict
@@ -48,19 +49,25 @@ def results_of(studies: Iterable[Study], sizes: Iterable[Size], store: Store) ->
 
 
 def rows_of(study: Study, size: Size, finished: dict[str, Finished]) -> list[Row]:
-    """All rows so far, with panel, place, data set and true size."""
+    """All rows so far, with panel, place, data set and true size.
+
+    Where each size is a task, rows of a procedure count when all sizes are there: one is chosen among them.
+    """
     found: list[Row] = []
     for panel in study.panels(size):
-        for cell, task in panel.tasks(extras=True):
-            if task.id not in finished:
+        pairs = panel.tasks(extras=True)
+        for _, fits in groupby(pairs, lambda pair: (id(pair[0]), pair[1].number, pair[1].procedure)):
+            together = list(fits)
+            if not all(task.id in finished for _, task in together):
                 continue
-            done = finished[task.id]
-            known: dict[str, Any] = {
-                "panel": panel.name, "x": cell.x, "n": task.n, "p": cell.source.p, "set": task.number,
-                "k_true": cell.source.k, "timed_k": cell.plan.timed_k, "version": done.version, "machine": done.machine,
-            }  # fmt: skip
-            known |= {"task": task.id, "procedure": task.procedure}
-            found += [{**known, "position": position, **row} for position, row in enumerate(done.rows)]
+            for cell, task in together:
+                done = finished[task.id]
+                known: dict[str, Any] = {
+                    "panel": panel.name, "x": cell.x, "n": task.n, "p": cell.source.p, "set": task.number,
+                    "k_true": cell.source.k, "timed_k": cell.plan.timed_k, "version": done.version,
+                    "machine": done.machine, "task": task.id, "procedure": task.procedure,
+                }  # fmt: skip
+                found += [{**known, "position": position, **row} for position, row in enumerate(done.rows)]
     return found
 
 
