@@ -39,6 +39,20 @@ class Regulariser(NamedTuple):
     box: float = np.inf
 
 
+class Momentum(NamedTuple):
+    """What FISTA carries from one iteration to the next.
+
+    Attributes
+    ----------
+    point, image : where the next step begins, and H times that.
+    size : one number that grows while the iterates keep their direction; 0 where there is no momentum yet.
+    """
+
+    point: Array
+    image: Array
+    size: Array
+
+
 @inlined
 def largest_sigma(price):
     """Return the σ beyond which no indicator is worth its price."""
@@ -251,7 +265,14 @@ def proximal(v, L, omega, sigma, a, shift, out):
 
 @kernel
 def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
-    """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten.
+    """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten: see :func:`relax_further`."""
+    momentum = Momentum(np.empty(w.size), np.empty(w.size), np.zeros(1))
+    return relax_further(H, c, omega, w, L, tolerance, cutoff, max_iterations, momentum)
+
+
+@kernel
+def relax_further(H, c, omega, w, L, tolerance, cutoff, max_iterations, momentum):
+    """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten, with the momentum of earlier iterations.
 
     It ends when primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``, and where values are no numbers.
 
@@ -259,16 +280,17 @@ def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
     """
     m = w.size
     root_delta, forced, budget, price, box = omega
+    point, H_point, size = momentum
     boxed = box < np.inf
     Hw = np.empty(m)
     previous, H_previous = w.copy(), np.empty(m)
     v, a, shift, u = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    point, H_point = w.copy(), np.empty(m)
     gradient_product(H, w, Hw)
     for j in range(m):
-        H_point[j] = Hw[j]
         H_previous[j] = Hw[j]
-    momentum = 1.0
+        if size[0] == 0.0:
+            point[j], H_point[j] = w[j], Hw[j]
+    size[0] = max(size[0], 1.0)
     sigma, value_sigma = 0.0, 0.0
     primal, dual = np.inf, -np.inf
     for iteration in range(max_iterations + 1):
@@ -305,9 +327,9 @@ def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
         uphill = 0.0
         for j in range(m):
             uphill += (point[j] - w[j]) * (w[j] - previous[j])
-        following = 1.0 if uphill > 0.0 else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-        beta = 0.0 if uphill > 0.0 else (momentum - 1.0) / following
-        momentum = following
+        following = 1.0 if uphill > 0.0 else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * size[0] * size[0]))
+        beta = 0.0 if uphill > 0.0 else (size[0] - 1.0) / following
+        size[0] = following
         for j in range(m):
             point[j] = w[j] + beta * (w[j] - previous[j])
             H_point[j] = Hw[j] + beta * (Hw[j] - H_previous[j])

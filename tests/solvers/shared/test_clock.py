@@ -60,14 +60,14 @@ def test_an_exception_from_ctrl_c_is_lost_in_a_kernel(keyboard):
 
 
 INSIDE = [
-    ("tree", "squared", quadratic, "relax_quadratic"),
+    ("tree", "squared", quadratic, "relax_further"),
     ("tree", "squared", gram, "tighten"),
-    ("tree", "logistic", quadratic, "relax_quadratic"),
+    ("tree", "logistic", quadratic, "relax_further"),
     ("tree", "hinge", working_set, "dual_gain"),
     ("tree", "logistic", margin, "tighten"),
-    ("cuts", "squared", quadratic, "relax_quadratic"),
+    ("cuts", "squared", quadratic, "relax_further"),
     ("cuts", "hinge", working_set, "dual_gain"),
-    ("relaxation", "squared", quadratic, "relax_quadratic"),
+    ("relaxation", "squared", quadratic, "relax_further"),
 ]
 
 
@@ -99,14 +99,14 @@ def test_ctrl_c_inside_a_kernel_of_near_optimal(monkeypatch, keyboard):
 
 def test_a_second_ctrl_c_inside_a_kernel_is_raised(monkeypatch, keyboard):
     X, y = hard(p=30)
-    original, calls = quadratic.relax_quadratic, []
+    original, calls = quadratic.relax_further, []
 
     def impatient(*args):
         calls.append(press(1))
         press(1)
         return original(*args)
 
-    monkeypatch.setattr(quadratic, "relax_quadratic", impatient)
+    monkeypatch.setattr(quadratic, "relax_further", impatient)
     with pytest.raises(KeyboardInterrupt):
         best_subset(X, y, **HARD, method="tree")
     assert len(calls) == 1
@@ -115,7 +115,7 @@ def test_a_second_ctrl_c_inside_a_kernel_is_raised(monkeypatch, keyboard):
 
 def test_ctrl_c_ends_a_whole_path(monkeypatch, keyboard):
     X, y = hard(p=30)
-    calls = pressing(monkeypatch, quadratic, "relax_quadratic", 2)
+    calls = pressing(monkeypatch, quadratic, "relax_further", 2)
     results = best_subset_path(X, y, [2, 3, 4, 5], gamma=0.1, method="relaxation", options={"relaxation_tol": 1e-9})
     assert [result.status for result in results] == [Status.INTERRUPTED] * 4
     assert len(calls) <= 2 + 3
@@ -129,7 +129,7 @@ def test_ctrl_c_in_a_search_inside_another_stops_both(monkeypatch, keyboard):
 
     def callback(event):
         if isinstance(event, Incumbent) and not inner:
-            pressing(monkeypatch, quadratic, "relax_quadratic")
+            pressing(monkeypatch, quadratic, "relax_further")
             inner.append(best_subset(X, y, **HARD, method="relaxation", gap_tol=0.0))
 
     outer = best_subset(X, y, **HARD, gap_tol=0.0, callback=callback)
@@ -160,7 +160,7 @@ def program(keyboard):
 
 def test_a_handler_of_the_program_is_called(monkeypatch, program):
     X, y = hard(p=30)
-    pressing(monkeypatch, quadratic, "relax_quadratic")
+    pressing(monkeypatch, quadratic, "relax_further")
     result = best_subset(X, y, **HARD, method="tree")
     assert program.calls == 1 and result.status is Status.OPTIMAL
 
@@ -168,7 +168,7 @@ def test_a_handler_of_the_program_is_called(monkeypatch, program):
 def test_keyboard_interrupt_from_a_handler_of_the_program(monkeypatch, program):
     X, y = hard(p=30)
     program.error = KeyboardInterrupt
-    pressing(monkeypatch, quadratic, "relax_quadratic")
+    pressing(monkeypatch, quadratic, "relax_further")
     result = best_subset(X, y, **HARD, method="tree", gap_tol=0.0)
     check_certificate(result, X, y)
     assert program.calls == 1 and result.status is Status.INTERRUPTED
@@ -177,7 +177,7 @@ def test_keyboard_interrupt_from_a_handler_of_the_program(monkeypatch, program):
 def test_other_errors_of_a_handler_of_the_program_are_raised(monkeypatch, program):
     X, y = hard(p=30)
     program.error = TimeoutError("the program's own")
-    pressing(monkeypatch, quadratic, "relax_quadratic")
+    pressing(monkeypatch, quadratic, "relax_further")
     with pytest.raises(TimeoutError, match="the program's own"):
         best_subset(X, y, **HARD, method="tree")
 
