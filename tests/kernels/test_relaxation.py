@@ -214,6 +214,19 @@ def test_relaxed_quadratic_is_that_of_a_conic_solver(budget, price, forced, rank
     assert primal == pytest.approx(0.5 * w @ H @ w - c @ w + omega(w, roots, mask, budget, price), rel=1e-10)
 
 
+def test_a_relaxation_that_is_interrupted_goes_on_as_if_it_had_not_been(run):
+    H, c = quadratic(1, 12)
+    _, roots, mask = data(0, ())
+    whole, (primal, *_) = relax(run, H, c, roots, mask, 2, 0.0, tolerance=0.0, most=20)
+    omega_of, w, L = kernels.Regulariser(roots, mask, 2, 0.0), np.zeros(M), 1.02 * float(np.linalg.eigvalsh(H)[-1])
+    momentum = kernels.Momentum(np.empty(M), np.empty(M), np.zeros(1))
+    for _ in range(4):
+        value, _, count, L, _ = run(kernels.relax_further)(H, c, omega_of, w, L, 0.0, np.inf, 5, momentum)
+        assert count == 5
+    np.testing.assert_allclose(w, whole, rtol=1e-9, atol=1e-12)
+    assert value == pytest.approx(primal, rel=1e-12)
+
+
 @forms
 @forcings
 def test_relaxed_quadratic_bounds_itself_at_every_precision(run, budget, price, forced):
