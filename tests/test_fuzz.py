@@ -439,6 +439,7 @@ def test_the_summary_counts():
         pytest.param(912000953, id="another one"),
         pytest.param(912002076, id="cuts with coefficients beyond the infinity of SCIP"),
         pytest.param(912003548, id="moves whose predicted gains overflow"),
+        pytest.param(932001022, id="differences of gains that overflow"),
     ],
 )
 def test_instances_that_once_failed(seed):

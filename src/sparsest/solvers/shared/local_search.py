@@ -281,9 +281,9 @@ class _Pool:
         columns = self.columns[:, self.positions(support)]
         return fit_support(self.problem, support, (w, fit.b), columns, expired, cutoff)
 
-    @np.errstate(over="ignore")
+    @np.errstate(over="ignore", invalid="ignore")
     def moves(self, fit: SupportFit, count: int) -> list[Move]:
-        """The most promising moves; a gain may be predicted beyond all floats."""
+        """The most promising moves; gains may be predicted beyond all floats, and differences of such are none."""
         problem, (cross, squares) = self.problem, self.products(fit)
         inside = self.positions(fit.support)
         outside = self._outside(inside)
@@ -339,6 +339,7 @@ def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int 
     if scores.size == 0:
         return []
     count = min(count, scores.size)
+    scores = np.where(np.isnan(scores), -np.inf, scores)
     chosen = np.argpartition(-scores, count - 1)[:count]
     return [(float(scores[c]), *name(int(c))) for c in chosen]
 
