@@ -91,7 +91,8 @@ class PathSolver:
                 if self.n_features is not None and fit.w.size > self.n_features:
                     return self._last_of(self.n_features, walk, alphas, fits, clock), Stop.N_FEATURES
                 ends = fit.saturated and may_saturate
-                # Where classes are separated a concave penalty allows no minimum: what has been reached is no solution.
+                # Where classes are separated, or a fit is perfect, a concave penalty may allow no minimum: what was
+                # reached without converging is no solution.
                 if ends and not self.penalty.convex and fit.kkt > self.tol:
                     return fits, Stop.SATURATED
                 if self.max_features is None or fit.w.size <= self.max_features:

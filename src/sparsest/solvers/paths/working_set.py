@@ -303,9 +303,8 @@ class WorkingSet:
     def _improve(self, lam: Array, tol: float, violation: float) -> bool:
         """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
 
-        ``violation`` is that of now.
         A concave penalty on an inexact model would allow long steps that the line search has to take back; with
-        its majorant the model is convex and every step towards its minimiser descends.
+        its majorant the model is convex and every step towards its minimiser descends.  ``violation`` is that of w.
         """
         penalty, strength = self.penalty, lam
         concave = not penalty.convex
