@@ -20,6 +20,7 @@ from sparsest.problem import Problem
 from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
 from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
 from sparsest.solvers.exact.tuning import USUAL, Tuning
+from sparsest.solvers.relaxation.memory import Memory
 from sparsest.solvers.relaxation.working_set import solve_working_set
 from sparsest.solvers.shared.dual import ROUNDING
 
@@ -101,6 +102,7 @@ class LossBounder:
         b, sigma, precision, iterations, primal = warm.b, 0.0, 0.1, 0, np.inf
         point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
         bound = self.tighten(point, state.copy(), -np.inf).bound
+        memory = Memory()
         for round_number in range(_MAX_ROUNDS):
             if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound) or self.expired():
                 break
@@ -108,7 +110,10 @@ class LossBounder:
             omega = self._regulariser(features, state)
             tolerance = max(precision * (cutoff - bound), 1e-10 * abs(cutoff))
             columns = self.columns[:, features]
-            solved = solve_working_set(problem, columns, omega, w[features], b, tolerance, cutoff, self.expired)
+            memory.enter(features, max(primal - bound, 0.0))
+            solved = solve_working_set(
+                problem, columns, omega, w[features], b, tolerance, cutoff, self.expired, memory=memory
+            )
             iterations += solved.iterations
             w[:] = 0.0
             w[features], b, primal = solved.w, solved.b, solved.primal

@@ -68,11 +68,11 @@ class Memory:
         """The Gram matrix of the columns, with the last curvatures; None where much of it would have to be computed."""
         if self.gram is None:
             return None
-        old, new = np.flatnonzero(self.before >= 0), np.flatnonzero(self.before < 0)
+        new = np.flatnonzero(self.before < 0)
         if new.size > _MOST_NEW * columns.shape[1]:
             return None
-        matrix = np.empty((columns.shape[1], columns.shape[1]))
-        matrix[np.ix_(old, old)] = self.gram.matrix[np.ix_(self.before[old], self.before[old])]
+        # Where a column is new these are entries of another one, until its products replace them.
+        matrix = self.gram.matrix[self.before].take(self.before, axis=1)
         products = columns.T @ (self.gram.curvature[:, None] * columns[:, new])
         matrix[:, new], matrix[new] = products, products.T
         return CurvedGram(matrix, self.gram.curvature)
