@@ -75,7 +75,7 @@ def penalty_path(
     exposure : numbers above zero that the mean is proportional to, for losses with a logarithmic link.
     penalty_factor : factor of alpha for every feature, used as it is; 0 means never penalised.
     tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha.
-        None means 2e-3 where n < p and 1e-5 elsewhere, for MCP and SCAD 1e-2 and 1e-4.  Objectives of convex penalties
+        None means 2e-3 where n < p and 1e-5 elsewhere, for MCP and SCAD 1e-2 and 1e-3.  Objectives of convex penalties
         are more precise than that: in our benchmarks their relative errors are below 2e-4 and 1e-6.
     max_iter : sweeps of coordinate descent for each alpha, at most.
     time_limit : seconds after which no further alpha is begun; Ctrl-C does the same.

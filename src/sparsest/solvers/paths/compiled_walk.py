@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import lapack
 
-from sparsest.arrays import Array, Indices
+from sparsest.arrays import Array, Indices, Mask
 from sparsest.designs.columns import enlarged, keep, start
 from sparsest.kernels.lines import Lines
 from sparsest.kernels.path import (
@@ -76,9 +76,9 @@ class CompiledWalk(Walk):
         usable = np.flatnonzero(self.outside)
         if usable.size <= FEW_FEATURES:
             self._admit(usable)
-        # A nonconvex set of features, and the members of a convex one: every set that contains the first is no better,
+        # Members of a nonconvex set of features, and of a convex one: every set that contains the first is no better,
         # and every set within the second no worse.
-        self._not_convex, self._convex = usable[:0], np.zeros(self.outside.size, dtype=bool)
+        self._not_convex, self._convex = np.zeros((2, self.outside.size), dtype=bool)
         room = max(_TRACK_ROOM, _TRACK_ALPHAS * self.outside.size)
         self._found = np.empty(room, dtype=np.intp), np.empty(room)
 
@@ -158,12 +158,13 @@ class CompiledWalk(Walk):
 
     def _recorded(self, track: Track, alphas: Array) -> list[Fit]:
         """What a walk has recorded of these alphas."""
-        ends, *figures = (kept[: alphas.size].tolist() for kept in track[2:])
-        parts = [slice(begin, end) for begin, end in pairwise([0, *ends])]
-        last = max(ends, default=0)
+        ends = track.ends[: alphas.size]
+        last = int(ends[-1]) if ends.size else 0
         features, w = track.features[:last].copy(), track.w[:last].copy()
+        parts = [slice(begin, end) for begin, end in pairwise([0, *ends.tolist()])]
         sets, coefs = [features[part] for part in parts], [w[part] for part in parts]
-        return list(map(self._fit, sets, coefs, alphas.tolist(), *figures, self._which_convex(sets)))
+        numbers = (column[: alphas.size].tolist() for column in (alphas, *track[3:]))
+        return list(map(self._fit, sets, coefs, *numbers, self._which_convex(features, ends)))
 
     def _fit(
         self,
@@ -235,38 +236,35 @@ class CompiledWalk(Walk):
         """The solution as it is now; so many sweeps were made before those that are counted."""
         used = np.flatnonzero(self.at.w[: self.size])
         index = self.columns.names[used]
-        convex = self._which_convex([index])[0]
+        convex = self._which_convex(index, np.array([index.size]))[0]
         return self._fit(index, self.at.w[used], alpha, before + sweeps, violation, loss, gap, convex)
 
-    def _which_convex(self, sets: list[Indices]) -> list[bool]:
-        """Whether the Hessian over each of these sets of features exceeds the penalty's concavity."""
+    def _which_convex(self, features: Indices, ends: Indices) -> list[bool]:
+        """Whether the Hessian over each of these sets of features, one after the other, exceeds the concavity."""
+        begins, found = np.append(0, ends[:-1]), np.zeros(ends.size, dtype=bool)
         if self.task.penalty.convex:
-            return [True] * len(sets)
-        # The sets mostly grow: what is found of one in the middle is known of all on one side of it.
-        found, parts = [False] * len(sets), [(0, len(sets))]
-        while parts:
-            begin, end = parts.pop()
-            if begin < end:
-                middle = (begin + end) // 2
-                found[middle] = self._is_convex(sets[middle])
-                parts += [(begin, middle), (middle + 1, end)]
-        return found
+            return (~found).tolist()
+        sizes = ends - begins
+        undecided = sizes <= self.task.y.size
+        while True:
+            found |= undecided & (_counts(self._convex[features], begins, ends) == sizes)
+            others = _counts(self._not_convex[features], begins, ends)
+            undecided &= ~found & ((others < self._not_convex.sum()) | (others == 0))
+            left = np.flatnonzero(undecided)
+            if left.size == 0:
+                return found.tolist()
+            # The sets mostly grow: what is found of one in the middle is known of all on one side of it.
+            middle = left[left.size // 2]
+            self._examine(features[begins[middle] : ends[middle]])
 
-    def _is_convex(self, index: Indices) -> bool:
-        if self._convex[index].all():
-            return True
-        present = np.zeros(self.outside.size, dtype=bool)
-        present[index] = True
-        if index.size > self.task.y.size or (self._not_convex.size and present[self._not_convex].all()):
-            return False
+    def _examine(self, index: Indices) -> None:
+        """Find out whether the Hessian over these features exceeds the penalty's concavity, and keep that."""
         hessian = self._hessian(index)
         hessian[np.diag_indices(index.size)] -= self.task.penalty.concavity_bound * (self.task.factor[index] > 0.0)
         order = lapack.dpotrf(hessian, lower=1)[1]
-        if order > 0:
-            self._not_convex = index[:order].copy()
-        else:
-            self._convex = present
-        return order == 0
+        kept, members = (self._not_convex, index[:order]) if order > 0 else (self._convex, index)
+        kept[:] = False
+        kept[members] = True
 
     def _hessian(self, index: Indices) -> Array:
         """The Gram matrix of some features, from the one that is kept if all of them are in use."""
@@ -276,3 +274,9 @@ class CompiledWalk(Walk):
             if (place[index] >= 0).all():
                 return self.columns.gram[np.ix_(place[index], place[index])]
         return self.task.view.gram(index, weights=self.task.weights)
+
+
+def _counts(chosen: Mask, begins: Indices, ends: Indices) -> Indices:
+    """How many are chosen of each part."""
+    before = np.append(0, chosen.cumsum())
+    return before[ends] - before[begins]
