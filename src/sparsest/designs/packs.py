@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # A dense pack copies columns to float64 while the copy takes no more bytes than this, or than the whole matrix as it
 # is stored.  Beyond that, products read the matrix and Gram matrices are computed from blocks of so many bytes.
 _COPY_BYTES, _BLOCK_BYTES = 1 << 28, 1 << 26
+# Stands in for a curvature of zero, whose inverse would be infinite.
+_LEAST_CURVATURE = float(np.finfo(np.float64).tiny)
 
 
 class Pack(ABC):
@@ -171,7 +173,8 @@ class DensePack(Pack):
         self._h, self._index = np.ones(n), np.empty(0, dtype=np.intp)
         # Copies of the columns, in a buffer that may be longer; None once there are too many.
         self._copies: Array | None = np.empty((n, 0), order="F")
-        self._gram, self._mass, self._diagonal = np.empty((0, 0)), np.empty(0), np.empty(0)
+        self._gram, self._mass = np.empty((0, 0)), np.empty(0)
+        self._note_curvature()
 
     def append(self, index: Indices) -> None:
         """Take in these columns of the design."""
@@ -230,7 +233,11 @@ class DensePack(Pack):
             correction = np.outer(self._mass[first:], self._mass / self._h.sum())
             self._gram[first:size, :size] -= correction
             self._gram[:first, first:size] -= correction[:, :first].T
-        self._diagonal = self._gram.diagonal()[: self._index.size].copy()
+        self._note_curvature()
+
+    def _note_curvature(self) -> None:
+        diagonal = self._gram.diagonal()[: self._index.size].copy()
+        self._model = Gram(self._gram, diagonal, 1.0 / np.maximum(diagonal, _LEAST_CURVATURE))
 
     def keep(self, positions: Indices) -> None:
         """Drop all columns but those at these positions."""
@@ -239,7 +246,7 @@ class DensePack(Pack):
             self._copies[:, :k] = self._copies[:, positions]
         self._gram[:k, :k] = self._gram[np.ix_(positions, positions)]
         self._mass, self._index = self._mass[positions], self._index[positions]
-        self._diagonal = self._diagonal[positions]
+        self._note_curvature()
 
     def weigh(self, h: Array) -> None:
         """Take these weights of the observations."""
@@ -264,5 +271,4 @@ class DensePack(Pack):
 
     def model(self, theta: Array | None = None) -> Gram:
         """``G`` itself, in memory that may be larger."""
-        # Constant columns have no curvature.
-        return Gram(self._gram, self._diagonal, 1.0 / np.maximum(self._diagonal, np.finfo(np.float64).tiny))
+        return self._model

@@ -31,18 +31,24 @@ def duality_gap(task: Task, fit: WorkingSet, alpha: float, checked: Indices, che
     inside = fit.grad()
     lam, w = alpha * task.factor[fit.index], fit.w
     unpenalised = lam == 0.0
-    primal = fit.loss_value() + float(task.penalty.value(w, lam).sum())
+    penalty = float(task.penalty.value(w, lam).sum())
     grad = np.concatenate([inside[~unpenalised], checked_grad])
     bounds = np.concatenate([lam[~unpenalised], alpha * task.factor[checked]])
-    excess = float((np.abs(grad) / task.penalty.threshold(bounds)).max(initial=0.0))
-    # Scaled to be feasible, and as it is: a penalty with curvature has an infinite domain, where that is better.
-    dual = max(_dual_value(task, fit, scale, bounds, grad) for scale in {1.0 / max(1.0, excess), 1.0})
     slack = float(np.abs(inside[unpenalised] * w[unpenalised]).sum()) + fit.intercept_error()
-    return max(primal - dual + slack, 0.0)
+    gap = np.inf
+    if task.penalty.second_derivative(1.0, alpha) > 0.0:
+        # The conjugate of a penalty with curvature is finite everywhere: nothing need be scaled, and as θ is the
+        # derivative of the loss at Xw + b, the losses on both sides make up θ'Xw.
+        gap = penalty + float(w @ inside) + _conjugates(task, grad, bounds) + slack
+    if gap > task.tol * fit.null_loss:
+        excess = float((np.abs(grad) / task.penalty.threshold(bounds)).max(initial=0.0))
+        scale = 1.0 / max(1.0, excess)
+        dual = -fit.conjugate_sum(scale) - _conjugates(task, scale * grad, bounds)
+        gap = min(gap, fit.loss_value() + penalty - dual + slack)
+    return max(gap, 0.0)
 
 
-def _dual_value(task: Task, fit: WorkingSet, scale: float, lam: Array, grad: Array) -> float:
+def _conjugates(task: Task, grad: Array, lam: Array) -> float:
     # The caller asks for convex penalties alone; to look at the protocol here would take as long as the sums.
     penalty = cast(ConvexPenalty, task.penalty)
-    cost = float(penalty.conjugate(scale * grad * _INSIDE, lam).sum())
-    return -fit.conjugate_sum(scale) - cost if np.isfinite(cost) else -np.inf
+    return float(penalty.conjugate(grad * _INSIDE, lam).sum())

@@ -215,6 +215,11 @@ class WorkingSet:
         if self.penalty.convex:
             by_error = self.max_intercept_error / max(abs(self.b), self._unit)
             self._slope_allowed = max(min(_SLOPE_SHARE * tol, by_error), self._slope_rounding)
+        # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._minimise_models(lam, tol)
+
+    def _minimise_models(self, lam: Array, tol: float) -> float:
         previous, fresh, n_separated = np.inf, False, 0
         concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
@@ -342,22 +347,23 @@ class WorkingSet:
         """
         start, margin, b = self.w, self.margin, self.b
         # The intercept that the quadratic model expects is a good start for the best one.
-        step = self.pack.dot(goal) - margin
+        image = self.pack.dot(goal)
+        step = image - margin
         drift = float(self._weights_kept @ step) if self.fit_intercept else 0.0
         before = np.inf
         for halving in range(_MAX_HALVINGS):
             share = 0.5**halving
-            # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
-            with np.errstate(over="ignore", invalid="ignore"):
-                w = goal if halving == 0 else start + share * (goal - start)
-                self._place(w, margin + share * step, b - share * drift)
-                if enough > 0.0 and self.violation(lam) <= enough:
-                    return share
-                if halving == 0:
-                    loss = float(self.weights @ self.loss.value(self.y, margin + b))
-                    before = loss + float(self.penalty.value(start, lam).sum())
-                if self._objective(lam) <= before + _OBJECTIVE_ROUNDING * abs(before):
-                    return share
+            if halving == 0:
+                self._place(goal, image, b - drift)
+            else:
+                self._place(start + share * (goal - start), margin + share * step, b - share * drift)
+            if enough > 0.0 and self.violation(lam) <= enough:
+                return share
+            if halving == 0:
+                loss = float(self.weights @ self.loss.value(self.y, margin + b))
+                before = loss + float(self.penalty.value(start, lam).sum())
+            if self._objective(lam) <= before + _OBJECTIVE_ROUNDING * abs(before):
+                return share
         self._place(start, margin, b)
         return 0.0
 
