@@ -212,23 +212,23 @@ def _goal(w, fixed, penalty, alpha, tol, share):
 
 
 @kernel
-def _minimise(columns, at, penalty, goal, allowed, patience, tight):
+def _minimise(columns, at, penalty, goal, allowed, patience):
     """Sweep until the violation is at most the goal; returns the sweeps, the violation, and whether they are slow.
 
-    The first sweeps for an α often raise the violation: unless the working set is tight, more of them are made before
-    they are called slow for that.
+    The first sweeps for an α often raise the violation: they are not called slow for that before as many have been made
+    as a Newton step costs.
     """
     m = at.size[0]
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
-    before, sweeps, budget, early = violation(grad, w, lam, m, penalty), 0, _TRIAL_SWEEPS, not tight
+    before, sweeps, budget = violation(grad, w, lam, m, penalty), 0, _TRIAL_SWEEPS
     worst = np.inf if lags(columns) else before
     while worst > goal and sweeps < allowed:
         made, worst = descend(columns, w, grad, lam, penalty, goal, min(budget, allowed - sweeps))
         sweeps += made
         if not worst > goal:
             break
-        if early and worst >= before:
-            early, budget = False, 2 * made
+        if worst >= before and sweeps < patience:
+            budget = 2 * made
             continue
         needed = np.log(worst / goal) * made / max(np.log(before / worst), 1e-9 * made)
         if needed > patience:
@@ -256,7 +256,7 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
         endurance = patience if tight else _EARLY_PATIENCE * patience
         if not tight and goal < _NEARLY_TIGHT * _GROWING_VIOLATION * alpha:
             goal, endurance = _GROWING_VIOLATION * alpha, np.inf
-        made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance, tight)
+        made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance)
         sweeps += made
         if slow:
             return SLOW, sweeps, worst, loss, gap
