@@ -49,6 +49,9 @@ _GAP_SHARE = 0.9
 _LEAST_GRADIENTS = 2
 # Sweeps after which those that are still needed are estimated from the progress so far.
 _TRIAL_SWEEPS = 12
+# However small a sweep is, the calls of a Newton step are worth no more of them: with ten features the time of 8,000,
+# which would soon be all that are allowed.
+_MOST_CALL_SWEEPS = 300.0
 # Rounds of minimising and checking; one or two are usual.
 _MAX_ROUNDS = 200
 # A dual point on the edge of the feasible set is moved inside by this share: rounding must not make it infeasible.
@@ -255,7 +258,7 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
         goal = _goal(at.w[:m], fixed, penalty, alpha, tol, share) if convex else tol * alpha
         endurance = patience if tight else _EARLY_PATIENCE * patience
         if not tight and goal < _NEARLY_TIGHT * _GROWING_VIOLATION * alpha:
-            goal, endurance = _GROWING_VIOLATION * alpha, np.inf
+            goal = _GROWING_VIOLATION * alpha
         made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance)
         sweeps += made
         if slow:
@@ -306,7 +309,7 @@ def newton_price(price, w):
     for j in range(w.size):
         active += w[j] != 0.0
     rebuild = price.rebuild * active if active > price.enough else 0.0
-    return price.sweeps + price.entries / (1.0 + active * w.size) + rebuild
+    return price.sweeps + min(price.entries / (1.0 + active * w.size), _MOST_CALL_SWEEPS) + rebuild
 
 
 class Track(NamedTuple):
