@@ -21,6 +21,7 @@ from sparsest.designs import (
     unstandardized,
     view_with,
 )
+from sparsest.designs.base import FAR
 from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, dual_from_margin, make_loss, with_offset
 
@@ -239,7 +240,10 @@ def _center(y: Array, weights: Array, movable: bool) -> float:
         squares = float(weights @ y**2)
     if not _SMALLEST_SQUARES <= squares <= _LARGEST_SQUARES and y.any():
         _refuse("y", squares)
-    if not movable:
+    total = weights.sum()
+    mean = float(weights @ y) / total
+    # Rounding leaves no doubt where the mean is not half as large as that.
+    if not movable or 4.0 * mean**2 <= FAR**2 * (squares / total - mean**2):
         return 0.0
     moments = Dense(y[:, None]).moments(weights)
     return float(moments.mean[0]) if moments.far().size else 0.0

@@ -63,7 +63,7 @@ class CompiledWalk(Walk):
             self.null_intercept = float(task.weights @ task.y)
         root = np.sqrt(task.weights)
         target = root * (task.y - self.null_intercept)
-        gradient = task.view.tdot(-root * target)
+        gradient = task.null_gradient
         self.fixed = Fixed(gradient, task.factor, self.slope, task.norms, root, target, 0.5 * float(target @ target))
         start(columns, target)
         self.at = self._buffers(columns.names.size)

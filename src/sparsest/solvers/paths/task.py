@@ -24,6 +24,7 @@ class Task:
     weights : weights of the observations, which sum to one.
     factor : factors of α, one for each feature.
     norms : ``√(Σ ω x²)`` of the view's columns; zero for those that are constant.
+    null_gradient : ``X'θ`` of the model without features, from the first pass over the data.
     tol : relative duality gap, or violation, at which a solution is precise enough.
     max_iter : sweeps for each α.
     """
@@ -37,6 +38,7 @@ class Task:
     fit_intercept: bool
     factor: Array
     norms: Array
+    null_gradient: Array
     tol: float
     max_iter: int
 
@@ -61,6 +63,7 @@ def make_task(data: Data, penalty: Penalty, factor: Array, tol: float, max_iter:
         fit_intercept=data.fit_intercept,
         factor=factor,
         norms=data.column_norms / np.sqrt(total),
+        null_gradient=data.null.products / total,
         tol=tol,
         max_iter=max_iter,
     )
