@@ -30,7 +30,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from exact_peers import CONSTRAINED, PENALISED, attempt, dismiss, objective, ours, quickest, warming
+from exact_peers import CONSTRAINED, PENALISED, REPEATS, attempt, dismiss, objective, ours, quickest, warming
 from sklearn.exceptions import ConvergenceWarning
 from table import Row
 
@@ -274,9 +274,10 @@ def rows(limit: float = 60.0) -> Iterator[Row]:
         ridge = 1 / (2.0**i * gamma0)
         price, first = priced(data.X, data.y, k, ridge, limit)
         spent, _ = quickest(data.X, data.y, limit, l0_penalty=price, gamma=1 / ridge)
-        found = attempt("l0bnb", data.X, data.y, price, ridge, limit, first)
+        found = [attempt("l0bnb", data.X, data.y, price, ridge, limit, first) for _ in range(REPEATS)]
         # Without an answer of the peer there is no figure.
-        ratio = np.nan if isinstance(found, str) else spent.cpu / found[0].cpu
+        theirs = min((answer[0].cpu for answer in found if not isinstance(answer, str)), default=np.nan)
+        ratio = spent.cpu / theirs
         yield Row(f"strong ridge, p = {p}, k = {k}, 2^{i} γ0, CPU time", ratio, "of L0BnB", 0.5)
     dismiss()
     for k, snr, scaled, rho, wanted in HARD:
