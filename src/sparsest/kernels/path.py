@@ -161,16 +161,18 @@ def _gap(columns, at, fixed, penalty, alpha, count):
     """The duality gap of a penalty that is the sum of an absolute value and a square.
 
     The dual point is the residual, as it is or scaled so that all slopes are within their limits; the penalty's
-    conjugate is ``excess²/2κ`` with κ its curvature.  Unpenalised directions enter by their first-order error.
+    conjugate is ``excess²/2κ`` with κ its curvature.  Unpenalised directions enter by their first-order error, as if
+    the best coefficient were no farther than this one is from zero, or than what moves predictions by a deviation of y.
     """
-    m = at.size[0]
+    m, deviation = at.size[0], np.sqrt(2.0 * fixed.null_loss)
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
     loss, along = _loss(columns, w, grad, fixed)
     primal, slack, largest, conjugate = loss, 0.0, 0.0, 0.0
     for q in range(m):
         primal += value(penalty, w[q], lam[q])
         if lam[q] == 0.0:
-            slack += abs(grad[q] * w[q])
+            size = abs(w[q])
+            slack += abs(grad[q]) * (size + max(size, deviation / fixed.norms[columns.names[q]]))
             continue
         limit = threshold(penalty, lam[q])
         excess = max(abs(grad[q]) - limit, 0.0)

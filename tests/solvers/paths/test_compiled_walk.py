@@ -56,9 +56,10 @@ def test_both_walks_find_the_same(storage, penalty):
 @pytest.mark.parametrize("storage", ["fortran", "sparse"])
 @pytest.mark.parametrize("penalty", ["l1", "elastic_net"])
 @pytest.mark.parametrize("intercept, weighted", [(True, False), (False, True)])
-def test_the_gap_bounds_the_excess(storage, penalty, intercept, weighted):
+@pytest.mark.parametrize("free", [(), (2, 5)])
+def test_the_gap_bounds_the_excess(storage, penalty, intercept, weighted, free):
     """The objective is recomputed from the data; a precise walk tells the minimum."""
-    settings = {"intercept": intercept, "weighted": weighted}
+    settings = {"intercept": intercept, "weighted": weighted, "free": free}
     task = make_case(storage, penalty, tol=1e-2, **settings)
     rough, precise = make_walk(task), make_walk(make_case(storage, penalty, tol=1e-12, **settings))
     null = 0.5 * task.weights @ (task.y - rough.null_intercept) ** 2

@@ -20,7 +20,10 @@ _INSIDE = 1.0 - 1e-15
 
 
 def duality_gap(task: Task, fit: WorkingSet, alpha: float, checked: Indices, checked_grad: Array) -> float:
-    """Primal minus dual value; unpenalised directions enter by their first-order error.
+    """Primal minus dual value.
+
+    Unpenalised directions enter by their first-order error, as if the best coefficient were no farther than this one is
+    from zero, or than what moves predictions by a unit of the response.
 
     Parameters
     ----------
@@ -34,7 +37,10 @@ def duality_gap(task: Task, fit: WorkingSet, alpha: float, checked: Indices, che
     penalty = float(task.penalty.value(w, lam).sum())
     grad = np.concatenate([inside[~unpenalised], checked_grad])
     bounds = np.concatenate([lam[~unpenalised], alpha * task.factor[checked]])
-    slack = float(np.abs(inside[unpenalised] * w[unpenalised]).sum()) + fit.intercept_error()
+    size = np.abs(w[unpenalised])
+    reach = np.maximum(size, fit.unit / task.norms[fit.index[unpenalised]])
+    # The signed product of slope and coefficient is in the difference of the values.
+    slack = float(np.abs(inside[unpenalised]) @ (size + reach)) + fit.intercept_error()
     gap = np.inf
     if task.penalty.second_derivative(1.0, alpha) > 0.0:
         # The conjugate of a penalty with curvature is finite everywhere: nothing need be scaled, and as θ is the

@@ -78,7 +78,7 @@ class WorkingSet:
         self.exact = is_quadratic(loss)
         self._tangents = make_penalty("l1")
         # Predictions are of the size of y, or of its logarithms.
-        self._unit = 1.0 if loss.log_link else float(np.abs(y).max())
+        self.unit = 1.0 if loss.log_link else float(np.abs(y).max())
         self._grad: Array | None = None
         self._margin: Array | None = None
         self._loss_value: float | None = None
@@ -170,7 +170,10 @@ class WorkingSet:
 
     def intercept_error(self) -> float:
         """The first-order error of the intercept; centred columns leave none with a quadratic loss."""
-        return 0.0 if self.exact else float(abs(self.theta.sum() * self.b))
+        if self.exact or not self.fit_intercept:
+            return 0.0
+        size = abs(self.b)
+        return float(abs(self.theta.sum())) * (size + max(size, self.unit))
 
     @property
     def separated(self) -> bool:
@@ -213,7 +216,7 @@ class WorkingSet:
         if self.exact:
             return self._minimise_exact(lam, tol)
         if self.penalty.convex:
-            by_error = self.max_intercept_error / max(abs(self.b), self._unit)
+            by_error = self.max_intercept_error / max(abs(self.b), self.unit)
             self._slope_allowed = max(min(_SLOPE_SHARE * tol, by_error), self._slope_rounding)
         # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
         with np.errstate(over="ignore", invalid="ignore"):
