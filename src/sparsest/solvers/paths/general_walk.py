@@ -107,22 +107,22 @@ class GeneralWalk(Walk):
         """Solve until the relative duality gap is small enough; returns it and the violation.
 
         The gap is about the violation times 2‖w‖₁, or its square times the number of active features over twice the
-        penalty's curvature: that says which violation to ask for, and where it said too much, ask for less.
+        penalty's curvature: that says which violation to ask for, and where that was too much, ask for less than it.
         """
-        task, share = self.task, _GAP_SHARE
+        task, most = self.task, min(GROWING_VIOLATION, 0.5 * self.task.tol ** (2 / 3)) * alpha
         curvature = float(task.penalty.second_derivative(1.0, alpha))
         for _ in range(_MAX_GAP_ATTEMPTS):
-            w, allowed = self.set.w, share * task.tol * self.null_loss
+            w, allowed = self.set.w, _GAP_SHARE * task.tol * self.null_loss
             size, n_active = float(np.abs(w).sum()), int(np.count_nonzero(w))
             by_size = allowed / max(size, 1e-300)
             by_curvature = float(np.sqrt(2.0 * allowed * curvature / max(n_active, 1)))
-            goal = min(max(by_size, by_curvature), GROWING_VIOLATION * alpha, 0.5 * task.tol ** (2 / 3) * alpha)
+            goal = min(max(by_size, by_curvature), most)
             violation = self._solve(alpha, max(goal, 1e-15 * self.alpha))
             gap = duality_gap(task, self.set, alpha, self._checked, self.gradients.value[self._checked])
             gap /= max(self.null_loss, 1e-300)
             if gap <= task.tol or self.set.exhausted:
                 break
-            share *= 0.3 * max(task.tol / gap, 1e-3)
+            most = 0.3 * max(task.tol / gap, 1e-3) * violation
         return gap, violation
 
     def _solve(self, alpha: float, tol: float) -> float:
