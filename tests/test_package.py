@@ -59,7 +59,7 @@ TESTED_ELSEWHERE = {
     "arrays": None,
     # A tuple, tested with all that return it.
     "datasets/dataset": "datasets/test_synthetic",
-    # The parts of one walk along a path, which are being written anew.
+    # The parts of one walk along a path.
     **dict.fromkeys(
         (f"solvers/paths/{name}" for name in ("general_walk", "quadratic", "task", "walk", "walks", "working_set")),
         "solvers/paths/test_path",

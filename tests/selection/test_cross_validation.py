@@ -95,7 +95,9 @@ def pressing(at):
 
 
 # A thread of joblib may look for work that it has thrown away itself, when its workers are ended.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore:Exception in thread ExecutorManagerThread:pytest.PytestUnhandledThreadExceptionWarning"
+)
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_listener_hears_of_every_fold_and_may_stop(n_jobs):
     X, y = sample("squared", 21, 3)
