@@ -8,7 +8,8 @@ import pytest
 from proofs.helpers import ExactSquares, bounds_of, fraction, indices, optimum_of, sample, sample_weights, statement_of
 from sparsest.proofs import points
 from sparsest.proofs.check import Checker, prove
-from sparsest.proofs.data import Columns, Data, Room
+from sparsest.proofs.columns import AllColumns, PackedColumns
+from sparsest.proofs.data import Data, Room
 from sparsest.proofs.steps import (
     Branch,
     Combination,
@@ -201,7 +202,7 @@ def test_what_the_residual_of_a_split_may_be_off_is_added_to_its_products(monkey
     X, y = sample(14, 6)
     statement = statement_of(X, y, k=2)
     data = Data.of(statement, X, y, None)
-    columns = Columns(data, np.arange(6))
+    columns = PackedColumns(data, np.arange(6))
     split = Split(np.arange(6), np.full(6, 0.5 / statement.gamma))
     proof = Proof((Leaf(0),), (SplitPoint(np.arange(6), np.linspace(-0.2, 0.2, 6), 0),), (split,))
 
@@ -209,10 +210,10 @@ def test_what_the_residual_of_a_split_may_be_off_is_added_to_its_products(monkey
         monkeypatch.setattr(points, "_spreads", lambda *given: (np.full(1, spread), np.zeros(1)))
         checker = Checker(data, statement, proof, 0.0)
         gains, _ = checker._gains(indices(0), columns)
-        return np.sqrt(2.0 * checker.diagonals.diagonal(0, columns.position, 6) * gains[0])
+        return np.sqrt(2.0 * checker.diagonals.diagonal(0, columns) * gains[0])
 
     added = products(0.3) - products(0.0)
-    np.testing.assert_allclose(added, 0.3 * columns.weighted_norms * 1.01, rtol=1e-9)
+    np.testing.assert_allclose(added, 0.3 * columns.bounds.weighted_norms * 1.01, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n", [14, 200])
@@ -221,7 +222,7 @@ def test_gains_are_upper_bounds_where_products_cancel(n):
     X, y = sample(n, P)
     statement = statement_of(X, y, k=2, gamma=GAMMA)
     data = Data.of(statement, X, y, None)
-    columns, every = Columns(data, np.arange(P)), np.arange(P)
+    columns, every = PackedColumns(data, np.arange(P)), np.arange(P)
     Z = X - X.mean(axis=0)
     point = DualPoint(Z @ np.linalg.lstsq(Z, y - y.mean(), rcond=None)[0] - (y - y.mean()))
     gains, _ = Checker(data, statement, Proof((Leaf(0),), (point,)), 0.0)._gains(indices(0), columns)
@@ -231,5 +232,5 @@ def test_gains_are_upper_bounds_where_products_cancel(n):
         sum((h + low) * a for h, low, a in zip(*pair, map(Fraction, alpha), strict=True))
         for pair in zip(*parts, strict=True)
     ]
-    for gain, product, ridge in zip(gains[0], exact, columns.ridge_high, strict=True):
+    for gain, product, ridge in zip(gains[0], exact, columns.bounds.ridge_high, strict=True):
         assert Fraction(gain) >= product**2 * Fraction(GAMMA) / (2 * Fraction(ridge))

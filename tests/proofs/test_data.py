@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import indices, rule_of, sample, sample_weights
-from sparsest.proofs.data import Columns, Data, Room, fingerprint, ridge_below
+from sparsest.proofs.columns import AllColumns, PackedColumns
+from sparsest.proofs.data import Data, Room, ridge_below
+from sparsest.proofs.fingerprint import fingerprint
+from sparsest.proofs.points import feasible
+from sparsest.proofs.rounding import growth
 
 seeds = st.integers(0, 10**6)
 
@@ -42,7 +46,7 @@ def test_ridges_enclose_the_exact_variance(seed, n, mean, scale, center, weighte
     X = (rng.standard_normal((n, 2)) + mean * rng.standard_normal(2)) * scale
     weights = 10.0 ** rng.uniform(-8, 8, n) if weighted else np.ones(n)
     data = data_of(X, weights=weights, fit_intercept=center, scaled=True)
-    block = data.block(indices(0, 1))
+    block = data.block(indices(0, 1)).bounds
     _, exponents = data.scale(data.raw(indices(0, 1)))
     for j in range(2):
         exact = exact_variance(X[:, j], weights, center) / Fraction(4) ** int(exponents[j])
@@ -69,8 +73,8 @@ def test_scaled_columns_are_within_a_rounding_of_exact_ones(seed, mean, scale):
 def test_constant_columns_have_no_spread_and_a_ridge_of_one():
     X = np.array([[0.1, 0.0, 1.0], [0.1, 0.0, 2.0], [0.1, 0.0, 4.0]])
     for fit_intercept, expected in ((True, [True, True, False]), (False, [False, True, False])):
-        block = data_of(X, fit_intercept=fit_intercept, scaled=True).block(indices(0, 1, 2))
-        assert (block.norms == 0.0).tolist() == expected
+        block = data_of(X, fit_intercept=fit_intercept, scaled=True).block(indices(0, 1, 2)).bounds
+        assert (block.weighted_norms == 0.0).tolist() == expected
         assert (block.ridge_low[expected] == 1.0).all() and (block.ridge_high[expected] == 1.0).all()
 
 
@@ -79,7 +83,7 @@ def test_ridges_of_columns_as_they_are(seed, scale):
     """``4^-e`` where it is in range, else nothing is known of it."""
     X = np.random.default_rng(seed).standard_normal((5, 1)) * scale
     data = data_of(X)
-    block = data.block(indices(0))
+    block = data.block(indices(0)).bounds
     exact = Fraction(4) ** -int(data.scale(X)[1][0])
     assert Fraction(block.ridge_low[0]) <= exact
     assert block.ridge_high[0] == np.inf or Fraction(block.ridge_high[0]) >= exact
@@ -168,15 +172,56 @@ def test_rows_of_weight_zero_are_no_part_of_the_data():
 
 def test_columns_that_are_read_again_are_the_packed_ones():
     X, y = sample(9, 7)
-    packed = Columns(data_of(X, y), np.arange(7))
-    read = Columns(data_of(X, y, room=Room(packed=0, block=8 * 9 * 2)), np.arange(7))
     A = np.random.default_rng(0).standard_normal((9, 4))
     for few in (np.arange(7), indices(1, 4, 6), indices()):
-        one, two = packed.narrowed(few), read.narrowed(few)
+        one = PackedColumns(data_of(X, y), few)
+        two = PackedColumns(data_of(X, y, room=Room(packed=0, block=8 * 9 * 2)), few)
         np.testing.assert_allclose(one.products(A), two.products(A), rtol=1e-12, atol=1e-13)
-        np.testing.assert_array_equal(one.norms, two.norms)
-        at = np.arange(few.size)
-        np.testing.assert_array_equal(one.values(at), two.values(at))
+        for packed, read in zip(one.bounds, two.bounds, strict=True):
+            np.testing.assert_array_equal(packed, read)
+        if few.size:
+            at = np.arange(few.size)
+            np.testing.assert_array_equal(one.block(at).values, two.block(at).values)
+
+
+@given(
+    seeds,
+    st.integers(2, 40),
+    st.sampled_from([0.0, 5.0, 1e6, 1e12]),
+    st.sampled_from([1e-160, 1e-60, 1.0, 1e60, 1e140]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_pass_over_all_columns_encloses_what_is_exact(seed, n, mean, scale, center, scaled, weighted):
+    """Variances, norms and products of every column, as fractions; outliers in the first row, constant columns."""
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((n, 6)) + mean * rng.standard_normal(6)) * scale
+    X[0, 1] += 100.0 * scale
+    X[:, 2] = X[0, 2]
+    X[:, 3] = 0.0
+    X[:, 4] *= 1e-150
+    weights = 10.0 ** rng.uniform(-4, 4, n) if weighted else np.full(n, 2.0)
+    data = data_of(X, weights=weights, fit_intercept=center, scaled=scaled)
+    alpha = feasible(rule_of("squared"), data.y, weights, rng.standard_normal((n, 2)), center)
+    columns = AllColumns(data)
+    products, bounds = np.concatenate([columns.products(alpha), columns.products(alpha)]), columns.bounds
+    omega = [Fraction(v) for v in weights.tolist()]
+    for j in range(6):
+        factor = Fraction(2) ** -int(bounds.exponents[j])
+        x = [Fraction(v) for v in X[:, j].tolist()]
+        constant = len(set(x)) == 1 if center else not any(x)
+        exact = exact_variance(X[:, j], weights, center) * factor**2 if scaled and not constant else Fraction(1)
+        if not scaled and not constant:
+            exact = factor**2
+        assert Fraction(bounds.ridge_low[j]) <= exact
+        assert np.isinf(bounds.ridge_high[j]) or exact <= Fraction(bounds.ridge_high[j])
+        for a, product in zip([*alpha.T, *alpha.T], products[:, j], strict=True):
+            dual = [Fraction(v) for v in a.tolist()]
+            truth = sum(u * v for u, v in zip(dual, x, strict=True)) * factor
+            size = sum(v * v / w for v, w in zip(dual, omega, strict=True))
+            error = Fraction(growth(n + 8)) ** 2 * Fraction(bounds.weighted_norms[j]) ** 2 * size
+            assert (Fraction(float(product)) - truth) ** 2 <= error + Fraction(1, 2**2000)
 
 
 # Refusals
@@ -198,7 +243,7 @@ def test_columns_that_are_read_again_are_the_packed_ones():
 )
 def test_bad_matrices(X, message):
     with pytest.raises(ValueError, match=message):
-        Columns(data_of(X, np.arange(3.0)), np.arange(2))
+        AllColumns(data_of(X, np.arange(3.0))).read()
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ def test_infinities_of_single_precision_are_refused(honest):
 
 def test_coefficients_of_features_that_are_out_are_refused(honest):
     certificate, X, y = honest
-    steps = (Fix(0, indices(), indices(1, 2, 3)), Leaf(2))
+    steps = (Fix(0, indices(), indices(1, 2, 3)), Branch(0), Leaf(2), Leaf(2))
     refused(with_proof(certificate, steps=steps), X, y, "features that are out")
 
 

@@ -122,7 +122,7 @@ def test_the_sum_of_a_value_and_a_cost_is_not_rounded_up(value):
     """Costs of three quarters of a unit in the last place would round to a whole one."""
     cost = 0.75 * np.spacing(abs(value))
     one = np.array([value])
-    found = RegionBounds(one, one, np.array([cost]), np.zeros(1), np.abs(one), np.array([-np.inf]), 0.0)
+    found = RegionBounds(one, one, np.array([cost]), np.zeros(1), np.abs(one), np.array([-np.inf]), 0.0, 1.0)
     assert value + cost != value
     bound = found.closed_by(0, np.zeros(2), indices(), indices(0, 1))
     assert value * (1.0 - np.sign(value) * 1e-14) <= bound and Fraction(bound) <= Fraction(value) + Fraction(cost)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import bounds_of, indices, optimum_of, sample, sample_weights, statement_of
+from sparsest.proofs.columns import PackedColumns
 from sparsest.proofs.data import Data, Room
 from sparsest.proofs.exact import _ExactChecker, _is_semidefinite, rational
 from sparsest.proofs.losses import RULES
@@ -27,7 +28,7 @@ def quadratic_of(data, gamma):
 
 def leaves_semidefinite(data, statement, proof, number):
     """The check's diagonal, decided in rational arithmetic."""
-    delta = Diagonals(data, statement.gamma, proof.splits).diagonal(number, np.arange(data.p), data.p)
+    delta = Diagonals(data, statement.gamma, proof.splits).diagonal(number, PackedColumns(data, np.arange(data.p)))
     M, _ = _ExactChecker(data, statement, proof)._normal_equations(list(range(data.p)))
     for i, d in enumerate(delta):
         M[i][i] -= rational(d)
@@ -36,7 +37,7 @@ def leaves_semidefinite(data, statement, proof, number):
 
 def is_accepted(data, statement, splits, number):
     try:
-        Diagonals(data, statement.gamma, splits).diagonal(number, np.arange(data.p), data.p)
+        Diagonals(data, statement.gamma, splits).diagonal(number, PackedColumns(data, np.arange(data.p)))
     except ValueError:
         return False
     return True
@@ -105,7 +106,7 @@ def test_features_raised_one_by_one_are_refused():
     assert not is_accepted(data, statement, star, 8)
     for number in range(2, 8):
         with pytest.raises(ValueError, match="has a base itself"):
-            Diagonals(data, 0.2, chain).diagonal(number, np.arange(7), 7)
+            Diagonals(data, 0.2, chain).diagonal(number, PackedColumns(data, np.arange(7)))
 
 
 @pytest.mark.parametrize("size", [1e155, 1e160, 1e300, 1.7e308])
@@ -143,7 +144,7 @@ def test_splits_that_are_none(split, message):
     X, y = sample(9, 4)
     data = Data(X, y, None, RULES["squared"](), True, False)
     with pytest.raises(ValueError, match=message):
-        Diagonals(data, 0.5, [split]).diagonal(0, np.arange(4), 4)
+        Diagonals(data, 0.5, [split]).diagonal(0, PackedColumns(data, np.arange(4)))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_raised_splits_that_are_none(split, message):
     data = Data(X, y, None, RULES["squared"](), True, False)
     splits = [Split(indices(0, 1, 2, 4), np.full(4, 1.0)), split, Split(indices(0, 1), np.full(2, 2.5))]
     with pytest.raises(ValueError, match=message), np.errstate(over="ignore"):
-        Diagonals(data, 0.5, splits).diagonal(1, np.arange(6), 6)
+        Diagonals(data, 0.5, splits).diagonal(1, PackedColumns(data, np.arange(6)))
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-6, 1e-9])
@@ -206,7 +207,7 @@ def test_matrices_that_are_too_large_are_refused():
     raised = Split(indices(0), np.full(1, 3.0), 0)
     for splits, number in (([strong], 0), ([weak, raised], 1)):
         with pytest.raises(ValueError, match="too large"):
-            Diagonals(data, 1.0, splits).diagonal(number, np.arange(6), 6)
+            Diagonals(data, 1.0, splits).diagonal(number, PackedColumns(data, np.arange(6)))
 
 
 def test_a_column_that_cannot_be_centred_is_refused():

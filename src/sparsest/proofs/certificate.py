@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsest.proofs import files
-from sparsest.proofs.check import prove
-from sparsest.proofs.data import Columns, Data, Fingerprint
+from sparsest.proofs.check import Proved, prove
+from sparsest.proofs.columns import AllColumns
+from sparsest.proofs.data import Data
+from sparsest.proofs.fingerprint import Fingerprint
 from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
 from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
@@ -94,22 +96,20 @@ class Certificate:
                 shape = (self.statement.n, self.statement.p)
                 raise ValueError(f"the certificate is for data of shape {shape}, these have {(data.n, data.p)}")
             found = Fingerprint(data.n, data.p)
-            whole = Columns(data, np.arange(data.p), found)
-            for vector in data.vectors():
-                found.add(vector)
+            whole = AllColumns(data, found)
+            proved = Proved(-np.inf, ()) if exact else prove(data, self.statement, self.proof, self.lower_bound, whole)
+            # A proof that needs no column has not read them.
+            whole.read()
         except ValueError as error:
             return Verdict(False, (*reasons, str(error)), np.nan, -np.inf, problem, named)
-        if found.text() != named:
-            reasons.append(f"the certificate is for data with another fingerprint than {found.text()[:12]}")
-        objective, complaints = self._check_incumbent(data)
-        reasons += complaints
         if exact:
             from sparsest.proofs.exact import prove_exactly
 
             proved = prove_exactly(data, self.statement, self.proof)
-        else:
-            proved = prove(data, self.statement, self.proof, self.lower_bound, whole)
-        reasons += proved.complaints
+        if found.text() != named:
+            reasons.append(f"the certificate is for data with another fingerprint than {found.text()[:12]}")
+        objective, complaints = self._check_incumbent(data)
+        reasons += (*complaints, *proved.complaints)
         if not self.lower_bound <= proved.bound:
             reasons.append(f"the bound claimed is {self.lower_bound!r}, the proof gives {proved.bound!r}")
         bound = min(proved.bound, self.lower_bound)

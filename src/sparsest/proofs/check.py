@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.proofs.data import Columns, Data, box_above, ridge_below
+from sparsest.proofs.columns import AllColumns, Columns, PackedColumns
+from sparsest.proofs.data import Data, box_above, ridge_below
 from sparsest.proofs.points import Witnesses, witnesses
 from sparsest.proofs.regions import RegionBounds, State, region_bounds
 from sparsest.proofs.regression import RegressionBounds, regression_bound
@@ -51,10 +52,19 @@ class Proved(NamedTuple):
 
 
 def prove(
-    data: Data, statement: Statement, proof: Proof, enough: float = np.inf, whole: Columns | None = None
+    data: Data,
+    statement: Statement,
+    proof: Proof,
+    enough: float = np.inf,
+    whole: Columns | None = None,
+    caution: float = 1.0,
 ) -> Proved:
-    """Check a proof; where that saves work, a bound above ``enough`` is not made as large as it could be."""
-    return run(Checker(data, statement, proof, enough), whole)
+    """Check a proof; where that saves work, a bound above ``enough`` is not made as large as it could be.
+
+    ``whole`` are all columns, if they have been read.  Rounding errors are taken for ``caution`` times as large as they
+    may be: a bound found with more caution is one that any other correct check finds too, whatever the order of its sums.
+    """
+    return run(Checker(data, statement, proof, enough, caution), whole)
 
 
 # What overflows or is no number proves nothing, and is no reason to warn.
@@ -62,7 +72,7 @@ def prove(
 def run(checker: Checker, whole: Columns | None = None) -> Proved:
     """Let a checker walk through its proof."""
     try:
-        return Proved(checker.run(whole or Columns(checker.data, np.arange(checker.data.p))), ())
+        return Proved(checker.run(whole or AllColumns(checker.data)), ())
     except ValueError as error:
         return Proved(-np.inf, (f"step {checker.step}: {error}",))
 
@@ -70,15 +80,21 @@ def run(checker: Checker, whole: Columns | None = None) -> Proved:
 class Checker:
     """The walk through the steps, with the jobs that wait to be bounded together."""
 
-    def __init__(self, data: Data, statement: Statement, proof: Proof, enough: float) -> None:
+    def __init__(
+        self, data: Data, statement: Statement, proof: Proof, enough: float, caution: float = 1.0
+    ) -> None:
         self.data, self.statement, self.proof, self.enough = data, statement, proof, enough
+        self.caution = caution
         self.diagonals = Diagonals(data, statement.gamma, proof.splits)
         self.step = 0
         self.lowest = np.inf
         self._jobs: list[Job] = []
 
     def run(self, columns: Columns) -> float:
-        """Return the smallest bound; the features that the first steps fix out are then left alone."""
+        """Return the smallest bound; the features that the first steps fix out are then left alone.
+
+        The first steps, and a leaf that is all that follows them, need one pass over all columns.
+        """
         state = np.zeros(self.data.p, dtype=np.int8)
         state[list(self.statement.include)] = 1
         state[list(self.statement.exclude)] = -1
@@ -86,12 +102,12 @@ class Checker:
         while self.step < len(steps) and isinstance(fix := steps[self.step], Fix):
             state = self._fix(fix, state, columns)
             self.step += 1
-        self._bound_jobs(columns)
-        alive = np.flatnonzero(state >= 0)
-        if 2 * alive.size < columns.features.size:
-            columns = columns.narrowed(alive)
-            state = state[alive]
-        self._walk(state, columns)
+        if self.step == len(steps) - 1 and isinstance(steps[-1], Leaf):
+            self._walk(state, columns)
+        else:
+            self._bound_jobs(columns)
+            alive = np.flatnonzero(state >= 0)
+            self._walk(state[alive], PackedColumns(self.data, alive))
         return float(self.lowest)
 
     def _walk(self, state: State, columns: Columns) -> None:
@@ -194,7 +210,27 @@ class Checker:
     def bound_of_jobs(self, jobs: Sequence[Job], numbers: Indices, columns: Columns) -> float:
         """The smallest bound of some regions by points with these numbers."""
         gains, constants = self._gains(numbers, columns)
-        return float(_bounds_of_jobs(self.statement, jobs, numbers, gains, constants).min())
+        return float(self._bounds_of_jobs(jobs, numbers, gains, constants).min())
+
+    def _bounds_of_jobs(self, jobs: Sequence[Job], numbers: Indices, gains: Array, constants: Array) -> Array:
+        """Bounds of regions and of the sides of features that their points close."""
+        rows, base = np.empty((len(jobs), gains.shape[1])), np.empty(len(jobs))
+        for i, job in enumerate(jobs):
+            at = np.searchsorted(numbers, job.points)
+            if job.points.size == 1:
+                rows[i], base[i] = gains[at[0]], constants[at[0]]
+            else:
+                # The multipliers are parts of their sum but for roundings, which are those of products and sums here.
+                error = self.caution * growth(2 * job.points.size + 16)
+                rows[i] = job.multipliers @ gains[at] * (1.0 + error)
+                base[i] = job.multipliers @ constants[at] - error * (job.multipliers @ np.abs(constants[at]))
+        states = np.stack([job.state for job in jobs])
+        found: RegionBounds = region_bounds(self.statement, rows, states, base, self.caution)
+        bounds = found.bounds.copy()
+        for i, job in enumerate(jobs):
+            if job.inside.size + job.outside.size:
+                bounds[i] = found.closed_by(i, rows[i], job.inside, job.outside)
+        return bounds
 
     def _gains(self, numbers: Indices, columns: Columns) -> tuple[Array, Array]:
         """Upper bounds of all gains ``q``, a row for each point, and lower bounds of the constants."""
@@ -202,16 +238,17 @@ class Checker:
         points = [self.proof.points[i] for i in numbers]
         if not all(isinstance(point, (DualPoint, PrimalPoint, SplitPoint)) for point in points):
             raise ValueError("this is no point of a proof")
-        found = witnesses(data, self.statement.rule, points, columns)
+        found = witnesses(data, self.statement.rule, points, columns, self.caution)
         # Gains take the place of products.
         gains = columns.products(found.alpha)
         # Rounding: of the column, of n products and of their sum.
-        errors = growth(data.n + 8) * found.norms
+        errors = self.caution * growth(data.n + 8) * found.norms
         constants = found.constants - found.lost
+        bounds, low = columns.bounds, self._ridge_low(columns)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ridge, box = ridge_below(columns.ridge_low, gamma), box_above(columns.ridge_low, self.statement.max_coef)
+            ridge, box = ridge_below(low, gamma), box_above(low, self.statement.max_coef)
             for i, point in enumerate(points):
-                error = errors[i] * columns.norms
+                error = errors[i] * bounds.weighted_norms
                 if isinstance(point, SplitPoint):
                     gains[i], lost = self._split_gains(point, found, i, gains[i], error, columns)
                     constants[i] -= lost
@@ -219,32 +256,38 @@ class Checker:
                     gains[i] = _gain_above(np.abs(gains[i]) + error, ridge, box)
         return gains, constants
 
+    def _ridge_low(self, columns: Columns) -> Array:
+        """Lower bounds of ``d_j``; variances are sums of 3n roundings, which others may find a little smaller."""
+        low = columns.bounds.ridge_low
+        return low * (1.0 - 2.0 * (self.caution - 1.0) * growth(3 * self.data.n + 24)) if self.data.scaled else low
+
     def _split_gains(
         self, point: SplitPoint, found: Witnesses, i: int, products: Array, error: Array, columns: Columns
     ) -> tuple[Array, float]:
         """The gains of ``g = -X'α - (ridge - δ)w`` and δ, and an upper bound of ``½Σ(ridge - δ)w²``."""
-        delta = self.diagonals.diagonal(point.split, columns.position, columns.features.size)
+        delta, bounds = self.diagonals.diagonal(point.split, columns), columns.bounds
         used, w = columns.position[found.used[i]], found.coefficients[i]
         if (used < 0).any() and w[used < 0].any():
             raise ValueError("a point has coefficients of features that are out")
-        used, w = used[used >= 0], w[used >= 0]
+        exponents, w, used = found.exponents[i][used >= 0], w[used >= 0], used[used >= 0]
+        w = np.ldexp(w, bounds.exponents[used] - exponents)
         gamma = self.statement.gamma
         low, high = (
             np.zeros(used.size) if np.isinf(gamma) else ridge[used] / gamma
-            for ridge in (columns.ridge_low, columns.ridge_high)
+            for ridge in (bounds.ridge_low, bounds.ridge_high)
         )
         if not np.isfinite(low).all() or not (delta[used] > 0.0).all():
             raise ValueError("a point has coefficients of features that its split does not have")
         shift = high - delta[used]
         g = np.abs(products)
         g[used] = np.abs(products[used] + shift * w)
-        error = error + columns.weighted_norms * found.spreads[i] * 1.01
-        spread = (high - low) + 8.0 * UNIT * (high + delta[used])
-        error[used] += np.abs(w) * spread + 8.0 * UNIT * (np.abs(products[used]) + np.abs(shift * w))
+        error = error + bounds.weighted_norms * found.spreads[i] * 1.01
+        spread = self.caution * ((high - low) + 8.0 * UNIT * (high + delta[used]))
+        error[used] += np.abs(w) * spread + 8.0 * self.caution * UNIT * (np.abs(products[used]) + np.abs(shift * w))
         terms, sizes = 0.5 * shift * w * w, 0.5 * (high + delta[used]) * w * w
-        lost = float(terms.sum()) + growth(used.size + 16) * float(sizes.sum()) * 1.01
+        lost = float(terms.sum()) + self.caution * growth(used.size + 16) * float(sizes.sum()) * 1.01
         # Nothing is known of features that the split does not have, whatever their box.
-        box = np.where(delta > 0.0, box_above(columns.ridge_low, self.statement.max_coef), np.inf)
+        box = np.where(delta > 0.0, box_above(self._ridge_low(columns), self.statement.max_coef), np.inf)
         return _gain_above(g + error, delta, box), lost
 
 
@@ -270,27 +313,3 @@ def _multipliers(step: Combination) -> Array:
         raise ValueError("the multipliers of a combination have no sum")
     return m / total
 
-
-def _bounds_of_jobs(
-    statement: Statement, jobs: Sequence[Job], numbers: Indices, gains: Array, constants: Array
-) -> Array:
-    """Bounds of regions and of the sides of features that their points close."""
-    rows, base = np.empty((len(jobs), gains.shape[1])), np.empty(len(jobs))
-    for i, job in enumerate(jobs):
-        at = np.searchsorted(numbers, job.points)
-        if job.points.size == 1:
-            rows[i], base[i] = gains[at[0]], constants[at[0]]
-        else:
-            # The multipliers are parts of their sum but for roundings, which are those of products and sums here.
-            error = growth(2 * job.points.size + 16)
-            rows[i] = job.multipliers @ gains[at] * (1.0 + error)
-            base[i] = job.multipliers @ constants[at] - error * (job.multipliers @ np.abs(constants[at]))
-    states = np.stack([job.state for job in jobs])
-    found: RegionBounds = region_bounds(statement, rows, states, base)
-    bounds = np.empty(len(jobs))
-    for i, job in enumerate(jobs):
-        if job.inside.size + job.outside.size == 0:
-            bounds[i] = found.bounds[i]
-        else:
-            bounds[i] = found.closed_by(i, rows[i], job.inside, job.outside)
-    return bounds

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.proofs.check import Checker, Job, Proved, run
-from sparsest.proofs.data import Columns, Data
+from sparsest.proofs.columns import Columns, PackedColumns
+from sparsest.proofs.data import Data
 from sparsest.proofs.enclosures import Number, above, flint, log, rational, root
 from sparsest.proofs.points import witnesses
 from sparsest.proofs.rounding import Indices
@@ -29,7 +30,7 @@ def prove_exactly(data: Data, statement: Statement, proof: Proof) -> Proved:
     """Check a proof in exact arithmetic."""
     if flint is None:
         raise ValueError("the exact check needs python-flint: install it with pip install 'sparsest[exact]'")
-    return run(_ExactChecker(data, statement, proof))
+    return run(_ExactChecker(data, statement, proof), PackedColumns(data, np.arange(data.p)))
 
 
 def _down(value: Number) -> float:
@@ -151,7 +152,7 @@ class _ExactChecker(Checker):
 
     def _split_cut(self, number: int, used: dict[int, float], columns: Columns) -> tuple[Number, list[Number | None]]:
         """``h(α*) - ½Σ(ridge - δ)w²`` and the gains of g and δ, for the residual α* of the coefficients."""
-        delta = self.diagonals.diagonal(number, columns.position, columns.features.size)
+        delta = self.diagonals.diagonal(number, columns)
         covered = [i for i in range(delta.size) if delta[i] > 0.0]
         self._insist_on_definite(number, [int(columns.features[i]) for i in covered], [delta[i] for i in covered])
         w = {j: rational(v) for j, v in used.items() if v}

@@ -62,7 +62,7 @@ def sizes_above(data: Data, statement: Statement, support: Indices, coef: Array)
     raw = data.raw(support)
     _, exponents = data.scale(raw)
     with np.errstate(over="ignore", invalid="ignore"):
-        sizes = np.sqrt(data.prepare(raw).ridge_high) * np.abs(np.ldexp(coef, exponents)) * (1.0 + 8.0 * UNIT)
+        sizes = np.sqrt(data.prepare(raw).bounds.ridge_high) * np.abs(np.ldexp(coef, exponents)) * (1.0 + 8.0 * UNIT)
     return np.where(coef == 0.0, 0.0, sizes + UNDERFLOW)
 
 
@@ -132,8 +132,8 @@ def _ridge(data: Data, statement: Statement, model: Incumbent, raw: Array) -> tu
     w, low, high = model.coef, np.ones(model.coef.size), np.ones(model.coef.size)
     if statement.standardize:
         _, exponents = data.scale(raw)
-        block = data.prepare(raw)
-        w, low, high = np.ldexp(w, exponents), block.ridge_low, block.ridge_high
+        bounds = data.prepare(raw).bounds
+        w, low, high = np.ldexp(w, exponents), bounds.ridge_low, bounds.ridge_high
     # Divided by γ before it is squared: a quotient that underflows belongs to a coefficient that is not large.
     squares = 0.5 * w / statement.gamma * w
     error = growth(w.size + 16)

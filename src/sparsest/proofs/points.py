@@ -11,14 +11,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sparsest.proofs.data import Columns, Data
+from sparsest.proofs.columns import Columns
+from sparsest.proofs.data import Data
 from sparsest.proofs.losses import ROUNDINGS, LossRule, Squared
 from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth, norms_above
 from sparsest.proofs.steps import DualPoint, Point, SplitPoint, is_column_set
 
-# Newton steps towards the best intercept; an intercept that is not the best costs a little of the bound, no more.
-_INTERCEPT_STEPS = 8
+# Steps towards the best intercept, most of which halve an interval; one that is not the best costs a little of the
+# bound, no more.
+_INTERCEPT_STEPS = 100
 # Dual points whose largest entry is smaller than this are taken for zero: their grid and error bounds would underflow.
 _SMALLEST_PEAK = 1e-250
 
@@ -26,9 +29,10 @@ _SMALLEST_PEAK = 1e-250
 class Witnesses(NamedTuple):
     """Exactly feasible dual points, by columns.
 
-    ``constants`` bound ``-Σωℓ*(α/ω)`` from below and ``norms`` bound ``‖α‖`` from above.  ``spreads`` bound, for the
+    ``constants`` bound ``-Σωℓ*(α/ω)`` from below and ``norms`` bound ``‖Ω^{-½}α‖`` from above.  ``spreads`` bound, for the
     residual α* of a split point's coefficients, ``‖Ω^{-½}(α* - α)‖``; ``lost`` what that may take from the constant.
-    ``used`` and ``coefficients`` are the features of each sparse point and its coefficients of scaled columns.
+    ``used`` and ``coefficients`` are the features of each sparse point and its coefficients of columns with scales of
+    these ``exponents``.
     """
 
     alpha: Array
@@ -38,6 +42,7 @@ class Witnesses(NamedTuple):
     lost: Array
     used: list[Indices]
     coefficients: list[Array]
+    exponents: list[NDArray[np.intc]]
 
 
 def feasible(rule: LossRule, y: Array, weights: Array, alpha: Array, balanced: bool) -> Array:
@@ -72,12 +77,18 @@ def _to_grid(alpha: Array) -> Array:
     return np.ldexp(units.astype(np.float64), exponents)
 
 
-def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Columns) -> Witnesses:
-    """Turn points of a proof into exactly feasible dual points, or say what is wrong with one."""
+def witnesses(
+    data: Data, rule: LossRule, points: Sequence[Point], columns: Columns, caution: float = 1.0
+) -> Witnesses:
+    """Turn points of a proof into exactly feasible dual points, or say what is wrong with one.
+
+    Rounding errors are taken for ``caution`` times as large as they may be.
+    """
     count = len(points)
     alpha, spreads, lost = np.zeros((data.n, count)), np.zeros(count), np.zeros(count)
     used: list[Indices] = [np.empty(0, dtype=np.intp)] * count
     coefficients: list[Array] = [np.empty(0)] * count
+    exponents: list[NDArray[np.intc]] = [np.empty(0, dtype=np.intc)] * count
     sparse = []
     for i, point in enumerate(points):
         if isinstance(point, DualPoint):
@@ -88,8 +99,9 @@ def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Colu
             sparse.append(i)
     sizes = np.zeros(count)
     if sparse:
-        margins, sizes[sparse] = _margins(data, [points[i] for i in sparse], columns, used, coefficients, sparse)
-        start = np.array([getattr(points[i], "intercept", 0.0) for i in sparse])
+        given = [points[i] for i in sparse]
+        margins, sizes[sparse] = _margins(data, given, columns, used, coefficients, exponents, sparse)
+        start = np.array([getattr(points[i], "intercept", 0.0) for i in sparse]) - data.y_shift
         alpha[:, sparse] = _derivatives(data, rule, margins + data.offset[:, None], start)
     exact = feasible(rule, data.y, data.weights, alpha, data.fit_intercept)
     y, weights = data.y[:, None], data.weights[:, None]
@@ -100,14 +112,15 @@ def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Colu
         shifted = data.offset[:, None] * exact
         terms = terms - shifted
         error += growth(data.n + 4) * (np.abs(shifted) + np.abs(terms)).sum(axis=0) + data.offset_error @ np.abs(exact)
-    constants = -terms.sum(axis=0) - 1.01 * error - UNDERFLOW
+    constants = -terms.sum(axis=0) - 1.01 * caution * error - UNDERFLOW
     split = np.array([isinstance(point, SplitPoint) for point in points], dtype=bool)
     if split.any():
         if not isinstance(rule, Squared):
             raise ValueError("a split proves bounds for the squared loss only")
-        spreads, lost = _spreads(data, alpha, exact, sizes, used)
+        spreads, lost = _spreads(data, alpha, exact, sizes, used, caution)
         spreads, lost = np.where(split, spreads, 0.0), np.where(split, lost, 0.0)
-    return Witnesses(exact, constants, norms_above(exact), spreads, lost, used, coefficients)
+    norms = norms_above(exact / np.sqrt(weights)) * (1.0 + growth(8))
+    return Witnesses(exact, constants, norms, spreads, lost, used, coefficients, exponents)
 
 
 def _margins(
@@ -116,6 +129,7 @@ def _margins(
     columns: Columns,
     used: list[Indices],
     coefficients: list[Array],
+    exponents: list[NDArray[np.intc]],
     places: list[int],
 ) -> tuple[Array, Array]:
     """``X̃w̃`` of sparse points, and ``Σ_j ‖√Ωx̃_j‖|w̃_j|``; their features and scaled coefficients are noted."""
@@ -127,12 +141,8 @@ def _margins(
             raise ValueError("a point's coefficients are not finite")
     features = np.unique(np.concatenate([point.features for point in points if not isinstance(point, DualPoint)]))
     positions = columns.position[features]
-    if (positions >= 0).all():
-        values, units = columns.values(positions), columns.units[positions]
-        norms = columns.weighted_norms[positions]
-    else:
-        block = data.block(features)
-        values, units, norms = block.values, block.units, block.weighted_norms
+    values, bounds = columns.block(positions) if (positions >= 0).all() else data.block(features)
+    units, norms = bounds.units, bounds.weighted_norms
     W = np.zeros((features.size, len(points)))
     for column, (place, point) in enumerate(zip(places, points, strict=True)):
         assert not isinstance(point, DualPoint)
@@ -141,25 +151,51 @@ def _margins(
         if not np.isfinite(scaled).all():
             raise ValueError("a point's coefficients are too large")
         W[rows, column] = scaled
-        used[place], coefficients[place] = point.features, scaled
+        used[place], coefficients[place], exponents[place] = point.features, scaled, bounds.exponents[rows]
     return values @ W, norms @ np.abs(W)
 
 
 def _derivatives(data: Data, rule: LossRule, margins: Array, intercepts: Array) -> Array:
     """``ωℓ'(y, margin + b)`` with the b at which it sums to about zero."""
     y, weights = data.y[:, None], data.weights[:, None]
-    b = np.where(np.isfinite(intercepts), intercepts, 0.0) if data.fit_intercept else np.zeros(margins.shape[1])
+    b = np.zeros(margins.shape[1])
     if isinstance(rule, Squared) and data.fit_intercept:
         b = data.weights @ (y - margins) / data.total
     elif data.fit_intercept:
-        for _ in range(_INTERCEPT_STEPS):
-            slope, curvature = rule.derivative(y, margins + b)
-            total, bend = data.weights @ slope, data.weights @ curvature
-            b = b - np.clip(total / np.where(bend > 0.0, bend, 1.0), -2.0, 2.0) * (bend > 0.0)
+        b = _intercepts(data, rule, margins, np.where(np.isfinite(intercepts), intercepts, 0.0))
     return weights * rule.derivative(y, margins + b)[0]
 
 
-def _spreads(data: Data, alpha: Array, exact: Array, sizes: Array, used: list[Indices]) -> tuple[Array, Array]:
+def _intercepts(data: Data, rule: LossRule, margins: Array, b: Array) -> Array:
+    """The b at which ``Σωℓ'(y, margin + b)`` is about zero, by Newton steps within an interval that holds it.
+
+    Slopes grow with b, so their signs tell on which side it is.  Until both sides are known, steps may double.
+    """
+    y, active = data.y[:, None], np.arange(b.size)
+    low, high, reach = np.full(b.size, -np.inf), np.full(b.size, np.inf), np.ones(b.size)
+    for _ in range(_INTERCEPT_STEPS):
+        slope, curvature = rule.derivative(y, margins[:, active] + b[active])
+        total, bend, size = (data.weights @ values for values in (slope, curvature, np.abs(slope)))
+        # Rounding hides smaller sums.
+        unbalanced = np.abs(total) > growth(data.n) * size
+        active, total, bend = active[unbalanced], total[unbalanced], bend[unbalanced]
+        if not active.size:
+            break
+        at = b[active]
+        low[active] = np.where(total < 0.0, at, low[active])
+        high[active] = np.where(total > 0.0, at, high[active])
+        left, right, step = low[active], high[active], reach[active]
+        newton = at - np.clip(total / np.where(bend > 0.0, bend, np.nan), -step, step)
+        between = np.isfinite(right - left)
+        otherwise = np.where(between, 0.5 * (left + right), at - np.sign(total) * step)
+        b[active] = np.where((newton > left) & (newton < right), newton, otherwise)
+        reach[active] = 2.0 * step
+    return b
+
+
+def _spreads(
+    data: Data, alpha: Array, exact: Array, sizes: Array, used: list[Indices], caution: float = 1.0
+) -> tuple[Array, Array]:
     """How far the exact residual of split points' coefficients may be from the witnesses, and what that may cost.
 
     ``-Ω(y - X̃w̃ - mean)`` is computed with an error of at most ``γ(‖√Ωy‖ + Σ_j‖√Ωx̃_j‖|w̃_j|)`` in the norm of
@@ -169,6 +205,6 @@ def _spreads(data: Data, alpha: Array, exact: Array, sizes: Array, used: list[In
     root = np.sqrt(data.weights)[:, None]
     most = max((features.size for features in used), default=0)
     moved = norms_above((exact - alpha) / root) * (1.0 + growth(8))
-    spreads = growth(data.n + most + 24) * (data.y_norm + sizes) * 1.01 + moved
+    spreads = caution * growth(data.n + most + 24) * (data.y_norm + sizes) * 1.01 + moved
     slope = data.y_norm + norms_above(exact / root) * (1.0 + growth(8))
     return spreads, 1.01 * (slope * spreads + 0.5 * spreads * spreads)

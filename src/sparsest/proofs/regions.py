@@ -35,6 +35,7 @@ class RegionBounds(NamedTuple):
     sizes: Array
     floors: Array
     price: float
+    caution: float
 
     def closed_by(self, i: int, q: Array, inside: Indices, outside: Indices) -> float:
         """The smallest bound of the other sides of features that are fixed in and out."""
@@ -46,12 +47,17 @@ class RegionBounds(NamedTuple):
         # A full region has no supports with one more feature.
         if not inside.size and np.isinf(self.last[i]):
             return np.inf
-        bound = float(self.values[i]) + least - growth(8) * (float(self.sizes[i]) + least)
+        bound = float(self.values[i]) + least - self.caution * growth(8) * (float(self.sizes[i]) + least)
         return max(bound, float(self.floors[i]))
 
 
-def region_bounds(statement: Statement, gains: Array, states: State, constants: Array) -> RegionBounds:
-    """Bound regions given by the rows of ``states`` with the rows of ``gains`` and the constants."""
+def region_bounds(
+    statement: Statement, gains: Array, states: State, constants: Array, caution: float = 1.0
+) -> RegionBounds:
+    """Bound regions given by the rows of ``states`` with the rows of ``gains`` and the constants.
+
+    Rounding errors are taken for ``caution`` times as large as they may be.
+    """
     forced = states == 1
     q_forced = np.where(forced, gains, 0.0).sum(axis=1)
     n_forced = forced.sum(axis=1)
@@ -61,10 +67,12 @@ def region_bounds(statement: Statement, gains: Array, states: State, constants: 
     floors = price * n_forced * (1.0 - growth(2))
     with np.errstate(invalid="ignore"):
         sizes = np.abs(constants) + sizes
-        values = constants - gain - growth(gains.shape[1] + 16) * sizes
+        # Zeros are added without a rounding.
+        terms = min(k, gains.shape[1]) + int(n_forced.max(initial=0))
+        values = constants - gain - caution * growth(terms + 16) * sizes
     # Losses are not negative, so a region is bounded by the price of its forced features at least.
     bounds = np.where(np.isfinite(sizes), np.fmax(values, floors), floors)
-    return RegionBounds(bounds, values, last, following, sizes, floors, price)
+    return RegionBounds(bounds, values, last, following, sizes, floors, price, caution)
 
 
 def _best_choice(k: int, worth: Array, states: State, n_forced: NDArray[np.intp]) -> tuple[Array, Array, Array]:

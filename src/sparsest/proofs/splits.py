@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sparsest.proofs.columns import Columns
 from sparsest.proofs.data import SMALLEST_RIDGE, Data, Room, ridge_below
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, is_semidefinite, norms_above, sum_above
 from sparsest.proofs.steps import Split, is_column_set
@@ -28,25 +30,25 @@ class CentredColumns(NamedTuple):
     norms: Array
     error: float
     ridge: Array
+    exponents: NDArray[np.intc]
     units: Array
     room: Room
 
 
 def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColumns:
     """Centre and weigh columns; the ridge ``d_j/γ`` is a lower bound."""
-    block = data.block(features)
-    values = block.values
+    values, bounds = data.block(features)
     if data.fit_intercept:
         values = values - data.weights @ values / data.total
     values = np.sqrt(data.weights)[:, None] * values
     norms = norms_above(values) * (1.0 + growth(8))
     # The mean of x̃ has an error of γ_n of ‖√Ωx̃‖/√W; as x̃ is nearly centred, its norm is hardly larger than that of
     # the centred column, which is insisted on.
-    if (block.weighted_norms > 1.5 * norms).any():
+    if (bounds.weighted_norms > 1.5 * norms).any():
         raise ValueError("a column is not centred")
     error = _centring_error(data.n)
-    ridge = ridge_below(block.ridge_low, gamma)
-    return CentredColumns(features, np.asfortranarray(values), norms, error, ridge, block.units, data.room)
+    ridge, scales = ridge_below(bounds.ridge_low, gamma), (bounds.exponents, bounds.units)
+    return CentredColumns(features, np.asfortranarray(values), norms, error, ridge, *scales, data.room)
 
 
 def _centring_error(n: int) -> float:
@@ -77,25 +79,29 @@ class Diagonals:
         self._plain: dict[int, _Plain] = {}
         self._raised: dict[int, tuple[Indices, Array]] = {}
 
-    def diagonal(self, number: int, position: Indices, size: int) -> Array:
-        """δ by the positions of the features; 0 for features that the split does not cover."""
+    def diagonal(self, number: int, columns: Columns) -> Array:
+        """δ for scaled columns; 0 for features that the split does not cover."""
         split = self._split(number)
         base = number if split.base is None else split.base
         plain = self._base(base)
-        delta = np.zeros(size)
-        self._put(delta, position, plain.columns.features, plain.delta)
+        delta = np.zeros(columns.features.size)
+        covered = plain.columns.features
+        known = columns.position[covered] >= 0
+        places = columns.position[covered[known]]
+        delta[places] = plain.delta[known]
         if split.base is not None:
             if number not in self._raised:
                 if len(self._raised) >= _REMEMBERED:
                     self._raised.clear()
                 self._raised[number] = plain.raised(split)
-            self._put(delta, position, *self._raised[number])
+            features, values = self._raised[number]
+            inside = columns.position[features] >= 0
+            delta[columns.position[features[inside]]] = values[inside]
+        # The columns may have other scales than those that the diagonal was checked for.
+        moved = plain.columns.exponents[known] - columns.bounds.exponents[places]
+        if moved.any():
+            delta[places] = np.ldexp(delta[places], 2 * moved)
         return delta
-
-    @staticmethod
-    def _put(delta: Array, position: Indices, features: Indices, values: Array) -> None:
-        known = position[features] >= 0
-        delta[position[features[known]]] = values[known]
 
     def _split(self, number: int) -> Split:
         if not 0 <= number < len(self.splits):

@@ -14,7 +14,7 @@ from samples import sample
 from sparsest.api import METHODS
 from sparsest.problem import make_problem
 from sparsest.proofs.check import prove
-from sparsest.proofs.data import fingerprint
+from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.reading import ColumnBlocks
 from sparsest.proofs.steps import Leaf, Split
 from sparsest.solvers.shared import claims

@@ -23,7 +23,8 @@ from sparsest.losses import parameters_of
 from sparsest.problem import Problem
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.check import prove
-from sparsest.proofs.data import Data, fingerprint
+from sparsest.proofs.data import Data
+from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.reading import ColumnBlocks

@@ -1,0 +1,198 @@
+"""Columns of the data as a check uses them: what is known of each, and products with dual points.
+
+``AllColumns`` reads the data in passes and keeps nothing of them.  Its first pass, at close to the speed of a product,
+finds the products with the first dual points, the bounds of every column, and the fingerprint.  ``PackedColumns`` keeps
+the few columns that are still of interest.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from sparsest.proofs.data import Block, Bounds, Data
+from sparsest.proofs.fingerprint import Fingerprint, Words
+from sparsest.proofs.rounding import Array, Indices
+
+T = TypeVar("T")
+
+# Weighted sums of squares between these neither overflow nor lose digits: such columns are taken without a scale.
+_SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-200, 1e200
+# Deviations from a column's first entry are taken where that is within so many standard deviations of the mean:
+# rounding errors grow with it.
+_NEAR_MEAN = 8.0
+# With fewer bytes, threads cost more than they save.
+_WORTH_THREADS = 1 << 26
+
+
+class Columns(ABC):
+    """Some columns ``x̃_j = 2^-e (x_j - c_j)``, with any c_j if there is an intercept and else 0."""
+
+    def __init__(self, data: Data, features: Indices) -> None:
+        self.data, self.features = data, features
+        self.position: Indices = np.full(data.p, -1)
+        self.position[features] = np.arange(features.size)
+
+    @property
+    @abstractmethod
+    def bounds(self) -> Bounds:
+        """What is known of every column."""
+
+    @abstractmethod
+    def products(self, vectors: Array) -> Array:
+        """``A'X̃`` of the columns of A, which sum to zero with an intercept: a row for each of them.
+
+        Errors are at most ``γ_{n+8} ‖√Ω x̃_j‖ ‖Ω^{-½} a‖``.
+        """
+
+    @abstractmethod
+    def block(self, positions: Indices) -> Block:
+        """The columns at some positions, scaled by their largest entries."""
+
+
+class PackedColumns(Columns):
+    """Columns in memory; those that would take too much of it are read again for every product."""
+
+    def __init__(self, data: Data, features: Indices) -> None:
+        super().__init__(data, features)
+        fits = 8 * data.n * features.size <= data.room.packed
+        self._packed = np.empty((features.size, data.n)) if fits else None
+        blocks = _mapped(data, features, lambda part: self._prepare(part))
+        none = Bounds(np.empty(0, dtype=np.intc), *np.empty((4, 0)))
+        self._bounds = Bounds(*(np.concatenate(arrays) for arrays in zip(none, *blocks, strict=True)))
+
+    # What overflows is found out by what follows, and is no reason to warn, in any thread.
+    @np.errstate(all="ignore")
+    def _prepare(self, part: slice) -> Bounds:
+        values, bounds = self.data.block(self.features[part])
+        if self._packed is not None:
+            self._packed[part] = values.T
+        return bounds
+
+    @property
+    def bounds(self) -> Bounds:
+        return self._bounds
+
+    def products(self, vectors: Array) -> Array:
+        if self._packed is not None:
+            return vectors.T @ self._packed.T
+        blocks = (self.data.block(self.features[part]).values for part in self.data.parts(self.features.size))
+        return np.concatenate([np.empty((vectors.shape[1], 0)), *(vectors.T @ values for values in blocks)], axis=1)
+
+    def block(self, positions: Indices) -> Block:
+        if self._packed is None:
+            return self.data.block(self.features[positions])
+        return Block(self._packed[positions].T, Bounds(*(array[positions] for array in self._bounds)))
+
+
+class _Part(NamedTuple):
+    """What a pass finds in some columns: products with vectors, ``Σωx̃²``, ``Σωx̃``, and digests."""
+
+    products: Array
+    squares: Array
+    sums: Array
+    digests: Words | None
+
+
+class AllColumns(Columns):
+    """All columns, read in passes.
+
+    Ordinary columns have no scale (``e = 0``) and, with an intercept, their first entry for c.  The others, whose
+    squares are out of range or whose first entry is far from the mean, are read apart.
+    """
+
+    def __init__(self, data: Data, fingerprint: Fingerprint | None = None) -> None:
+        super().__init__(data, np.arange(data.p))
+        self._fingerprint = fingerprint
+        self._bounds: Bounds | None = None
+        self._apart: Indices = np.empty(0, dtype=np.intp)
+
+    def read(self) -> Bounds:
+        """What the first pass finds, which is made now if it has not been; ValueError where entries are not finite."""
+        if self._bounds is None:
+            self._pass(np.empty((self.data.n, 0)))
+        assert self._bounds is not None
+        return self._bounds
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.read()
+
+    def products(self, vectors: Array) -> Array:
+        products = self._pass(vectors)
+        for part in self.data.parts(self._apart.size):
+            features = self._apart[part]
+            products[:, features] = vectors.T @ self.data.block(features).values
+        return products
+
+    def block(self, positions: Indices) -> Block:
+        return self.data.block(positions)
+
+    def _pass(self, vectors: Array) -> Array:
+        """Read all columns; return their products, and note what is found in the first pass."""
+        rows = np.ascontiguousarray(np.concatenate([vectors, self.data.weights[:, None]], axis=1).T)
+        parts = list(_mapped(self.data, self.features, lambda part: self._read(part, rows)))
+        if self._fingerprint is not None:
+            for part in parts:
+                assert part.digests is not None
+                self._fingerprint.add(part.digests)
+            for vector in self.data.vectors():
+                self._fingerprint.add_vector(vector)
+            self._fingerprint = None
+        if self._bounds is None:
+            self._note(*(np.concatenate([part[i] for part in parts]) for i in (1, 2)))
+        return np.concatenate([part.products for part in parts], axis=1)
+
+    @np.errstate(all="ignore")
+    def _read(self, part: slice, rows: Array) -> _Part:
+        lines = self.data.lines(part)
+        digests = None if self._fingerprint is None else self._fingerprint.products(lines)
+        if self.data.fit_intercept:
+            lines -= lines[:, :1].copy()
+        products = rows @ lines.T
+        if self._bounds is not None:
+            return _Part(products[:-1], np.empty(0), np.empty(0), digests)
+        weights = self.data.weights
+        if (weights == weights[0]).all():
+            squares = weights[0] * np.einsum("ij,ij->i", lines, lines)
+        else:
+            squares = np.square(lines) @ weights
+        return _Part(products[:-1], squares, products[-1], digests)
+
+    def _note(self, squares: Array, sums: Array) -> None:
+        """Derive the bounds of all columns."""
+        ordinary = (squares >= _SMALLEST_SQUARES) & (squares <= _LARGEST_SQUARES)
+        if self.data.fit_intercept:
+            square, mean = squares / self.data.total, sums / self.data.total
+            ordinary &= square <= (1.0 + _NEAR_MEAN**2) * (square - mean * mean)
+        self._apart = np.flatnonzero(~ordinary)
+        bounds = self.data.bounds(squares, sums, np.zeros(squares.size, dtype=np.intc), np.zeros(squares.size, bool))
+        for part in self.data.parts(self._apart.size):
+            features = self._apart[part]
+            for all_of_them, some in zip(bounds, self.data.block(features).bounds, strict=True):
+                all_of_them[features] = some
+        self._bounds = bounds
+
+
+def _mapped(data: Data, features: Indices, work: Callable[[slice], T]) -> Iterator[T]:
+    """Call a function for parts of some columns, in order, on all cores where that pays."""
+    parts = list(data.parts(features.size))
+    n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not data.in_memory or n_threads == 1 or 8 * data.n * features.size < _WORTH_THREADS:
+        yield from map(work, parts)
+        return
+    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+        yield from pool.map(work, parts)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The libraries for linear algebra, whose own threads would compete with ours; finding them takes a millisecond."""
+    return ThreadpoolController().select(user_api="blas")
