@@ -35,7 +35,6 @@ from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.exact.near_optimal import NearOptimal, NearOptimalSearch
 from sparsest.solvers.leave_one_out import LeaveOneOut
 from sparsest.solvers.screened import RANKINGS, Screened
-from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.clock import Clock
 from sparsest.subset_grid import Callback, check_gammas, check_ks, solve_grid
 
@@ -300,7 +299,7 @@ def problem_of(result: Result, X: Any, y: Any, sample_weight: Any = None, **adde
         **about.parameters, fit_intercept=about.fit_intercept, standardize=about.standardize, include=about.include,
         exclude=about.exclude, sample_weight=sample_weight, **added,
     )  # fmt: skip
-    if evidence(problem).fingerprint() != about.fingerprint:
+    if problem.data.evidence.fingerprint() != about.fingerprint:
         raise ValueError(
             "X, y, sample_weight, offset or exposure are not those of the result: give the data of the fit again, in "
             "the same order (the class_weight of a classifier is a part of sample_weight)"
@@ -337,6 +336,5 @@ def make_task(X: Any, y: Any, gamma: Any, feature_names: Any, include: Any, excl
     else:
         given = number(gamma, "gamma", above=0, finite=False, or_else="'auto' or 'loo'")
         problem = make_problem(design, y, gamma=given, **settings)
-    # The fingerprint of the data is computed in the background from here on.
-    evidence(problem)
+    problem.data.evidence.prepare()
     return Task(problem, names, encode_labels(y)[1] if problem.loss.classification else None)

@@ -22,6 +22,7 @@ from sparsest.designs import (
     view_with,
 )
 from sparsest.designs.base import FAR
+from sparsest.evidence import Evidence
 from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, dual_from_margin, make_loss, with_offset
 
@@ -57,6 +58,7 @@ class Data:
     # ``√(Σ_i ω_i x_ij²)`` of every column of the design.
     column_norms: Array
     null: NullModel
+    moments: Moments
     # The response as given (labels as -1 and 1), offset and exposure.
     response: Array
     offset: Array | None
@@ -91,6 +93,14 @@ class Data:
         """What is added to predictions of the response as given: offset and logarithm of the exposure."""
         added = _total_offset(self.offset, self.exposure)
         return 0.0 if added is None else added
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The data as the checker of proofs reads them."""
+        return Evidence(
+            unstandardized(self.design), self.moments, self.response, self.weights, self.stated_loss,
+            self.fit_intercept, self.standardize, self.offset, self.exposure,
+        )  # fmt: skip
 
     @cached_property
     def curvature(self) -> float:
@@ -184,7 +194,20 @@ def _prepared(
     view = view_with(design, moments, center=fit_intercept, scale=standardize)
     null = NullModel(b, alpha, products_with_view(view, products, alpha))
     return Data(
-        view, y, weights, whole, loss, fit_intercept, standardize, norms, null, target, offset, exposure, center
+        view,
+        y,
+        weights,
+        whole,
+        loss,
+        fit_intercept,
+        standardize,
+        norms,
+        null,
+        moments,
+        target,
+        offset,
+        exposure,
+        center,
     )
 
 

@@ -16,8 +16,8 @@ from scipy.optimize import lsq_linear
 from sparsest.proofs import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Data
-from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.exact import prove_exactly
+from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.incumbent import Incumbent, objective_bounds
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.statement import Statement

@@ -8,7 +8,7 @@ import pytest
 from proofs.helpers import ExactSquares, bounds_of, fraction, indices, optimum_of, sample, sample_weights, statement_of
 from sparsest.proofs import points
 from sparsest.proofs.check import Checker, prove
-from sparsest.proofs.columns import AllColumns, PackedColumns
+from sparsest.proofs.columns import PackedColumns
 from sparsest.proofs.data import Data, Room
 from sparsest.proofs.steps import (
     Branch,

@@ -143,17 +143,16 @@ def unstandardized(design: Design) -> Design:
 
 
 def stores_matrix(design: Design) -> bool:
-    """Whether a design, or what it is a view of, has its matrix in memory."""
-    return isinstance(unstandardized(design), (Dense, Sparse))
+    """Whether a design has its matrix in memory, or mapped there."""
+    return isinstance(design, (Dense, Sparse))
 
 
 def stored_matrix(design: Design) -> Any:
-    """The matrix of a design or of what it is a view of, for whoever reads it without the design's products."""
-    base = unstandardized(design)
-    if isinstance(base, Sparse):
-        return base.matrix
-    if isinstance(base, Dense):
-        return base.array
+    """The matrix of a design, for whoever reads it without the design's products."""
+    if isinstance(design, Sparse):
+        return design.matrix
+    if isinstance(design, Dense):
+        return design.array
     raise ValueError("this design does not store a matrix")
 
 
@@ -187,7 +186,8 @@ def standardized(design: Design, weights: Array, *, center: bool, scale: bool) -
 
 def view_with(design: Design, moments: Moments, *, center: bool, scale: bool) -> Design:
     """Return the standardised view from moments that are known already."""
-    if not (center or scale):
+    # What is a view itself is shown by another one, so that it is not taken for what it shows.
+    if not (center or scale or isinstance(design, Standardized)):
         return design
     mean, rest, variance = moments
     factor = np.ones(mean.size)

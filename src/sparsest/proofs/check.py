@@ -62,7 +62,7 @@ def prove(
     """Check a proof; where that saves work, a bound above ``enough`` is not made as large as it could be.
 
     ``whole`` are all columns, if they have been read.  Rounding errors are taken for ``caution`` times as large as they
-    may be: a bound found with more caution is one that any other correct check finds too, whatever the order of its sums.
+    may be: what is proved with more caution is also proved by checks that sum in another order.
     """
     return run(Checker(data, statement, proof, enough, caution), whole)
 
@@ -80,9 +80,7 @@ def run(checker: Checker, whole: Columns | None = None) -> Proved:
 class Checker:
     """The walk through the steps, with the jobs that wait to be bounded together."""
 
-    def __init__(
-        self, data: Data, statement: Statement, proof: Proof, enough: float, caution: float = 1.0
-    ) -> None:
+    def __init__(self, data: Data, statement: Statement, proof: Proof, enough: float, caution: float = 1.0) -> None:
         self.data, self.statement, self.proof, self.enough = data, statement, proof, enough
         self.caution = caution
         self.diagonals = Diagonals(data, statement.gamma, proof.splits)
@@ -312,4 +310,3 @@ def _multipliers(step: Combination) -> Array:
     if not 0.0 < total < np.inf:
         raise ValueError("the multipliers of a combination have no sum")
     return m / total
-

@@ -91,7 +91,7 @@ class Data:
         exposure: Any = None,
         room: Room = _USUAL_ROOM,
     ) -> None:
-        self.room = room
+        self.room, self.rule = room, rule
         self._matrix = as_matrix(X)
         n, p = self._matrix.shape
         weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")

@@ -29,8 +29,8 @@ _SMALLEST_PEAK = 1e-250
 class Witnesses(NamedTuple):
     """Exactly feasible dual points, by columns.
 
-    ``constants`` bound ``-Σωℓ*(α/ω)`` from below and ``norms`` bound ``‖Ω^{-½}α‖`` from above.  ``spreads`` bound, for the
-    residual α* of a split point's coefficients, ``‖Ω^{-½}(α* - α)‖``; ``lost`` what that may take from the constant.
+    ``constants`` bound ``-Σωℓ*(α/ω)`` from below and ``norms`` bound ``‖Ω^{-½}α‖`` from above.  ``spreads`` bound
+    ``‖Ω^{-½}(α* - α)‖`` for the residual α* of a split point's coefficients; ``lost`` what that may take from the constant.
     ``used`` and ``coefficients`` are the features of each sparse point and its coefficients of columns with scales of
     these ``exponents``.
     """
@@ -77,9 +77,7 @@ def _to_grid(alpha: Array) -> Array:
     return np.ldexp(units.astype(np.float64), exponents)
 
 
-def witnesses(
-    data: Data, rule: LossRule, points: Sequence[Point], columns: Columns, caution: float = 1.0
-) -> Witnesses:
+def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Columns, caution: float = 1.0) -> Witnesses:
     """Turn points of a proof into exactly feasible dual points, or say what is wrong with one.
 
     Rounding errors are taken for ``caution`` times as large as they may be.

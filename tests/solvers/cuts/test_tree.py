@@ -12,7 +12,7 @@ from sparsest.proofs.check import prove
 from sparsest.proofs.steps import Branch, Combination, DualPoint, Leaf, Proof
 from sparsest.solvers.cuts.pool import CutPool
 from sparsest.solvers.cuts.tree import CutTree, LinearProgram
-from sparsest.solvers.shared.claims import evidence, statement_of
+from sparsest.solvers.shared.claims import statement_of
 from sparsest.solvers.shared.support import fit_support
 
 
@@ -90,7 +90,9 @@ def test_every_bound_on_the_way_is_proved_and_below_the_optimum(form):
     while not tree.is_finished():
         bound, steps = tree.lower_bound(), tree.steps(0)
         assert before - 1e-9 <= bound <= optimum * (1.0 + 1e-9)
-        proved = prove(evidence(problem).data, statement_of(problem), Proof(steps, [DualPoint(a) for a in pool.alphas]))
+        proved = prove(
+            problem.data.evidence.data, statement_of(problem), Proof(steps, [DualPoint(a) for a in pool.alphas])
+        )
         assert not proved.complaints and proved.bound >= bound - 1e-9 * abs(bound)
         # The check knows besides that losses are not negative, and what the features that are in cost.
         assert proved.bound == pytest.approx(bound, rel=1e-9) or bound < problem.sparsity.price * p

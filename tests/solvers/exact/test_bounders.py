@@ -13,7 +13,7 @@ from sparsest.solvers.exact.bounder import Request
 from sparsest.solvers.exact.bounders import make_bounder
 from sparsest.solvers.exact.gram_bounder import GramBounder
 from sparsest.solvers.exact.loss_bounder import LossBounder
-from sparsest.solvers.shared.claims import evidence, statement_of
+from sparsest.solvers.shared.claims import statement_of
 from sparsest.solvers.shared.support import fit_support
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -105,7 +105,7 @@ def test_the_check_finds_the_bounds_of_both_sides(loss, rounding):
         [outcome] = bounder.solve([Request(bounder.start(np.arange(p), np.zeros(p), 0.0), state)], cutoff)
         claimed.append(bounder.tighten(outcome.point, state, -np.inf).bound)
         points.append(bounder.proof_point(outcome.point, splits))
-    data, statement = evidence(problem).data, statement_of(problem)
+    data, statement = problem.data.evidence.data, statement_of(problem)
     found = prove(data, statement, Proof((Branch(0), Leaf(0), Leaf(1)), points, splits))
     assert not found.complaints and min(claimed) > 0.0
     assert found.bound >= min(claimed) * (1.0 - 1e-11) and found.bound == pytest.approx(min(claimed), rel=1e-6)

@@ -11,7 +11,7 @@ from sparsest.proofs.steps import Leaf, Proof
 from sparsest.solvers.exact.goal import BestSupport
 from sparsest.solvers.exact.root import relax_root
 from sparsest.solvers.relaxation.solution import Start
-from sparsest.solvers.shared.claims import evidence, statement_of
+from sparsest.solvers.shared.claims import statement_of
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.local_search import LocalSearch
 
@@ -37,7 +37,7 @@ def test_the_root_bounds_and_fixes(loss, form):
         assert problem.sparsity.admissible(np.array(best), root.region)
     assert set(problem.include) <= set(root.region.forced_in)
     proof = Proof((*root.fixes, Leaf(len(root.points) - 1)), root.points)
-    proved = prove(evidence(problem).data, statement_of(problem), proof)
+    proved = prove(problem.data.evidence.data, statement_of(problem), proof)
     assert not proved.complaints
     assert proved.bound == pytest.approx(min(root.bound, root.closed), rel=1e-9)
     assert root.summary["dual"] == root.bound

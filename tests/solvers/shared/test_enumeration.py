@@ -10,7 +10,7 @@ from samples import LOSS_NAMES, sample
 from sparsest.problem import make_problem
 from sparsest.proofs.check import prove
 from sparsest.proofs.steps import Branch, Leaf, Regression
-from sparsest.solvers.shared.claims import evidence, statement_of
+from sparsest.solvers.shared.claims import statement_of
 from sparsest.solvers.shared.enumeration import enumerate_supports, is_tiny
 
 N, P = 14, 6
@@ -26,7 +26,7 @@ def test_the_best_of_all_supports_is_found_and_proved(loss, form):
     found = enumerate_supports(problem, lambda: False)
     assert found.fit.primal == pytest.approx(optimum, rel=1e-7)
     assert found.bound <= optimum * (1.0 + 1e-9) and found.bound == pytest.approx(optimum, rel=1e-6)
-    proved = prove(evidence(problem).data, statement_of(problem), found.proof)
+    proved = prove(problem.data.evidence.data, statement_of(problem), found.proof)
     assert not proved.complaints and proved.bound == pytest.approx(found.bound, rel=1e-9)
 
 

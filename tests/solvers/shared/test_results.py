@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from checks import best_subset, check_certificate
-from oracles import best_of, sample_values
 from samples import LOSS_NAMES, sample
 from sparsest.problem import make_problem
 from sparsest.result import Done, Status
@@ -61,12 +60,10 @@ def test_a_bound_that_its_proof_does_not_reach_is_not_claimed():
     check_certificate(boasting, X, y)
 
 
-def test_without_a_proof_there_is_no_certificate():
-    result, problem, *_ = put_together(proof=False)
+def test_without_a_proof_nothing_is_claimed():
+    result, *_ = put_together(proof=False, gap_tol=10.0)
     assert result.certificate is None and result.statement.k == 3
-    assert result.lower_bound <= best_of(sample_values("squared", N, P, 0, 0.3, True, False), 3)[0] * 2.0
-    fit = fit_support(problem, np.array([0, 1, 2]))
-    assert result.lower_bound == pytest.approx(best_bound(problem, fit.alpha, problem.root).value, rel=1e-6)
+    assert result.lower_bound == 0.0 and result.status is Status.NODE_LIMIT
 
 
 def test_another_proof_is_asked_for_where_the_first_is_not_enough():

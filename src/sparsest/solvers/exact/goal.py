@@ -13,7 +13,6 @@ from sparsest.problem import SMALLEST_GAMMA, Problem
 from sparsest.solvers.exact.tuning import USUAL, Tuning
 from sparsest.solvers.relaxation.living import Living
 from sparsest.solvers.relaxation.relaxer import Relaxer
-from sparsest.solvers.shared.claims import allowance
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.dual import null_value
 from sparsest.solvers.shared.local_search import LocalSearch, forward
@@ -28,6 +27,9 @@ _MOST_STEPS = 20
 # A search goes beyond so many local optima before the first node is split, and later, where they are found from the
 # nodes' supports, beyond one of so many: a detour takes ten times as long as what leads to an optimum.
 _DETOURS_AT_ONCE, _POLISHED_PER_DETOUR = 2, 4
+# What rounding may take from bounds, as a part of the values without features and of the incumbent: a guess, by which a
+# search goes a little further than the tolerance asks for.
+_ROUNDING = 2e-9
 # Below this part of the value without features a fit is perfect, and what is better is rounding.
 _PERFECT = 1e-9
 # Of the optima that have not been left these many best ones are kept.
@@ -102,7 +104,7 @@ class BestSupport(Goal):
         A part of the tolerance is kept for rounding errors of the check.
         """
         primal, allowed = self.fit.primal, self.gap_tol * abs(self.fit.primal)
-        return primal - max(0.5 * allowed, 0.95 * allowed - 2.0 * allowance(self._null, primal))
+        return primal - max(0.5 * allowed, 0.95 * allowed - _ROUNDING * (abs(self._null) + abs(primal)))
 
     def offer(self, fit: SupportFit) -> None:
         """Keep the better model."""

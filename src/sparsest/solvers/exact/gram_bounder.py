@@ -25,7 +25,6 @@ from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
 from sparsest.solvers.exact.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
 from sparsest.solvers.exact.diagonals import Division, LoweredRidge, spare_diagonal
 from sparsest.solvers.exact.tuning import USUAL, Tuning
-from sparsest.solvers.shared.claims import evidence
 from sparsest.solvers.shared.dual import ROUNDING
 from sparsest.solvers.shared.threads import all_threads
 
@@ -142,7 +141,7 @@ class GramBounder:
         if delta is None or delta.min() < ridge:
             return
         # Only what the check of a proof will accept is used.
-        delta = acceptable_diagonal(evidence(self.problem).data, self.problem.gamma, self.survivors, delta)
+        delta = acceptable_diagonal(self.problem.data.evidence.data, self.problem.gamma, self.survivors, delta)
         if delta is None or delta.min() < ridge:
             return
         self.division = Division(self.division.features, delta)

@@ -16,7 +16,7 @@ from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import LEAF, RegressionTree
 from sparsest.solvers.exact.goal import Limits
 from sparsest.solvers.exact.tuning import USUAL
-from sparsest.solvers.shared.claims import evidence, statement_of
+from sparsest.solvers.shared.claims import statement_of
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.support import SupportFit
 
@@ -106,7 +106,7 @@ class Leaps:
         kept = np.isin(fit.support, survivors)
         about = RegressionTree(fit.support[kept], fit.w[kept], np.empty(0, dtype=np.int32))
         try:
-            sums = RegressionBounds(evidence(problem).data, statement_of(problem), survivors, about)
+            sums = RegressionBounds(problem.data.evidence.data, statement_of(problem), survivors, about)
         except ValueError:
             return None
         if sums.relative_error() > _ROUNDING_SHARE * gap_tol:

@@ -185,4 +185,5 @@ class LossBounder:
             return DualPoint(point.alpha.astype(precision))
         w, b = point.source
         used = w != 0
-        return PrimalPoint(self.survivors[point.features[used]], w[used].astype(precision), b)
+        intercept = b + self.problem.data.y_offset
+        return PrimalPoint(self.survivors[point.features[used]], w[used].astype(precision), intercept)

@@ -29,9 +29,10 @@ from sparsest.solvers.shared.clock import Clock
 
 T = TypeVar("T")
 
-# Putting a proof together is tried first after so many nodes, and again after so many times as many: that takes an
-# eighth of the time that it takes in the end, some thousandths of a search.
-_FIRST_TRIAL, _TRIAL_AGAIN_FACTOR = 1000, 8
+# Assembling and checking the proof is tried after these numbers of nodes, which takes some hundredths of a search.
+_TRIALS = (1000, 8000)
+# A search reserves this many times what the proof of its nodes is expected to take.
+_RESERVE_FACTOR = 1.1
 
 
 class ProofLog:
@@ -120,19 +121,21 @@ class ProofLog:
         return Proof(steps, points.taken, splits.taken)
 
 
-class AssemblingTime:
-    """How long it will take to put a proof together, from trials: the first at so many nodes, then ever more rarely."""
+class ProofTime:
+    """How long it will take to assemble and check a proof, from two trials."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock, self._trial_at, self._for_node = clock, float(_FIRST_TRIAL), 0.0
+        self._clock, self._trials, self._for_node = clock, list(_TRIALS), 0.0
+        self._least = clock.reserved
 
-    def reserve(self, n_nodes: int, assemble: Callable[[], object]) -> None:
-        """Let the clock stop a search of so many nodes early enough."""
-        if n_nodes >= self._trial_at:
+    def reserve(self, n_nodes: int, prove: Callable[[], object]) -> None:
+        """Let the clock stop a search of this many nodes early enough."""
+        if self._trials and n_nodes >= self._trials[0]:
+            self._trials.pop(0)
             began = self._clock.seconds()
-            assemble()
-            self._for_node, self._trial_at = (self._clock.seconds() - began) / n_nodes, _TRIAL_AGAIN_FACTOR * n_nodes
-        self._clock.reserved = self._for_node * n_nodes
+            prove()
+            self._for_node = (self._clock.seconds() - began) / n_nodes
+        self._clock.reserved = max(self._least, _RESERVE_FACTOR * self._for_node * n_nodes)
 
 
 def _steps_below(root: Node, survivors: Indices) -> Iterator[Step]:

@@ -29,12 +29,12 @@ from sparsest.solvers.exact.bounders import make_bounder
 from sparsest.solvers.exact.frontier import Frontier, Node, branching_feature
 from sparsest.solvers.exact.goal import Goal, Limits
 from sparsest.solvers.exact.leaps import ALL, BEFORE_REGIONS, Leaps
-from sparsest.solvers.exact.proof_log import AssemblingTime, ProofLog
+from sparsest.solvers.exact.proof_log import ProofLog, ProofTime
 from sparsest.solvers.exact.root import relax_root
 from sparsest.solvers.exact.roundings import Roundings
 from sparsest.solvers.exact.threads import Job, collect, submit
 from sparsest.solvers.relaxation.solution import Start
-from sparsest.solvers.shared.claims import evidence
+from sparsest.solvers.shared.claims import settle
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.dual import bound_of_zero
 from sparsest.solvers.shared.threads import single_threaded
@@ -74,9 +74,8 @@ class Search:
         self.trace: dict[str, Any] = {"seconds": {}}
         self.leaps_bound = -np.inf
         self.adapting = Adapting(limits.tuning)
-        self.assembling = AssemblingTime(clock)
+        self.proof_time = ProofTime(clock)
         self.roundings, self._told = Roundings(), 0.0
-        evidence(problem)
 
     def run(self, start: Start | None = None) -> Status:
         """Search until no node is open or a limit is reached; ``start`` is where the first relaxation begins."""
@@ -213,7 +212,7 @@ class Search:
         status = Status.OPTIMAL
         jobs: list[Job] = []
         while self.frontier or jobs:
-            self.assembling.reserve(self.n_nodes, self.assemble)
+            self.proof_time.reserve(self.n_nodes, self._try_proof)
             if self.clock.expired():
                 status = self.clock.early()
                 break
@@ -385,6 +384,12 @@ class Search:
         if self.root is None:
             return bound_of_zero(self.problem, self.problem.root)
         return max(self.leaps_bound, self._bound_of_nodes())
+
+    def _try_proof(self) -> None:
+        """Assemble and check the proof of what is known so far."""
+        proof = self.assemble()
+        if proof is not None:
+            settle(self.problem, proof, self.lower_bound(), self.limits.gap_tol)
 
     def assemble(self) -> Proof | None:
         """The proof of the lower bound; None if none is kept."""

@@ -1,92 +1,33 @@
-"""From what a search knows to a certificate that its own check accepts.
-
-The objective is the one recomputed from the data.  The bound of a short proof is the one the check computes.  For a
-long proof, whose check would take as long as the search, it is the search's own, less an allowance for rounding errors
-that is far above those of either.
-"""
+"""From what a search knows to a certificate, whose bound is what the checker proves."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from threading import Thread
-from typing import Any
-from weakref import WeakKeyDictionary, WeakMethod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
-from sparsest.designs import Design, shift_and_scale, stored_matrix, stores_matrix, unstandardized
+from sparsest.designs import shift_and_scale
 from sparsest.intercepts import best_intercept
 from sparsest.losses import parameters_of
 from sparsest.problem import Problem
 from sparsest.proofs.certificate import Certificate
-from sparsest.proofs.check import prove
-from sparsest.proofs.data import Data
-from sparsest.proofs.fingerprint import fingerprint
+from sparsest.proofs.check import Proved, prove
+from sparsest.proofs.columns import AllColumns, Columns
 from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
-from sparsest.proofs.losses import RULES
-from sparsest.proofs.reading import ColumnBlocks
 from sparsest.proofs.statement import Statement
-from sparsest.proofs.steps import DualPoint, Leaf, Proof, RegressionTree
+from sparsest.proofs.steps import DualPoint, Leaf, Proof
 from sparsest.solvers.shared.support import SupportFit
 
 _log = logging.getLogger("sparsest")
-# Bounds of long proofs are lowered by this part of the objectives without features and of the incumbent.  Rounding
-# errors of a check are about n·1e-16 of them, those of a search 10 to 100 times as large.
-_ALLOWANCE = 1e-9
-# The same for each multiple by which squares of columns exceed a split's diagonal: with 2000 × 1200 nearly dependent
-# columns and a multiple of 1e5 the search was 5e-9 too high.
-_ALLOWANCE_OF_SPLITS = 4e-13
-# Operations of a check that are made at once, some hundredths of a second: entries of the data that it reads, and
-# entries of its products.
-_MOST_ENTRIES, _MOST_PRODUCTS, _MOST_LEAVES = 3e5, 5e8, 300
-
-
-class Evidence:
-    """The data as the checker reads them, and their fingerprint, which a thread computes meanwhile."""
-
-    def __init__(self, data: Data, design: Design) -> None:
-        self.data = data
-        self._found: list[str] = []
-        # Only the thread knows the design, which is forgotten together with what is known of it.
-        self._thread = Thread(target=self._compute, args=(design.digests,), name="sparsest-fingerprint", daemon=True)
-        self._thread.start()
-
-    def _compute(self, *digests: Callable[..., Any]) -> None:
-        self._found.append(fingerprint(self.data, *digests))
-
-    def fingerprint(self) -> str:
-        """The fingerprint of the data; computed here if the thread is gone, as in a forked process."""
-        self._thread.join()
-        if not self._found:
-            self._compute()
-        return self._found[0]
-
-
-_known: WeakKeyDictionary[Design, Evidence] = WeakKeyDictionary()
-
-
-def evidence(problem: Problem) -> Evidence:
-    """Read the data as the checker does; asked for early, the fingerprint costs no time later."""
-    found = _known.get(problem.design)
-    if found is None:
-        given = problem.data
-        rule = RULES[given.stated_loss.name](**parameters_of(given.stated_loss))
-        settings = rule, problem.fit_intercept, given.standardize, given.offset, given.exposure
-        data = Data(_readable(problem.design), given.response, problem.weights, *settings)
-        found = _known[problem.design] = Evidence(data, unstandardized(problem.design))
-    return found
-
-
-def _readable(design: Design) -> Any:
-    """The matrix of a design; where none is stored, its columns in blocks, for as long as the design is there."""
-    if stores_matrix(design):
-        return stored_matrix(design)
-    base = unstandardized(design)
-    columns = WeakMethod(base.columns)
-    return ColumnBlocks(base.shape, lambda features: columns()(features))  # type: ignore[misc]
+# Claims allow for so many times the rounding errors of a check.  Three times would do for sums in any other order; the
+# rest is for dual points that differ in their last digits, as intercepts found by iteration may.
+_CAUTION = 8.0
+# A check with the sums of the solver's first pass is repeated with the checker's own, which are more accurate, where it
+# leaves more than this part of the tolerance between the bound and that of the search.
+_SHARE_OF_TOLERANCE = 0.02
 
 
 def statement_of(problem: Problem) -> Statement:
@@ -107,7 +48,7 @@ def statement_of(problem: Problem) -> Statement:
         exclude=tuple(problem.exclude.tolist()),
         fit_intercept=problem.fit_intercept,
         standardize=problem.data.standardize,
-        fingerprint=evidence(problem).fingerprint(),
+        fingerprint=problem.data.evidence.fingerprint(),
     )
 
 
@@ -119,7 +60,7 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
         coef = _within_box(problem, fit.support, coef)
     if not problem.fit_intercept:
         return Incumbent(fit.support, coef, np.zeros(coef.size), 0.0, 0.0)
-    data = evidence(problem).data
+    data = problem.data.evidence.data
     margin = (data.raw(fit.support) - shift) @ coef + data.offset
     rest = best_intercept(
         problem.data.stated_loss, data.y, data.weights, margin, float(fit.b) + problem.data.y_offset - data.y_shift
@@ -130,29 +71,11 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
 def _within_box(problem: Problem, support: Indices, coef: Array) -> Array:
     """Coefficients that the check finds inside the box, on any machine: those at its border become a little smaller."""
     assert problem.max_coef is not None
-    sizes = sizes_above(evidence(problem).data, statement_of(problem), support, coef)
+    sizes = sizes_above(problem.data.evidence.data, statement_of(problem), support, coef)
     # On columns as they are sizes are exact; else they are known to some roundings of sums over n observations.
     rounding = 16.0 * problem.n * float(np.finfo(float).eps) if problem.data.standardize else 0.0
     most = problem.max_coef * (1.0 - rounding)
     return np.where(sizes > most, coef * (most / np.where(sizes > 0.0, sizes, 1.0)), coef)
-
-
-def allowance(null_value: float, bound: float, amplification: float = 1.0) -> float:
-    """By how much the bound of a long proof is lowered; splits amplify rounding errors."""
-    return (_ALLOWANCE + _ALLOWANCE_OF_SPLITS * amplification) * (abs(null_value) + abs(bound))
-
-
-def _amplification(problem: Problem, proof: Proof) -> float:
-    """How much larger the squares of columns are than what splits divide of them: gains are multiplied by it."""
-    ratios = [(problem.column_norms[s.features] ** 2 / s.delta).max(initial=1.0) for s in proof.splits]
-    return float(max(ratios, default=1.0))
-
-
-def is_short(problem: Problem, proof: Proof) -> bool:
-    """Whether a proof can be checked at once."""
-    leaves = sum(step.entries.size // 2 for step in proof.steps if isinstance(step, RegressionTree))
-    products = float(len(proof.points)) * problem.n * problem.p
-    return problem.n * problem.p <= _MOST_ENTRIES and products <= _MOST_PRODUCTS and leaves <= _MOST_LEAVES
 
 
 def single_leaf(alpha: NDArray[np.float64]) -> Proof:
@@ -160,19 +83,37 @@ def single_leaf(alpha: NDArray[np.float64]) -> Proof:
     return Proof((Leaf(0),), (DualPoint(alpha),))
 
 
-def settle(problem: Problem, proof: Proof | None, bound: float, null_value: float) -> tuple[Proof | None, float]:
-    """Return what can be claimed: a short proof with the bound that its check finds, a long one with an allowance.
+class Settled(NamedTuple):
+    """A proof, and the bound that the checker proves by it."""
 
-    A proof that its check refuses, as rounding may cause where columns are nearly dependent, is not used at all.
+    proof: Proof
+    bound: float
+
+
+def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float) -> Settled:
+    """Check a proof of a search; one that is refused, or proves nothing, is replaced by the trivial one.
+
+    Rounding may cause that where columns are nearly dependent.
     """
-    if proof is None or not is_short(problem, proof):
-        amplification = 1.0 if proof is None else _amplification(problem, proof)
-        return proof, bound - allowance(null_value, bound, amplification)
-    proved = prove(evidence(problem).data, statement_of(problem), proof, bound)
+    statement, evidence = statement_of(problem), problem.data.evidence
+
+    def check(columns: Columns) -> Proved:
+        return prove(evidence.data, statement, proof, bound, columns, _CAUTION)
+
+    columns = evidence.columns()
+    proved = check(columns)
+    if bound - proved.bound > _SHARE_OF_TOLERANCE * gap_tol * abs(bound) and not isinstance(columns, AllColumns):
+        proved = max(proved, check(AllColumns(evidence.data)), key=lambda found: found.bound)
     if proved.complaints:
         _log.debug("the check refuses a proof: %s", proved.complaints[0])
-        return single_leaf(np.zeros(problem.n)), _floor(problem)
-    return proof, proved.bound
+    if not proved.bound > _floor(problem):
+        return trivial(problem)
+    return Settled(proof, proved.bound)
+
+
+def trivial(problem: Problem) -> Settled:
+    """The bound that needs no data: losses are not negative, and features forced in have their price."""
+    return Settled(single_leaf(np.zeros(problem.n)), _floor(problem))
 
 
 def _floor(problem: Problem) -> float:
@@ -180,10 +121,9 @@ def _floor(problem: Problem) -> float:
     return problem.sparsity.cost(problem.include.size) * (1.0 - 1e-15)
 
 
-def certify(problem: Problem, fit: SupportFit, proof: Proof, bound: float) -> Certificate:
+def certify(problem: Problem, fit: SupportFit, settled: Settled) -> Certificate:
     """Build the certificate of a settled proof."""
     statement, incumbent = statement_of(problem), incumbent_of(problem, fit)
-    _, objective = objective_bounds(evidence(problem).data, statement, incumbent)
-    # Losses are not negative; a bound above the objective is rounding.
-    bound = min(max(bound, _floor(problem)), objective)
-    return Certificate(statement, incumbent, objective, float(bound), proof)
+    _, objective = objective_bounds(problem.data.evidence.data, statement, incumbent)
+    # A bound above the objective is rounding.
+    return Certificate(statement, incumbent, objective, float(min(settled.bound, objective)), settled.proof)

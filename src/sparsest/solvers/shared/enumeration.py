@@ -13,7 +13,7 @@ from sparsest.losses import Squared
 from sparsest.problem import Problem
 from sparsest.proofs.regression import regression_bound
 from sparsest.proofs.steps import Branch, DualPoint, Leaf, Point, Proof, Regression, Step
-from sparsest.solvers.shared.claims import evidence, statement_of
+from sparsest.solvers.shared.claims import statement_of
 from sparsest.solvers.shared.dual import best_bound
 from sparsest.solvers.shared.support import SupportFit, fit_support
 from sparsest.sparsity import Region
@@ -79,4 +79,4 @@ def _least_squares(problem: Problem, support: Indices, n_inside: int) -> float:
     """The bound of a support without its ridge, for the squared loss; the check computes it in the same way."""
     if not isinstance(problem.loss, Squared):
         return -np.inf
-    return regression_bound(evidence(problem).data, statement_of(problem), support, n_inside)
+    return regression_bound(problem.data.evidence.data, statement_of(problem), support, n_inside)

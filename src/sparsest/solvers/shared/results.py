@@ -12,9 +12,8 @@ from sparsest.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import Proof
 from sparsest.result import Done, Result, Status
-from sparsest.solvers.shared.claims import certify, settle, single_leaf
+from sparsest.solvers.shared.claims import certify, settle, trivial
 from sparsest.solvers.shared.clock import Callback, Clock
-from sparsest.solvers.shared.dual import null_value
 from sparsest.solvers.shared.enumeration import Enumeration
 from sparsest.solvers.shared.support import SupportFit
 
@@ -39,31 +38,31 @@ def make_result(
     n_nodes: int = 0,
     fallback: Callable[[float], Enumeration | None] = lambda bound: None,
 ) -> Result:
-    """Certify an incumbent and the bound of a proof; OPTIMAL exactly when the certified gap is within the tolerance.
+    """Check the proof of a search; OPTIMAL exactly when the gap to the bound that it proves is within the tolerance.
 
-    Without a proof the bound is the search's, and there is no certificate.  ``fallback`` is asked for another proof,
-    given the bound that this one gives, when the gap is not within the tolerance.
+    Without a proof there is no certificate, only the trivial bound is claimed, and nothing is called OPTIMAL.
+    ``bound`` is what the search takes its proof to give.  ``fallback`` is asked for another proof, given the bound of
+    this one, when the gap is not within the tolerance.
     """
-    null = null_value(problem)
-    proof, bound = settle(problem, proof, bound, null)
-    other = fallback(bound) if relative_gap(fit.primal, bound) > gap_tol else None
+    trace = {} if trace is None else trace
+    began = clock.seconds()
+    settled = trivial(problem) if proof is None else settle(problem, proof, bound, gap_tol)
+    other = fallback(settled.bound) if relative_gap(fit.primal, settled.bound) > gap_tol else None
     if other is not None:
         fit = other.fit if other.fit.primal < fit.primal else fit
-        other_proof, other_bound = settle(problem, other.proof, other.bound, null)
-        if other_bound > bound:
-            proof, bound = other_proof, other_bound
-    certificate = certify(problem, fit, proof or single_leaf(np.zeros(problem.n)), bound)
+        settled = max(settled, settle(problem, other.proof, other.bound, gap_tol), key=lambda found: found.bound)
+    certificate = certify(problem, fit, settled)
+    trace.setdefault("seconds", {})["checking"] = clock.seconds() - began
     objective, bound = certificate.objective, certificate.lower_bound
-    status = Status.OPTIMAL if relative_gap(objective, bound) <= gap_tol else otherwise
+    proved = proof is not None and relative_gap(objective, bound) <= gap_tol
+    status = Status.OPTIMAL if proved else otherwise
     model = certificate.incumbent
     coef = np.zeros(problem.p)
     coef[model.support] = model.coef
     clock.tell(Done(clock.seconds(), bound, objective, status))
-    seconds = clock.seconds()
-    kept = None if proof is None else certificate
-    stated = certificate.statement
+    kept, stated = (None if proof is None else certificate), certificate.statement
     return Result(
-        coef, model.constant(), fit.support, objective, bound, status, stated, kept, trace or {}, seconds, n_nodes
+        coef, model.constant(), fit.support, objective, bound, status, stated, kept, trace, clock.seconds(), n_nodes
     )
 
 
