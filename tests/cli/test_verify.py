@@ -26,7 +26,7 @@ def test_verify_valid(proof):
     folder, *_ = proof
     shown = run("verify", folder / "proof.json", folder)
     assert shown.exit_code == 0 and "\nvalid\nobjective " in shown.output
-    assert shown.output.startswith("problem: 25 × 6 data ") and "at most 2 features" in shown.output
+    assert shown.output.startswith("problem: at most 2 features: ") and "25 × 6 data " in shown.output
     verdict = json.loads(run("verify", folder / "proof.json", folder, "--json").output)
     assert verdict["valid"] is True and verdict["reasons"] == []
     assert 0.0 <= verdict["gap"] < 1.0

@@ -125,8 +125,31 @@ def test_differences_are_named(statement):
     assert zone.differences({"quantile": 0.9}) == []
     assert "quantile = 0.9, not 0.5" in zone.differences({"quantile": 0.5})[0]
     assert "quantile = None, not 0.9" in statement.differences({"quantile": 0.9})[0]
-    with pytest.raises(ValueError, match="no part of a problem"):
+    for bad in (3, "abc", [None]):
+        with pytest.raises(ValueError, match="include must be a list of column numbers"):
+            statement.differences({"include": bad})
+    with pytest.raises(ValueError, match="no part 'lambda'; its parts are"):
         statement.differences({"lambda": 3})
+
+
+def test_what_a_problem_has_not_can_be_demanded(statement):
+    """A limit of coefficients makes another problem, and so do forced features and a price."""
+    free = replace(statement, include=(), exclude=())
+    demands = {"max_coef": None, "l0_penalty": None, "include": None, "exclude": []}
+    assert free.differences(demands) == []
+    for name, value in {"max_coef": 1e-6, "l0_penalty": 0.5, "include": (1,), "exclude": (2,)}.items():
+        [found] = replace(free, **{name: value}).differences(demands)
+        assert f"{name} = {value!r}, not" in found
+    assert "gamma = 0.25, not None" in free.differences({"gamma": None})[0]
+    assert "k = None, not 2" in replace(free, k=None, l0_penalty=1.0).differences({"k": 2})[0]
+
+
+def test_more_features_than_there_are_can_be_asked_for(statement):
+    free = replace(statement, k=4, include=(), exclude=())
+    for k in (4, 10, 10.0, np.inf):
+        assert free.differences({"k": k}) == []
+    assert free.differences({"k": 3}) and replace(free, k=3).differences({"k": 10})
+    assert replace(free, k=3, exclude=(1,)).differences({"k": 10}) == []
 
 
 def test_the_sentence_names_all_of_the_problem(statement):
@@ -142,8 +165,13 @@ def test_the_sentence_names_all_of_the_problem(statement):
         "[3, 0]",
     ):
         assert part in sentence
+    assert sentence.startswith("at most 2 features, with [1], without [3, 0]: ")
+    box = replace(statement, max_coef=0.5, include=(), exclude=()).sentence()
+    assert box.startswith("at most 2 features and coefficients of at most 0.5: ")
+    many = replace(statement, p=100, k=60, include=tuple(range(40))).sentence()
+    assert "19, … 40 in all]" in many and "20," not in many
     rates = replace(statement, loss="poisson", offset=True, exposure=True).sentence()
-    assert "poisson loss with offset and exposure, at most 2" in rates
+    assert "poisson loss with offset and exposure, gamma" in rates
     zone = {"loss": "epsilon_insensitive", "parameters": {"epsilon": 0.1}}
     other = replace(statement, k=None, l0_penalty=0.5, gamma=np.inf, standardize=True, **zone)
     sentence = replace(other, fit_intercept=False).sentence()

@@ -31,6 +31,9 @@ def verify(
     gamma: Annotated[float | None, typer.Option(help="Refuse a proof for another ridge.")] = None,
     max_coef: Annotated[float | None, typer.Option(help="Refuse a proof for another limit of coefficients.")] = None,
     loss: Annotated[str | None, typer.Option(help="Refuse a proof for another loss.")] = None,
+    unrestricted: Annotated[
+        bool, typer.Option("--unrestricted", help="Refuse a proof with limits of coefficients or forced features.")
+    ] = False,
     as_json: o.Json = False,
 ) -> int:
     """Check a proof against the data, without the solver, and say which problem it is about.
@@ -47,7 +50,9 @@ def verify(
     proof, encoding, names = _read_proof(Path(model))
     about = proof.statement
     table = read_again(data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure))
-    expected = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "max_coef": max_coef, "loss": loss}
+    given = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "max_coef": max_coef, "loss": loss}
+    none: dict[str, Any] = dict.fromkeys(("max_coef", "include", "exclude")) if unrestricted else {}
+    expected = none | {name: value for name, value in given.items() if value is not None}
     log("read %d rows and %d columns; checking the proof", *table.matrix.shape)
     verdict = proof.verify(table.matrix, table.target, exact=exact, **table.rows, **expected)
     if as_json:

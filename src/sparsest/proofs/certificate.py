@@ -86,7 +86,8 @@ class Certificate:
         X, y, sample_weight, offset, exposure : the data of the fit; all that was given to it must be given again
         exact : check in rational arithmetic instead of with bounds of rounding errors (needs python-flint)
         **expected : parts of the problem, such as ``k=5``, ``gamma=0.1`` or ``loss="squared"``, that the certificate
-            must be about
+            must be about; None demands that the problem has no such part, as ``max_coef=None`` and ``include=None``.
+            What is not named may be anything: ``verdict.problem`` says what it is
         """
         reasons = self.statement.differences(expected)
         problem, named = self.statement.sentence(), self.statement.fingerprint

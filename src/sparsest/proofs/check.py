@@ -25,6 +25,7 @@ from sparsest.proofs.steps import (
     DualPoint,
     Fix,
     Leaf,
+    Point,
     PrimalPoint,
     Proof,
     Regression,
@@ -67,6 +68,17 @@ def prove(
     return run(Checker(data, statement, proof, enough, caution), whole)
 
 
+@np.errstate(all="ignore")
+def prove_closed(
+    data: Data, statement: Statement, fixes: Sequence[Fix], points: Sequence[Point], whole: Columns, caution: float
+) -> float:
+    """The smallest bound of what some steps close that fix features one after the other from the first region on."""
+    checker = Checker(data, statement, Proof(fixes, points), np.inf, caution)
+    checker.fix_first(whole)
+    checker.bound_jobs(whole)
+    return checker.lowest
+
+
 # What overflows or is no number proves nothing, and is no reason to warn.
 @np.errstate(all="ignore")
 def run(checker: Checker, whole: Columns | None = None) -> Proved:
@@ -93,6 +105,17 @@ class Checker:
 
         The first steps, and a leaf that is all that follows them, need one pass over all columns.
         """
+        state, steps = self.fix_first(columns), self.proof.steps
+        if self.step == len(steps) - 1 and isinstance(steps[-1], Leaf):
+            self._walk(state, columns)
+        else:
+            self.bound_jobs(columns)
+            alive = np.flatnonzero(state >= 0)
+            self._walk(state[alive], PackedColumns(self.data, alive))
+        return float(self.lowest)
+
+    def fix_first(self, columns: Columns) -> State:
+        """Go through the steps at the beginning that fix features; return the state of the features after them."""
         state = np.zeros(self.data.p, dtype=np.int8)
         state[list(self.statement.include)] = 1
         state[list(self.statement.exclude)] = -1
@@ -100,13 +123,7 @@ class Checker:
         while self.step < len(steps) and isinstance(fix := steps[self.step], Fix):
             state = self._fix(fix, state, columns)
             self.step += 1
-        if self.step == len(steps) - 1 and isinstance(steps[-1], Leaf):
-            self._walk(state, columns)
-        else:
-            self._bound_jobs(columns)
-            alive = np.flatnonzero(state >= 0)
-            self._walk(state[alive], PackedColumns(self.data, alive))
-        return float(self.lowest)
+        return state
 
     def _walk(self, state: State, columns: Columns) -> None:
         """Go through the tree with one state, which is changed and restored, however deep the tree is."""
@@ -137,9 +154,9 @@ class Checker:
                     state[at] = -1
                     fixed.append(at)
             if len(self._jobs) >= most:
-                self._bound_jobs(columns)
+                self.bound_jobs(columns)
             self.step += 1
-        self._bound_jobs(columns)
+        self.bound_jobs(columns)
         if not finished:
             raise ValueError(f"the proof ends with {len(pending) + 1} region(s) open")
 
@@ -190,7 +207,7 @@ class Checker:
         full = self.statement.k is not None and (state == 1).sum() >= self.statement.k
         return columns.features[state == 1 if full else state >= 0]
 
-    def _bound_jobs(self, columns: Columns) -> None:
+    def bound_jobs(self, columns: Columns) -> None:
         """Bound the regions that wait, and forget them."""
         jobs, self._jobs = self._jobs, []
         if not jobs:

@@ -30,7 +30,8 @@ class Witnesses(NamedTuple):
     """Exactly feasible dual points, by columns.
 
     ``constants`` bound ``-Σωℓ*(α/ω)`` from below and ``norms`` bound ``‖Ω^{-½}α‖`` from above.  ``spreads`` bound
-    ``‖Ω^{-½}(α* - α)‖`` for the residual α* of a split point's coefficients; ``lost`` what that may take from the constant.
+    ``‖Ω^{-½}(α* - α)‖`` for the residual α* of a split point's coefficients, and ``lost`` what that may take from the
+    constant.
     ``used`` and ``coefficients`` are the features of each sparse point and its coefficients of columns with scales of
     these ``exponents``.
     """

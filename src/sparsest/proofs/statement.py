@@ -10,6 +10,7 @@ from sparsest.proofs.losses import RULES, LossRule
 
 # Whole numbers up to this one are floating-point numbers, and machine integers too.
 _LARGEST_WHOLE = 2**53
+_SHOWN_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -92,43 +93,59 @@ class Statement:
         return cls(**data | {name: tuple(value) for name, value in lists.items()} | {"gamma": gamma})
 
     def differences(self, expected: dict[str, Any]) -> list[str]:
-        """How the statement differs from what somebody expects it to say; None stands for no wish."""
+        """How the statement differs from what somebody expects it to say; None asks that it has no such part."""
         found = []
         named = {field.name for field in fields(self)}
         parameters = {name for rule in RULES.values() for name in rule.parameters()}
         for name, wish in expected.items():
             if name not in named | parameters:
-                raise ValueError(f"{name!r} is no part of a problem")
+                known = ", ".join(sorted(named | parameters))
+                raise ValueError(f"a problem has no part {name!r}; its parts are {known}")
             value: Any = getattr(self, name) if name in named else self.parameters.get(name)
-            if name in ("include", "exclude"):
-                same = wish is None or sorted(value) == sorted(int(j) for j in wish)
-            else:
-                same = wish is None or value == wish
-            if not same:
+            if not self._agrees(name, value, wish):
                 found.append(f"the certificate is for {name} = {value!r}, not {wish!r}")
         return found
 
+    def _agrees(self, name: str, value: Any, wish: Any) -> bool:
+        """Whether a part of the statement says the same as what is asked for."""
+        if name in ("include", "exclude"):
+            try:
+                return sorted(value) == sorted(int(j) for j in (() if wish is None else wish))
+            except (TypeError, ValueError):
+                raise ValueError(f"{name} must be a list of column numbers, got {wish!r}") from None
+        if name == "k" and _is_count(value) and _is_number(wish):
+            # No model has more features than there are.
+            most = self.p - len(self.exclude)
+            return bool(min(value, most) == min(wish, most))
+        return bool(value == wish)
+
     def sentence(self) -> str:
-        """The problem in words."""
+        """The problem in words, what restricts it first."""
         size = " and ".join(
             ([f"at most {self.k} features"] if self.k is not None else [])
             + ([f"a price of {self.l0_penalty:g} a feature"] if self.l0_penalty is not None else [])
         )
         ridge = "no ridge" if math.isinf(self.gamma) else f"gamma = {self.gamma:.6g}"
-        box = "" if self.max_coef is None else f", coefficients of at most {self.max_coef:.6g}"
+        box = "" if self.max_coef is None else f" and coefficients of at most {self.max_coef:.6g}"
         given = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
         added = " and ".join(name for name in ("offset", "exposure") if getattr(self, name))
         forced = "".join(
-            f", {word} {list(columns)}"
+            f", {word} {_listed(columns)}"
             for word, columns in (("with", self.include), ("without", self.exclude))
             if columns
         )
         loss = self.loss.replace("_", " ") + " loss" + (f" ({given})" if given else "")
         return (
-            f"{self.n} × {self.p} data {self.fingerprint[:12]}, {loss}{f' with {added}' if added else ''}, {size}, "
-            f"{ridge}{box}, {'an' if self.fit_intercept else 'no'} intercept, "
-            f"columns {'standardised' if self.standardize else 'as they are'}{forced}"
+            f"{size}{box}{forced}: {loss}{f' with {added}' if added else ''}, {ridge}, "
+            f"{'an' if self.fit_intercept else 'no'} intercept, columns "
+            f"{'standardised' if self.standardize else 'as they are'}, {self.n} × {self.p} data {self.fingerprint[:12]}"
         )
+
+
+def _listed(columns: tuple[int, ...]) -> str:
+    """Columns by number; of many the first ones."""
+    shown = ", ".join(map(str, columns[:_SHOWN_COLUMNS]))
+    return f"[{shown}]" if len(columns) <= _SHOWN_COLUMNS else f"[{shown}, … {len(columns)} in all]"
 
 
 def _fit(parameters: Any, rule: type[LossRule]) -> bool:

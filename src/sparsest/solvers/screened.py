@@ -26,6 +26,7 @@ from sparsest.solvers.paths.path import PathSolver
 from sparsest.solvers.relaxation.living import Living
 from sparsest.solvers.relaxation.relaxer import Relaxer
 from sparsest.solvers.relaxation.solution import warm_start
+from sparsest.solvers.shared.claims import closed_by
 from sparsest.solvers.shared.clock import Callback, Clock
 from sparsest.solvers.shared.dual import DualBound, best_bound
 from sparsest.solvers.shared.results import make_result, start_support
@@ -64,7 +65,7 @@ class Screened:
             return self._solve(problem, start, clock)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
-        score, points = (self._path if self.by == "path" else self._relaxation)(problem, start, clock)
+        score, alphas = (self._path if self.by == "path" else self._relaxation)(problem, start, clock)
         kept = self._keep(problem, score, start_support(start, problem))
         dropped = np.setdiff1d(problem.root.free, kept)
         restricted = replace(problem, exclude=np.sort(np.concatenate([problem.exclude, dropped])))
@@ -74,9 +75,11 @@ class Screened:
 
         inner = replace(self.inner, time_limit=max(clock.left(), 1e-3)).solve(restricted, start, told)
         fit = fit_support(problem, inner.support)
-        bounds = [best_bound(problem, alpha, problem.root) for alpha in (*points, *_points(inner, fit))]
+        bounds = [best_bound(problem, alpha, problem.root) for alpha in (*alphas, *_points(inner, fit))]
         closed = _closing_bounds(problem, bounds, dropped)
-        lowest = float(closed.max(axis=0).min(initial=np.inf))
+        points = [DualPoint(bound.alpha) for bound in bounds]
+        fixes = _closing_steps(closed, dropped)
+        lowest = closed_by(problem, fixes, points) if fixes else np.inf
         cutoff = inner.objective - self.gap_tol * abs(inner.objective)
         screening = {
             "kept": kept,
@@ -87,7 +90,7 @@ class Screened:
             "restricted_certificate": inner.certificate,
         }
         return make_result(
-            problem, fit, _joined(inner, bounds, closed, dropped), min(lowest, inner.lower_bound), clock=clock,
+            problem, fit, _joined(inner, fixes, points), min(lowest, inner.lower_bound), clock=clock,
             gap_tol=self.gap_tol, otherwise=Status.HEURISTIC if inner.status is Status.OPTIMAL else inner.status,
             trace={**inner.trace, "screening": screening}, n_nodes=inner.n_nodes,
         )  # fmt: skip
@@ -142,14 +145,16 @@ def _closing_bounds(problem: Problem, bounds: list[DualBound], dropped: Indices)
     )
 
 
-def _joined(inner: Result, bounds: list[DualBound], closed: Array, dropped: Indices) -> Proof | None:
-    """The proof of the whole problem: each dropped feature is closed by the point that does it best."""
+def _closing_steps(closed: Array, dropped: Indices) -> list[Fix]:
+    """Steps that close each dropped feature by the point that does it best."""
+    best, nothing = closed.argmax(axis=0), np.empty(0, dtype=np.intp)
+    return [Fix(i, nothing, dropped[best == i]) for i in range(len(closed)) if (best == i).any()]
+
+
+def _joined(inner: Result, fixes: list[Fix], points: list[DualPoint]) -> Proof | None:
+    """The proof of the whole problem: dropped features are closed, and what is left is the restricted problem."""
     if inner.certificate is None:
         return None
-    proof, nothing = inner.certificate.proof, np.empty(0, dtype=np.intp)
-    best, first = closed.argmax(axis=0), len(proof.points)
-    fixes = [
-        Fix(first + i, nothing, dropped[best == i]) for i in range(len(bounds)) if dropped.size and (best == i).any()
-    ]
-    points = [DualPoint(bound.alpha) for bound in bounds]
-    return Proof((*fixes, *proof.steps), (*proof.points, *points), proof.splits)
+    proof = inner.certificate.proof
+    moved = [fix._replace(point=len(proof.points) + fix.point) for fix in fixes]
+    return Proof((*moved, *proof.steps), (*proof.points, *points), proof.splits)

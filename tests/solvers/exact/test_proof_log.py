@@ -10,7 +10,7 @@ from sparsest.problem import make_problem
 from sparsest.proofs.steps import LEAF, Branch, DualPoint, Fix, Leaf, RegressionTree, Split, SplitPoint
 from sparsest.solvers.exact.bounder import Tightened
 from sparsest.solvers.exact.frontier import Node
-from sparsest.solvers.exact.proof_log import AssemblingTime, ProofLog
+from sparsest.solvers.exact.proof_log import ProofLog, ProofTime
 
 SURVIVORS = np.array([2, 5, 7, 11])
 
@@ -199,10 +199,10 @@ class Watch:
         return self.now
 
 
-def test_time_to_put_the_proof_together_is_kept_free():
-    """By what a trial took for each node; trials become rare."""
+def test_time_to_assemble_and_check_the_proof_is_reserved():
+    """By what a trial took for each node; there are two of them."""
     watch, trials = Watch(), []
-    time = AssemblingTime(watch)
+    time = ProofTime(watch)
 
     def assemble():
         trials.append(None)
@@ -211,8 +211,10 @@ def test_time_to_put_the_proof_together_is_kept_free():
     time.reserve(999, assemble)
     assert not trials and watch.reserved == 0.0
     time.reserve(1000, assemble)
-    assert len(trials) == 1 and watch.reserved == 2.0
+    assert len(trials) == 1 and watch.reserved == pytest.approx(1.1 * 2.0)
     time.reserve(7999, assemble)
-    assert len(trials) == 1 and watch.reserved == pytest.approx(2.0 * 7.999)
+    assert len(trials) == 1 and watch.reserved == pytest.approx(1.1 * 2.0 * 7.999)
     time.reserve(8000, assemble)
-    assert len(trials) == 2 and watch.reserved == pytest.approx(2.0)
+    assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 2.0)
+    time.reserve(80_000, assemble)
+    assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 20.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,11 @@ from sparsest.intercepts import best_intercept
 from sparsest.losses import parameters_of
 from sparsest.problem import Problem
 from sparsest.proofs.certificate import Certificate
-from sparsest.proofs.check import Proved, prove
+from sparsest.proofs.check import Proved, prove, prove_closed
 from sparsest.proofs.columns import AllColumns, Columns
 from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
 from sparsest.proofs.statement import Statement
-from sparsest.proofs.steps import DualPoint, Leaf, Proof
+from sparsest.proofs.steps import DualPoint, Fix, Leaf, Point, Proof
 from sparsest.solvers.shared.support import SupportFit
 
 _log = logging.getLogger("sparsest")
@@ -109,6 +110,12 @@ def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float) -> Sett
     if not proved.bound > _floor(problem):
         return trivial(problem)
     return Settled(proof, proved.bound)
+
+
+def closed_by(problem: Problem, fixes: Sequence[Fix], points: Sequence[Point]) -> float:
+    """The bound that the checker proves of what steps close that fix features of all supports."""
+    evidence = problem.data.evidence
+    return prove_closed(evidence.data, statement_of(problem), fixes, points, evidence.columns(), _CAUTION)
 
 
 def trivial(problem: Problem) -> Settled:
