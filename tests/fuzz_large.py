@@ -40,6 +40,7 @@ RIVAL_TOLERANCE = 1e-12
 # One in so many instances is attacked with rival models.
 RIVALS_EVERY = 2
 HUNG = 300.0
+CHANCES = 3
 WITHOUT_PROOF = ("TIME_LIMIT", "NODE_LIMIT", "HEURISTIC")
 
 
@@ -213,10 +214,13 @@ def judge_instance(instance):
 
 
 def judge(seed):
-    """Judge the instance of a seed; one that was late gets a second chance, as kernels may have been compiled."""
+    """Judge the instance of a seed; a late one gets two more chances, as kernels are compiled or cores are in use."""
     instance = make_large_instance(seed)
-    outcome = judge_instance(instance)
-    return judge_instance(instance) if "late" in dict(outcome.failures) else outcome
+    for _ in range(CHANCES):
+        outcome = judge_instance(instance)
+        if "late" not in dict(outcome.failures):
+            break
+    return outcome
 
 
 def lost(seed, failure):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from fuzz_losses import CLASSIFICATION, DIFFERENCES, LOGARITHMIC, Pieces
 
@@ -122,7 +123,8 @@ class Measure:
         start = np.zeros(m + 1)
         if self.loss in LOGARITHMIC and with_constant:
             start[m] = np.log(float(self.weights @ y / (self.weights @ np.exp(added.astype(WIDE)))))
-        with np.errstate(all="ignore"):
+        # Threads that wait for each other take most of the time of so small matrices.
+        with np.errstate(all="ignore"), threadpool_limits(1, user_api="blas"):
             found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS})
         x = found.x if np.isfinite(found.x).all() else start
         return x[:m].astype(WIDE) * size, WIDE(x[m]) * size * with_constant
