@@ -200,13 +200,8 @@ def _response(rng, X, loss, counted, ordinary, traits):
     if perfect:
         traits.append("perfect fit")
     y = signal + (0.0 if perfect else rng.choice([0.1, 1.0])) * max(size_of(signal), 1e-3) * rng.standard_normal(n)
-    if loss in CLASSIFICATION:
-        positive = y > np.median(y[counted])
-        if positive[counted].all() or not positive[counted].any():
-            positive[counted] = np.arange(counted.size) % 2 == 0
-        return np.where(positive, 1.0, rng.choice([0.0, -1.0]))
-    if loss in LOGARITHMIC:
-        return counts_or_costs(rng, loss, y, counted, ordinary, traits)
+    if loss not in DIFFERENCES:
+        return limited_response(rng, loss, y, counted, ordinary, traits)
     if not ordinary and rng.random() < 0.3:
         traits.append("y scaled")
         y *= 10.0 ** rng.uniform(-8, 8)
@@ -216,7 +211,17 @@ def _response(rng, X, loss, counted, ordinary, traits):
     return y
 
 
-def counts_or_costs(rng, loss, y, counted, ordinary, traits):
+def limited_response(rng, loss, y, counted, ordinary, traits):
+    """Two labels, counts or costs, for the losses that do not take every y."""
+    if loss in LOGARITHMIC:
+        return _not_negative(rng, loss, y, counted, ordinary, traits)
+    positive = y > np.median(y[counted])
+    if positive[counted].all() or not positive[counted].any():
+        positive[counted] = np.arange(counted.size) % 2 == 0
+    return np.where(positive, 1.0, rng.choice([0.0, -1.0]))
+
+
+def _not_negative(rng, loss, y, counted, ordinary, traits):
     """Means e^u whose logarithms follow a signal, rounded to counts or positive; not all of those that count zero."""
     apart = (y - y.mean()) / size_of(y)
     u = float(rng.choice([0.3, 1.0])) * apart + float(rng.choice([0.0, 1.0]))

@@ -10,15 +10,15 @@ import scipy.sparse as sp
 from fuzz_instances import (
     LOSSES,
     NEEDS_RIDGE,
-    counts_or_costs,
     draw_parameter,
     draw_weights,
+    limited_response,
     make_constant,
     make_means,
     make_scales,
     size_of,
 )
-from fuzz_losses import CLASSIFICATION, DIFFERENCES, LOGARITHMIC
+from fuzz_losses import DIFFERENCES, LOGARITHMIC
 
 ENTRIES = 3e5, 1e7
 METHODS = ("tree", "cuts", "relaxation", "subgradient", "local")
@@ -202,13 +202,8 @@ def _response(rng, X, planted, loss, weights, ordinary, traits):
     signal = columns @ (rng.choice([-1.0, 1.0], planted.size) / np.where(spread > 0.0, spread, 1.0))
     y = signal + rng.choice([0.05, 0.3, 1.0, 2.0]) * max(float(signal.std()), 1e-3) * rng.standard_normal(n)
     counted = np.flatnonzero(np.ones(n) if weights is None else weights)
-    if loss in CLASSIFICATION:
-        positive = y > np.median(y[counted])
-        if positive[counted].all() or not positive[counted].any():
-            positive[counted] = np.arange(counted.size) % 2 == 0
-        return np.where(positive, 1.0, rng.choice([0.0, -1.0]))
-    if loss in LOGARITHMIC:
-        return counts_or_costs(rng, loss, y, counted, ordinary, traits)
+    if loss not in DIFFERENCES:
+        return limited_response(rng, loss, y, counted, ordinary, traits)
     if not ordinary and rng.random() < 0.2:
         traits.append("y scaled")
         y = y * 10.0 ** rng.uniform(-8, 8)

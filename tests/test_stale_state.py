@@ -17,9 +17,9 @@ import scipy.sparse as sp
 
 import sparsest
 from checks import check_certificate
+from designs.storages import Foreign
 from samples import sample
 from sparsest.designs import Dense, as_design, standardized
-from sparsest.designs.base import Design
 from sparsest.result import Status
 from sparsest.settings import METHODS
 from sparsest.solvers.cuts.pool import CutPool
@@ -190,45 +190,10 @@ def test_a_standardised_view_is_the_matrix_that_it_shows(method, settings):
     assert result.certificate.verify(shown, y)
 
 
-class Computed(Design):
-    """A design without a stored matrix, whose numbers depend on a setting that can be changed."""
-
-    def __init__(self, X):
-        self.inner = Dense(X)
-
-    @property
-    def shape(self):
-        return self.inner.shape
-
-    def survey(self, weights, targets=None):
-        return self.inner.survey(weights, targets)
-
-    def dot(self, w, subset=None):
-        return self.inner.dot(w, subset)
-
-    def tdot(self, r, subset=None):
-        return self.inner.tdot(r, subset)
-
-    def columns(self, subset):
-        return self.inner.columns(subset)
-
-    def rows(self, keep):
-        return self.inner.rows(keep)
-
-    def take(self, subset):
-        return self.inner.take(subset)
-
-    def nbytes_of(self, subset):
-        return self.inner.nbytes_of(subset)
-
-    def pack(self, centred):
-        return self.inner.pack(centred)
-
-
 @pytest.mark.parametrize("settings", [AS_GIVEN, {}], ids=str)
 def test_a_design_without_a_matrix_and_two_responses(settings):
     X, y, other = data()
-    design = Computed(X)
+    design = Foreign(X)
     for response in (y, other):
         result = sparsest.best_subset(design, response, K, gamma=GAMMA, **settings)
         assert result.certificate.verify(X, response)
@@ -236,7 +201,7 @@ def test_a_design_without_a_matrix_and_two_responses(settings):
 
 def test_designs_are_let_go():
     X, y, _ = data()
-    for make in (Dense, Computed, lambda X: as_design(sp.csc_array(X))):
+    for make in (Dense, Foreign, lambda X: as_design(sp.csc_array(X))):
         design = make(X)
         result = sparsest.best_subset(design, y, K, gamma=GAMMA, **AS_GIVEN)
         there = weakref.ref(design)
