@@ -67,7 +67,7 @@ class Measure:
         value = self._losses(self.y, margin) + self.price * len(support)
         if np.isfinite(self.gamma):
             value += (factors @ coef**2) / (2.0 * WIDE(self.gamma))
-        terms = np.abs(about) @ np.abs(coef) + np.abs(centre) @ np.abs(coef) + abs(constant)
+        terms = np.abs(about) @ np.abs(coef) + np.abs(centre) @ np.abs(coef) + abs(constant) + np.abs(self.added)
         moved = (coef.size + 4) * WIDE(2.0**-52) * (terms + np.abs(self.y) * (self.loss in DIFFERENCES))
         pieces = Pieces(self.loss, self.y, self.parameter)
         if pieces.lipschitz:

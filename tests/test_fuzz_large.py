@@ -60,8 +60,25 @@ def plain(loss="squared", y_mean=0.0, n=600, p=600, **settings):
 
 
 @pytest.mark.fuzz
-def test_a_response_with_a_mean_beyond_delta():
-    failures, line = failures_of(plain("huber", 10.0))
+@pytest.mark.parametrize("y_mean", [10.0, 100.0])
+@pytest.mark.parametrize("loss", ["huber", "squared_epsilon_insensitive"])
+def test_a_response_with_a_mean_where_losses_are_linear_or_far_from_their_zone(loss, y_mean):
+    failures, line = failures_of(plain(loss, y_mean))
+    assert not failures, line
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("loss", ["huber", "squared_epsilon_insensitive", "poisson"])
+def test_columns_of_mixed_scales_as_they_are(loss):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 600))
+    signal = X[:, :2].sum(axis=1)
+    y = signal + rng.standard_normal(600)
+    if loss == "poisson":
+        y = rng.poisson(np.exp(0.5 * signal)).astype(float)
+    X = X * 10.0 ** rng.uniform(-8, 8, 600)
+    search = {"method": "cuts", "gap_tol": 1e-4, "time_limit": 10.0, "node_limit": 1}
+    failures, line = failures_of(replace(plain(loss, k=5, standardize=False, gamma=0.02), X=X, y=y, search=search))
     assert not failures, line
 
 
