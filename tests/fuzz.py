@@ -159,11 +159,17 @@ def _verified(instance, result):
             return
 
 
+def lost(seed, failure):
+    """The outcome of an instance whose process hung or died."""
+    instance = make_instance(seed)
+    return Outcome(seed, failure[0], HUNG, _groups(instance), [failure], _describe(instance))
+
+
 class Worker:
     """A process that judges instances, and is replaced by a new one when it hangs or dies."""
 
-    def __init__(self, judging=judge):
-        self._judging = judging
+    def __init__(self, judging=judge, losing=lost):
+        self._judging, self._losing = judging, losing
         self._context = multiprocessing.get_context("spawn")
         self._start()
 
@@ -190,8 +196,7 @@ class Worker:
             failure = ("crash", "the process died")
         self.stop()
         self._start()
-        instance = make_instance(seed)
-        return Outcome(seed, failure[0], HUNG, _groups(instance), [failure], _describe(instance))
+        return self._losing(seed, failure)
 
     def stop(self):
         """End the process."""
@@ -209,10 +214,10 @@ def _serve(connection, judging):
             return
 
 
-def run(seeds, minutes=np.inf, judging=judge):
+def run(seeds, minutes=np.inf, judging=judge, losing=lost):
     """Yield the outcomes of seeds until the time is over."""
     end = time.monotonic() + 60.0 * minutes
-    worker = Worker(judging)
+    worker = Worker(judging, losing)
     try:
         for seed in seeds:
             if time.monotonic() >= end:
@@ -232,7 +237,7 @@ def summary(outcomes):
     """A table of how often each group was proved optimal and how often it failed, and the kinds of failures."""
     rows = [f"{'':48}{'instances':>10}{'OPTIMAL':>10}{'failed':>8}"]
     groups, tree = [("all", "", outcomes)], {}
-    for name in ("loss", "ridge", "form", "method", "gap_tol", "data", "box"):
+    for name in outcomes[0].groups:
         for value in sorted({outcome.groups[name] for outcome in outcomes}):
             groups.append((name, value, [outcome for outcome in outcomes if outcome.groups[name] == value]))
     for outcome in sorted(outcomes, key=lambda outcome: (outcome.groups["loss"], outcome.groups["ridge"])):

@@ -63,7 +63,7 @@ def make_instance(seed, losses=LOSSES, shares=SHARES):
     dtype = str(rng.choice(["float64", "float32", "int8"], p=[0.7, 0.15, 0.15]))
     traits: list[str] = ["ordinary"] if ordinary else []
     dense = _columns(rng, n, p, dtype, ordinary, traits)
-    weights = _weights(rng, n, traits)
+    weights = draw_weights(rng, n, traits)
     counted = np.flatnonzero(np.ones(n) if weights is None else weights)
     values = dense.astype(np.float64)
     y = _response(rng, values, loss, counted, ordinary, traits)
@@ -78,7 +78,7 @@ def make_instance(seed, losses=LOSSES, shares=SHARES):
         "time_limit": TIME_LIMIT,
         **_forced(rng, p),
     }
-    parameter = _parameter(rng, loss, y)
+    parameter = draw_parameter(rng, loss, y)
     settings |= parameter
     settings["gamma"] = _gamma(rng, values, settings, weights, ordinary, traits)
     settings |= _sparsity(rng, loss, p, y, settings)
@@ -94,16 +94,16 @@ def make_instance(seed, losses=LOSSES, shares=SHARES):
     return Instance(seed, _stored(rng, dense, traits), y, weights, settings, question, tuple(traits))
 
 
-def _parameter(rng, loss, y):
+def draw_parameter(rng, loss, y):
     """The parameter of the loss by its name, or nothing."""
     if "epsilon" in loss:
-        return {"epsilon": float(rng.choice([0.0, 0.03, 0.3])) * _size(y)}
+        return {"epsilon": float(rng.choice([0.0, 0.03, 0.3])) * size_of(y)}
     choices = {"huber": (0.03, 0.3, 3.0), "quantile": (0.5, 0.1, 0.99), "negative_binomial": (1e-2, 1.0, 30.0)}
     if loss not in choices:
         return {}
     value = float(rng.choice(choices[loss]))
     name = {"huber": "delta", "quantile": "quantile", "negative_binomial": "theta"}[loss]
-    return {name: value * _size(y) if loss == "huber" else value}
+    return {name: value * size_of(y) if loss == "huber" else value}
 
 
 def _columns(rng, n, p, dtype, ordinary, traits):
@@ -116,9 +116,9 @@ def _columns(rng, n, p, dtype, ordinary, traits):
     if dtype == "int8":
         X = np.clip(np.rint(X * rng.choice([1.0, 20.0])), -127, 127)
     if not ordinary:
-        hazards = [_duplicate, _total, _one_hot, _constant]
+        hazards = [_duplicate, _total, _one_hot, make_constant]
         if dtype != "int8":
-            hazards += [_near_duplicate, _near_duplicate, _scales, _means]
+            hazards += [_near_duplicate, _near_duplicate, make_scales, make_means]
         for hazard in hazards:
             if rng.random() < 0.22:
                 hazard(rng, X, traits)
@@ -155,23 +155,23 @@ def _one_hot(rng, X, traits):
     X[:, :levels] = np.eye(levels)[rng.integers(levels, size=len(X))]
 
 
-def _constant(rng, X, traits):
+def make_constant(rng, X, traits):
     traits.append("constant")
     X[:, rng.integers(X.shape[1])] = rng.choice([0.0, 0.0, 1.0, 0.1, -7.0])
 
 
-def _scales(rng, X, traits):
+def make_scales(rng, X, traits):
     traits.append("scales")
     X *= 10.0 ** rng.uniform(-8, 8, X.shape[1])
 
 
-def _means(rng, X, traits):
+def make_means(rng, X, traits):
     traits.append("means")
     spread = np.abs(X).max(axis=0)
     X += rng.choice([-1.0, 1.0], X.shape[1]) * spread * 10.0 ** rng.uniform(0, 12, X.shape[1])
 
 
-def _weights(rng, n, traits):
+def draw_weights(rng, n, traits):
     kind = str(rng.choice(["none", "usual", "some zero", "extreme"], p=[0.6, 0.2, 0.1, 0.1]))
     if kind == "none":
         return None
@@ -199,26 +199,31 @@ def _response(rng, X, loss, counted, ordinary, traits):
     perfect = not ordinary and rng.random() < 0.15
     if perfect:
         traits.append("perfect fit")
-    y = signal + (0.0 if perfect else rng.choice([0.1, 1.0])) * max(_size(signal), 1e-3) * rng.standard_normal(n)
-    if loss in CLASSIFICATION:
-        positive = y > np.median(y[counted])
-        if positive[counted].all() or not positive[counted].any():
-            positive[counted] = np.arange(counted.size) % 2 == 0
-        return np.where(positive, 1.0, rng.choice([0.0, -1.0]))
-    if loss in LOGARITHMIC:
-        return _not_negative(rng, loss, y, counted, ordinary, traits)
+    y = signal + (0.0 if perfect else rng.choice([0.1, 1.0])) * max(size_of(signal), 1e-3) * rng.standard_normal(n)
+    if loss not in DIFFERENCES:
+        return limited_response(rng, loss, y, counted, ordinary, traits)
     if not ordinary and rng.random() < 0.3:
         traits.append("y scaled")
         y *= 10.0 ** rng.uniform(-8, 8)
     if not ordinary and rng.random() < 0.3:
         traits.append("y offset")
-        y += _size(y) * 10.0 ** rng.uniform(0, 12)
+        y += size_of(y) * 10.0 ** rng.uniform(0, 12)
     return y
+
+
+def limited_response(rng, loss, y, counted, ordinary, traits):
+    """Two labels, counts or costs, for the losses that do not take every y."""
+    if loss in LOGARITHMIC:
+        return _not_negative(rng, loss, y, counted, ordinary, traits)
+    positive = y > np.median(y[counted])
+    if positive[counted].all() or not positive[counted].any():
+        positive[counted] = np.arange(counted.size) % 2 == 0
+    return np.where(positive, 1.0, rng.choice([0.0, -1.0]))
 
 
 def _not_negative(rng, loss, y, counted, ordinary, traits):
     """Means e^u whose logarithms follow a signal, rounded to counts or positive; not all of those that count zero."""
-    apart = (y - y.mean()) / _size(y)
+    apart = (y - y.mean()) / size_of(y)
     u = float(rng.choice([0.3, 1.0])) * apart + float(rng.choice([0.0, 1.0]))
     if not ordinary and rng.random() < 0.4:
         traits.append("wide means")
@@ -231,7 +236,7 @@ def _not_negative(rng, loss, y, counted, ordinary, traits):
     return counts
 
 
-def _size(y):
+def size_of(y):
     """The largest distance from the mean; 1 if there is none."""
     return float(np.abs(y - y.mean()).max()) or 1.0
 
@@ -267,7 +272,7 @@ def _sparsity(rng, loss, p, y, settings):
     if kind < 0.5:
         return limit
     null = {"squared": 0.5, "squared_epsilon_insensitive": 0.5}.get(loss, 1.0)
-    unit = 1.0 if loss not in DIFFERENCES else _size(y) ** (2 if "squared" in loss or loss == "huber" else 1)
+    unit = 1.0 if loss not in DIFFERENCES else size_of(y) ** (2 if "squared" in loss or loss == "huber" else 1)
     price = 0.0 if rng.random() < 0.05 else 10.0 ** rng.uniform(-5, 0)
     priced = {"l0_penalty": float(price * null * unit * len(y))}
     return priced | limit if kind < 0.65 else priced
@@ -280,7 +285,7 @@ def _box(seed, X, y, settings, traits):
         return {}
     traits.append("box")
     spread = float(np.median(X.std(axis=0))) or 1.0
-    unit = (_size(y) if settings["loss"] in DIFFERENCES else 1.0) / (1.0 if settings["standardize"] else spread)
+    unit = (size_of(y) if settings["loss"] in DIFFERENCES else 1.0) / (1.0 if settings["standardize"] else spread)
     return {"max_coef": float(unit * 10.0 ** rng.uniform(-2, 0.5))}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
-from scipy.special import xlogy
 
 CLASSIFICATION = ("logistic", "hinge", "squared_hinge")
 # Losses of responses that are not negative, whose means are e^u; the last needs positive ones.
@@ -160,7 +159,8 @@ def _log(z):
 
 
 def _x_log(x):
-    return _decimal_x_log(x) if x.dtype == object else xlogy(x, x)
+    # Also in extended precision, which SciPy's xlogy does not know.
+    return _decimal_x_log(x) if x.dtype == object else x * np.log(np.where(x == 0, 1, x))
 
 
 def _root(x):
