@@ -112,7 +112,7 @@ def test_differences_are_named(statement):
     same = {"k": 2, "gamma": 0.25, "loss": "squared", "include": [1], "exclude": np.array([0, 3]), "l0_penalty": None}
     assert statement.differences(same) == []
     for name, wish in (
-        ("k", 3),
+        ("k", 1),
         ("gamma", 0.3),
         ("loss", "hinge"),
         ("include", []),
@@ -168,7 +168,7 @@ def test_the_sentence_names_all_of_the_problem(statement):
     assert sentence.startswith("at most 2 features, with [1], without [3, 0]: ")
     box = replace(statement, max_coef=0.5, include=(), exclude=()).sentence()
     assert box.startswith("at most 2 features and coefficients of at most 0.5: ")
-    many = replace(statement, p=100, k=60, include=tuple(range(40))).sentence()
+    many = replace(statement, p=100, k=60, include=tuple(range(40)), exclude=()).sentence()
     assert "19, … 40 in all]" in many and "20," not in many
     rates = replace(statement, loss="poisson", offset=True, exposure=True).sentence()
     assert "poisson loss with offset and exposure, gamma" in rates
