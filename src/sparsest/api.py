@@ -284,7 +284,7 @@ def near_optimal(
     instance(result, "result", kind=Result)
     distance, most = number(within, "within", least=0), whole_number(limit, "limit", least=1)
     limits = {"time_limit": check_time_limit(time_limit, "time_limit"), "n_jobs": check_n_jobs(n_jobs, "n_jobs")}
-    tree = make_solver("tree", {"proof": False}, gap_tol=1e-4, **limits)
+    tree = make_solver("tree", None, gap_tol=1e-4, **limits)
     data = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
     return NearOptimalSearch(distance, most, tree).solve(problem_of(result, X, y, **data), result)
 

@@ -102,8 +102,7 @@ class SurveyedColumns(Columns):
         )
         block = data.block(apart)
         self._of_apart = block.values
-        for of_all, of_some in zip(bounds, block.bounds, strict=True):
-            of_all[apart] = of_some
+        bounds.put(apart, block.bounds)
         self._bounds = bounds
 
     @property

@@ -234,3 +234,17 @@ def test_gains_are_upper_bounds_where_products_cancel(n):
     ]
     for gain, product, ridge in zip(gains[0], exact, columns.bounds.ridge_high, strict=True):
         assert Fraction(gain) >= product**2 * Fraction(GAMMA) / (2 * Fraction(ridge))
+
+
+def test_supports_that_are_excepted_have_a_leaf_each(problem):
+    """Only a leaf that holds nothing but such a support is left out; with a free feature it counts."""
+    statement, points, X, y = problem
+    data = Data.of(statement, X, y, None)
+    ends = Leaf(3), Leaf(0), Leaf(0)
+    alone, with_more = (
+        Proof((Branch(0), Branch(1), Fix(3, indices(), indices(*range(first, P))), *ends), points) for first in (2, 3)
+    )
+    for proof, supports in ((alone, {(0, 1)}), (alone, {(0, 2)}), (with_more, {(0, 1)})):
+        usual, excepted = prove(data, statement, proof), prove(data, statement, proof, excepted=supports)
+        assert not usual.complaints and usual.bound <= excepted.bound
+        assert np.isfinite(excepted.bound)

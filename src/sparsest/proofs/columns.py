@@ -7,19 +7,17 @@ the few columns that are still of interest.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from collections.abc import Callable
+from threading import Lock
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from sparsest.proofs.data import Block, Bounds, Data
 from sparsest.proofs.fingerprint import Fingerprint, Words
 from sparsest.proofs.rounding import Array, Indices
+from sparsest.proofs.threads import mapped
 
 T = TypeVar("T")
 
@@ -58,15 +56,22 @@ class Columns(ABC):
 
 
 class PackedColumns(Columns):
-    """Columns in memory; those that would take too much of it are read again for every product."""
+    """Columns that are read when they are first needed, and kept if they do not take too much memory."""
 
     def __init__(self, data: Data, features: Indices) -> None:
         super().__init__(data, features)
-        fits = 8 * data.n * features.size <= data.room.packed
-        self._packed = np.empty((features.size, data.n)) if fits else None
-        blocks = _mapped(data, features, lambda part: self._prepare(part))
-        none = Bounds(np.empty(0, dtype=np.intc), *np.empty((4, 0)))
-        self._bounds = Bounds(*(np.concatenate(arrays) for arrays in zip(none, *blocks, strict=True)))
+        self._packed: Array | None = None
+        self._bounds: Bounds | None = None
+        self._lock = Lock()
+
+    @property
+    def bounds(self) -> Bounds:
+        with self._lock:
+            if self._bounds is None:
+                if 8 * self.data.n * self.features.size <= self.data.room.packed:
+                    self._packed = np.empty((self.features.size, self.data.n))
+                self._bounds = Bounds.joined(_mapped(self.data, self.features, self._prepare))
+            return self._bounds
 
     # What overflows is found out by what follows, and is no reason to warn, in any thread.
     @np.errstate(all="ignore")
@@ -76,20 +81,18 @@ class PackedColumns(Columns):
             self._packed[part] = values.T
         return bounds
 
-    @property
-    def bounds(self) -> Bounds:
-        return self._bounds
-
     def products(self, vectors: Array) -> Array:
+        _ = self.bounds
         if self._packed is not None:
             return vectors.T @ self._packed.T
         blocks = (self.data.block(self.features[part]).values for part in self.data.parts(self.features.size))
         return np.concatenate([np.empty((vectors.shape[1], 0)), *(vectors.T @ values for values in blocks)], axis=1)
 
     def block(self, positions: Indices) -> Block:
+        bounds = self.bounds
         if self._packed is None:
             return self.data.block(self.features[positions])
-        return Block(self._packed[positions].T, Bounds(*(array[positions] for array in self._bounds)))
+        return Block(self._packed[positions].T, bounds.at(positions))
 
 
 class _Part(NamedTuple):
@@ -138,7 +141,7 @@ class AllColumns(Columns):
     def _pass(self, vectors: Array) -> Array:
         """Read all columns; return their products, and note what is found in the first pass."""
         rows = np.ascontiguousarray(np.concatenate([vectors, self.data.weights[:, None]], axis=1).T)
-        parts = list(_mapped(self.data, self.features, lambda part: self._read(part, rows)))
+        parts = _mapped(self.data, self.features, lambda part: self._read(part, rows))
         if self._fingerprint is not None:
             for part in parts:
                 assert part.digests is not None
@@ -176,23 +179,11 @@ class AllColumns(Columns):
         bounds = self.data.bounds(squares, sums, np.zeros(squares.size, dtype=np.intc), np.zeros(squares.size, bool))
         for part in self.data.parts(self._apart.size):
             features = self._apart[part]
-            for all_of_them, some in zip(bounds, self.data.block(features).bounds, strict=True):
-                all_of_them[features] = some
+            bounds.put(features, self.data.block(features).bounds)
         self._bounds = bounds
 
 
-def _mapped(data: Data, features: Indices, work: Callable[[slice], T]) -> Iterator[T]:
-    """Call a function for parts of some columns, in order, on all cores where that pays."""
-    parts = list(data.parts(features.size))
-    n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not data.in_memory or n_threads == 1 or 8 * data.n * features.size < _WORTH_THREADS:
-        yield from map(work, parts)
-        return
-    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(work, parts)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """The libraries for linear algebra, whose own threads would compete with ours; finding them takes a millisecond."""
-    return ThreadpoolController().select(user_api="blas")
+def _mapped(data: Data, features: Indices, work: Callable[[slice], T]) -> list[T]:
+    """Call a function for parts of some columns, on all cores where that pays."""
+    several = data.in_memory and 8 * data.n * features.size >= _WORTH_THREADS
+    return list(mapped(work, data.parts(features.size), data.room.threads if several else 1))

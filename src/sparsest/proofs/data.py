@@ -8,7 +8,7 @@ these *scaled* columns ``x̃_j = 2^-e (x_j - c_j)`` coefficients are ``w̃_j = 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from sparsest.proofs.losses import LossRule
 from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
+from sparsest.proofs.threads import cores
 
 # Columns that are read together, at least, where rows are contiguous: fewer would waste most of every cache line.
 _COLUMNS_OF_ROWS = 64
@@ -31,7 +32,7 @@ _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
 
 
 class Room(NamedTuple):
-    """Bytes that a check takes for its parts.
+    """Bytes that a check takes for its parts, and its threads.
 
     What is read or computed in parts of other sizes is the same; what would need more than ``most`` is refused.
     """
@@ -47,6 +48,7 @@ class Room(NamedTuple):
     matrices: int = 1 << 20
     # A square matrix, or the points of one combination: not without end.
     most: int = 1 << 31
+    threads: int = cores()
 
 
 _USUAL_ROOM = Room()
@@ -64,6 +66,23 @@ class Bounds(NamedTuple):
     ridge_low: Array
     ridge_high: Array
     units: Array
+
+    def at(self, positions: Indices) -> Bounds:
+        """Those of some columns."""
+        return Bounds(self.exponents[positions], *(array[positions] for array in self[1:]))
+
+    def put(self, positions: Indices, others: Bounds) -> None:
+        """Replace those of some columns."""
+        arrays: tuple[NDArray[Any], ...] = tuple(self)
+        for array, values in zip(arrays, others, strict=True):
+            array[positions] = values
+
+    @classmethod
+    def joined(cls, parts: Sequence[Bounds]) -> Bounds:
+        """Those of the columns of all parts."""
+        exponents = np.concatenate([np.empty(0, dtype=np.intc), *(part.exponents for part in parts)])
+        others = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(1, 5))
+        return cls(exponents, *others)
 
 
 class Block(NamedTuple):
@@ -202,7 +221,7 @@ class Data:
             return np.zeros(raw.shape[1])
         return _center(np.ascontiguousarray(raw.T), self.weights)
 
-    def scale(self, raw: Array) -> tuple[Array, Array]:
+    def scale(self, raw: Array) -> tuple[Array, NDArray[np.intc]]:
         """Scaled columns, and the exponents of their scales."""
         values = raw - self.shifts(raw)
         if not np.isfinite(values).all():
@@ -225,7 +244,8 @@ class Data:
         """Scale columns as given, with all bounds."""
         values, exponents = self.scale(raw)
         squares, sums = self.weights @ np.square(values), self.weights @ values
-        return Block(values, self.bounds(squares, sums, exponents, ~values.any(axis=0)))
+        constant = np.logical_not(np.any(values, axis=0))
+        return Block(values, self.bounds(squares, sums, exponents, np.asarray(constant)))
 
     def bounds(self, squares: Array, sums: Array, exponents: NDArray[np.intc], constant: NDArray[np.bool_]) -> Bounds:
         """What ``Σωx̃²`` and ``Σωx̃``, summed in any order, tell of scaled columns."""

@@ -48,6 +48,7 @@ class _ExactChecker(Checker):
 
     def __init__(self, data: Data, statement: Statement, proof: Proof) -> None:
         super().__init__(data, statement, proof, np.inf)
+        self.threads = 1
         self.weights = [rational(x) for x in data.weights]
         self.y = [rational(x) for x in data.response]
         self.total = sum(self.weights, flint.fmpq(0))

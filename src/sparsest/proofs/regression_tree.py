@@ -20,9 +20,12 @@ from sparsest.proofs.regression_sums import RegressionSums, Sums
 from sparsest.proofs.rounding import UNIT, Indices, growth
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import LEAF, RegressionTree
+from sparsest.proofs.threads import mapped
 
 Mask = NDArray[np.bool_]
 
+# With fewer entries of a tree, threads cost more than they save.
+_WORTH_THREADS = 2000
 # Where a leaf misses what is asked for, a little less is tried, relatively.
 _LADDER = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
 
@@ -37,17 +40,19 @@ class RegressionBounds(RegressionSums):
         self.step = step
         super().__init__(data, statement.gamma, features, step)
 
-    # What overflows or is no number proves nothing.
-    @np.errstate(all="ignore")
     def prove(self, entries: NDArray[np.int32], forced: Indices, enough: float) -> float:
         """Return the smallest bound of the regions that a tree closes; above ``enough`` it need not be the best."""
-        lowest = np.inf
-        for states, last in self.leaves(entries, forced):
-            held = self.held(states, last, enough)
-            if held.any():
-                lowest = min(lowest, enough)
-            for state in states[~held]:
-                lowest = min(lowest, self.bound(np.flatnonzero(state == IN).tolist(), state != OUT, enough))
+        threads = self.room.threads if entries.size > _WORTH_THREADS else 1
+        batches = self.leaves(entries, forced)
+        return min(mapped(lambda batch: self._bound_of_batch(*batch, enough), batches, threads))
+
+    # What overflows or is no number proves nothing.
+    @np.errstate(all="ignore")
+    def _bound_of_batch(self, states: States, last: Indices, enough: float) -> float:
+        held = self.held(states, last, enough)
+        lowest = enough if held.any() else np.inf
+        for state in states[~held]:
+            lowest = min(lowest, self.bound(np.flatnonzero(state == IN).tolist(), state != OUT, enough))
         return float(lowest)
 
     def leaves(self, entries: NDArray[np.int32], forced: Indices) -> Iterator[tuple[States, Indices]]:

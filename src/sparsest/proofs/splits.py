@@ -6,6 +6,7 @@ All columns are centred with the weights if there is an intercept; F denotes wha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -78,9 +79,14 @@ class Diagonals:
         self.data, self.gamma, self.splits = data, gamma, splits
         self._plain: dict[int, _Plain] = {}
         self._raised: dict[int, tuple[Indices, Array]] = {}
+        self._lock = Lock()
 
     def diagonal(self, number: int, columns: Columns) -> Array:
         """δ for scaled columns; 0 for features that the split does not cover."""
+        with self._lock:
+            return self._diagonal(number, columns)
+
+    def _diagonal(self, number: int, columns: Columns) -> Array:
         split = self._split(number)
         base = number if split.base is None else split.base
         plain = self._base(base)

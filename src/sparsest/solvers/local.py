@@ -11,7 +11,7 @@ from sparsest.solvers.shared.claims import single_leaf
 from sparsest.solvers.shared.clock import Callback, Clock
 from sparsest.solvers.shared.dual import best_bound
 from sparsest.solvers.shared.local_search import LocalSearch
-from sparsest.solvers.shared.results import make_result, start_support
+from sparsest.solvers.shared.results import make_result, start_clock, start_support
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Local:
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Return the incumbent; HEURISTIC, or why it stopped early, unless one dual point happens to prove it."""
-        clock = Clock(self.time_limit, callback)
+        clock = start_clock(problem, self.time_limit, callback)
         with clock.listening():
             return self._solve(problem, start, clock)
 

@@ -10,6 +10,8 @@ from samples import sample
 from sparsest import near_optimal
 from sparsest.problem import make_problem
 from sparsest.result import Status
+from sparsest.solvers.exact.near_optimal import NearOptimalSearch
+from sparsest.solvers.exact.tree import Tree
 from sparsest.solvers.shared.support import fit_support
 
 P = 9
@@ -70,3 +72,25 @@ def test_takes_the_data_again_and_no_others():
             near_optimal(result, A, b, sample_weight=w)
     with pytest.raises(ValueError, match="for data with 9 columns, this X has 8"):
         near_optimal(result, X[:, :8], y, sample_weight=weights)
+
+
+def test_models_without_any_loss_are_within_every_distance():
+    """With a constant response all supports are optimal, and none may be left out as if it were worse."""
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    result = best_subset(X, np.ones(30), 1)
+    assert result.objective == 0.0
+    found = near_optimal(result, X, np.ones(30))
+    assert result.support.tolist() in [support.tolist() for support in found.supports]
+    few = near_optimal(result, X, np.ones(30), limit=1)
+    assert not few.complete
+
+
+def test_without_a_proof_nothing_is_complete():
+    X, y = sample("squared", 30, 6, 3)
+    problem = make_problem(X, y, 2, gamma=0.1)
+    result = best_subset(X, y, 2, gamma=0.1, standardize=False)
+    proved, unproved = (
+        NearOptimalSearch(0.5, 100, Tree(proof=proof)).solve(problem, result) for proof in (True, False)
+    )
+    assert proved.complete and not unproved.complete
+    assert [s.tolist() for s in proved.supports] == [s.tolist() for s in unproved.supports]

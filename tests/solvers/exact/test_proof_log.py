@@ -193,7 +193,7 @@ class Watch:
     """A clock that is set by hand."""
 
     def __init__(self):
-        self.now = self.reserved = 0.0
+        self.now, self.reserved, self.limit = 0.0, 0.0, 100.0
 
     def seconds(self):
         return self.now
@@ -208,13 +208,16 @@ def test_time_to_assemble_and_check_the_proof_is_reserved():
         trials.append(None)
         watch.now += 2.0
 
-    time.reserve(999, assemble)
+    time.reserve(900, assemble)
     assert not trials and watch.reserved == 0.0
+    watch.now = 20.0
     time.reserve(1000, assemble)
     assert len(trials) == 1 and watch.reserved == pytest.approx(1.1 * 2.0)
-    time.reserve(7999, assemble)
-    assert len(trials) == 1 and watch.reserved == pytest.approx(1.1 * 2.0 * 7.999)
-    time.reserve(8000, assemble)
+    time.reserve(2000, assemble)
+    assert len(trials) == 1 and watch.reserved == pytest.approx(1.1 * 4.0)
+    watch.now = 51.0
+    time.reserve(4000, assemble)
     assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 2.0)
-    time.reserve(80_000, assemble)
-    assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 20.0)
+    watch.now = 90.0
+    time.reserve(8000, assemble)
+    assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 4.0)

@@ -26,7 +26,7 @@ from sparsest.solvers.relaxation.relaxer import Relaxer
 from sparsest.solvers.relaxation.solution import Fixings, Relaxed, summary, warm_start
 from sparsest.solvers.shared.clock import Callback, Clock, insist
 from sparsest.solvers.shared.local_search import LocalSearch
-from sparsest.solvers.shared.results import make_result, start_support
+from sparsest.solvers.shared.results import make_result, start_clock, start_support
 from sparsest.solvers.shared.support import SupportFit, fit_support
 
 ENGINES = ("highs", "scip", "gurobi")
@@ -57,7 +57,7 @@ class Cuts:
             raise ValueError(
                 "cutting planes need a ridge or a box: give a finite gamma or max_coef, or use method='tree'"
             )
-        clock = Clock(self.time_limit, callback)
+        clock = start_clock(problem, self.time_limit, callback)
         with clock.listening():
             return self._solve(_CutSearch(self, problem, clock), start)
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from sparsest.arrays import Indices
 from sparsest.problem import Problem
 from sparsest.result import Result, Status
 from sparsest.solvers.exact.goal import Goal
 from sparsest.solvers.exact.search import Search
 from sparsest.solvers.exact.tree import Tree
+from sparsest.solvers.shared.claims import bound_of_others
 from sparsest.solvers.shared.clock import Clock
 from sparsest.solvers.shared.support import SupportFit, fit_support
 
 
 class NearOptimal(NamedTuple):
-    """Supports in order of their objectives; ``complete`` means that no other is within ``threshold``."""
+    """Supports in order of their objectives; ``complete`` means a proof that no other is within ``threshold``."""
 
     supports: list[Indices]
     objectives: list[float]
@@ -50,7 +53,7 @@ class NearOptimalSearch:
             clock.interrupt(error)
             status = Status.INTERRUPTED
         found = sorted(goal.found.values(), key=lambda found: found.primal)
-        complete = status is Status.OPTIMAL and len(found) <= self.limit
+        complete = status is Status.OPTIMAL and len(found) <= self.limit and self._is_complete(search, goal)
         kept = found[: self.limit]
         return NearOptimal(
             [one.support for one in kept],
@@ -61,6 +64,13 @@ class NearOptimalSearch:
             search.n_nodes,
             clock.seconds(),
         )
+
+    @staticmethod
+    def _is_complete(search: Search, goal: AllWithin) -> bool:
+        """Whether the checker proves that all supports but those found are above the threshold."""
+        proof = search.assemble()
+        excepted = {tuple(fit.support.tolist()) for fit in goal.found.values()}
+        return proof is not None and bound_of_others(search.problem, proof, excepted) > goal.threshold
 
 
 class AllWithin(Goal):
@@ -76,7 +86,7 @@ class AllWithin(Goal):
     @property
     def cutoff(self) -> float:
         """Nothing above the threshold is wanted; the margin keeps what lies exactly on it."""
-        return self.threshold + 1e-9 * abs(self.threshold)
+        return max(self.threshold + 1e-9 * abs(self.threshold), float(np.nextafter(self.threshold, np.inf)))
 
     def rounded(self, support: Indices, polish: bool = False) -> None:
         """Rounded supports are found when the tree reaches them."""

@@ -29,8 +29,8 @@ from sparsest.solvers.shared.clock import Clock
 
 T = TypeVar("T")
 
-# Assembling and checking the proof is tried after these numbers of nodes, which takes some hundredths of a search.
-_TRIALS = (1000, 8000)
+# Assembling and checking the proof is tried after these parts of the time, which takes some hundredths of a search.
+_TRIALS = (0.2, 0.5)
 # A search reserves this many times what the proof of its nodes is expected to take.
 _RESERVE_FACTOR = 1.1
 
@@ -130,9 +130,9 @@ class ProofTime:
 
     def reserve(self, n_nodes: int, prove: Callable[[], object]) -> None:
         """Let the clock stop a search of this many nodes early enough."""
-        if self._trials and n_nodes >= self._trials[0]:
+        began = self._clock.seconds()
+        if self._trials and n_nodes and began >= self._trials[0] * self._clock.limit:
             self._trials.pop(0)
-            began = self._clock.seconds()
             prove()
             self._for_node = (self._clock.seconds() - began) / n_nodes
         self._clock.reserved = max(self._least, _RESERVE_FACTOR * self._for_node * n_nodes)

@@ -330,6 +330,8 @@ class Search:
             return
         node.repeats += 1
         if self.goal.exhaustive:
+            # The proof has to show that no other support is left here.
+            node.needed = None
             self.goal.reached(self.survivors[node.state == 1])
         if self.goal.exhaustive or node.repeats > _MOST_REPEATS:
             self._close(node)

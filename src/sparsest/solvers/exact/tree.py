@@ -14,7 +14,7 @@ from sparsest.solvers.relaxation.solution import warm_start
 from sparsest.solvers.shared.clock import Callback, Clock, insist
 from sparsest.solvers.shared.enumeration import Enumeration, enumerate_supports, is_tiny
 from sparsest.solvers.shared.local_search import LocalSearch
-from sparsest.solvers.shared.results import make_result, start_support
+from sparsest.solvers.shared.results import make_result, start_clock, start_support
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Tree:
 
     def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
-        clock = Clock(self.time_limit, callback)
+        clock = start_clock(problem, self.time_limit, callback)
         with clock.listening():
             return self._solve(problem, start, clock)
 

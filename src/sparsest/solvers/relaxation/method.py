@@ -15,7 +15,7 @@ from sparsest.solvers.relaxation.relaxer import Relaxer
 from sparsest.solvers.relaxation.solution import Fixings, Relaxed, summary, warm_start
 from sparsest.solvers.shared.clock import Callback, Clock
 from sparsest.solvers.shared.local_search import LocalSearch
-from sparsest.solvers.shared.results import make_result, start_support
+from sparsest.solvers.shared.results import make_result, start_clock, start_support
 from sparsest.solvers.shared.support import SupportFit, fit_support
 
 
@@ -38,7 +38,7 @@ class Relaxation:
         """Return the rounded solution with the relaxation's bound; OPTIMAL when they meet."""
         if not problem.has_dual_bounds:
             raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
-        clock = Clock(self.time_limit, callback)
+        clock = start_clock(problem, self.time_limit, callback)
         with clock.listening():
             return self._solve(problem, start, clock)
 

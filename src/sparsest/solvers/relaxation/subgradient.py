@@ -21,7 +21,7 @@ from sparsest.result import Bound, Result, Status
 from sparsest.solvers.shared.claims import single_leaf
 from sparsest.solvers.shared.clock import Callback, Clock
 from sparsest.solvers.shared.dual import DualBound, bound_of_zero, scaled_bound
-from sparsest.solvers.shared.results import make_result, start_support
+from sparsest.solvers.shared.results import make_result, start_clock, start_support
 from sparsest.solvers.shared.support import SupportFit, fit_support
 
 _DIVERGED = 1e100
@@ -52,7 +52,7 @@ class Subgradient:
         """Run the method; OPTIMAL when the two bounds meet."""
         if not problem.has_dual_bounds:
             raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
-        clock = Clock(self.time_limit, callback)
+        clock = start_clock(problem, self.time_limit, callback)
         with clock.listening():
             return self._solve(problem, start, clock)
 

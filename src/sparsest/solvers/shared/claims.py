@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -110,6 +110,13 @@ def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float) -> Sett
     if not proved.bound > _floor(problem):
         return trivial(problem)
     return Settled(proof, proved.bound)
+
+
+def bound_of_others(problem: Problem, proof: Proof, excepted: Set[tuple[int, ...]]) -> float:
+    """The bound that the checker proves for all supports but some."""
+    evidence = problem.data.evidence
+    given = evidence.data, statement_of(problem), proof, np.inf, evidence.columns(), _CAUTION
+    return prove(*given, excepted).bound
 
 
 def closed_by(problem: Problem, fixes: Sequence[Fix], points: Sequence[Point]) -> float:

@@ -1,0 +1,80 @@
+"""Work on all cores, where that pays, with results in the order in which it was given."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Workers(Generic[T]):
+    """Threads that call functions; with one thread the functions are called at once.
+
+    At most twice as many calls as threads wait, so that what they work on does not pile up in memory.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._waiting: deque[Future[T]] = deque()
+        self._done: list[T] = []
+        self._stack = ExitStack()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Workers[T]:
+        if self._threads > 1:
+            # Threads of BLAS would compete with ours.
+            self._stack.enter_context(_blas().limit(limits=1))
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(self._threads))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for future in self._waiting:
+            future.cancel()
+        self._stack.close()
+
+    def submit(self, work: Callable[[], T]) -> None:
+        """Call a function soon."""
+        if self._pool is None:
+            self._done.append(work())
+            return
+        if len(self._waiting) >= 2 * self._threads:
+            self._done.append(self._waiting.popleft().result())
+        self._waiting.append(self._pool.submit(work))
+
+    def collect(self) -> list[T]:
+        """Wait for all calls and return their results; an exception of one of them is raised."""
+        while self._waiting:
+            self._done.append(self._waiting.popleft().result())
+        done, self._done = self._done, []
+        return done
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The libraries for linear algebra; finding them takes a millisecond."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def mapped(work: Callable[[S], T], parts: Iterable[S], threads: int) -> Iterator[T]:
+    """Call a function for all parts."""
+    with Workers[T](threads) as workers:
+        for part in parts:
+            workers.submit(lambda part=part: work(part))  # type: ignore[misc]
+        yield from workers.collect()
