@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from numbers import Real
 from operator import index
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,14 @@ def instance(value: Any, name: str, *, kind: type, or_else: str = "") -> Any:
     if isinstance(value, kind):
         return value
     raise ValueError(_complaint(name, f"a {kind.__name__}", value, or_else))
+
+
+def path_name(value: Any, *, kind: str = "file") -> Path:
+    """Return the name of a file, or of another kind of place, as a path."""
+    try:
+        return Path(value)
+    except TypeError as error:
+        raise ValueError(f"path must name a {kind}, got {shown(value)}") from error
 
 
 def function(value: Any, name: str, *, or_else: str = "") -> Any:
