@@ -175,6 +175,16 @@ def test_types_are_kept(tmp_path):
     assert read_table(str(tmp_path / "a.parquet"), Wishes()).matrix.dtype == np.float64
 
 
+def test_whole_numbers_beyond_double_precision(tmp_path):
+    huge = np.arange(6, dtype=np.uint64) * np.uint64(3) + np.uint64(2**60)
+    message = r"column 'b' holds whole numbers .* that double precision cannot represent"
+    pd.DataFrame({"a": huge % np.uint64(7), "b": huge, "y": np.arange(6.0)}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=message):
+        read_table(str(tmp_path / "a.parquet"), Wishes())
+    with pytest.raises(ValueError, match=message):
+        read_table(str(tmp_path / "a.parquet"), Wishes(beside={"sample_weight": "b"}))
+
+
 def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
     """Readers tell the type of a column from its first entries."""
     monkeypatch.setattr("sparsest.tables.arrow._BLOCK_BYTES", 256)
