@@ -339,6 +339,43 @@ def test_bad_parameters(change, message):
         BestSubsetRegressorCV(**{"ks": (1,), "gammas": (0.1,), **change}).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("make", "change", "message"),
+    [
+        (BestSubsetRegressorCV, {"method": "magic"}, "unknown method"),
+        (BestSubsetRegressorCV, {"engine": "highs"}, "'tree' does not know 'engine'"),
+        (BestSubsetRegressorCV, {"method": "cuts", "engine": "magic"}, "unknown engine"),
+        (BestSubsetRegressorCV, {"options": {"speed": 3}}, "does not know 'speed'"),
+        (BestSubsetRegressorCV, {"options": 3}, "options must be a dict"),
+        (BestSubsetRegressorCV, {"node_limit": 0}, "node_limit must be"),
+        (BestSubsetRegressorCV, {"max_memory": -1.0}, "max_memory must be"),
+        (BestSubsetRegressorCV, {"time_limit": 0.0}, "time_limit must be"),
+        (BestSubsetRegressorCV, {"gap_tol": 2.0}, "gap_tol must be"),
+        (BestSubsetRegressorCV, {"callback": 3}, "callback must be a function"),
+        (BestSubsetRegressorCV, {"verbose": "yes"}, "verbose must be True or False"),
+        (BestSubsetRegressorCV, {"max_coef": -1.0}, "max_coef must be"),
+        (BestSubsetRegressorCV, {"include": (0,), "exclude": (0,)}, "both in include and in exclude"),
+        (BestSubsetRegressorCV, {"include": (0, 1), "ks": (1, 2)}, "less than the 2 features"),
+        (BestSubsetClassifierCV, {"selection": "simplest"}, "unknown selection"),
+        (BestSubsetClassifierCV, {"n_jobs": "two"}, "n_jobs must be a whole number"),
+        (BestSubsetClassifierCV, {"n_jobs": 0}, "n_jobs must not be 0"),
+        (PenalizedRegressorCV, {"selection": "simplest"}, "unknown selection"),
+        (PenalizedRegressorCV, {"selection": "one_se", "cv": [(range(30), range(30, 60))]}, "needs at least two folds"),
+        (PenalizedRegressorCV, {"relax": "yes"}, "relax must be True or False"),
+        (PenalizedClassifierCV, {"scoring": "magic"}, "scoring"),
+    ],
+    ids=str,
+)
+def test_settings_are_checked_before_any_fold_is_fitted(make, change, message, monkeypatch):
+    def fitted(*_):
+        raise AssertionError("a fold was fitted")
+
+    monkeypatch.setattr("sparsest.estimators.cross_validated.cross_validate", fitted)
+    X, y = regression(60, 6)
+    with pytest.raises(ValueError, match=message):
+        make(**change).fit(X, y > 0 if make in (BestSubsetClassifierCV, PenalizedClassifierCV) else y)
+
+
 def test_documentation_has_the_parameters():
     for estimator in CHEAP:
         assert all(name in type(estimator).__doc__ for name in estimator.get_params())

@@ -9,13 +9,13 @@ import numpy as np
 
 from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
-from sparsest.checks import by_number, column_numbers
+from sparsest.checks import by_number, column_numbers, flag, function, optional
 from sparsest.data import make_data
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
-from sparsest.estimators.cross_validated import CrossValidated
+from sparsest.estimators.cross_validated import CrossValidated, check_jobs
 from sparsest.losses import Loss
-from sparsest.problem import check_max_coef
+from sparsest.problem import pose
 from sparsest.result import Result, Status
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
@@ -102,6 +102,7 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
             "loss": self._loss, "fit_intercept": self.fit_intercept, "standardize": self.standardize,
             "sample_weight": sample_weight, "offset": offset, "exposure": exposure,
         }  # fmt: skip
+        self._check_settings()
         data = make_data(X, y, **common)
         grid = self._grid(data)
         validation = self._validate(grid, data, X, y, sample_weight, **routed)
@@ -110,6 +111,19 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
         self._keep_validation(validation, index, k=ks, gamma=gammas)
         self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
         self._keep_result(self._final(X, y, common, interrupted=validation.n_missing > 0))
+
+    def _check_settings(self) -> None:
+        """Refuse settings of the model of all data that are wrong, before any fold is fitted."""
+        make_solver(self.method, **self._search())
+        optional(function)(self.callback, "callback")
+        flag(self.verbose, "verbose")
+
+    def _search(self) -> dict[str, Any]:
+        """Settings of the method that finds the model of all data."""
+        return {
+            "time_limit": self.time_limit, "gap_tol": self.gap_tol, "engine": self.engine, "n_jobs": self._n_threads(),
+            "node_limit": self.node_limit, "max_memory": self.max_memory, "options": self.options,
+        }  # fmt: skip
 
     def _final(self, X: Any, y: Array, common: dict[str, Any], interrupted: bool) -> Result:
         """The model of all data; after an interruption what the method "local" finds at once."""
@@ -120,11 +134,7 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
         if interrupted:
             quick = best_subset(X, y, self.k_, gamma=self.gamma_, method="local", **common)
             return replace(quick, status=Status.INTERRUPTED)
-        return best_subset(
-            X, y, self.k_, gamma=self.gamma_, method=self.method, time_limit=self.time_limit, gap_tol=self.gap_tol,
-            engine=self.engine, n_jobs=self._n_threads(), node_limit=self.node_limit, max_memory=self.max_memory,
-            options=self.options, **common,
-        )  # fmt: skip
+        return best_subset(X, y, self.k_, gamma=self.gamma_, method=self.method, **self._search(), **common)
 
     def _grid(self, data: Any) -> SubsetGrid:
         names = getattr(self, "feature_names_in_", None)
@@ -136,12 +146,16 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
         ks = k_grid(data.n, data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
         gammas = sorted(set(check_gammas(self.gammas, data, ks[-1])))
         solver = without_proof(make_solver(self.fold_method, None, time_limit=self.time_limit, gap_tol=self.gap_tol))
-        box, doubled = check_max_coef(self.max_coef), isinstance(self.gammas, str)
-        return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, doubled, box)
+        smallest = pose(
+            data, ks[0], gamma=gammas[0], include=include.tolist(), exclude=exclude.tolist(), max_coef=self.max_coef
+        )
+        doubled = isinstance(self.gammas, str)
+        return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, doubled, smallest.max_coef)
 
     def _n_threads(self) -> int | None:
         """Threads of the tree, which knows no negative numbers of them; other methods have one."""
-        return self.n_jobs if self.method == "tree" and self.n_jobs is not None and self.n_jobs > 0 else None
+        n_jobs = check_jobs(self.n_jobs)
+        return n_jobs if self.method == "tree" and n_jobs is not None and n_jobs > 0 else None
 
 
 @with_parameters(_BestSubsetCV)

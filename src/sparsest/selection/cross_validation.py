@@ -28,6 +28,12 @@ SELECTIONS = ("best", "one_se")
 _EQUAL = 1e-12
 
 
+def check_selection(selection: Any, n_folds: int) -> None:
+    """Refuse an unknown rule of choice, and one that needs more folds."""
+    if word(selection, "selection", words=SELECTIONS) == "one_se" and n_folds < 2:
+        raise ValueError("selection='one_se' needs at least two folds: give another cv, or selection='best'")
+
+
 class Validation(NamedTuple):
     """Scores and numbers of features, a row for each model of the grid and a column for each fold.
 
