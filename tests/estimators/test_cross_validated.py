@@ -44,6 +44,7 @@ CHEAP = [
     PenalizedRegressorCV(**FEW),
     PenalizedClassifierCV(**FEW, relax=True),
 ]
+DEFAULTS = [type(estimator)() for estimator in CHEAP]
 
 
 def ids(estimator):
@@ -51,7 +52,7 @@ def ids(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks(CHEAP)
+@parametrize_with_checks([*DEFAULTS, *CHEAP[3:]])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -303,18 +304,42 @@ def test_parameters_of_penalties():
 
 
 def test_defaults():
-    """The automatic grids: k from 1, γ doubled, and the same choice as with the grid spelled out."""
+    """The automatic grids: k from 0, γ doubled, and the same choice as with the grid spelled out."""
     X, y = regression(60, 6)
     model = BestSubsetRegressorCV().fit(X, y)
     table = model.cv_results_
-    assert set(table["param_k"]) == {1, 2, 3, 4, 5, 6}
+    assert set(table["param_k"]) == {0, 1, 2, 3, 4, 5, 6}
     gammas = np.unique(table["param_gamma"])
     np.testing.assert_allclose(gammas[1:] / gammas[:-1], 2.0)
-    spelled = BestSubsetRegressorCV(range(1, 7), gammas=gammas).fit(X, y)
+    spelled = BestSubsetRegressorCV(range(7), gammas=gammas).fit(X, y)
     assert spelled.k_ == model.k_
     np.testing.assert_allclose(means(model), means(spelled), rtol=0.02)
     labels = BestSubsetClassifierCV(gammas=[0.1], cv=StratifiedKFold(3)).fit(X, y > 0)
     assert labels.best_score_ < 0.0 and labels.result_.classes.tolist() == [False, True]
+
+
+def test_more_features_are_tried_where_ten_are_the_best():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 25))
+    y = X[:, :14].sum(axis=1) + 0.1 * rng.standard_normal(150)
+    model = BestSubsetRegressorCV(gammas=(1.0,), cv=3, method="local").fit(X, y)
+    assert model.k_ == 14 and set(model.cv_results_["param_k"]) == {*range(12), 12, 14, 15, 17, 18, 20, 23, 25}
+    given = BestSubsetRegressorCV(range(11), gammas=(1.0,), cv=3, method="local").fit(X, y)
+    assert given.k_ == 10
+
+
+def test_a_choice_at_the_end_of_the_grid_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 260))
+    y = X.sum(axis=1)
+    with pytest.warns(UserWarning, match="is the largest one that was tried, 250: give larger ks"):
+        BestSubsetRegressorCV(gammas=(1.0,), cv=2, method="local").fit(X, y)
+
+
+def test_noise_may_have_no_features():
+    rng = np.random.default_rng(1)
+    model = BestSubsetRegressorCV(gammas=(1.0,)).fit(rng.standard_normal((80, 12)), rng.standard_normal(80))
+    assert model.k_ == 0 and model.support_.size == 0 and np.ptp(model.predict(np.eye(12))) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from sparsest.selection.folds import make_folds
 from sparsest.selection.models import Models
 from sparsest.selection.scores import make_score
 
+Judge = Callable[[Callable[[Data], Models]], Validation]
+
 
 class CrossValidated(SparseLinearModel):
     """An estimator with the parameters ``cv``, ``scoring``, ``selection`` and ``n_jobs``."""
@@ -97,24 +99,29 @@ class CrossValidated(SparseLinearModel):
         label = "number of features" if by_size else "alpha"
         return fragment(scores_chart(x, mean, error, label, float(table[axis][self.best_index_]), log_x=not by_size))
 
-    def _validate(
-        self, fit: Callable[[Data], Models], data: Data, X: Any, y: Array, weights: Any, split: Any, score: Any
-    ) -> Validation:
-        """Cross-validate the models of ``fit``; ``weights`` are those of all rows; data have none of weight zero."""
+    def _judge(self, data: Data, X: Any, y: Array, weights: Any, split: Any, score: Any) -> Judge:
+        """What cross-validates grids on the same folds; ``weights`` are those of all rows."""
         classes = getattr(self, "classes_", None)
         kept = _kept(weights, y.size)
         folds = make_folds(self.cv, X, y, classification=classes is not None, weights=kept, **split)
         check_selection(self.selection, len(folds))
         params = {name: _of_kept(value, kept) for name, value in score.items()}
         judge, told = make_score(self.scoring, params, classes), getattr(self, "callback", None)
-        found = cross_validate(fit, data, folds, judge, check_jobs(self.n_jobs), told)
-        if found.n_missing:
+        n_jobs = check_jobs(self.n_jobs)
+
+        def validate(fit: Callable[[Data], Models]) -> Validation:
+            return cross_validate(fit, data, folds, judge, n_jobs, told)
+
+        return validate
+
+    def _warn_if_interrupted(self, validation: Validation) -> None:
+        n_done = validation.scores.shape[1]
+        if validation.n_missing:
             warnings.warn(
-                f"interrupted after {len(folds) - found.n_missing} of {len(folds)} folds: the choice rests on these",
+                f"interrupted after {n_done} of {n_done + validation.n_missing} folds: the choice rests on these",
                 ConvergenceWarning,
                 stacklevel=level_of_the_user(),
             )
-        return found
 
     def _keep_validation(self, validation: Validation, index: int, **params: Any) -> None:
         self.cv_results_ = validation.table(**params)

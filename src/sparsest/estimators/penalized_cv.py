@@ -109,7 +109,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
             BLENDS if relaxed else (1.0,),
             min(_FOLD_TOL_FACTOR * tol, 0.1),
         )
-        validation = self._validate(grid, data, X, y, sample_weight, **routed)
+        validation = self._judge(data, X, y, sample_weight, **routed)(grid)
+        self._warn_if_interrupted(validation)
         which, strengths, blends = grid.cells()
         index = validation.choose(self.selection, -strengths, which + 1j * blends)
         chosen = {name: [one.get(name) for one in settings] for name in ("l1_ratio", "concavity")}

@@ -124,7 +124,7 @@ def read_svmlight(opened: Opened) -> Source:
     try:
         with opened.stream() as file:
             matrix, y = load_svmlight_file(file, zero_based=True)
-        refuse_empty_lines(*matrix.shape, matrix.nnz)
+        refuse_empty_lines(matrix.shape[0], matrix.shape[1], matrix.nnz)
     except (ValueError, OSError) as error:
         raise ValueError(f"{opened.name} is no readable svmlight file ({error})") from error
     columns = sp.csc_array(matrix)
