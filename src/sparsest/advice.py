@@ -56,7 +56,8 @@ def convergence_warning() -> type[UserWarning]:
         return UserWarning
     from sklearn.exceptions import ConvergenceWarning
 
-    return ConvergenceWarning  # type: ignore[no-any-return]
+    category: type[UserWarning] = ConvergenceWarning
+    return category
 
 
 def level_of_the_user() -> int:

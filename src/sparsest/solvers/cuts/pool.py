@@ -8,19 +8,38 @@ products serves a whole path in both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from sparsest.arrays import Array
 from sparsest.problem import Problem
+from sparsest.solvers.shared.claims import statement_of
+
+# What a cut depends on; the fingerprint is that of X, y, weights, offset and exposure.
+_OF_THE_DATA = (
+    "n", "p", "loss", "parameters", "offset", "exposure", "fit_intercept", "standardize", "fingerprint",
+)  # fmt: skip
 
 
 @dataclass
 class CutPool:
-    """Dual points with their conjugate sums and products with all features."""
+    """Dual points with their conjugate sums and products with all features, of the data that it was first used for."""
 
     alphas: list[Array] = field(default_factory=list)
     conjugates: list[float] = field(default_factory=list)
     products: list[Array] = field(default_factory=list)
+    _data: dict[str, Any] | None = field(default=None, repr=False)
+
+    def insist_on_data(self, problem: Problem) -> None:
+        """Refuse a problem with other data or another loss than those that the points are feasible for."""
+        stated = asdict(statement_of(problem))
+        data = {name: stated[name] for name in _OF_THE_DATA}
+        if self._data is not None and self._data != data:
+            other = ", ".join(name for name in _OF_THE_DATA if self._data[name] != data[name])
+            raise ValueError(
+                f"pool holds cuts of other data (different {other}): give a new CutPool, or the data of its first use"
+            )
+        self._data = data
 
     def __len__(self) -> int:
         """The number of cuts."""
