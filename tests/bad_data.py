@@ -58,7 +58,8 @@ def broken_lists(change):
 
 
 REAL, FINITE, BROKEN = "must hold real numbers", "NaN or infinity", "broken sparse matrix"
-TWO = "two dimensions"
+TWO, EXACT = "two dimensions", "that double precision cannot represent"
+HUGE = np.arange(N, dtype=np.uint64) + np.uint64(2**53 - 3)
 FRAME = pd.DataFrame(X, columns=list("abcd"))
 
 # What is given as X; what the functions say; what the estimators say if scikit-learn speaks first.
@@ -108,6 +109,10 @@ BAD_X = {
     "polars frame with null": (pl.DataFrame({"a": X[:, 0], "b": [None] + [1.0] * 11}), FINITE, "NaN"),
     "polars frame with dates": (pl.DataFrame({"a": X[:, 0], "b": [date(2020, 1, 1)] * N}), REAL, None),
     "lazy polars frame": (pl.DataFrame({"a": X[:, 0]}).lazy(), TWO, None),
+    "whole numbers beyond double precision": (np.column_stack([HUGE] * P), EXACT, None),
+    "negative ones": (-np.column_stack([HUGE] * P).astype(np.int64), EXACT, None),
+    "such a whole number among objects": (with_entry(2**53 + 1), EXACT, None),
+    "sparse whole numbers beyond double precision": (sp.csr_array(np.column_stack([HUGE] * P)), EXACT, None),
     "sparse NaN": (sp.csc_array(with_entry(np.nan)), FINITE, "contains NaN"),
     "sparse infinity": (sp.coo_array(with_entry(np.inf)), FINITE, "contains infinity"),
     "sparse complex": (sp.csc_array(X + 0j), REAL, None),
@@ -161,6 +166,8 @@ BAD_Y = {
     "dates": (Y.astype("datetime64[D]"), REAL, None),
     "masked entries": (np.ma.masked_array(Y, Y > 0.0), "masked entries", None),
     "an integer beyond floats": (with_entry(10**400, Y), REAL, None),
+    "whole numbers beyond double precision": (HUGE, EXACT, None),
+    "such a whole number among objects": (with_entry(2**53 + 1, Y), EXACT, None),
     "series with NA": (pd.Series([None] + [1] * 11, dtype="Int64"), "y ", "y "),
     "sparse": (sp.csc_array(Y[:, None]), ONE, None),
 }
@@ -200,4 +207,5 @@ BAD_WEIGHTS = {
     "a dictionary": {0: 1.0, 1: 2.0},
     "masked entries": np.ma.masked_array(np.ones(N), Y > 0),
     "ragged": [[1.0], [1.0, 2.0]],
+    "whole numbers beyond double precision": HUGE,
 }

@@ -18,6 +18,7 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from fuzz_box import BoxOracle, outside
 from fuzz_instances import make_instance
@@ -72,7 +73,7 @@ def _warned(caught, instance, result):
     """Warnings that nobody needs: one is due where a search for a proof has ended without it."""
     short = instance.settings["method"] in ("tree", "cuts") and result is not None and result.status.name != "OPTIMAL"
     told = [f"{type(one.message).__name__}: {one.message}" for one in caught]
-    due = [text for text in told if text.startswith("ConvergenceWarning")]
+    due = [text for text, one in zip(told, caught, strict=True) if issubclass(one.category, ConvergenceWarning)]
     if len(due) != short:
         yield "warning", f"{len(due)} warnings of a search that {'did' if short else 'did not'} stop short"
     yield from (("warning", text) for text in told if text not in due)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from processes import run
 from samples import HARD, hard, sample
 from sparsest import BestSubsetRegressor, Status, best_subset, best_subset_path
 
@@ -64,3 +65,21 @@ def test_silence():
             assert best_subset(X, y, **RAW, method=method, time_limit=0.5).status is not Status.OPTIMAL
         stopped = best_subset(X, y, **RAW, callback=lambda event: True)
     assert stopped.status is Status.INTERRUPTED
+
+
+_FIRST_FIT = """
+import sys, warnings
+import numpy as np
+import sparsest
+X = np.random.default_rng(0).standard_normal((60, 80))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    sparsest.best_subset(X, X.sum(axis=1), 10, node_limit=1)
+    sparsest.penalty_path(X, X.sum(axis=1), tol=1e-15, max_iter=1)
+print([warning.category.__name__ for warning in caught], "sklearn" in sys.modules)
+"""
+
+
+def test_a_warning_does_not_load_scikit_learn():
+    """That takes a second, in which a time limit is over."""
+    assert run("-c", _FIRST_FIT).strip() == "['UserWarning', 'UserWarning'] False"

@@ -374,6 +374,10 @@ ADDED = [
     ({"offset": np.ones(3)}, "offset must have .* entries, got shape"),
     ({"offset": np.full(len(Y), NAN)}, "offset contains NaN or infinity"),
     ({"offset": ["a"] * len(Y)}, "offset must hold real numbers"),
+    ({"offset": 1e300}, r"offset must lie between -300 and 300 for loss 'poisson', got 1e\+300 in row 0: it is added"),
+    ({"offset": -1e300}, "offset must lie between -300 and 300"),
+    ({"offset": np.arange(len(Y), dtype=np.uint64) + np.uint64(2**53)}, "that double precision cannot represent"),
+    ({"offset": 1e300, "loss": "squared"}, "offset must lie between -1e\\+75 and 1e\\+75 for loss 'squared'"),
     ({"exposure": COUNTS}, "exposure must be above zero, got 0.0 in row 0: drop such rows"),
     ({"exposure": -1.0}, "exposure must be above zero, got -1.0 in row 0"),
     (

@@ -97,3 +97,11 @@ def test_what_is_no_json_is_refused(tmp_path):
             PathResult.load(file)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         PathResult.load(tmp_path / "nothing.json")
+
+
+@pytest.mark.parametrize("path", [3, None, 1.5, b"path.json", ["path.json"]], ids=str)
+def test_a_path_of_the_wrong_type(path):
+    with pytest.raises(ValueError, match="path must name a file, got"):
+        fitted()[0].save(path)
+    with pytest.raises(ValueError, match="path must name a file, got"):
+        PathResult.load(path)

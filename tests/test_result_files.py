@@ -131,3 +131,11 @@ def test_nothing_may_be_missing(tmp_path, name):
     file.write_text(json.dumps(kept), encoding="utf-8")
     with pytest.raises(ValueError, match="is no file of a result"):
         Result.load(file)
+
+
+@pytest.mark.parametrize("path", [3, None, 1.5, b"model.json", ["model.json"]], ids=str)
+def test_a_path_of_the_wrong_type(path):
+    with pytest.raises(ValueError, match="path must name a file, got"):
+        fitted()[0].save(path)
+    with pytest.raises(ValueError, match="path must name a file, got"):
+        Result.load(path)

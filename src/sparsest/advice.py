@@ -27,11 +27,9 @@ def warn_if_short(results: Sequence[Result], method: str) -> None:
     short = [result for result in results if result.status in _ADVICE]
     if method not in _PROVING or not short:
         return
-    from sklearn.exceptions import ConvergenceWarning
-
     worst = max(short, key=lambda result: result.gap)
     where = "" if len(results) == 1 else f"k = {worst.statement.k}, the worst of {len(short)} of {len(results)}: "
-    warnings.warn(where + _message(worst), ConvergenceWarning, stacklevel=level_of_the_user())
+    warnings.warn(where + _message(worst), convergence_warning(), stacklevel=level_of_the_user())
 
 
 def _message(result: Result) -> str:
@@ -47,6 +45,19 @@ def _message(result: Result) -> str:
 def _floor(result: Result) -> float:
     """What is proved before any search: losses are not negative, and features that are forced in have their price."""
     return (result.statement.l0_penalty or 0.0) * len(result.statement.include)
+
+
+def convergence_warning() -> type[UserWarning]:
+    """Scikit-learn's ConvergenceWarning, or its base class UserWarning where scikit-learn is not loaded.
+
+    Who names the class in a filter has loaded it.  Loading it here takes a second, which a time limit does not have.
+    """
+    if "sklearn" not in sys.modules:
+        return UserWarning
+    from sklearn.exceptions import ConvergenceWarning
+
+    category: type[UserWarning] = ConvergenceWarning
+    return category
 
 
 def level_of_the_user() -> int:

@@ -6,8 +6,9 @@ They are the same for functions, estimators, data sets and the command line, and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from numbers import Real
+from numbers import Integral, Real
 from operator import index
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from sparsest.arrays import Array, Indices
 
 # More of a value than this is not shown in a message: it has to stay one short line.
 _SHOWN_CHARACTERS = 60
+# Whole numbers from this on may not be floating-point numbers.
+_EXACT_INTEGER = 2**53
 
 
 def shown(value: Any) -> str:
@@ -114,6 +117,14 @@ def instance(value: Any, name: str, *, kind: type, or_else: str = "") -> Any:
     raise ValueError(_complaint(name, f"a {kind.__name__}", value, or_else))
 
 
+def path_name(value: Any, *, kind: str = "file") -> Path:
+    """Return the name of a file, or of another kind of place, as a path."""
+    try:
+        return Path(value)
+    except TypeError as error:
+        raise ValueError(f"path must name a {kind}, got {shown(value)}") from error
+
+
 def function(value: Any, name: str, *, or_else: str = "") -> Any:
     """Return something that can be called."""
     if callable(value):
@@ -149,9 +160,26 @@ def as_numbers(values: NDArray[Any], name: str) -> Array:
         raise ValueError(_not_numbers(name))
     try:
         with np.errstate(over="ignore"):
-            return values.astype(np.float64)
+            numbers = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(_not_numbers(name)) from error
+    refuse_inexact(values, name)
+    return numbers
+
+
+def refuse_inexact(values: NDArray[Any], name: str) -> None:
+    """Refuse whole numbers that double precision may not represent: they would be rounded silently."""
+    if values.dtype.kind == "O":
+        whole = [entry for entry in values.flat if isinstance(entry, Integral)]
+        largest = max((abs(int(entry)) for entry in whole), default=0)
+    else:
+        whole_numbers = values.dtype.kind in "iu" and values.dtype.itemsize == 8 and values.size
+        largest = max(abs(int(values.max())), abs(int(values.min()))) if whole_numbers else 0
+    if largest >= _EXACT_INTEGER:
+        raise ValueError(
+            f"{name} holds whole numbers such as {shown(largest)} that double precision cannot represent: subtract a "
+            "constant or divide, or drop the column if it is an identifier"
+        )
 
 
 def _not_numbers(name: str) -> str:
@@ -184,6 +212,7 @@ def check_entries(values: Any, name: str) -> None:
         raise ValueError(_not_numbers(name)) from error
     except (TypeError, ValueError):
         return
+    refuse_inexact(array, name)
 
 
 def holds_text_or_dates(values: NDArray[Any]) -> bool:
@@ -255,6 +284,8 @@ def check_sparse(matrix: Any, name: str) -> None:
     complaint = _COMPLAINTS[matrix.format](matrix)
     if complaint:
         raise ValueError(f"{name} is a broken sparse matrix, {complaint}: build it anew from its entries")
+    if matrix.dtype.kind in "iu":
+        refuse_inexact(matrix.tocoo().data, name)
 
 
 def _compressed(matrix: Any) -> str:

@@ -25,6 +25,7 @@ from sparsest.designs.base import FAR
 from sparsest.evidence import Evidence
 from sparsest.intercepts import best_intercept
 from sparsest.losses import Loss, dual_from_margin, make_loss, with_offset
+from sparsest.losses.base import LARGEST_EXPONENT
 
 # Sums of squares that computations may start from: bounds multiply two of them, and neither overflow nor lost digits
 # must result.  The data may be larger or smaller where columns are standardised.
@@ -91,7 +92,7 @@ class Data:
     @property
     def added(self) -> Array | float:
         """What is added to predictions of the response as given: offset and logarithm of the exposure."""
-        added = _total_offset(self.offset, self.exposure)
+        added = _total_offset(self.offset, self.exposure, self.stated_loss)
         return 0.0 if added is None else added
 
     @cached_property
@@ -181,7 +182,7 @@ def _prepared(
         raise ValueError("all observations with a positive weight belong to one class")
     if loss.log_link and not target.any():
         raise ValueError("y is zero for all observations with a positive weight: there is nothing to explain")
-    added, of_differences = _total_offset(offset, exposure), not (loss.classification or loss.log_link)
+    added, of_differences = _total_offset(offset, exposure, loss), not (loss.classification or loss.log_link)
     y = target - added if added is not None and of_differences else target
     center = 0.0 if loss.classification else _center(y, weights, fit_intercept and of_differences)
     y = y - center
@@ -227,15 +228,22 @@ def _feasible(alpha: Array, y: Array, weights: Array, loss: Loss, fit_intercept:
 
 def added_to_predictions(offset: Any, exposure: Any, n: int, loss: Loss) -> Array | float:
     """What an offset and an exposure of n new observations add to ``Xw + b``."""
-    added = _total_offset(_check_offset(offset, n), _check_exposure(exposure, n, loss))
+    added = _total_offset(_check_offset(offset, n), _check_exposure(exposure, n, loss), loss)
     return 0.0 if added is None else added
 
 
-def _total_offset(offset: Array | None, exposure: Array | None) -> Array | None:
+def _total_offset(offset: Array | None, exposure: Array | None, loss: Loss) -> Array | None:
     """What is added to predictions: the offset and the logarithm of the exposure; None where there is neither."""
-    if exposure is None:
-        return offset
-    return np.log(exposure) + (0.0 if offset is None else offset)
+    added = offset if exposure is None else np.log(exposure) + (0.0 if offset is None else offset)
+    most = LARGEST_EXPONENT if loss.log_link else np.sqrt(_LARGEST_SQUARES)
+    bad = np.flatnonzero(np.abs(added) > most) if added is not None else np.empty(0)
+    if added is not None and bad.size:
+        what, row = "logarithm of the mean" if loss.log_link else "linear predictor", int(bad[0])
+        raise ValueError(
+            f"offset must lie between {-most:.3g} and {most:.3g} for loss {loss.name!r}, got {added[row]:.3g} in row "
+            f"{row}: it is added to the {what}, so give it in these units"
+        )
+    return added
 
 
 def _column_norms(moments: Moments, total: float, centred: bool, standardize: bool) -> Array:

@@ -28,6 +28,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from sparsest.checks import path_name
 from sparsest.files import write_whole
 from sparsest.result_files import Form, is_list, is_of_format, read_checked, versions
 
@@ -46,7 +47,7 @@ def write(path: str | Path, kept: dict[str, Any]) -> None:
     for name in _NUMBERS:
         if model[name] is not None:
             model[name] = [value if math.isfinite(value) else None for value in model[name]]
-    write_whole(path, json.dumps(model, allow_nan=False, ensure_ascii=False) + "\n")
+    write_whole(path_name(path), json.dumps(model, allow_nan=False, ensure_ascii=False) + "\n")
 
 
 def is_path(path: str | Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsest.advice import convergence_warning
 from sparsest.arrays import Array
 from sparsest.checks import as_array, as_numbers, number, optional, whole_number
 from sparsest.data import make_data
@@ -149,9 +150,6 @@ def warn_unconverged(path: PathResult, settings: PathSolver) -> None:
     failed = path.solved & ~path.converged
     if not failed.any():
         return
-    # Importing scikit-learn takes a second.
-    from sklearn.exceptions import ConvergenceWarning
-
     measure, reached = "violation", path.kkt_violations
     if path.dual_gaps is not None:
         measure, reached = "duality gap", path.dual_gaps
@@ -161,6 +159,6 @@ def warn_unconverged(path: PathResult, settings: PathSolver) -> None:
     warnings.warn(
         f"{failed.sum()} of {path.alphas.size} alphas did not converge: the {measure} is up to "
         f"{reached[failed].max():.1e}, above tol={settings.tol:g}; {advice}",
-        ConvergenceWarning,
+        convergence_warning(),
         stacklevel=3,
     )

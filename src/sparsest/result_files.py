@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsest.checks import path_name
 from sparsest.files import write_whole
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.statement import Statement
@@ -63,7 +64,7 @@ def write(path: str | Path, kept: dict[str, Any], statement: Statement, certific
     text = json.dumps(model, allow_nan=False, ensure_ascii=False)
     # A certificate may be large: its text is put in as it is, at the end.
     proof = "null" if certificate is None else certificate.to_json()
-    write_whole(path, f'{text[:-1]}, "certificate": {proof}}}\n')
+    write_whole(path_name(path), f'{text[:-1]}, "certificate": {proof}}}\n')
 
 
 def versions() -> dict[str, str]:
@@ -88,9 +89,10 @@ def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | Non
 
 def is_of_format(path: str | Path, name: str) -> bool:
     """Whether there is a file that says at its beginning that it has this format."""
-    if not Path(path).is_file():
+    file = path_name(path)
+    if not file.is_file():
         return False
-    with Path(path).open("rb") as opened:
+    with file.open("rb") as opened:
         return f'"{name}"'.encode() in opened.read(200)
 
 
@@ -114,10 +116,11 @@ class Form(NamedTuple):
 
 def read_checked(path: str | Path, form: Form, complaint_of: Callable[[Any], str], kind: str) -> Any:
     """Return the JSON of a file of which there is no complaint, or say what is wrong with it."""
-    if not Path(path).is_file():
+    file = path_name(path)
+    if not file.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        kept = strict_json(Path(path).read_bytes().decode())
+        kept = strict_json(file.read_bytes().decode())
         complaint = form.complaint(kept) or complaint_of(kept)
     except (UnicodeError, ValueError, RecursionError) as error:
         complaint = str(error)

@@ -44,6 +44,7 @@ CHEAP = [
     PenalizedRegressorCV(**FEW),
     PenalizedClassifierCV(**FEW, relax=True),
 ]
+DEFAULTS = [type(estimator)() for estimator in CHEAP]
 
 
 def ids(estimator):
@@ -51,7 +52,7 @@ def ids(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks(CHEAP)
+@parametrize_with_checks([*DEFAULTS, *CHEAP[3:]])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -303,18 +304,42 @@ def test_parameters_of_penalties():
 
 
 def test_defaults():
-    """The automatic grids: k from 1, γ doubled, and the same choice as with the grid spelled out."""
+    """The automatic grids: k from 0, γ doubled, and the same choice as with the grid spelled out."""
     X, y = regression(60, 6)
     model = BestSubsetRegressorCV().fit(X, y)
     table = model.cv_results_
-    assert set(table["param_k"]) == {1, 2, 3, 4, 5, 6}
+    assert set(table["param_k"]) == {0, 1, 2, 3, 4, 5, 6}
     gammas = np.unique(table["param_gamma"])
     np.testing.assert_allclose(gammas[1:] / gammas[:-1], 2.0)
-    spelled = BestSubsetRegressorCV(range(1, 7), gammas=gammas).fit(X, y)
+    spelled = BestSubsetRegressorCV(range(7), gammas=gammas).fit(X, y)
     assert spelled.k_ == model.k_
     np.testing.assert_allclose(means(model), means(spelled), rtol=0.02)
     labels = BestSubsetClassifierCV(gammas=[0.1], cv=StratifiedKFold(3)).fit(X, y > 0)
     assert labels.best_score_ < 0.0 and labels.result_.classes.tolist() == [False, True]
+
+
+def test_more_features_are_tried_where_ten_are_the_best():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 25))
+    y = X[:, :14].sum(axis=1) + 0.1 * rng.standard_normal(150)
+    model = BestSubsetRegressorCV(gammas=(1.0,), cv=3, method="local").fit(X, y)
+    assert model.k_ == 14 and set(model.cv_results_["param_k"]) == {*range(12), 12, 14, 15, 17, 18, 20, 23, 25}
+    given = BestSubsetRegressorCV(range(11), gammas=(1.0,), cv=3, method="local").fit(X, y)
+    assert given.k_ == 10
+
+
+def test_a_choice_at_the_end_of_the_grid_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 260))
+    y = X.sum(axis=1)
+    with pytest.warns(UserWarning, match="is the largest one that was tried, 250: give larger ks"):
+        BestSubsetRegressorCV(gammas=(1.0,), cv=2, method="local").fit(X, y)
+
+
+def test_noise_may_have_no_features():
+    rng = np.random.default_rng(1)
+    model = BestSubsetRegressorCV(gammas=(1.0,)).fit(rng.standard_normal((80, 12)), rng.standard_normal(80))
+    assert model.k_ == 0 and model.support_.size == 0 and np.ptp(model.predict(np.eye(12))) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -337,6 +362,43 @@ def test_bad_parameters(change, message):
     X, y = regression(60, 6)
     with pytest.raises(ValueError, match=message):
         BestSubsetRegressorCV(**{"ks": (1,), "gammas": (0.1,), **change}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "message"),
+    [
+        (BestSubsetRegressorCV, {"method": "magic"}, "unknown method"),
+        (BestSubsetRegressorCV, {"engine": "highs"}, "'tree' does not know 'engine'"),
+        (BestSubsetRegressorCV, {"method": "cuts", "engine": "magic"}, "unknown engine"),
+        (BestSubsetRegressorCV, {"options": {"speed": 3}}, "does not know 'speed'"),
+        (BestSubsetRegressorCV, {"options": 3}, "options must be a dict"),
+        (BestSubsetRegressorCV, {"node_limit": 0}, "node_limit must be"),
+        (BestSubsetRegressorCV, {"max_memory": -1.0}, "max_memory must be"),
+        (BestSubsetRegressorCV, {"time_limit": 0.0}, "time_limit must be"),
+        (BestSubsetRegressorCV, {"gap_tol": 2.0}, "gap_tol must be"),
+        (BestSubsetRegressorCV, {"callback": 3}, "callback must be a function"),
+        (BestSubsetRegressorCV, {"verbose": "yes"}, "verbose must be True or False"),
+        (BestSubsetRegressorCV, {"max_coef": -1.0}, "max_coef must be"),
+        (BestSubsetRegressorCV, {"include": (0,), "exclude": (0,)}, "both in include and in exclude"),
+        (BestSubsetRegressorCV, {"include": (0, 1), "ks": (1, 2)}, "less than the 2 features"),
+        (BestSubsetClassifierCV, {"selection": "simplest"}, "unknown selection"),
+        (BestSubsetClassifierCV, {"n_jobs": "two"}, "n_jobs must be a whole number"),
+        (BestSubsetClassifierCV, {"n_jobs": 0}, "n_jobs must not be 0"),
+        (PenalizedRegressorCV, {"selection": "simplest"}, "unknown selection"),
+        (PenalizedRegressorCV, {"selection": "one_se", "cv": [(range(30), range(30, 60))]}, "needs at least two folds"),
+        (PenalizedRegressorCV, {"relax": "yes"}, "relax must be True or False"),
+        (PenalizedClassifierCV, {"scoring": "magic"}, "scoring"),
+    ],
+    ids=str,
+)
+def test_settings_are_checked_before_any_fold_is_fitted(make, change, message, monkeypatch):
+    def fitted(*_):
+        raise AssertionError("a fold was fitted")
+
+    monkeypatch.setattr("sparsest.estimators.cross_validated.cross_validate", fitted)
+    X, y = regression(60, 6)
+    with pytest.raises(ValueError, match=message):
+        make(**change).fit(X, y > 0 if make in (BestSubsetClassifierCV, PenalizedClassifierCV) else y)
 
 
 def test_documentation_has_the_parameters():

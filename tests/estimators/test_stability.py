@@ -15,7 +15,7 @@ from sparsest import BestSubsetClassifier, BestSubsetRegressor, PenalizedRegress
 FAST = BestSubsetRegressor(k=2, method="local")
 
 
-@parametrize_with_checks([StabilitySelection(FAST, n_pairs=2)])
+@parametrize_with_checks([StabilitySelection(n_pairs=4)])
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -1,5 +1,6 @@
 """Every format gives the same table, whichever reader and compression; and what is no data file is refused."""
 
+import csv
 import gzip
 import io
 from pathlib import Path
@@ -15,7 +16,8 @@ import scipy.sparse as sp
 from pyarrow import feather, parquet
 from sklearn.datasets import dump_svmlight_file
 
-from sparsest.tables import Wishes, read_again, read_table, readers
+from sparsest.tables import Wishes, opening, read_again, read_table, readers
+from sparsest.tables.dialect import find_dialect
 
 N, P = 30, 4
 NAMES = ("age", "bmi", "crp", "dose")
@@ -173,6 +175,16 @@ def test_types_are_kept(tmp_path):
     assert read_table(str(tmp_path / "a.parquet"), Wishes()).matrix.dtype == np.float64
 
 
+def test_whole_numbers_beyond_double_precision(tmp_path):
+    huge = np.arange(6, dtype=np.uint64) * np.uint64(3) + np.uint64(2**60)
+    message = r"column 'b' holds whole numbers .* that double precision cannot represent"
+    pd.DataFrame({"a": huge % np.uint64(7), "b": huge, "y": np.arange(6.0)}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=message):
+        read_table(str(tmp_path / "a.parquet"), Wishes())
+    with pytest.raises(ValueError, match=message):
+        read_table(str(tmp_path / "a.parquet"), Wishes(beside={"sample_weight": "b"}))
+
+
 def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
     """Readers tell the type of a column from its first entries."""
     monkeypatch.setattr("sparsest.tables.arrow._BLOCK_BYTES", 256)
@@ -185,6 +197,41 @@ def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
     table = read_table(str(tmp_path / "a.csv"), Wishes(exclude=("late",), impute="drop"))
     assert table.names == ("whole", "late", "word=0", "word=no", "word=yes", "z") and table.matrix.shape == (10, 6)
     assert table.matrix[5].tolist() == [1.5, 1.0, 0.0, 1.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("separator", ",\t;")
+@pytest.mark.parametrize("compress", [lambda content: content, gzip.compress], ids=["plain", "gzip"])
+def test_lines_of_megabytes(tmp_path, separator, compress, reader):
+    """Python's CSV reader takes no field above 131,072 characters, which a line without its separator is."""
+    names = [f"ENSG{j:07d}.{'long' * 20}" for j in range(20_000)]
+    rows = ["label", *names, "y"], ["a", *["1.5"] * 20_000, "1"]
+    rows += ["b", *["0"] * 20_000, "2"], ["b", *["2"] * 20_000, "4"]
+    text = "\n".join(separator.join(row) for row in rows)
+    (tmp_path / "wide").write_bytes(compress(text.encode()))
+    table = read_table(str(tmp_path / "wide"), Wishes())
+    assert table.names == ("label=b", *names) and table.matrix.shape == (3, 20_001)
+    np.testing.assert_array_equal(table.matrix[:, [0, 1, -1]], [[0, 1.5, 1.5], [1, 0, 0], [1, 2, 2]])
+    assert table.target.tolist() == [1, 2, 4]
+
+
+def test_a_header_of_a_million_columns():
+    """It is longer than the first bytes, which the format is told from."""
+    names = [f"x{j}" for j in range(1_000_000)]
+    opened = opening._look("standard input", None, (",".join(names) + "\n" + ",".join(["1"] * 1_000_000)).encode())
+    assert find_dialect(opened.head, "standard input").names == tuple(names)
+
+
+def test_a_long_field(tmp_path, reader):
+    note = "word " * 40_000
+    (tmp_path / "a.csv").write_text(f'x,note,y\n1,"{note}",2\n2,b,3\n4,b,3\n')
+    assert read_table(str(tmp_path / "a.csv"), Wishes(exclude=("note",))).names == ("x",)
+    assert csv.field_size_limit() == 131_072
+
+
+def test_a_line_that_never_ends(monkeypatch):
+    monkeypatch.setattr(opening, "_MOST_HEAD_BYTES", 3 << 20)
+    with pytest.raises(ValueError, match="has a first line of more than 3 MB: is it a table"):
+        opening._look("standard input", None, b"word " * 1_000_000)
 
 
 BAD = {
@@ -200,6 +247,20 @@ BAD = {
     "cut npz": (b"PK\x03\x04", "cannot be read"),
     "cut hdf": (b"\x89HDF\r\n\x1a\n" + bytes(20), "is no readable AnnData file"),
     "bad market": (b"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 3 1.0\n", "is no readable Matrix Market"),
+    "a dense market of any size": (b"%%MatrixMarket matrix array real general\n1000000000 1000000000\n1\n", "states"),
+    "a short dense market": (b"%%MatrixMarket matrix array real general\n9000 9000\n1\n2\n", "is too short for"),
+    "a short symmetric market": (b"%%MatrixMarket matrix array real symmetric\n90000 90000\n1\n", "is too short for"),
+    "a sparse market of any size": (
+        b"%%MatrixMarket matrix coordinate real general\n1000000000 1000000000 1\n1 1 1\n",
+        "states 1000000000 rows and 1000000000 columns, but only 1 entries",
+    ),
+    "a short sparse market": (
+        b"%%MatrixMarket matrix coordinate real general\n1000 1000 9000000000\n1 1 1\n",
+        "is too short for",
+    ),
+    "a market of a negative size": (b"%%MatrixMarket matrix array real general\n-5 3\n1\n", "is no readable Matrix"),
+    "svmlight with a column of any number": (b"1 1:2 2:3\n1 1000000000:2\n", "only 3 entries"),
+    "a line without an end": (b"a" * 3_000_000, "has no rows|cannot be read as a table"),
     "bad svmlight": (b"1 1:2 2:3\n1 x:2\n", "is no readable svmlight"),
     "bed alone": (b"\x6c\x1b\x01\x00", "there is no file"),
     "old bed": (b"\x6c\x1b\x00\x00", "is stored by sample"),

@@ -26,7 +26,7 @@ def cv(
     data: o.Data,
     target: o.Target = None,
     ks: Annotated[
-        str, typer.Option(help="Numbers of features to try, such as 1-10,15,20; auto goes up to 50.")
+        str, typer.Option(help="Numbers of features to try, such as 0-10,15,20; auto: 0 to 10, then more.")
     ] = "auto",
     gammas: Annotated[str, typer.Option(help="Ridges to try, such as 0.01,0.1,1; auto finds them.")] = "auto",
     max_coef: o.MaxCoef = None,
@@ -142,7 +142,7 @@ def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any
 
 
 def _note_choice(model: Any, table: Table, folds: int, quiet: bool) -> None:
-    """Note what to know about the choice: missing folds, and a best number that is the largest one."""
+    """Note what to know about the choice: missing folds, and a best number or ridge at the end of what was tried."""
     from sparsest.cli.data import add_note
 
     n_done = sum(name.startswith("split") for name in model.cv_results_)
@@ -151,6 +151,9 @@ def _note_choice(model: Any, table: Table, folds: int, quiet: bool) -> None:
     tried = model.cv_results_["param_k"]
     if tried.size and model.k_ == tried.max() > tried.min() and model.k_ < table.matrix.shape[1]:
         add_note(table, f"the largest number of features that was tried, {model.k_}, is the best: try more", quiet)
+    ridges = np.unique(model.cv_results_["param_gamma"])
+    if ridges.size > 1 and model.k_ and model.gamma_ == ridges[0]:
+        add_note(table, f"the smallest gamma that was tried, {model.gamma_:.3g}, is the best: try smaller ones", quiet)
 
 
 def _print_scores(model: Any, measure: str) -> None:

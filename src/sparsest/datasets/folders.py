@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.checks import check_sparse, shown
+from sparsest.checks import check_sparse, path_name
 from sparsest.datasets.dataset import Dataset
 
 # Arrays of a folder with an entry for each observation, beside the response.
@@ -34,10 +34,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
     Dataset
         Without coef and support.
     """
-    try:
-        folder = Path(path)
-    except TypeError as error:
-        raise ValueError(f"path must name a folder, got {shown(path)}") from error
+    folder = path_name(path, kind="folder")
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no data folder {folder}")
     if not (folder / "data.npz").is_file():

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from sparsest.advice import level_of_the_user
 from sparsest.api import Callback, Columns, best_subset
 from sparsest.arrays import Array
-from sparsest.checks import by_number, column_numbers
+from sparsest.checks import by_number, column_numbers, flag, function, optional
 from sparsest.data import make_data
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
-from sparsest.estimators.cross_validated import CrossValidated
+from sparsest.estimators.cross_validated import CrossValidated, check_jobs
 from sparsest.losses import Loss
-from sparsest.problem import check_max_coef
+from sparsest.problem import pose
 from sparsest.result import Result, Status
+from sparsest.selection.exploration import explore
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
 from sparsest.settings import make_solver, without_proof
@@ -31,9 +34,9 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
 
     Parameters
     ----------
-    ks : numbers of features to try; by default 1 to 10 and further ones up to 50 or a third of the observations
-    gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (a small γ, doubled up to twenty times until that changes nothing), a
-        list, or one number
+    ks : numbers of features to try; by default 0 to 10, and where the largest is the best further ones up to 50 and 250
+    gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (a small γ, doubled up to twenty times until that changes nothing, and
+        smaller ones where the first is the best), a list, or one number
     max_coef : an upper limit of the size of coefficients, see :func:`sparsest.best_subset`
     cv : folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one pair
         is one validation set
@@ -54,6 +57,9 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
 
     Ctrl-C, or a callback that returns True, ends the validation with the folds that are done and the model with what
     is found at once: ``status_`` is "INTERRUPTED".  Before the first fold is done KeyboardInterrupt is raised.
+
+    A UserWarning says so where the best number of features, or the best ridge, is at the end of an automatic grid that
+    has been extended already.
 
     Attributes
     ----------
@@ -102,14 +108,31 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
             "loss": self._loss, "fit_intercept": self.fit_intercept, "standardize": self.standardize,
             "sample_weight": sample_weight, "offset": offset, "exposure": exposure,
         }  # fmt: skip
+        self._check_settings()
         data = make_data(X, y, **common)
         grid = self._grid(data)
-        validation = self._validate(grid, data, X, y, sample_weight, **routed)
-        ks, gammas = grid.pairs()
+        found = explore(grid, self._judge(data, X, y, sample_weight, **routed), data.p)
+        validation, (ks, gammas) = found.validation, found.grid.pairs()
+        self._warn_if_interrupted(validation)
         index = validation.choose(self.selection, ks)
         self._keep_validation(validation, index, k=ks, gamma=gammas)
         self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
-        self._keep_result(self._final(X, y, common, interrupted=validation.n_missing > 0))
+        if found.at_an_end:
+            warnings.warn(found.at_an_end, UserWarning, stacklevel=level_of_the_user())
+        self._keep_result(self._final(X, y, common, found.interrupted))
+
+    def _check_settings(self) -> None:
+        """Refuse settings of the model of all data that are wrong, before any fold is fitted."""
+        make_solver(self.method, **self._search())
+        optional(function)(self.callback, "callback")
+        flag(self.verbose, "verbose")
+
+    def _search(self) -> dict[str, Any]:
+        """Settings of the method that finds the model of all data."""
+        return {
+            "time_limit": self.time_limit, "gap_tol": self.gap_tol, "engine": self.engine, "n_jobs": self._n_threads(),
+            "node_limit": self.node_limit, "max_memory": self.max_memory, "options": self.options,
+        }  # fmt: skip
 
     def _final(self, X: Any, y: Array, common: dict[str, Any], interrupted: bool) -> Result:
         """The model of all data; after an interruption what the method "local" finds at once."""
@@ -120,11 +143,7 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
         if interrupted:
             quick = best_subset(X, y, self.k_, gamma=self.gamma_, method="local", **common)
             return replace(quick, status=Status.INTERRUPTED)
-        return best_subset(
-            X, y, self.k_, gamma=self.gamma_, method=self.method, time_limit=self.time_limit, gap_tol=self.gap_tol,
-            engine=self.engine, n_jobs=self._n_threads(), node_limit=self.node_limit, max_memory=self.max_memory,
-            options=self.options, **common,
-        )  # fmt: skip
+        return best_subset(X, y, self.k_, gamma=self.gamma_, method=self.method, **self._search(), **common)
 
     def _grid(self, data: Any) -> SubsetGrid:
         names = getattr(self, "feature_names_in_", None)
@@ -133,15 +152,22 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
             np.unique(column_numbers(by_number(given, name, names), name, data.p))
             for name, given in (("include", self.include), ("exclude", self.exclude))
         )
-        ks = k_grid(data.n, data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
+        ks = k_grid(data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
         gammas = sorted(set(check_gammas(self.gammas, data, ks[-1])))
         solver = without_proof(make_solver(self.fold_method, None, time_limit=self.time_limit, gap_tol=self.gap_tol))
-        box, doubled = check_max_coef(self.max_coef), isinstance(self.gammas, str)
-        return SubsetGrid(tuple(ks), tuple(gammas), solver, include, exclude, doubled, box)
+        smallest = pose(
+            data, ks[0], gamma=gammas[0], include=include.tolist(), exclude=exclude.tolist(), max_coef=self.max_coef
+        )
+        auto = isinstance(self.gammas, str)
+        return SubsetGrid(
+            tuple(ks), tuple(gammas), solver, include, exclude, doubled=auto, max_coef=smallest.max_coef,
+            more_ks=self.ks is None, more_gammas=auto,
+        )  # fmt: skip
 
     def _n_threads(self) -> int | None:
         """Threads of the tree, which knows no negative numbers of them; other methods have one."""
-        return self.n_jobs if self.method == "tree" and self.n_jobs is not None and self.n_jobs > 0 else None
+        n_jobs = check_jobs(self.n_jobs)
+        return n_jobs if self.method == "tree" and n_jobs is not None and n_jobs > 0 else None
 
 
 @with_parameters(_BestSubsetCV)

@@ -15,13 +15,15 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from sparsest.advice import level_of_the_user
 from sparsest.arrays import Array
-from sparsest.checks import as_array, as_numbers
+from sparsest.checks import as_array, as_numbers, optional, whole_number
 from sparsest.data import Data
 from sparsest.estimators.base import SparseLinearModel
-from sparsest.selection.cross_validation import Validation, cross_validate
+from sparsest.selection.cross_validation import Validation, check_selection, cross_validate
 from sparsest.selection.folds import make_folds
 from sparsest.selection.models import Models
 from sparsest.selection.scores import make_score
+
+Judge = Callable[[Callable[[Data], Models]], Validation]
 
 
 class CrossValidated(SparseLinearModel):
@@ -97,27 +99,41 @@ class CrossValidated(SparseLinearModel):
         label = "number of features" if by_size else "alpha"
         return fragment(scores_chart(x, mean, error, label, float(table[axis][self.best_index_]), log_x=not by_size))
 
-    def _validate(
-        self, fit: Callable[[Data], Models], data: Data, X: Any, y: Array, weights: Any, split: Any, score: Any
-    ) -> Validation:
-        """Cross-validate the models of ``fit``; ``weights`` are those of all rows; data have none of weight zero."""
+    def _judge(self, data: Data, X: Any, y: Array, weights: Any, split: Any, score: Any) -> Judge:
+        """What cross-validates grids on the same folds; ``weights`` are those of all rows."""
         classes = getattr(self, "classes_", None)
         kept = _kept(weights, y.size)
         folds = make_folds(self.cv, X, y, classification=classes is not None, weights=kept, **split)
+        check_selection(self.selection, len(folds))
         params = {name: _of_kept(value, kept) for name, value in score.items()}
-        told = getattr(self, "callback", None)
-        found = cross_validate(fit, data, folds, make_score(self.scoring, params, classes), self.n_jobs, told)
-        if found.n_missing:
+        judge, told = make_score(self.scoring, params, classes), getattr(self, "callback", None)
+        n_jobs = check_jobs(self.n_jobs)
+
+        def validate(fit: Callable[[Data], Models]) -> Validation:
+            return cross_validate(fit, data, folds, judge, n_jobs, told)
+
+        return validate
+
+    def _warn_if_interrupted(self, validation: Validation) -> None:
+        n_done = validation.scores.shape[1]
+        if validation.n_missing:
             warnings.warn(
-                f"interrupted after {len(folds) - found.n_missing} of {len(folds)} folds: the choice rests on these",
+                f"interrupted after {n_done} of {n_done + validation.n_missing} folds: the choice rests on these",
                 ConvergenceWarning,
                 stacklevel=level_of_the_user(),
             )
-        return found
 
     def _keep_validation(self, validation: Validation, index: int, **params: Any) -> None:
         self.cv_results_ = validation.table(**params)
         self.best_index_, self.best_score_ = index, float(validation.mean[index])
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """Folds at the same time, by joblib's conventions: None, a number above zero, or -1 for all cores and so on."""
+    jobs: int | None = optional(whole_number)(n_jobs, "n_jobs")
+    if jobs == 0:
+        raise ValueError("n_jobs must not be 0: give a number of jobs, -1 for all cores, or None")
+    return jobs
 
 
 def _kept(weights: Any, n: int) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsest.arrays import Array
-from sparsest.checks import as_array, as_numbers, flag, number
+from sparsest.checks import as_array, as_numbers, flag, number, word
 from sparsest.data import Data, make_data
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.cross_validated import CrossValidated
@@ -18,6 +18,7 @@ from sparsest.losses import Loss
 from sparsest.path_result import PathResult
 from sparsest.penalties import make_penalty
 from sparsest.penalty_paths import check_alphas, check_factor, warn_unconverged
+from sparsest.selection.cross_validation import SELECTIONS
 from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
 from sparsest.solvers.paths.path import PathSolver
 
@@ -96,7 +97,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
             X, y, loss=self._loss, fit_intercept=self.fit_intercept, standardize=self.standardize,
             sample_weight=sample_weight, offset=offset, exposure=exposure,
         )  # fmt: skip
-        settings = list(self._settings())
+        settings, relaxed = list(self._settings()), flag(self.relax, "relax")
+        word(self.selection, "selection", words=SELECTIONS)
         factor = check_factor(self.penalty_factor, data.p)
         alphas, tol = check_alphas(self.alphas), number(self.tol, "tol", above=0, below=1)
         solvers = [PathSolver(make_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
@@ -104,10 +106,11 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         grid = PenaltyGrid(
             tuple((one.penalty, path.alphas[path.solved]) for one, path in zip(solvers, paths, strict=True)),
             factor,
-            BLENDS if flag(self.relax, "relax") else (1.0,),
+            BLENDS if relaxed else (1.0,),
             min(_FOLD_TOL_FACTOR * tol, 0.1),
         )
-        validation = self._validate(grid, data, X, y, sample_weight, **routed)
+        validation = self._judge(data, X, y, sample_weight, **routed)(grid)
+        self._warn_if_interrupted(validation)
         which, strengths, blends = grid.cells()
         index = validation.choose(self.selection, -strengths, which + 1j * blends)
         chosen = {name: [one.get(name) for one in settings] for name in ("l1_ratio", "concavity")}

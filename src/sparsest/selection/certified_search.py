@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.advice import level_of_the_user
+from sparsest.advice import convergence_warning, level_of_the_user
 from sparsest.api import Callback, Columns, Task, make_task
 from sparsest.checks import flag, function, optional, shown, whole_number
 from sparsest.losses import Loss, make_loss
@@ -175,12 +175,10 @@ def _finish(search: _Search, task: Task) -> CertifiedChoice:
         search.clock.seconds(),
     )
     if choice.status not in (Status.OPTIMAL, Status.INTERRUPTED):
-        from sklearn.exceptions import ConvergenceWarning
-
         warnings.warn(
             f"{len(choice.not_excluded)} of {len(choice.sizes)} numbers of features are not excluded, and the gap of "
             f"the model is {best.gap:.2g}: give more time (time_limit), a smaller gamma, or fewer ks",
-            ConvergenceWarning,
+            convergence_warning(),
             stacklevel=level_of_the_user(),
         )
     return choice

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from sparsest.arrays import Array
+from sparsest.arrays import Array, Indices
 from sparsest.checks import word
 from sparsest.data import Data
 from sparsest.result import Fold as FoldDone
@@ -26,6 +26,12 @@ from sparsest.solvers.shared.threads import single_threaded
 SELECTIONS = ("best", "one_se")
 # Scores that differ by less than this part of them are equal but for rounding.
 _EQUAL = 1e-12
+
+
+def check_selection(selection: Any, n_folds: int) -> None:
+    """Refuse an unknown rule of choice, and one that needs more folds."""
+    if word(selection, "selection", words=SELECTIONS) == "one_se" and n_folds < 2:
+        raise ValueError("selection='one_se' needs at least two folds: give another cv, or selection='best'")
 
 
 class Validation(NamedTuple):
@@ -52,6 +58,19 @@ class Validation(NamedTuple):
         with np.errstate(invalid="ignore"):
             return self.scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
 
+    def best(self) -> int:
+        """The number of the model with the largest mean score, at equal scores the first."""
+        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
+        if not np.isfinite(mean).any():
+            raise ValueError("no model has a finite score: look at the folds (cv) and at scoring")
+        top = mean.max()
+        return int(np.flatnonzero(mean >= top - _EQUAL * abs(top))[0])
+
+    def with_rows(self, other: Validation, order: Indices) -> Validation:
+        """The models of both, in another order."""
+        scores, counts = (np.vstack(pair)[order] for pair in zip(self[:2], other[:2], strict=True))
+        return self._replace(scores=scores, n_features=counts)
+
     def choose(self, selection: str, complexity: Array, family: Array | None = None) -> int:
         """The number of the chosen model.
 
@@ -62,11 +81,7 @@ class Validation(NamedTuple):
         complexity : of each model
         family : "one_se" chooses among the models of the family of the best one; None means all
         """
-        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
-        if not np.isfinite(mean).any():
-            raise ValueError("no model has a finite score: look at the folds (cv) and at scoring")
-        top = mean.max()
-        best = int(np.flatnonzero(mean >= top - _EQUAL * abs(top))[0])
+        best, mean = self.best(), np.where(np.isnan(self.mean), -np.inf, self.mean)
         only_one_is_left = self.n_missing > 0 and self.scores.shape[1] == 1
         if word(selection, "selection", words=SELECTIONS) == "best" or only_one_is_left:
             return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sparsest.arrays import Array, Indices
 from sparsest.data import Data
 from sparsest.designs import in_units_of_data
 from sparsest.problem import pose
+from sparsest.selection.grids import larger_ks, smaller_gammas
 from sparsest.selection.models import Models
 from sparsest.solvers.grid.method import Grid
 from sparsest.subset_grid import NO_CHANGE, solve_grid
@@ -28,6 +29,7 @@ class SubsetGrid:
     include, exclude : columns that must, and must not, be in a model
     doubled : whether larger γs repeat the models of one that has changed nothing
     max_coef : an upper limit of the size of coefficients
+    more_ks, more_gammas : whether the grid may be extended where the best model is at its end
     """
 
     ks: tuple[int, ...]
@@ -37,10 +39,27 @@ class SubsetGrid:
     exclude: Indices
     doubled: bool = False
     max_coef: float | None = None
+    more_ks: bool = False
+    more_gammas: bool = False
 
     def pairs(self) -> tuple[Array, Array]:
         """The k and the γ of each model."""
         return np.repeat(self.ks, len(self.gammas)), np.tile(self.gammas, len(self.ks))
+
+    def with_larger_ks(self, best: int, p: int) -> SubsetGrid | None:
+        """The grid of further numbers of features where the best is the largest one; None where it is not."""
+        ks = larger_ks(best, p - self.exclude.size) if self.more_ks and best == self.ks[-1] else []
+        return replace(self, ks=tuple(ks)) if ks else None
+
+    def with_smaller_gammas(self, best: float) -> SubsetGrid | None:
+        """The grid of stronger ridges where the best is the strongest one; None where it is not."""
+        gammas = smaller_gammas(best) if self.more_gammas and best == self.gammas[0] else []
+        return replace(self, gammas=tuple(gammas)) if gammas else None
+
+    def together(self, other: SubsetGrid) -> SubsetGrid:
+        """The grid of both, of which one dimension is the same."""
+        ks, gammas = ({*getattr(self, name), *getattr(other, name)} for name in ("ks", "gammas"))
+        return replace(self, ks=tuple(sorted(ks)), gammas=tuple(sorted(gammas)))
 
     def __call__(self, data: Data) -> Models:
         """Fit the models of all pairs."""

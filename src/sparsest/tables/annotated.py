@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sparsest.checks import check_sparse
 from sparsest.tables.opening import Opened, need
-from sparsest.tables.source import Column, Levels, Source, column_of, distinct
+from sparsest.tables.source import Column, Levels, Source, column_of, distinct, refuse_empty_lines
 
 # What the names of the observations are called among their columns.
 _ROWS = "obs_names"
@@ -55,6 +55,7 @@ def _matrix(stored: Any) -> Any:
         )
     matrix = make(tuple(stored[part][()] for part in ("data", "indices", "indptr")), shape=shape)
     check_sparse(matrix, "X")
+    refuse_empty_lines(*shape, matrix.nnz)
     return sp.csc_array(matrix)
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 
 from sparsest.tables.source import MISSING, distinct
 
 _SEPARATORS = ("\t", ",", ";", "|")
-_SAMPLE_LINES = 30
+# Lines that are looked at; of long ones only the first few.
+_SAMPLE_LINES, _SAMPLE_CHARACTERS = 30, 1 << 20
+# A C long on every platform.
+_LONGEST_FIELD = (1 << 31) - 1
 _DECIMAL_COMMA = re.compile(r"^-?\d+,\d+([eE][-+]?\d+)?$")
 
 
@@ -31,15 +35,29 @@ class Dialect:
     notes: tuple[str, ...]
 
 
+@contextmanager
+def fields_of_any_length() -> Iterator[None]:
+    """Lift the limit that Python's CSV reader has for the length of a field.
+
+    A line that is cut by the wrong separator is one field, and lines of wide tables have many megabytes.
+    """
+    before = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
 def find_dialect(head: bytes, name: str) -> Dialect:
-    """Look at the beginning of a text file."""
+    """Look at the beginning of a text file, which ends with the end of a line or of the file."""
     notes: list[str] = []
     text, encoding = _decode(head, name, notes)
-    lines = _complete_lines(text, len(head))
+    lines = _first_lines(text)
     if not lines:
         raise ValueError(f"{name} holds no table: its first line is empty")
-    separator = _separator(lines)
-    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+    with fields_of_any_length():
+        separator = _separator(lines)
+        rows = [row for row in csv.reader(lines, delimiter=separator) if row]
     first, width = rows[0], Counter(len(row) for row in rows[1:] or rows).most_common(1)[0][0]
     decimal = "," if separator != "," and _any_decimal_comma(rows[1:]) else "."
     if decimal == ",":
@@ -70,11 +88,17 @@ def _decode(head: bytes, name: str, notes: list[str]) -> tuple[str, str]:
     return head.decode("latin-1"), "latin-1"
 
 
-def _complete_lines(text: str, n_bytes: int) -> list[str]:
-    """The first lines; the last one of a sample may be cut off."""
-    lines = text.splitlines(keepends=True)
-    complete = lines[:-1] if len(lines) > 1 and n_bytes >= 1 << 20 else lines
-    return list(islice((line for line in complete if line.strip()), _SAMPLE_LINES))
+def _first_lines(text: str) -> list[str]:
+    """The header and the rows that are looked at."""
+    lines: list[str] = []
+    length = 0
+    for line in text.splitlines(keepends=True):
+        if len(lines) >= _SAMPLE_LINES or (len(lines) > 1 and length > _SAMPLE_CHARACTERS):
+            break
+        if line.strip():
+            lines.append(line)
+            length += len(line)
+    return lines
 
 
 def _separator(lines: list[str]) -> str:

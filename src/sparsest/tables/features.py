@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.arrays import Mask
+from sparsest.checks import refuse_inexact
 from sparsest.tables.encoding import Encoding
 from sparsest.tables.source import Column
 
@@ -61,7 +62,9 @@ def fill_columns(parts: list[Part], n_rows: int, impute: str | None, known: dict
         if part.levels:
             _fill_levels(part, target, impute, known, filled)
         else:
-            target[:, 0] = part.column.load()
+            values = part.column.load()
+            refuse_inexact(values, f"column {part.column.name!r}")
+            target[:, 0] = values
             _impute(target[:, 0], part.column.name, impute, known, filled)
         place += part.width
     return filled

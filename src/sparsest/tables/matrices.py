@@ -15,7 +15,11 @@ from sparsest.checks import check_sparse
 from sparsest.datasets import Dataset, load_folder
 from sparsest.tables.encoding import BESIDE
 from sparsest.tables.opening import Opened
-from sparsest.tables.source import Column, Source, column_of
+from sparsest.tables.source import Column, Source, column_of, refuse_empty_lines
+
+# The shortest entries of a Matrix Market file are "1\n" and "1 1\n".  A claim of less is not compared with the file.
+_LEAST_BYTES = {"array": 2, "coordinate": 4}
+_MOST_UNCOUNTED_BYTES = 1 << 24
 
 
 def read_folder(path: str) -> Source:
@@ -85,6 +89,7 @@ def read_matrix_market(opened: Opened) -> Source:
     from scipy.io import mmread
 
     try:
+        _check_size(opened)
         with opened.stream() as file:
             matrix = mmread(file)
     except (ValueError, OverflowError, OSError) as error:
@@ -93,6 +98,19 @@ def read_matrix_market(opened: Opened) -> Source:
         values: NDArray[Any] = np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
         return Source(values.shape[0], [column_of("y", values[:, 0])], target="y")
     return _source(matrix, None, [], None)
+
+
+def _check_size(opened: Opened) -> None:
+    """Refuse a file that is too short for the size that it states, before memory is asked for."""
+    from scipy.io import mminfo
+
+    rows, columns, entries, form, _, symmetry = mminfo(io.BytesIO(opened.head))
+    least = _LEAST_BYTES[form]
+    if form == "array":
+        entries = rows * columns // (1 if symmetry == "general" else 2)
+    refuse_empty_lines(rows, columns, entries)
+    if entries * least > _MOST_UNCOUNTED_BYTES and entries * least > opened.n_bytes():
+        raise ValueError(f"it states {rows} rows, {columns} columns and {entries} entries, but is too short for them")
 
 
 def read_svmlight(opened: Opened) -> Source:
@@ -106,6 +124,7 @@ def read_svmlight(opened: Opened) -> Source:
     try:
         with opened.stream() as file:
             matrix, y = load_svmlight_file(file, zero_based=True)
+        refuse_empty_lines(matrix.shape[0], matrix.shape[1], matrix.nnz)
     except (ValueError, OSError) as error:
         raise ValueError(f"{opened.name} is no readable svmlight file ({error})") from error
     columns = sp.csc_array(matrix)

@@ -13,11 +13,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-# Enough for a header of some ten thousand names, and for a few rows.
-_HEAD_BYTES = 1 << 20
+# The first bytes of a file, which show its format.  The beginning of a text file goes on until it holds so many lines:
+# tables of genes have lines of many megabytes.
+_HEAD_BYTES, _HEAD_LINES, _MOST_HEAD_BYTES = 1 << 20, 3, 1 << 28
 _MAGIC = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "feather"),
@@ -43,7 +45,7 @@ ADVICE = "give a CSV, TSV, Parquet, Feather, NPY, NPZ, Matrix Market, svmlight, 
 class Opened:
     """A file, or the bytes of standard input, that can be read several times.
 
-    ``compression`` is "gzip", "zstd" or None, and ``head`` the first bytes without it.
+    ``compression`` is "gzip", "zstd" or None, and ``head`` the first bytes without it: of a text file some whole lines.
     """
 
     name: str
@@ -72,6 +74,11 @@ class Opened:
         with self.stream() as file:
             return file.read()
 
+    def n_bytes(self) -> int:
+        """Number of bytes without compression."""
+        with self.stream() as file:
+            return sum(map(len, iter(partial(file.read, _HEAD_BYTES), b"")))
+
 
 def open_data(data: str) -> Opened:
     """Open a file, or standard input for "-", and find out its format; a folder is left to others."""
@@ -92,10 +99,31 @@ def _look(name: str, path: Path | None, content: bytes) -> Opened:
         compression = "gzip" if first[:2] == b"\x1f\x8b" else "zstd" if first == b"\x28\xb5\x2f\xfd" else None
         file.seek(0)
         try:
-            head = _decompressed(file, compression, name).read(_HEAD_BYTES)
+            stream = _decompressed(file, compression, name)
+            head = stream.read(_HEAD_BYTES)
+            kind = _kind(head, name)
+            if kind == "text":
+                head = _whole_lines(head, stream, name)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{name} cannot be read, its compression is damaged ({error})") from error
-    return Opened(name, path, content, compression, head, _kind(head, name))
+    return Opened(name, path, content, compression, head, kind)
+
+
+def _whole_lines(head: bytes, stream: BinaryIO, name: str) -> bytes:
+    """The beginning of a text file up to the end of a line, a few lines at least where the file has them."""
+    end = b"\r" if b"\r" in head and b"\n" not in head else b"\n"
+    parts, n_bytes, count = [head], len(head), head.count(end)
+    more = head if n_bytes == _HEAD_BYTES else b""
+    while more and count < _HEAD_LINES and n_bytes < _MOST_HEAD_BYTES:
+        more = stream.read(_HEAD_BYTES)
+        parts.append(more)
+        n_bytes, count = n_bytes + len(more), count + more.count(end)
+    whole = b"".join(parts)
+    if not more:
+        return whole
+    if not count:
+        raise ValueError(f"{name} has a first line of more than {n_bytes >> 20} MB: is it a table? {ADVICE}")
+    return whole[: whole.rindex(end) + 1]
 
 
 def _kind(head: bytes, name: str) -> str:

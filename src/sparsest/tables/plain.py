@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.tables.dialect import Dialect
+from sparsest.tables.dialect import Dialect, fields_of_any_length
 from sparsest.tables.opening import Opened
 from sparsest.tables.source import MISSING, Column, Source, column_of, levels_of
 
@@ -54,7 +54,7 @@ def _column(name: str, values: NDArray[Any]) -> Column:
 
 def _rows(opened: Opened, dialect: Dialect) -> Iterator[list[list[str]]]:
     """The rows, some at a time, each as long as the header."""
-    with opened.stream() as stream:
+    with opened.stream() as stream, fields_of_any_length():
         reader = csv.reader(
             io.TextIOWrapper(stream, encoding=dialect.encoding, newline=""), delimiter=dialect.separator
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.checks import as_numbers
 from sparsest.tables.encoding import Encoding, is_identifier
 from sparsest.tables.readers import read_source
 from sparsest.tables.source import Column, Source, listing
@@ -74,7 +75,7 @@ def rows_of(source: Source, beside: dict[str, str]) -> dict[str, NDArray[Any]]:
         column = insist_on(source, name, f"the {role.replace('_', ' ')}")
         if column.kind != "number":
             raise ValueError(f"the {role.replace('_', ' ')} {name!r} must be numbers")
-        found[role] = np.asarray(column.load(), dtype=np.float64)
+        found[role] = as_numbers(column.load(), f"column {name!r}")
     return found
 
 

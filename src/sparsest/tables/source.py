@@ -14,6 +14,9 @@ Kind = Literal["number", "text", "date", "other"]
 
 # How missing values are written in text files.
 MISSING = ("", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "?", ".")
+# Rows or columns of a sparse matrix without any entry: more than these, and more than so many for every entry, are a
+# mistake in the file, for which memory would be asked.
+_MOST_EMPTY_LINES, _EMPTY_LINES_PER_ENTRY = 10_000_000, 100
 
 
 class Levels(NamedTuple):
@@ -94,6 +97,12 @@ def _one(matrix: Any, place: int) -> NDArray[Any]:
 def number_column(name: str, values: NDArray[Any]) -> Column:
     """A column of numbers that are there already."""
     return Column(name, "number", lambda: values, values.dtype)
+
+
+def refuse_empty_lines(n_rows: int, n_columns: int, n_entries: int) -> None:
+    """Raise a ValueError where a sparse matrix states far more rows or columns than it has entries."""
+    if max(n_rows, n_columns) > max(_MOST_EMPTY_LINES, _EMPTY_LINES_PER_ENTRY * n_entries):
+        raise ValueError(f"it states {n_rows} rows and {n_columns} columns, but only {n_entries} entries")
 
 
 def column_of(name: str, values: NDArray[Any]) -> Column:

@@ -54,3 +54,27 @@ def test_a_pool_serves_other_k_and_gamma():
         assert again.objective == pytest.approx(alone.objective, rel=1.1e-4)
         check_certificate(again, X, y)
     assert len(pool) > known
+
+
+OTHERS = {
+    "fewer columns": (lambda X, y: (X[:, :8], y), {}, "different p, fingerprint"),
+    "fewer rows": (lambda X, y: (X[:20], y[:20]), {}, "different n, fingerprint"),
+    "another response": (lambda X, y: (X, y + X[:, 0]), {}, "different fingerprint"),
+    "another entry": (lambda X, y: (np.where(X[3, 4] == X, 0.0, X), y), {}, "different fingerprint"),
+    "weights": (lambda X, y: (X, y), {"sample_weight": np.arange(1.0, 31.0)}, "different fingerprint"),
+    "another loss": (lambda X, y: (X, y), {"loss": "huber", "delta": 1.0}, "different loss, parameters"),
+    "no intercept": (lambda X, y: (X, y), {"fit_intercept": False}, "different fit_intercept"),
+    "standardised columns": (lambda X, y: (X, y), {"standardize": True}, "different standardize"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_pool_is_refused_for_other_data(kind):
+    change, settings, message = OTHERS[kind]
+    X, y = sample("squared", 30, 14, 2)
+    pool = CutPool()
+    best_subset(X, y, 4, gamma=0.5, method="cuts", options={"pool": pool})
+    known = len(pool)
+    with pytest.raises(ValueError, match=rf"pool holds cuts of other data \({message}.*\): give a new CutPool"):
+        best_subset(*change(X, y), 4, gamma=0.5, method="cuts", options={"pool": pool}, **settings)
+    assert len(pool) == known

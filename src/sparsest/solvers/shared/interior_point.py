@@ -60,6 +60,17 @@ class Rows(NamedTuple):
         """``Σ_pieces Z'σβ``."""
         return -(self.Z.T @ self.alpha(beta))
 
+    def balanced(self, beta: Array) -> Array:
+        """Multipliers whose products with the intercept, the last column, sum to zero: the larger sign is scaled down.
+
+        Only such multipliers bound the minimum.
+        """
+        share = (self.sign.reshape(-1, self.Z.shape[0]) * self.Z[:, -1]).ravel() * beta
+        up, down = np.maximum(share, 0.0).sum(), np.maximum(-share, 0.0).sum()
+        if up > down:
+            return np.where(share > 0.0, beta * (down / up), beta)
+        return np.where(share < 0.0, beta * (up / down), beta) if down > up else beta
+
     def gram(self, theta: Array) -> Array:
         """``Σ_pieces Z'σ²ΘZ``."""
         weights = (self.sign**2 * theta).reshape(-1, self.Z.shape[0]).sum(axis=0)
@@ -307,15 +318,14 @@ def minimise(
     x = method.start()
     best_z, best_beta, primal, dual = x.z, x.beta, np.inf, -np.inf
     for _ in range(_MAX_ITERATIONS):
-        products = rows.products(x.beta)
+        beta = rows.balanced(x.beta) if fit_intercept else x.beta
+        products = rows.products(beta)
         now = float(rows.omega @ np.maximum(rows.a - rows.margins(x.z), 0.0) + 0.5 * delta @ x.z**2)
-        bound = float(rows.a @ x.beta - 0.5 * (products[:m] ** 2 / delta[:m]).sum())
-        # What the intercept's multipliers miss counts against the bound.
-        bound -= np.abs(products[m:]).sum() * (1.0 + np.abs(x.z[m:]).sum())
+        bound = float(rows.a @ beta - 0.5 * (products[:m] ** 2 / delta[:m]).sum())
         if now < primal:
             primal, best_z = now, x.z
         if bound > dual:
-            dual, best_beta = bound, x.beta
+            dual, best_beta = bound, beta
         scale = max(primal, 1e-9 * float(rows.omega.sum()))
         # Rounding makes the dual worse again once complementarity is far below what the gap needs.
         small = method.complementarity(x) * 2 * x.t.size <= 1e-5 * tolerance * scale
