@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         PenalizedRegressorCV,
         StabilitySelection,
     )
+    from sparsest.inference import Inference
     from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
@@ -37,6 +38,7 @@ _HOMES = {
     "best_subset_path": "api",
     "near_optimal": "api",
     "penalty_path": "api",
+    "Inference": "inference",
     "PathResult": "path_result",
     "Stop": "path_result",
     "Certificate": "proofs",
@@ -68,6 +70,7 @@ __all__ = [
     "BestSubsetRegressorCV",
     "Certificate",
     "CertifiedChoice",
+    "Inference",
     "PathResult",
     "PenalizedClassifier",
     "PenalizedClassifierCV",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,17 @@ from numpy.typing import NDArray
 from sparsest import result_files
 from sparsest.arrays import Array, Indices
 from sparsest.checks import column_names
-from sparsest.data import added_to_predictions
-from sparsest.designs import as_design
+from sparsest.data import added_to_predictions, make_data
+from sparsest.designs import Design, as_design
+from sparsest.fingerprints import fingerprint_of
 from sparsest.losses import LOSSES, Loss, mean_of
+from sparsest.plain_tables import data_frame, text_table
 from sparsest.proofs.certificate import Certificate, relative_gap
 from sparsest.proofs.statement import Statement
 from sparsest.wording import proof_sentence
+
+if TYPE_CHECKING:
+    from sparsest.inference import Inference
 
 
 class Status(Enum):
@@ -137,6 +142,12 @@ class Result:
         X : matrix, sparse matrix or data frame with the columns of the fit
         offset, exposure : those of the rows of X, as in the fit
         """
+        design, chosen = self._columns_of(X)
+        added = added_to_predictions(offset, exposure, design.shape[0], self.loss)
+        return np.asarray(chosen @ self.coef[self.support] + self.intercept + added)
+
+    def _columns_of(self, X: Any) -> tuple[Design, Array]:
+        """X as a design, and the chosen columns of it; or what is wrong with them."""
         design = as_design(X)
         if design.shape[1] != self.coef.size:
             raise ValueError(f"X has {design.shape[1]} columns, the model is for {self.coef.size}")
@@ -146,8 +157,7 @@ class Result:
         chosen = design.columns(self.support)
         if not np.isfinite(chosen).all():
             raise ValueError("X contains NaN or infinity in the columns of the model")
-        added = added_to_predictions(offset, exposure, design.shape[0], self.loss)
-        return np.asarray(chosen @ self.coef[self.support] + self.intercept + added)
+        return design, chosen
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> NDArray[Any]:
         """Predict the response of every row of X.
@@ -166,6 +176,61 @@ class Result:
             raise ValueError(f"probabilities need loss='logistic', this model has loss={self.statement.loss!r}")
         return probabilities(self.decision_function(X, offset=offset))
 
+    def inference(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+        cov_type: str | None = None,
+        confidence: float = 0.95,
+        use_t: bool | None = None,
+        weights: str = "precision",
+    ) -> Inference:
+        """Standard errors, tests and intervals of the chosen features' coefficients, from a refit without shrinkage.
+
+        They are conditional on the chosen features.  Where the same rows have chosen them, which the fingerprint of the
+        data tells, p-values are too small and intervals too narrow; for rows that the selection has not seen they hold.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame with the columns of the fit: its rows, or others
+        y, sample_weight, offset, exposure : of the rows of X, as in the fit
+        cov_type : "nonrobust" trusts the model of the response's variance; "HC0", "HC1", "HC2" and "HC3" do not.  By
+            default "nonrobust", and "HC0" for losses without such a model (Huber's and squared insensitive and hinge
+            losses).  Losses with kinks have neither: see :func:`sparsest.bootstrap`
+        confidence : level of the intervals
+        use_t : whether statistics are compared with Student's t instead of the normal distribution; by default for the
+            squared loss with "nonrobust" errors, as in statsmodels
+        weights : what ``sample_weight`` means: "precision" (the variance of a response is inverse to its weight) or
+            "frequency" (an observation occurred so many times)
+
+        Returns
+        -------
+        Inference
+            Arrays with an entry for each coefficient, ``to_frame()`` and ``summary()``.
+
+        Raises
+        ------
+        ValueError
+            If the refit has no unique or no finite coefficients: features that depend on each other, classes that are
+            separated, or no more observations than coefficients.
+        """
+        from sparsest.inference import infer
+
+        design, columns = self._columns_of(X)
+        about, model = self.statement, self.coef[self.support]
+        settings: dict[str, Any] = {"loss": self.loss, "fit_intercept": about.fit_intercept}
+        settings |= {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+        whole = make_data(design, y, standardize=about.standardize, **settings)
+        return infer(
+            columns, y, self.names, model=np.append(model, self.intercept) if about.fit_intercept else model,
+            cov_type=cov_type, confidence=confidence, use_t=use_t, weights=weights,
+            same_rows=fingerprint_of(whole) == about.fingerprint, **settings,
+        )  # fmt: skip
+
     def to_dict(self) -> dict[str, Any]:
         """Return the model and what is proved of it in JSON's types."""
         return {
@@ -182,12 +247,7 @@ class Result:
 
     def to_frame(self) -> Any:
         """Return the chosen columns and their coefficients as a pandas data frame, one row for each."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("a data frame needs pandas: pip install pandas, or use to_dict()") from error
-        chosen = {"column": self.support, "coefficient": self.coef[self.support]}
-        return pd.DataFrame(chosen, index=pd.Index(self.names, name="feature"))
+        return data_frame({"column": self.support, "coefficient": self.coef[self.support]}, self.names, "feature")
 
     def save(self, path: str | Path) -> None:
         """Write the model, its problem and its certificate to one file of JSON, without the data and the trace.
@@ -256,9 +316,7 @@ class Result:
 
     def summary(self) -> str:
         """Return the problem in words, the model, and what is proved of it, as text."""
-        rows = self.rows()
-        width = [max(len(row[i]) for row in rows) for i in (0, 1)]
-        model = [f"  {name:<{width[0]}}  {value:>{width[1]}}" for name, value in rows]
+        model = text_table(["feature", "coefficient"], self.rows())
         return "\n".join([self.statement.sentence(), *model, *self.proof_lines()])
 
     def _repr_html_(self) -> str:

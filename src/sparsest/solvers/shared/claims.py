@@ -11,13 +11,14 @@ import logging
 from collections.abc import Callable
 from threading import Thread
 from typing import Any
-from weakref import WeakKeyDictionary, WeakMethod
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
-from sparsest.designs import Design, shift_and_scale, stored_matrix, stores_matrix, unstandardized
+from sparsest.designs import Design, shift_and_scale, unstandardized
+from sparsest.fingerprints import as_checker_reads
 from sparsest.intercepts import best_intercept
 from sparsest.losses import parameters_of
 from sparsest.problem import Problem
@@ -25,8 +26,6 @@ from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Data, fingerprint
 from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
-from sparsest.proofs.losses import RULES
-from sparsest.proofs.reading import ColumnBlocks
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import DualPoint, Leaf, Proof, RegressionTree
 from sparsest.solvers.shared.support import SupportFit
@@ -71,21 +70,8 @@ def evidence(problem: Problem) -> Evidence:
     """Read the data as the checker does; asked for early, the fingerprint costs no time later."""
     found = _known.get(problem.design)
     if found is None:
-        given = problem.data
-        rule = RULES[given.stated_loss.name](**parameters_of(given.stated_loss))
-        settings = rule, problem.fit_intercept, given.standardize, given.offset, given.exposure
-        data = Data(_readable(problem.design), given.response, problem.weights, *settings)
-        found = _known[problem.design] = Evidence(data, unstandardized(problem.design))
+        found = _known[problem.design] = Evidence(as_checker_reads(problem.data), unstandardized(problem.design))
     return found
-
-
-def _readable(design: Design) -> Any:
-    """The matrix of a design; where none is stored, its columns in blocks, for as long as the design is there."""
-    if stores_matrix(design):
-        return stored_matrix(design)
-    base = unstandardized(design)
-    columns = WeakMethod(base.columns)
-    return ColumnBlocks(base.shape, lambda features: columns()(features))  # type: ignore[misc]
 
 
 def statement_of(problem: Problem) -> Statement:
