@@ -73,6 +73,8 @@ TESTED_ELSEWHERE = {
     ),
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
+    # What the bootstrap returns.
+    "selection/bootstrap_result": "selection/test_bootstrap",
     # What a study is.
     "studies/study": "studies/test_catalog",
 }

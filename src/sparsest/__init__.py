@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
     from sparsest.selection.advise import Advice, advise
+    from sparsest.selection.bootstrap import bootstrap
+    from sparsest.selection.bootstrap_result import BootstrapResult
     from sparsest.selection.certified import CertifiedChoice
     from sparsest.selection.certified_search import certified_choice
     from sparsest.selection.criteria import information_criterion
@@ -55,8 +57,10 @@ _HOMES = {
     "Result": "result",
     "Status": "result",
     "Advice": "selection.advise",
+    "BootstrapResult": "selection.bootstrap_result",
     "CertifiedChoice": "selection.certified",
     "advise": "selection.advise",
+    "bootstrap": "selection.bootstrap",
     "certified_choice": "selection.certified_search",
     "information_criterion": "selection.criteria",
 }
@@ -68,6 +72,7 @@ __all__ = [
     "BestSubsetClassifierCV",
     "BestSubsetRegressor",
     "BestSubsetRegressorCV",
+    "BootstrapResult",
     "Certificate",
     "CertifiedChoice",
     "Inference",
@@ -84,6 +89,7 @@ __all__ = [
     "advise",
     "best_subset",
     "best_subset_path",
+    "bootstrap",
     "certified_choice",
     "datasets",
     "information_criterion",

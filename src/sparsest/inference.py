@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class Inference:
         """
         letter = self.distribution
         interval = f"{100 * self.confidence:g} % interval"
-        heads = ["feature", "per SD", "model", "refit", "std. error", letter, "p", interval]
+        heads = ["feature", "per SD", "model", "refit", "SE", letter, "p", interval]
         rows = []
         for j in self.order:
             effect = "" if np.isnan(self.per_deviation[j]) else f"{self.per_deviation[j]:.4g}"
@@ -118,7 +119,7 @@ class Inference:
         error = "" if self.cov_type == "nonrobust" else f"{self.cov_type} standard errors, "
         free = f", {self.degrees_of_freedom:g} degrees of freedom" if letter == "t" else ""
         title = f"Coefficients without shrinkage ({error}{letter} statistics{free})"
-        return "\n".join([title, *text_table(heads, rows, width), self.note])
+        return "\n".join([title, *text_table(heads, rows, width), *wrap(self.note, width)])
 
     def __str__(self) -> str:
         """The summary."""

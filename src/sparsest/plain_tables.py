@@ -7,7 +7,7 @@ from typing import Any
 
 _WIDTH = 80
 _INDENT, _BETWEEN = "  ", "  "
-# A first column may take this part of the width; longer names are cut in the middle.
+# A first column may take this part of the width, or all that others leave; longer names are cut in the middle.
 _LARGEST_PART = 0.45
 
 
@@ -22,8 +22,9 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int =
     rows : texts, the name first
     width : the largest number of characters of a line
     """
-    names = [shortened(row[0], int(_LARGEST_PART * width)) for row in [heads, *rows]]
     columns = [[head, *(row[j] for row in rows)] for j, head in enumerate(heads) if j > 0]
+    left = width - len(_INDENT) - sum(len(_BETWEEN) + _width(column) for column in columns)
+    names = [shortened(row[0], max(int(_LARGEST_PART * width), left)) for row in [heads, *rows]]
     first = max(len(name) for name in names)
     lines: list[str] = []
     for block in _blocks(columns, width - len(_INDENT) - first):

@@ -79,7 +79,15 @@ class Fold(NamedTuple):
     n_folds: int
 
 
-Event = Root | Incumbent | Bound | Done | Fold
+class Repetition(NamedTuple):
+    """A repetition of a whole selection, on resampled or on split rows, is done."""
+
+    seconds: float
+    n_done: int
+    n_repetitions: int
+
+
+Event = Root | Incumbent | Bound | Done | Fold | Repetition
 
 
 @dataclass(frozen=True, eq=False)

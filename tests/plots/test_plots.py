@@ -16,6 +16,7 @@ from sparsest import (
     StabilitySelection,
     best_subset,
     best_subset_path,
+    bootstrap,
     plots,
 )
 from sparsest.api import penalty_path
@@ -186,3 +187,18 @@ def test_lines_differ_and_labels_keep_apart():
     assert len(set(looks)) == 8 and all(a.color != b.color for a, b in pairwise(looks))
     placed = spread(np.array([0.0, 0.01, 0.02, 5.0]), 1.0)
     assert (np.diff(placed) >= 1.0 - 1e-12).all()
+
+
+def test_bootstrap_frequencies_and_pairs():
+    X, y = sample("squared", N, P, noise=2.0)
+    found = bootstrap(BestSubsetRegressor(3), X, y, n_resamples=20, random_state=0)
+    ax = labelled(plots.FrequenciesDisplay.from_bootstrap(found))
+    heights = sorted((bar.get_height() for bar in ax.patches), reverse=True)
+    np.testing.assert_allclose(heights, found.inclusion[found.used])
+    assert "in the model: 3" in labels(ax) and "resamples" in ax.get_ylabel()
+    filled = [bar for bar in ax.patches if bar.get_hatch() is None]
+    assert sorted(bar.get_height() for bar in filled) == pytest.approx(sorted(found.inclusion[found.support]))
+    ax = labelled(plots.PairwiseInclusionDisplay.from_bootstrap(found, n_shown=4))
+    np.testing.assert_array_equal(ax.images[0].get_array(), found.pairwise_inclusion[:4, :4])
+    assert [text.get_text() for text in ax.get_yticklabels()] == [str(j) for j in found.used[:4]]
+    assert ax.texts[0].get_text() == f"{100 * found.inclusion[found.used[0]]:.0f}"
