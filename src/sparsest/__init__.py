@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sparsest.selection.certified import CertifiedChoice
     from sparsest.selection.certified_search import certified_choice
     from sparsest.selection.criteria import information_criterion
+    from sparsest.selection.splitting import MultiSplitResult, multi_split
 
 __version__ = "0.1.0"
 
@@ -59,10 +60,12 @@ _HOMES = {
     "Advice": "selection.advise",
     "BootstrapResult": "selection.bootstrap_result",
     "CertifiedChoice": "selection.certified",
+    "MultiSplitResult": "selection.splitting",
     "advise": "selection.advise",
     "bootstrap": "selection.bootstrap",
     "certified_choice": "selection.certified_search",
     "information_criterion": "selection.criteria",
+    "multi_split": "selection.splitting",
 }
 _MODULES = ("datasets", "metrics", "plots")
 
@@ -76,6 +79,7 @@ __all__ = [
     "Certificate",
     "CertifiedChoice",
     "Inference",
+    "MultiSplitResult",
     "PathResult",
     "PenalizedClassifier",
     "PenalizedClassifierCV",
@@ -94,6 +98,7 @@ __all__ = [
     "datasets",
     "information_criterion",
     "metrics",
+    "multi_split",
     "near_optimal",
     "penalty_path",
     "plots",

@@ -29,7 +29,7 @@ from sparsest.arrays import Array
 from sparsest.checks import flag, number, optional, word
 from sparsest.losses import Loss
 from sparsest.plain_tables import data_frame, text_table
-from sparsest.refits import Refit, refit
+from sparsest.refits import NoRefit, Refit, refit
 
 COVARIANCES = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
 WEIGHTS = ("precision", "frequency")
@@ -219,7 +219,7 @@ def _inverse(fit: Refit, curvature: Any) -> Array:
     try:
         inverse = la.solve_triangular(root, np.eye(root.shape[0]))
     except la.LinAlgError as error:
-        raise ValueError("too few observations are curved at the refit: there are no standard errors") from error
+        raise NoRefit("too few observations are curved at the refit: there are no standard errors") from error
     return np.asarray(inverse @ inverse.T)
 
 

@@ -34,6 +34,10 @@ _FAR, _NO_SLOPE = 300.0, 1e-12
 _SEPARATED = 1e-6
 
 
+class NoRefit(ValueError):
+    """These rows have no fit without a ridge, or none that has standard errors."""
+
+
 class Refit(NamedTuple):
     """A model without shrinkage at its optimum.
 
@@ -65,6 +69,11 @@ def refit(columns: Array, y: Any, names: Sequence[str], *, loss: Loss, fit_inter
     names : of the columns, for complaints
     loss : must be smooth
     **given : ``sample_weight``, ``offset`` and ``exposure``
+
+    Raises
+    ------
+    NoRefit
+        If the rows have no unique or no finite coefficients.
     """
     if isinstance(loss, PiecewiseLinear):
         raise ValueError(
@@ -104,7 +113,7 @@ def _check_rank(rows: Array, data: Data, names: Sequence[str]) -> None:
     """Refuse columns without unique coefficients, and fits without degrees of freedom."""
     n, m = rows.shape
     if n <= m:
-        raise ValueError(
+        raise NoRefit(
             f"{n} observations leave no degree of freedom beside {m} coefficients: standard errors need more "
             "observations, or fewer features"
         )
@@ -113,12 +122,12 @@ def _check_rank(rows: Array, data: Data, names: Sequence[str]) -> None:
     weighted = np.sqrt(data.weights)[:, None] * rows
     size = np.linalg.norm(weighted, axis=0)
     for j in np.flatnonzero(size[: len(names)] == 0.0).tolist():
-        raise ValueError(f"the feature {names[j]} is constant in these rows, so it has no coefficient: leave it out")
+        raise NoRefit(f"the feature {names[j]} is constant in these rows, so it has no coefficient: leave it out")
     _, values, directions = la.svd(weighted / size, full_matrices=False)
     free = np.abs(directions[values <= _NO_DIRECTION * values[0]])
     if free.size:
         involved = _named(free.max(axis=0) > 1e-6, names)
-        raise ValueError(
+        raise NoRefit(
             f"the features {involved} depend on each other linearly in these rows, so the refit has no unique "
             "coefficients: leave one of them out (exclude=)"
         )
@@ -148,7 +157,7 @@ def _minimise(rows: Array, data: Data, names: Sequence[str]) -> Array:
     if not converged or _smallest_curvature(rows, data, t) < flat:
         _check_separation(rows, data, names)
         if not converged:
-            raise ValueError("the refit without a ridge did not converge: rescale the response, or use a ridge")
+            raise NoRefit("the refit without a ridge did not converge: rescale the response, or use a ridge")
     return t
 
 
@@ -209,7 +218,7 @@ def _check_separation(rows: Array, data: Data, names: Sequence[str]) -> None:
         return
     involved = _named(np.abs(basis @ found.x) > _SEPARATED, names)
     what = "separate the two classes" if data.loss.classification else "determine which responses are zero"
-    raise ValueError(
+    raise NoRefit(
         f"the features {involved} {what} in these rows, so coefficients without a ridge are infinite and have no "
         "standard errors: use the coefficients of the model, which a ridge keeps finite, and sparsest.bootstrap"
     )

@@ -17,6 +17,7 @@ from sparsest import (
     best_subset,
     best_subset_path,
     bootstrap,
+    near_optimal,
     plots,
 )
 from sparsest.api import penalty_path
@@ -202,3 +203,17 @@ def test_bootstrap_frequencies_and_pairs():
     np.testing.assert_array_equal(ax.images[0].get_array(), found.pairwise_inclusion[:4, :4])
     assert [text.get_text() for text in ax.get_yticklabels()] == [str(j) for j in found.used[:4]]
     assert ax.texts[0].get_text() == f"{100 * found.inclusion[found.used[0]]:.0f}"
+
+
+def test_ranges_over_near_optimal_models():
+    X, y = sample("squared", N, P, noise=3.0)
+    near = near_optimal(best_subset(X, y, 3), X, y, within=0.05)
+    found = near.importance()
+    ax = labelled(plots.ImportanceDisplay.from_near_optimal(near, n_shown=5))
+    lines = {tuple(line) for lines in ax.collections for line in np.array(lines.get_segments())[:, :, 0]}
+    ends = zip(found.lower[:5] * found.deviations[:5], found.upper[:5] * found.deviations[:5], strict=True)
+    assert lines == {(low, high) for low, high in ends}
+    assert [text.get_text() for text in ax.get_yticklabels()] == found.names[:5]
+    assert f"{found.n_models} models" in ax.get_title(loc="left")
+    few = labelled(plots.ImportanceDisplay.from_near_optimal(near_optimal(best_subset(X, y, 3), X, y, 0.5, 2)))
+    assert "there are more" in few.get_title(loc="left")

@@ -58,7 +58,9 @@ def test_alternatives():
     result, _ = report()
     best = result.support
     other = np.sort(np.append(best[1:], next(j for j in range(8) if j not in best)))
-    near = NearOptimal([best, other], [result.objective, 1.002 * result.objective], 0, True, Status.OPTIMAL, 1, 1.0)
+    near = NearOptimal(
+        [best, other], [result.objective, 1.002 * result.objective], 0, True, Status.OPTIMAL, 1, 1.0, [], {}
+    )
     found = describe(result, near, 0.01)
     assert found.sentences[0] == "There is 1 other choice within 1 %, and provably no more."
     assert found.sentences[1].startswith("All of them contain ") and "0.200 %" in found.choices

@@ -28,7 +28,7 @@ def test_all_of_it():
     assert [event.n_done for event in events] == list(range(1, 7))
 
 
-def test_ctrl_c_keeps_what_is_done():
+def test_ctrl_c_keeps_what_is_done(keyboard):
     assert run(3) == [0, 1, 2]
     with pytest.raises(KeyboardInterrupt):
         run(0)

@@ -4,6 +4,7 @@ Every display has ``plot(ax=None)``, which returns it with ``figure_`` and ``ax_
 """
 
 from sparsest.plots.paths import CoefficientPathDisplay
+from sparsest.plots.ranges import ImportanceDisplay
 from sparsest.plots.search import GapDisplay
 from sparsest.plots.selection import FrequenciesDisplay, PairwiseInclusionDisplay, TrueFalseDisplay
 from sparsest.plots.validation import ValidationCurveDisplay, ValidationMapDisplay
@@ -12,6 +13,7 @@ __all__ = [
     "CoefficientPathDisplay",
     "FrequenciesDisplay",
     "GapDisplay",
+    "ImportanceDisplay",
     "PairwiseInclusionDisplay",
     "TrueFalseDisplay",
     "ValidationCurveDisplay",
