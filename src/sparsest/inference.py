@@ -184,7 +184,7 @@ def infer(
         names=(*names, *intercept),
         model=fit.coef if model is None else model,
         coef=fit.coef,
-        per_deviation=fit.coef * np.append(_deviations(columns, given.get("sample_weight")), [np.nan] * len(intercept)),
+        per_deviation=fit.coef * np.append(fit.data.deviations(np.arange(len(names))), [np.nan] * len(intercept)),
         standard_error=error,
         statistic=statistic,
         p_value=2.0 * law.sf(np.abs(statistic)),
@@ -237,12 +237,3 @@ def _robust(fit: Refit, kind: str, frequency: bool) -> Array:
         # A leverage of 1 belongs to an observation that is fitted perfectly, whatever it is.
         score = score / np.maximum(1.0 - leverage, 1e-10) ** (1 if kind == "HC2" else 2)
     return np.asarray(bread @ (fit.rows.T @ (score[:, None] * fit.rows)) @ bread)
-
-
-def _deviations(columns: Array, sample_weight: Any) -> Array:
-    """Weighted standard deviations of the columns."""
-    if not columns.shape[1]:
-        return np.empty(0)
-    weights = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float), columns.shape[:1])
-    mean = np.average(columns, axis=0, weights=weights)
-    return np.asarray(np.sqrt(np.average((columns - mean) ** 2, axis=0, weights=weights)))

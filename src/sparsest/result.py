@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from sparsest.losses import LOSSES, Loss, mean_of
 from sparsest.plain_tables import data_frame, text_table
 from sparsest.proofs.certificate import Certificate, relative_gap
 from sparsest.proofs.statement import Statement
-from sparsest.wording import proof_sentence
+from sparsest.wording import advice_sentence, explained_sentence, proof_sentence, shares_of
 
 if TYPE_CHECKING:
     from sparsest.inference import Inference
@@ -110,6 +110,8 @@ class Result:
     classes : the two labels in sorted order, the second one the positive class; None for a regression
     about : what else is worth keeping in a file, in JSON's types; the command line notes its settings here, and how it
         has read the columns
+    null_loss : the loss of the model without features; None for a result from a file that does not have it
+    deviations : standard deviations of the chosen columns; None likewise
     """
 
     coef: Array
@@ -126,6 +128,11 @@ class Result:
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     classes: NDArray[Any] | None = None
     about: dict[str, Any] = field(default_factory=dict, repr=False)
+    null_loss: float | None = None
+    deviations: Array | None = field(default=None, repr=False)
+
+    # What the columns of ``rows`` are.
+    heads: ClassVar[tuple[str, ...]] = ("feature", "coefficient", "per standard deviation")
 
     @property
     def gap(self) -> float:
@@ -274,6 +281,8 @@ class Result:
             "feature_names": None if self.feature_names is None else list(self.feature_names),
             "classes": None if self.classes is None else self.classes.tolist(),
             "about": self.about,
+            "null_loss": None if self.null_loss is None else float(self.null_loss),
+            "deviations": None if self.deviations is None else self.deviations.tolist(),
         }
         result_files.write(path, kept, self.statement, self.certificate)
 
@@ -300,6 +309,8 @@ class Result:
             feature_names=None if kept["feature_names"] is None else tuple(kept["feature_names"]),
             classes=None if kept["classes"] is None else np.array(kept["classes"]),
             about=kept["about"],
+            null_loss=kept["null_loss"],
+            deviations=None if kept["deviations"] is None else np.array(kept["deviations"], dtype=np.float64),
         )
 
     def __repr__(self) -> str:
@@ -309,11 +320,16 @@ class Result:
             f"lower_bound={self.lower_bound:.6g}, gap={self.gap:.2e}, seconds={self.seconds:.3g})"
         )
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Names and coefficients as text, the largest coefficients first, and the intercept."""
-        order = np.argsort(-np.abs(self.coef[self.support]), kind="stable")
-        names, values = self.names, self.coef[self.support]
-        return [*((names[i], f"{values[i]:.6g}") for i in order), ("(intercept)", f"{self.intercept:.6g}")]
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Names, coefficients and effects per standard deviation as text, by size of the effects; the intercept last.
+
+        Where standard deviations are not known, the largest coefficients are first.
+        """
+        coef, names = self.coef[self.support], self.names
+        effects = coef if self.deviations is None else coef * self.deviations
+        texts = [f"{effect:.6g}" if self.deviations is not None else "" for effect in effects]
+        order = np.argsort(-np.abs(effects), kind="stable")
+        return [*((names[i], f"{coef[i]:.6g}", texts[i]) for i in order), ("(intercept)", f"{self.intercept:.6g}", "")]
 
     def proof_lines(self) -> tuple[str, str]:
         """Objective, bound and gap; and how the search ended."""
@@ -324,8 +340,15 @@ class Result:
 
     def summary(self) -> str:
         """Return the problem in words, the model, and what is proved of it, as text."""
-        model = text_table(["feature", "coefficient"], self.rows())
-        return "\n".join([self.statement.sentence(), *model, *self.proof_lines()])
+        model = text_table(self.heads, self.rows())
+        return "\n".join([self.statement.sentence(), *model, *self.proof_lines(), *self.explained_lines()])
+
+    def explained_lines(self) -> list[str]:
+        """What objective and bound mean: how much this model explains, and any other could; and what to do."""
+        found = shares_of(self.statement, self.objective, self.lower_bound, self.null_loss, self.support.size)
+        if found is None:
+            return []
+        return [explained_sentence(self.statement, found), advice_sentence(self.statement, self.status.name, found)]
 
     def _repr_html_(self) -> str:
         """The parts of a report that need no data, for notebooks."""
@@ -333,7 +356,7 @@ class Result:
 
         sentence = proof_sentence(self.statement, self.status.name, self.gap)
         below = ". ".join((*self.proof_lines(), self.statement.sentence())) + "."
-        model = table(["feature", "coefficient"], self.rows(), right=(1,))
+        model = table(list(self.heads), self.rows(), right=(1, 2))
         return fragment(paragraph(sentence, strong=True), model, paragraph(below))
 
 

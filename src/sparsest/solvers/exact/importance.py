@@ -106,6 +106,6 @@ def importance_of(
     order = np.lexsort((-size, -times))
     share = times / max(len(supports), 1)
     return Importance(
-        features[order].astype(np.intp), share[order], lower[order], upper[order], scale[order], len(supports), complete,
-        feature_names,
+        features[order].astype(np.intp), share[order], lower[order], upper[order], scale[order],
+        n_models=len(supports), complete=complete, feature_names=feature_names,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.designs import in_units_of_data, unstandardized
+from sparsest.designs import in_units_of_data
 from sparsest.problem import Problem
 from sparsest.result import Result, Status
 from sparsest.solvers.exact.goal import Goal
@@ -84,10 +84,7 @@ class NearOptimalSearch:
 def _deviations(problem: Problem, fits: list[SupportFit]) -> dict[int, float]:
     """Standard deviations of the columns in some supports, for the data as given."""
     used = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *(fit.support for fit in fits)]))
-    columns = unstandardized(problem.design).columns(used)
-    mean = np.average(columns, axis=0, weights=problem.weights)
-    squares = np.average((columns - mean) ** 2, axis=0, weights=problem.weights)
-    return dict(zip(used.tolist(), np.sqrt(squares).tolist(), strict=True))
+    return dict(zip(used.tolist(), problem.data.deviations(used).tolist(), strict=True))
 
 
 class AllWithin(Goal):

@@ -63,8 +63,9 @@ def make_result(
     kept = None if proof is None else certificate
     stated = certificate.statement
     return Result(
-        coef, model.constant(), fit.support, objective, bound, status, stated, kept, trace or {}, seconds, n_nodes
-    )
+        coef, model.constant(), fit.support, objective, bound, status, stated, kept, trace or {}, seconds, n_nodes,
+        null_loss=null, deviations=problem.data.deviations(fit.support),
+    )  # fmt: skip
 
 
 def start_support(start: Any, problem: Problem) -> np.ndarray | None:
