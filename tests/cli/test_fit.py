@@ -56,6 +56,19 @@ def test_fit_is_best_subset(folder):
     assert json.loads(table.stdout)["features"] == pytest.approx(found["features"], rel=1e-6)
 
 
+def test_the_terminal_tells_what_the_gap_means_and_whether_there_are_enough_data(folder):
+    path, _, _ = folder
+    shown = run("fit", path / "data.csv", "--target", "risk", "--exclude", "y,w", "--k", 3)
+    words = " ".join(shown.stdout.split())
+    assert (
+        "This model explains" in words and "no other admissible choice of up to 3 features explains more than" in words
+    )
+    assert "40 rows (20 high, 20 low), 6.67 rows of the rarer class for each feature" in words
+    assert "Too few data for 3 features" in words and "per standard deviation" in words
+    enough = run("fit", path, "--k", 2)
+    assert "40 rows, 20 rows for each feature" in " ".join(enough.stdout.split()) and "Too few" not in enough.stdout
+
+
 def test_a_criterion_chooses_the_number_of_features(folder):
     path, X, y = folder
     asked = ("fit", path, "--k", "bic", "--weights", "sample_weight", "--threads", 1)

@@ -1,5 +1,6 @@
 """The report: its content, its escaping, and how Chromium sees it."""
 
+import html
 import re
 from dataclasses import replace
 
@@ -52,6 +53,18 @@ def test_content(loss, weighted):
     assert ("area under the ROC curve" in plain) == (loss != "squared") and ("R²" in plain) == (loss == "squared")
     assert ("no curvature" in plain) == (loss == "hinge")
     assert not re.search(r"(src|href)=\"(?!data:)", text) and "http" not in text.replace("http-equiv", "")
+
+
+def test_facts_are_beside_the_proof():
+    """What the model explains, what any other could, and whether there are enough data; doubts come first."""
+    result, text = report("logistic", k=5)
+    part = html.unescape(re.sub(r"\s+", " ", text)).split("<h2>How sure is it?</h2>")[1].split("<h2>")[0]
+    assert all(line in part for line in result.explained_lines())
+    assert "Rows of each class: 40 ill, 40 well." in part and "Without features 50.0% of the labels are wrong" in part
+    assert "Too few data for 5 features: 8 rows of the rarer class for each" in part
+    assert part.index("Too few data") < part.index("This model explains") and "had not seen" in part
+    _, enough = report("squared", k=3)
+    assert "Too few data" not in enough and "Without features the typical error is" in enough
 
 
 def test_alternatives():

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from sparsest.cli.app import INTERRUPTED, log
 from sparsest.cli.output import print_json, print_model, the_command
+from sparsest.facts import facts_of
 from sparsest.files import write_whole
 from sparsest.result import Status
 from sparsest.solvers.shared.clock import Clock
@@ -68,7 +69,9 @@ class Delivery:
             result.save(self.out)
             files["model"] = self.out
         if not self.as_json:
-            print_model(result, f"{table.encoding.target or self.data}: {result.statement.sentence()}")
+            about_data = facts_of(result, table.matrix, table.target, **table.rows)
+            title = f"{table.encoding.target or self.data}: {result.statement.sentence()}"
+            print_model(result, title, *about_data.short())
         hurried = False
         if self.report is not None:
             with making_the_report(self.as_json) as clock:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from sparsest.api import near_optimal
 from sparsest.diagnostics import diagnose, held_out
+from sparsest.facts import facts_of
 from sparsest.markup import STYLE, scores_chart, table
 from sparsest.path_result import PathResult
 from sparsest.progress import Record
@@ -78,6 +79,7 @@ def model_report(
     labels = None if result.classes is None else (str(result.classes[0]), str(result.classes[1]))
     weights = beside.get("sample_weight")
     held = None if scores is None else checks.held_out_part(result, scores, y, weights, target)
+    facts = facts_of(result, X, y, **beside)
     return _template("model.html").render(
         style=STYLE,
         title=f"What predicts {target}?",
@@ -85,6 +87,9 @@ def model_report(
         proof=proof_sentence(result.statement, result.status.name, result.gap),
         proved=result.status is Status.OPTIMAL,
         measure=measure_sentence(result.statement),
+        explained=result.explained_lines(),
+        facts=facts.sentences(),
+        doubts=facts.warnings(),
         features=answer.feature_table(result, found, target),
         explanation=answer.explanation(result, found, target),
         search=None if record is None or not record.points else figures.bound_and_incumbent(record),
