@@ -7,7 +7,14 @@ from sklearn.linear_model import Lasso, LogisticRegression
 
 from samples import sample
 from sparsest import BestSubsetClassifier, BestSubsetRegressor, StabilitySelection
-from sparsest.selection.refitting import fit_to, has_intercept, loss_of, make_observations, two_classes
+from sparsest.selection.refitting import (
+    drawn_with_all_classes,
+    fit_to,
+    has_intercept,
+    loss_of,
+    make_observations,
+    two_classes,
+)
 
 N, P = 30, 4
 X, Y = sample("squared", N, P)
@@ -40,8 +47,20 @@ def test_what_an_estimator_is():
     assert loss_of(BestSubsetRegressor(1, loss="negative_binomial", theta=3.0)).theta == 3.0
     assert loss_of(Lasso()).name == "squared" and loss_of(LogisticRegression()).name == "logistic"
     assert has_intercept(Lasso()) and not has_intercept(BestSubsetRegressor(fit_intercept=False))
-    assert two_classes(BestSubsetClassifier(), np.array(["b", "a", "b"])).tolist() == ["a", "b"]
-    assert two_classes(BestSubsetRegressor(), Y) is None
+    assert two_classes(BestSubsetClassifier(), np.array(["b", "a", "b"]), True).tolist() == ["a", "b"]
+    assert two_classes(BestSubsetRegressor(), Y, False) is None
+    with pytest.raises(ValueError, match="stratify is for classifiers"):
+        two_classes(BestSubsetRegressor(), Y, True)
+
+
+def test_draws_have_all_classes():
+    y = np.arange(6) < 1
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows = drawn_with_all_classes(lambda: rng.integers(0, 6, 6), lambda drawn: [drawn], y, np.unique(y))
+        assert y[rows].any() and not y[rows].all()
+    with pytest.raises(ValueError, match="one of the classes is so rare that draws miss it: give stratify=True"):
+        drawn_with_all_classes(lambda: np.arange(1, 6), lambda drawn: [drawn], y, np.unique(y))
 
 
 def test_what_was_chosen():

@@ -37,6 +37,7 @@ from sparsest.selection.bootstrap_result import BootstrapResult
 from sparsest.selection.refitting import (
     Choice,
     Observations,
+    drawn_with_all_classes,
     fit_to,
     has_intercept,
     loss_of,
@@ -44,9 +45,6 @@ from sparsest.selection.refitting import (
     two_classes,
 )
 from sparsest.selection.repeating import collect, warn_of_the_rest
-
-# A resample without one of the classes is drawn anew, at most so often.
-_MOST_DRAWS = 1000
 
 
 def bootstrap(
@@ -91,9 +89,7 @@ def bootstrap(
     count = whole_number(n_resamples, "n_resamples", least=1)
     listener, live = optional(function)(callback, "callback"), flag(verbose, "verbose")
     data = make_observations(X, y, sample_weight=sample_weight, offset=offset, exposure=exposure)
-    classes = two_classes(estimator, data.y)
-    if flag(stratify, "stratify") and classes is None:
-        raise ValueError("stratify is for classifiers: y of a regression has no classes")
+    classes = two_classes(estimator, data.y, flag(stratify, "stratify"))
     fitted, whole = fit_to(estimator, data)
     seed = check_random_state(random_state)
     draws = [_draw(data.y, classes, stratify, seed) for _ in range(count)]
@@ -125,11 +121,9 @@ def _draw(y: NDArray[Any], classes: NDArray[Any] | None, stratify: bool, seed: n
     if classes is not None and stratify:
         rows = [seed.choice(group, group.size) for group in (np.flatnonzero(y == label) for label in classes)]
         return np.bincount(np.concatenate(rows), minlength=n)
-    for _ in range(_MOST_DRAWS):
-        counts = np.bincount(seed.randint(0, n, n), minlength=n)
-        if classes is None or np.unique(y[counts > 0]).size == classes.size:
-            return counts
-    raise ValueError("resamples have one class only, as the other is too rare: give stratify=True")
+    return drawn_with_all_classes(
+        lambda: np.bincount(seed.randint(0, n, n), minlength=n), lambda counts: [np.flatnonzero(counts)], y, classes
+    )
 
 
 def _resample(estimator: Any, data: Observations, counts: NDArray) -> Choice:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ from sparsest.arrays import Array, Indices
 from sparsest.checks import as_array, as_numbers, column_names
 from sparsest.designs import Design, as_design
 from sparsest.losses import Loss, make_loss
+
+_Drawn = TypeVar("_Drawn")
+# What lacks a class is drawn anew, at most so often.
+_MOST_DRAWS = 1000
 
 
 class Choice(NamedTuple):
@@ -135,6 +140,31 @@ def has_intercept(estimator: Any) -> bool:
     return bool(getattr(estimator, "fit_intercept", True))
 
 
-def two_classes(estimator: Any, y: NDArray[Any]) -> NDArray[Any] | None:
-    """The labels of y where an estimator needs both of two classes to be there; None for a regression."""
-    return np.unique(y) if is_classifier(estimator) or loss_of(estimator).classification else None
+def two_classes(estimator: Any, y: NDArray[Any], stratify: bool) -> NDArray[Any] | None:
+    """The labels of y where an estimator needs both of two classes to be there; None for a regression.
+
+    ``stratify`` says whether somebody wants as many rows of each class as the data have, which a regression has not.
+    """
+    if is_classifier(estimator) or loss_of(estimator).classification:
+        return np.unique(y)
+    if stratify:
+        raise ValueError("stratify is for classifiers: y of a regression has no classes")
+    return None
+
+
+def drawn_with_all_classes(
+    draw: Callable[[], _Drawn], parts: Callable[[_Drawn], list[Indices]], y: NDArray[Any], classes: NDArray[Any] | None
+) -> _Drawn:
+    """Draw until all parts of what is drawn have rows of every class.
+
+    Parameters
+    ----------
+    draw : from nothing to what is drawn
+    parts : rows of the parts of it
+    classes : the labels; None for a regression, which has none
+    """
+    for _ in range(_MOST_DRAWS):
+        drawn = draw()
+        if classes is None or all(np.unique(y[rows]).size == classes.size for rows in parts(drawn)):
+            return drawn
+    raise ValueError("one of the classes is so rare that draws miss it: give stratify=True")

@@ -37,13 +37,19 @@ from sparsest.plain_tables import data_frame, text_table
 from sparsest.progress import Listener, watching
 from sparsest.refits import NoRefit
 from sparsest.result import Repetition
-from sparsest.selection.refitting import Observations, fit_to, has_intercept, loss_of, make_observations, two_classes
+from sparsest.selection.refitting import (
+    Observations,
+    drawn_with_all_classes,
+    fit_to,
+    has_intercept,
+    loss_of,
+    make_observations,
+    two_classes,
+)
 from sparsest.selection.repeating import collect, warn_of_the_rest
 
 CONTROLS = ("family_wise", "false_discovery")
 _SHOWN = 15
-# A split one part of which lacks a class is drawn anew, at most so often.
-_MOST_DRAWS = 1000
 
 
 class Split(NamedTuple):
@@ -210,9 +216,7 @@ def multi_split(
         word(cov_type, "cov_type", words=COVARIANCES)
     listener, live = optional(function)(callback, "callback"), flag(verbose, "verbose")
     data = make_observations(X, y, sample_weight=sample_weight, offset=offset, exposure=exposure)
-    classes = two_classes(estimator, data.y)
-    if flag(stratify, "stratify") and classes is None:
-        raise ValueError("stratify is for classifiers: y of a regression has no classes")
+    classes = two_classes(estimator, data.y, flag(stratify, "stratify"))
     seed = check_random_state(random_state)
     halves = [_halves(data.y, classes, share, stratify, seed) for _ in range(count)]
     with watching(live, listener, "splits") as told:
@@ -238,16 +242,16 @@ def _halves(
     groups = (
         [np.flatnonzero(y == label) for label in classes] if classes is not None and stratify else [np.arange(y.size)]
     )
-    for _ in range(_MOST_DRAWS):
-        mixed = [seed.permutation(group) for group in groups]
-        sizes = [round(share * group.size) for group in groups]
-        first = np.sort(np.concatenate([group[:size] for group, size in zip(mixed, sizes, strict=True)]))
-        second = np.sort(np.concatenate([group[size:] for group, size in zip(mixed, sizes, strict=True)]))
-        if not (first.size and second.size):
-            raise ValueError(f"{y.size} rows cannot be split with fraction = {share:g}: both parts need rows")
-        if classes is None or all(np.unique(y[rows]).size == classes.size for rows in (first, second)):
-            return first, second
-    raise ValueError("splits have one class only in one of their parts, as the other is too rare: give stratify=True")
+    sizes = [round(share * group.size) for group in groups]
+    if not 0 < sum(sizes) < y.size:
+        raise ValueError(f"{y.size} rows cannot be split with fraction = {share:g}: both parts need rows")
+
+    def draw() -> tuple[Indices, Indices]:
+        mixed = list(zip([seed.permutation(group) for group in groups], sizes, strict=True))
+        first, second = [group[:size] for group, size in mixed], [group[size:] for group, size in mixed]
+        return np.sort(np.concatenate(first)), np.sort(np.concatenate(second))
+
+    return drawn_with_all_classes(draw, list, y, classes)
 
 
 def _split(estimator: Any, data: Observations, first: Indices, second: Indices, cov_type: str | None) -> Split:
