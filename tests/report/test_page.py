@@ -11,7 +11,7 @@ import pytest
 from checks import best_subset
 from report.chromium import visit
 from samples import sample, sample_weights
-from sparsest import penalty_path
+from sparsest import BestSubsetRegressor, bootstrap, penalty_path
 from sparsest.progress import Record
 from sparsest.report import Curve, model_report, path_report
 from sparsest.report.alternatives import describe
@@ -65,6 +65,19 @@ def test_facts_are_beside_the_proof():
     assert part.index("Too few data") < part.index("This model explains") and "had not seen" in part
     _, enough = report("squared", k=3)
     assert "Too few data" not in enough and "Without features the typical error is" in enough
+
+
+def test_stability():
+    X, y = sample("squared", 80, 8, noise=3.0)
+    found = bootstrap(BestSubsetRegressor(3), pd.DataFrame(X, columns=NAMES), y, n_resamples=6, random_state=0)
+    _, text = report(stability=found)
+    part = text.split("<h2>How stable is the choice?</h2>")[1].split("<h2>")[0].replace("<wbr>", "")
+    assert "repeated on 6 resamples" in part and f"{100 * found.model_frequency:.1f} % of them" in part
+    for j in found.used.tolist():
+        assert html.escape(found.name(j)) in part and f"{100 * found.inclusion[j]:.0f} % " in part
+    assert "<script" not in part
+    kinks = replace(found, reference=np.full(8, np.nan), reference_error=np.full(8, np.nan), reference_kind=None)
+    assert report(stability=kinks)[1].count("–</td>") >= 2 * found.used.size
 
 
 def test_alternatives():

@@ -18,8 +18,10 @@ from sparsest.markup import STYLE, scores_chart, table
 from sparsest.path_result import PathResult
 from sparsest.progress import Record
 from sparsest.report import alternatives, answer, checks, figures
+from sparsest.report.stability import describe as describe_stability
 from sparsest.result import Result, Status
 from sparsest.result_files import versions
+from sparsest.selection.bootstrap_result import BootstrapResult
 from sparsest.wording import asked_sentence, measure_sentence, proof_sentence
 
 # How near to the optimum other choices are looked for, how many of them, and for how many seconds.
@@ -52,6 +54,7 @@ def model_report(
     data: str = "DATA",
     model: str | None = "model.json",
     target_file: str | None = None,
+    stability: BootstrapResult | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> str:
     """Return the report of a model as an HTML page.
@@ -69,6 +72,7 @@ def model_report(
     notes : what was noted about the data
     data, model : names of the files, for the command that verifies; None for a model that is in no file
     target_file : the file that holds the target, where that is not in the data
+    stability : what a bootstrap of the selection found
     hurry : asked before what takes long; it is left out where the answer is True
     """
     beside = rows or {}
@@ -97,6 +101,7 @@ def model_report(
         curve=curve,
         curve_chart=None if curve is None else scores_chart(*curve[:3], "number of features", curve.chosen),
         near=near,
+        stability=None if stability is None else describe_stability(stability),
         pairs=checks.correlated_pairs(result, found),
         substitutes=checks.substitute_table(result, found),
         held=held,
