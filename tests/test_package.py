@@ -69,10 +69,13 @@ TESTED_ELSEWHERE = {
     "estimators/penalized_cv": "estimators/test_cross_validated",
     # All displays have the same methods.
     **dict.fromkeys(
-        (f"plots/{name}" for name in ("paths", "search", "selection", "style", "validation")), "plots/test_plots"
+        (f"plots/{name}" for name in ("paths", "ranges", "search", "selection", "style", "validation")),
+        "plots/test_plots",
     ),
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
+    # What the bootstrap returns.
+    "selection/bootstrap_result": "selection/test_bootstrap",
     # What a study is.
     "studies/study": "studies/test_catalog",
 }

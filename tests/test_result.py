@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 
 from checks import best_subset
 from samples import sample
-from sparsest import BestSubsetClassifier, BestSubsetRegressor
+from sparsest import BestSubsetClassifier, BestSubsetRegressor, Result
 from sparsest.api import METHODS
 
 P = 6
@@ -128,3 +129,21 @@ def test_frame(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="a data frame needs pandas"):
         result.to_frame()
+
+
+def test_rows_are_sorted_by_effects_per_standard_deviation(tmp_path):
+    """The units of a column do not decide how far up it is."""
+    X, y = sample("squared", 40, P)
+    units = np.logspace(-3, 3, P)
+    plain = best_subset(X, y, 3, gamma=0.3, standardize=True)
+    scaled = best_subset(X * units, y, 3, gamma=0.3, standardize=True)
+    assert [row[0] for row in plain.rows()] == [row[0] for row in scaled.rows()]
+    effects = [float(row[2]) for row in scaled.rows()[:-1]]
+    assert np.abs(effects).tolist() == sorted(np.abs(effects), reverse=True)
+    np.testing.assert_allclose(scaled.deviations, (X * units)[:, scaled.support].std(axis=0))
+    assert "per standard deviation" in scaled.summary() and "per standard deviation" in scaled._repr_html_()
+    scaled.save(tmp_path / "model.json")
+    assert Result.load(tmp_path / "model.json").rows() == scaled.rows()
+    unknown = replace(scaled, deviations=None).rows()
+    coefs = [abs(float(row[1])) for row in unknown[:-1]]
+    assert coefs == sorted(coefs, reverse=True) and {row[2] for row in unknown} == {""}

@@ -22,13 +22,17 @@ if TYPE_CHECKING:
         PenalizedRegressorCV,
         StabilitySelection,
     )
+    from sparsest.inference import Inference
     from sparsest.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
     from sparsest.result import Result, Status
     from sparsest.selection.advise import Advice, advise
+    from sparsest.selection.bootstrap import bootstrap
+    from sparsest.selection.bootstrap_result import BootstrapResult
     from sparsest.selection.certified import CertifiedChoice
     from sparsest.selection.certified_search import certified_choice
     from sparsest.selection.criteria import information_criterion
+    from sparsest.selection.splitting import MultiSplitResult, multi_split
 
 __version__ = "0.1.0"
 
@@ -37,6 +41,7 @@ _HOMES = {
     "best_subset_path": "api",
     "near_optimal": "api",
     "penalty_path": "api",
+    "Inference": "inference",
     "PathResult": "path_result",
     "Stop": "path_result",
     "Certificate": "proofs",
@@ -53,10 +58,14 @@ _HOMES = {
     "Result": "result",
     "Status": "result",
     "Advice": "selection.advise",
+    "BootstrapResult": "selection.bootstrap_result",
     "CertifiedChoice": "selection.certified",
+    "MultiSplitResult": "selection.splitting",
     "advise": "selection.advise",
+    "bootstrap": "selection.bootstrap",
     "certified_choice": "selection.certified_search",
     "information_criterion": "selection.criteria",
+    "multi_split": "selection.splitting",
 }
 _MODULES = ("datasets", "metrics", "plots")
 
@@ -66,8 +75,11 @@ __all__ = [
     "BestSubsetClassifierCV",
     "BestSubsetRegressor",
     "BestSubsetRegressorCV",
+    "BootstrapResult",
     "Certificate",
     "CertifiedChoice",
+    "Inference",
+    "MultiSplitResult",
     "PathResult",
     "PenalizedClassifier",
     "PenalizedClassifierCV",
@@ -81,10 +93,12 @@ __all__ = [
     "advise",
     "best_subset",
     "best_subset_path",
+    "bootstrap",
     "certified_choice",
     "datasets",
     "information_criterion",
     "metrics",
+    "multi_split",
     "near_optimal",
     "penalty_path",
     "plots",

@@ -119,6 +119,12 @@ class Data:
         slope = float(weights @ self.loss.derivative(self.y, margin) ** 2)
         return slope / (2.0 * value) if value > 0.0 and slope > 0.0 else 1.0
 
+    def deviations(self, columns: Indices) -> Array:
+        """Weighted standard deviations of some columns, for the data as given."""
+        block = unstandardized(self.design).columns(columns)
+        weights = self.weights / self.weights.sum()
+        return np.asarray(np.sqrt(weights @ (block - weights @ block) ** 2))
+
     def intercept_for(self, margin: Array, start: float = 0.0) -> float:
         """The b that minimises ``Σ ω ℓ(y, margin + b)``: 0 without an intercept."""
         if not self.fit_intercept:

@@ -68,13 +68,12 @@ def diagnose(result: Result, X: Any, y: Any, *, sample_weight: Any = None, **add
     norms = problem.data.column_norms
     with np.errstate(divide="ignore", invalid="ignore"):
         correlations = np.nan_to_num(products / norms[:, None] / norms[chosen])
-    raw = as_design(X).columns(chosen)
-    used = np.ones(raw.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    mean = np.average(raw, axis=0, weights=used)
+    n = as_design(X).shape[0]
+    used = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     return Diagnosis(
         explained=_share(full, empty),
         without=np.array([_share(value, empty) for value in without]),
-        deviations=np.sqrt(np.average((raw - mean) ** 2, axis=0, weights=used)),
+        deviations=problem.data.deviations(chosen),
         correlations=correlations[chosen],
         substitutes=[_substitutes(correlations[:, j], chosen) for j in range(chosen.size)],
         influence=_influence(problem, chosen, used),

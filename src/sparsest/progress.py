@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sparsest.proofs.certificate import relative_gap
-from sparsest.result import Bound, Done, Event, Fold, Incumbent, Root
+from sparsest.result import Bound, Done, Event, Fold, Incumbent, Repetition, Root
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +54,7 @@ class Record:
 
     def take(self, event: Event) -> None:
         """Add seconds, objective and bound where one of the last two has changed."""
-        if isinstance(event, Fold):
+        if isinstance(event, (Fold, Repetition)):
             return
         self._standing.take(event)
         now = (self._standing.objective, self._standing.bound)
@@ -63,7 +63,7 @@ class Record:
 
 
 @contextmanager
-def watching(verbose: bool, callback: Listener | None) -> Iterator[Listener | None]:
+def watching(verbose: bool, callback: Listener | None, title: str = "best subset") -> Iterator[Listener | None]:
     """Yield the listener for a search: the user's own, and with ``verbose`` the line beside it."""
     if not verbose:
         yield callback
@@ -71,7 +71,7 @@ def watching(verbose: bool, callback: Listener | None) -> Iterator[Listener | No
     from rich.console import Console
 
     console = Console()
-    with _in_notebook() if console.is_jupyter else in_terminal(console, "best subset", stays=True) as show:
+    with _in_notebook(title) if console.is_jupyter else in_terminal(console, title, stays=True) as show:
 
         def both(event: Event) -> Any:
             show(event)
@@ -92,8 +92,8 @@ def in_terminal(
         task, standing = progress.add_task(title), Standing()
 
         def show(event: Event) -> None:
-            if isinstance(event, Fold):
-                progress.update(task, description=f"{title}: {event.n_done} of {event.n_folds} folds are done")
+            if isinstance(event, (Fold, Repetition)):
+                progress.update(task, description=f"{title}: {_parts_done(event)}")
                 return
             standing.take(event)
             left = f", {max(time_limit - event.seconds, 0.0):.0f} s left" if time_limit < float("inf") else ""
@@ -102,21 +102,30 @@ def in_terminal(
         yield show
 
 
+def _parts_done(event: Event) -> str:
+    """How many folds, or repetitions of a selection, are done."""
+    if isinstance(event, Fold):
+        return f"{event.n_done} of {event.n_folds} folds are done"
+    assert isinstance(event, Repetition)
+    return f"{event.n_done} of {event.n_repetitions} repetitions are done"
+
+
 @contextmanager
-def _in_notebook() -> Iterator[Listener]:
+def _in_notebook(title: str) -> Iterator[Listener]:
     """Show the line in the output of a cell, and change it there; rich would need ipywidgets for it."""
     from IPython.display import display
 
-    shown = display({"text/plain": "best subset"}, raw=True, display_id=True)
+    shown = display({"text/plain": title}, raw=True, display_id=True)
     standing, last = Standing(), [0.0]
 
     def show(event: Event) -> None:
-        if isinstance(event, Fold):
-            return
-        standing.take(event)
+        parts = isinstance(event, (Fold, Repetition))
+        if not parts:
+            standing.take(event)
         now = time.monotonic()
         if now - last[0] >= _PAUSE or isinstance(event, Done):
             last[0] = now
-            shown.update({"text/plain": f"best subset: {standing}, {event.seconds:.1f} s"}, raw=True)
+            state = _parts_done(event) if parts else standing
+            shown.update({"text/plain": f"{title}: {state}, {event.seconds:.1f} s"}, raw=True)
 
     yield show

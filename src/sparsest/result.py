@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 from sparsest import result_files
 from sparsest.arrays import Array, Indices
 from sparsest.checks import column_names
-from sparsest.data import added_to_predictions
-from sparsest.designs import as_design
+from sparsest.data import added_to_predictions, make_data
+from sparsest.designs import Design, as_design
 from sparsest.losses import LOSSES, Loss, mean_of
+from sparsest.plain_tables import data_frame, text_table
 from sparsest.proofs.certificate import Certificate, relative_gap
 from sparsest.proofs.statement import Statement
-from sparsest.wording import proof_sentence
+from sparsest.wording import advice_sentence, explained_sentence, proof_sentence, shares_of
+
+if TYPE_CHECKING:
+    from sparsest.inference import Inference
 
 
 class Status(Enum):
@@ -74,7 +78,15 @@ class Fold(NamedTuple):
     n_folds: int
 
 
-Event = Root | Incumbent | Bound | Done | Fold
+class Repetition(NamedTuple):
+    """A repetition of a whole selection, on resampled or on split rows, is done."""
+
+    seconds: float
+    n_done: int
+    n_repetitions: int
+
+
+Event = Root | Incumbent | Bound | Done | Fold | Repetition
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +109,8 @@ class Result:
     classes : the two labels in sorted order, the second one the positive class; None for a regression
     about : what else is worth keeping in a file, in JSON's types; the command line notes its settings here, and how it
         has read the columns
+    null_loss : the loss of the model without features; None for a result from a file that does not have it
+    deviations : standard deviations of the chosen columns; None likewise
     """
 
     coef: Array
@@ -113,6 +127,11 @@ class Result:
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     classes: NDArray[Any] | None = None
     about: dict[str, Any] = field(default_factory=dict, repr=False)
+    null_loss: float | None = None
+    deviations: Array | None = field(default=None, repr=False)
+
+    # What the columns of ``rows`` are.
+    heads: ClassVar[tuple[str, ...]] = ("feature", "coefficient", "per standard deviation")
 
     @property
     def gap(self) -> float:
@@ -137,6 +156,12 @@ class Result:
         X : matrix, sparse matrix or data frame with the columns of the fit
         offset, exposure : those of the rows of X, as in the fit
         """
+        design, chosen = self._columns_of(X)
+        added = added_to_predictions(offset, exposure, design.shape[0], self.loss)
+        return np.asarray(chosen @ self.coef[self.support] + self.intercept + added)
+
+    def _columns_of(self, X: Any) -> tuple[Design, Array]:
+        """X as a design, and the chosen columns of it; or what is wrong with them."""
         design = as_design(X)
         if design.shape[1] != self.coef.size:
             raise ValueError(f"X has {design.shape[1]} columns, the model is for {self.coef.size}")
@@ -146,8 +171,7 @@ class Result:
         chosen = design.columns(self.support)
         if not np.isfinite(chosen).all():
             raise ValueError("X contains NaN or infinity in the columns of the model")
-        added = added_to_predictions(offset, exposure, design.shape[0], self.loss)
-        return np.asarray(chosen @ self.coef[self.support] + self.intercept + added)
+        return design, chosen
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> NDArray[Any]:
         """Predict the response of every row of X.
@@ -166,6 +190,61 @@ class Result:
             raise ValueError(f"probabilities need loss='logistic', this model has loss={self.statement.loss!r}")
         return probabilities(self.decision_function(X, offset=offset))
 
+    def inference(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+        cov_type: str | None = None,
+        confidence: float = 0.95,
+        use_t: bool | None = None,
+        weights: str = "precision",
+    ) -> Inference:
+        """Standard errors, tests and intervals of the chosen features' coefficients, from a refit without shrinkage.
+
+        They are conditional on the chosen features.  Where the same rows have chosen them, which the fingerprint of the
+        data tells, p-values are too small and intervals too narrow; for rows that the selection has not seen they hold.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame with the columns of the fit: its rows, or others
+        y, sample_weight, offset, exposure : of the rows of X, as in the fit
+        cov_type : "nonrobust" trusts the model of the response's variance; "HC0", "HC1", "HC2" and "HC3" do not.  By
+            default "nonrobust", and "HC0" for losses without such a model (Huber's and squared insensitive and hinge
+            losses).  Losses with kinks have neither: see :func:`sparsest.bootstrap`
+        confidence : level of the intervals
+        use_t : whether statistics are compared with Student's t instead of the normal distribution; by default for the
+            squared loss with "nonrobust" errors, as in statsmodels
+        weights : what ``sample_weight`` means: "precision" (the variance of a response is inverse to its weight) or
+            "frequency" (an observation occurred so many times)
+
+        Returns
+        -------
+        Inference
+            Arrays with an entry for each coefficient, ``to_frame()`` and ``summary()``.
+
+        Raises
+        ------
+        ValueError
+            If the refit has no unique or no finite coefficients: features that depend on each other, classes that are
+            separated, or no more observations than coefficients.
+        """
+        from sparsest.inference import infer
+
+        design, columns = self._columns_of(X)
+        about, model = self.statement, self.coef[self.support]
+        settings: dict[str, Any] = {"loss": self.loss, "fit_intercept": about.fit_intercept}
+        settings |= {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+        whole = make_data(design, y, standardize=about.standardize, **settings)
+        return infer(
+            columns, y, self.names, model=np.append(model, self.intercept) if about.fit_intercept else model,
+            cov_type=cov_type, confidence=confidence, use_t=use_t, weights=weights,
+            same_rows=whole.evidence.fingerprint() == about.fingerprint, **settings,
+        )  # fmt: skip
+
     def to_dict(self) -> dict[str, Any]:
         """Return the model and what is proved of it in JSON's types."""
         return {
@@ -182,12 +261,7 @@ class Result:
 
     def to_frame(self) -> Any:
         """Return the chosen columns and their coefficients as a pandas data frame, one row for each."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("a data frame needs pandas: pip install pandas, or use to_dict()") from error
-        chosen = {"column": self.support, "coefficient": self.coef[self.support]}
-        return pd.DataFrame(chosen, index=pd.Index(self.names, name="feature"))
+        return data_frame({"column": self.support, "coefficient": self.coef[self.support]}, self.names, "feature")
 
     def save(self, path: str | Path) -> None:
         """Write the model, its problem and its certificate to one file of JSON, without the data and the trace.
@@ -206,6 +280,8 @@ class Result:
             "feature_names": None if self.feature_names is None else list(self.feature_names),
             "classes": None if self.classes is None else self.classes.tolist(),
             "about": self.about,
+            "null_loss": None if self.null_loss is None else float(self.null_loss),
+            "deviations": None if self.deviations is None else self.deviations.tolist(),
         }
         result_files.write(path, kept, self.statement, self.certificate)
 
@@ -232,6 +308,8 @@ class Result:
             feature_names=None if kept["feature_names"] is None else tuple(kept["feature_names"]),
             classes=None if kept["classes"] is None else np.array(kept["classes"]),
             about=kept["about"],
+            null_loss=kept["null_loss"],
+            deviations=None if kept["deviations"] is None else np.array(kept["deviations"], dtype=np.float64),
         )
 
     def __repr__(self) -> str:
@@ -241,11 +319,16 @@ class Result:
             f"lower_bound={self.lower_bound:.6g}, gap={self.gap:.2e}, seconds={self.seconds:.3g})"
         )
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Names and coefficients as text, the largest coefficients first, and the intercept."""
-        order = np.argsort(-np.abs(self.coef[self.support]), kind="stable")
-        names, values = self.names, self.coef[self.support]
-        return [*((names[i], f"{values[i]:.6g}") for i in order), ("(intercept)", f"{self.intercept:.6g}")]
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Names, coefficients and effects per standard deviation as text, by size of the effects; the intercept last.
+
+        Where standard deviations are not known, the largest coefficients are first.
+        """
+        coef, names = self.coef[self.support], self.names
+        effects = coef if self.deviations is None else coef * self.deviations
+        texts = [f"{effect:.6g}" if self.deviations is not None else "" for effect in effects]
+        order = np.argsort(-np.abs(effects), kind="stable")
+        return [*((names[i], f"{coef[i]:.6g}", texts[i]) for i in order), ("(intercept)", f"{self.intercept:.6g}", "")]
 
     def proof_lines(self) -> tuple[str, str]:
         """Objective, bound and gap; and how the search ended."""
@@ -256,10 +339,15 @@ class Result:
 
     def summary(self) -> str:
         """Return the problem in words, the model, and what is proved of it, as text."""
-        rows = self.rows()
-        width = [max(len(row[i]) for row in rows) for i in (0, 1)]
-        model = [f"  {name:<{width[0]}}  {value:>{width[1]}}" for name, value in rows]
-        return "\n".join([self.statement.sentence(), *model, *self.proof_lines()])
+        model = text_table(self.heads, self.rows())
+        return "\n".join([self.statement.sentence(), *model, *self.proof_lines(), *self.explained_lines()])
+
+    def explained_lines(self) -> list[str]:
+        """What objective and bound mean: how much this model explains, and any other could; and what to do."""
+        found = shares_of(self.statement, self.objective, self.lower_bound, self.null_loss, self.support.size)
+        if found is None:
+            return []
+        return [explained_sentence(self.statement, found), advice_sentence(self.statement, self.status.name, found)]
 
     def _repr_html_(self) -> str:
         """The parts of a report that need no data, for notebooks."""
@@ -267,7 +355,7 @@ class Result:
 
         sentence = proof_sentence(self.statement, self.status.name, self.gap)
         below = ". ".join((*self.proof_lines(), self.statement.sentence())) + "."
-        model = table(["feature", "coefficient"], self.rows(), right=(1,))
+        model = table(list(self.heads), self.rows(), right=(1, 2))
         return fragment(paragraph(sentence, strong=True), model, paragraph(below))
 
 

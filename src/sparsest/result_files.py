@@ -12,6 +12,8 @@
 ``intercept``       the constant, for the data as given
 ``classes``         two labels, the second one the positive class; null for a regression
 ``objective``       value of the problem, and ``lower_bound``, which no model is below
+``null_loss``       loss of the model without features; older files lack it, or it is null
+``deviations``      standard deviations of the chosen columns; likewise
 ``status``          OPTIMAL, TIME_LIMIT, NODE_LIMIT, INTERRUPTED or HEURISTIC
 ``seconds``         what it took, and ``n_nodes``
 ``about``           what the writer has added, any object: the command line puts its settings there, and the encoding of
@@ -44,7 +46,8 @@ FORMAT, _VERSION = "sparsest model", 1
 _NUMBERS = ("intercept", "objective", "lower_bound", "seconds")
 _INFINITIES = ("inf", "-inf")
 _LABELS = (str, int, float, bool)
-_MODEL = ("support", "coef", "status", "n_nodes", "feature_names", "classes", "about")
+_LATER = ("null_loss", "deviations")
+_MODEL = ("support", "coef", "status", "n_nodes", "feature_names", "classes", "about", *_LATER)
 _NAMES = {*_NUMBERS, *_MODEL, "format", "version", "written_by", "problem", "certificate"}
 
 
@@ -74,7 +77,8 @@ def versions() -> dict[str, str]:
 
 def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | None]:
     """Return what a result keeps, its problem and its certificate, or say what is wrong with the file."""
-    kept = read_checked(path, Form(FORMAT, _VERSION, _NAMES), _complaint, "result")
+    kept = read_checked(path, Form(FORMAT, _VERSION, _NAMES, _LATER), _complaint, "result")
+    kept = dict.fromkeys(_LATER) | kept
     statement = Statement.from_json(kept["problem"])
     if any(j >= statement.p for j in kept["support"]):
         raise ValueError(f"{path} holds a model of columns that its problem does not have")
@@ -97,11 +101,15 @@ def is_of_format(path: str | Path, name: str) -> bool:
 
 
 class Form(NamedTuple):
-    """What every file of a kind has: the name and the version of its format, and just these entries."""
+    """What every file of a kind has: the name and the version of its format, and just these entries.
+
+    Those that came ``later`` may be missing.
+    """
 
     name: str
     version: int
     entries: set[str]
+    later: tuple[str, ...] = ()
 
     def complaint(self, kept: Any) -> str:
         """What is wrong with a file apart from the content of its entries."""
@@ -109,7 +117,7 @@ class Form(NamedTuple):
             return f"it is not of the format {self.name!r}"
         if kept.get("version") != self.version:
             return f"its version is {kept.get('version')!r}, this sparsest reads {self.version}"
-        if set(kept) != self.entries:
+        if not self.entries - set(self.later) <= set(kept) <= self.entries:
             return f"it has not exactly the entries {', '.join(sorted(self.entries))}"
         return ""
 
@@ -158,6 +166,11 @@ def _complaint(kept: Any) -> str:
         return "it has not one coefficient for each column of the support"
     if not all(_is_number(kept[name]) for name in _NUMBERS) or type(kept["n_nodes"]) is not int:
         return f"one of {', '.join(_NUMBERS)}, n_nodes is no number"
+    if not (kept.get("null_loss") is None or type(kept["null_loss"]) in (int, float)):
+        return "its null_loss is no number"
+    scale = kept.get("deviations")
+    if not (scale is None or (is_list(scale, (int, float)) and len(scale) == len(columns))):
+        return "it has not one standard deviation for each column of the support"
     if not isinstance(kept["status"], str) or not (names is None or is_list(names, (str,))):
         return "its status or its names are no texts"
     if not isinstance(kept["about"], dict) or not isinstance(kept["certificate"], (dict, type(None))):

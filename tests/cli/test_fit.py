@@ -14,7 +14,7 @@ import pytest
 from checks import best_subset
 from cli.runner import SCHEMA, complains, run
 from samples import HARD, hard, sample, sample_weights
-from sparsest import Result, certified_choice
+from sparsest import BestSubsetRegressor, Result, bootstrap, certified_choice
 from sparsest.cli import live
 from sparsest.progress import Record
 from sparsest.report import page
@@ -54,6 +54,39 @@ def test_fit_is_best_subset(folder):
     columns = ("--exclude", "a,risk", "--weights", "w", "--target", "y")
     table = run("fit", path / "data.csv", *options[:6], *columns, "--json")
     assert json.loads(table.stdout)["features"] == pytest.approx(found["features"], rel=1e-6)
+
+
+def test_the_terminal_tells_what_the_gap_means_and_whether_there_are_enough_data(folder):
+    path, _, _ = folder
+    shown = run("fit", path / "data.csv", "--target", "risk", "--exclude", "y,w", "--k", 3)
+    words = " ".join(shown.stdout.split())
+    assert (
+        "This model explains" in words and "no other admissible choice of up to 3 features explains more than" in words
+    )
+    assert "40 rows (20 high, 20 low), 6.67 rows of the rarer class for each feature" in words
+    assert "Too few data for 3 features" in words and "per standard deviation" in words
+    enough = run("fit", path, "--k", 2)
+    assert "40 rows, 20 rows for each feature" in " ".join(enough.stdout.split()) and "Too few" not in enough.stdout
+
+
+def test_bootstrap(folder):
+    """The selection of the command, repeated: in JSON, on the terminal and in the report."""
+    path, X, y = folder
+    options = ("--k", 2, "--gamma", 0.3, "--bootstrap", 5, "--threads", 1, "--include", "e")
+    found = json.loads(run("fit", path, *options, "--json").stdout)["bootstrap"]
+    model = BestSubsetRegressor(2, gamma=0.3, include=[4])
+    wanted = bootstrap(model, X, y, n_resamples=5, random_state=0)
+    assert found["n_resamples"] == 5 and found["model_frequency"] == wanted.model_frequency
+    assert found["inclusion"] == {NAMES[j]: wanted.inclusion[j] for j in wanted.used} and found["inclusion"]["e"] == 1.0
+    assert found["models"][0]["support"] == list(wanted.models[0].support)
+    shown = run("fit", path, *options, "--report", path / "report.html")
+    assert "5 resamples; the chosen model (*) is chosen again in" in shown.stdout
+    assert "How stable is the choice?" in (path / "report.html").read_text()
+    risk = ("--target", "risk", "--exclude", "y,w", "--k", 1, "--bootstrap", 3, "--threads", 1, "--json")
+    assert json.loads(run("fit", path / "data.csv", *risk).stdout)["bootstrap"]["n_resamples"] == 3
+    chosen = run("cv", path, "--ks", "1-2", "--folds", 3, "--bootstrap", 2, "--threads", 1, "--json")
+    assert json.loads(chosen.stdout)["bootstrap"]["n_resamples"] == 2
+    assert json.loads(run("fit", path, "--k", 1, "--json").stdout)["bootstrap"] is None
 
 
 def test_a_criterion_chooses_the_number_of_features(folder):

@@ -16,6 +16,8 @@ from sparsest import (
     StabilitySelection,
     best_subset,
     best_subset_path,
+    bootstrap,
+    near_optimal,
     plots,
 )
 from sparsest.api import penalty_path
@@ -186,3 +188,32 @@ def test_lines_differ_and_labels_keep_apart():
     assert len(set(looks)) == 8 and all(a.color != b.color for a, b in pairwise(looks))
     placed = spread(np.array([0.0, 0.01, 0.02, 5.0]), 1.0)
     assert (np.diff(placed) >= 1.0 - 1e-12).all()
+
+
+def test_bootstrap_frequencies_and_pairs():
+    X, y = sample("squared", N, P, noise=2.0)
+    found = bootstrap(BestSubsetRegressor(3), X, y, n_resamples=20, random_state=0)
+    ax = labelled(plots.FrequenciesDisplay.from_bootstrap(found))
+    heights = sorted((bar.get_height() for bar in ax.patches), reverse=True)
+    np.testing.assert_allclose(heights, found.inclusion[found.used])
+    assert "in the model: 3" in labels(ax) and "resamples" in ax.get_ylabel()
+    filled = [bar for bar in ax.patches if bar.get_hatch() is None]
+    assert sorted(bar.get_height() for bar in filled) == pytest.approx(sorted(found.inclusion[found.support]))
+    ax = labelled(plots.PairwiseInclusionDisplay.from_bootstrap(found, n_shown=4))
+    np.testing.assert_array_equal(ax.images[0].get_array(), found.pairwise_inclusion[:4, :4])
+    assert [text.get_text() for text in ax.get_yticklabels()] == [str(j) for j in found.used[:4]]
+    assert ax.texts[0].get_text() == f"{100 * found.inclusion[found.used[0]]:.0f}"
+
+
+def test_ranges_over_near_optimal_models():
+    X, y = sample("squared", N, P, noise=3.0)
+    near = near_optimal(best_subset(X, y, 3), X, y, within=0.05)
+    found = near.importance()
+    ax = labelled(plots.ImportanceDisplay.from_near_optimal(near, n_shown=5))
+    lines = {tuple(line) for lines in ax.collections for line in np.array(lines.get_segments())[:, :, 0]}
+    ends = zip(found.lower[:5] * found.deviations[:5], found.upper[:5] * found.deviations[:5], strict=True)
+    assert lines == {(low, high) for low, high in ends}
+    assert [text.get_text() for text in ax.get_yticklabels()] == found.names[:5]
+    assert f"{found.n_models} models" in ax.get_title(loc="left")
+    few = labelled(plots.ImportanceDisplay.from_near_optimal(near_optimal(best_subset(X, y, 3), X, y, 0.5, 2)))
+    assert "there are more" in few.get_title(loc="left")

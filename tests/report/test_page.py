@@ -1,5 +1,6 @@
 """The report: its content, its escaping, and how Chromium sees it."""
 
+import html
 import re
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pytest
 from checks import best_subset
 from report.chromium import visit
 from samples import sample, sample_weights
-from sparsest import penalty_path
+from sparsest import BestSubsetRegressor, bootstrap, penalty_path
 from sparsest.progress import Record
 from sparsest.report import Curve, model_report, path_report
 from sparsest.report.alternatives import describe
@@ -54,11 +55,38 @@ def test_content(loss, weighted):
     assert not re.search(r"(src|href)=\"(?!data:)", text) and "http" not in text.replace("http-equiv", "")
 
 
+def test_facts_are_beside_the_proof():
+    """What the model explains, what any other could, and whether there are enough data; doubts come first."""
+    result, text = report("logistic", k=5)
+    part = html.unescape(re.sub(r"\s+", " ", text)).split("<h2>How sure is it?</h2>")[1].split("<h2>")[0]
+    assert all(line in part for line in result.explained_lines())
+    assert "Rows of each class: 40 ill, 40 well." in part and "Without features 50.0% of the labels are wrong" in part
+    assert "Too few data for 5 features: 8 rows of the rarer class for each" in part
+    assert part.index("Too few data") < part.index("This model explains") and "had not seen" in part
+    _, enough = report("squared", k=3)
+    assert "Too few data" not in enough and "Without features the typical error is" in enough
+
+
+def test_stability():
+    X, y = sample("squared", 80, 8, noise=3.0)
+    found = bootstrap(BestSubsetRegressor(3), pd.DataFrame(X, columns=NAMES), y, n_resamples=6, random_state=0)
+    _, text = report(stability=found)
+    part = text.split("<h2>How stable is the choice?</h2>")[1].split("<h2>")[0].replace("<wbr>", "")
+    assert "repeated on 6 resamples" in part and f"{100 * found.model_frequency:.1f} % of them" in part
+    for j in found.used.tolist():
+        assert html.escape(found.name(j)) in part and f"{100 * found.inclusion[j]:.0f} % " in part
+    assert "<script" not in part
+    kinks = replace(found, reference=np.full(8, np.nan), reference_error=np.full(8, np.nan), reference_kind=None)
+    assert report(stability=kinks)[1].count("–</td>") >= 2 * found.used.size
+
+
 def test_alternatives():
     result, _ = report()
     best = result.support
     other = np.sort(np.append(best[1:], next(j for j in range(8) if j not in best)))
-    near = NearOptimal([best, other], [result.objective, 1.002 * result.objective], 0, True, Status.OPTIMAL, 1, 1.0)
+    near = NearOptimal(
+        [best, other], [result.objective, 1.002 * result.objective], 0, True, Status.OPTIMAL, 1, 1.0, [], {}
+    )
     found = describe(result, near, 0.01)
     assert found.sentences[0] == "There is 1 other choice within 1 %, and provably no more."
     assert found.sentences[1].startswith("All of them contain ") and "0.200 %" in found.choices

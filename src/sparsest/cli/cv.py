@@ -59,6 +59,7 @@ def cv(
     time_limit: o.TimeLimit = 60.0,
     gap_tol: o.GapTol = 1e-4,
     threads: o.Threads = None,
+    bootstrap: o.Bootstrap = 0,
     out: o.Out = None,
     report: o.Report = None,
     force: o.Force = False,
@@ -70,6 +71,7 @@ def cv(
 
     Ctrl-C ends it with the folds that are done, and the model that is found at once.
     """
+    from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
 
     from sparsest.checks import by_number
@@ -77,6 +79,7 @@ def cv(
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
     from sparsest.cli.reporting import Delivery
+    from sparsest.cli.stability import repeat_selection
     from sparsest.estimators import BestSubsetClassifierCV, BestSubsetRegressorCV
     from sparsest.losses import LOSSES
     from sparsest.tables import Wishes
@@ -118,7 +121,11 @@ def cv(
     if not as_json:
         _print_scores(model, measure)
     more = {"chosen": {"k": int(model.k_), "gamma": float(model.gamma_)}, "validation": _rows(model)}
-    return delivery.deliver(result, table, record, settings, _curve(model, measure), more)
+    stability = None
+    if bootstrap:
+        again = clone(model).set_params(callback=None)
+        stability = repeat_selection(again, table, bootstrap, threads, quiet=as_json)
+    return delivery.deliver(result, table, record, settings, _curve(model, measure), more, stability)
 
 
 def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any], quiet: bool) -> Result:

@@ -76,6 +76,7 @@ def fit(
         list[str],
         typer.Option(help="A further setting of the method, NAME=VALUE; repeat for more.", rich_help_panel="Search"),
     ] = [],  # noqa: B006
+    bootstrap: o.Bootstrap = 0,
     out: o.Out = None,
     report: o.Report = None,
     force: o.Force = False,
@@ -92,6 +93,7 @@ def fit(
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
     from sparsest.cli.reporting import Delivery
+    from sparsest.cli.stability import estimator_of, repeat_selection
     from sparsest.result import Result
     from sparsest.tables import Wishes
 
@@ -116,7 +118,11 @@ def fit(
             table.matrix, table.target, feature_names=table.names, start=first, **table.rows,
             callback=listener, **settings,
         )  # fmt: skip
-    code = Delivery("fit", data, target, out, report, as_json).deliver(result, table, record, settings, more=more)
+    stability = None
+    if bootstrap:
+        stability = repeat_selection(estimator_of(result, settings), table, bootstrap, threads, quiet=as_json)
+    delivery = Delivery("fit", data, target, out, report, as_json)
+    code = delivery.deliver(result, table, record, settings, more=more, stability=stability)
     if more["choice"] and not as_json:
         left = more["choice"]["not_excluded"]
         typer.echo(f"{k} chose {result.support.size} features; {left or 'none'} of the other numbers may be better")

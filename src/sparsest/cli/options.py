@@ -75,6 +75,13 @@ GapTol = Annotated[
     float, typer.Option(help="Relative gap at which a model counts as optimal.", rich_help_panel=_SEARCH)
 ]
 Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.", rich_help_panel=_SEARCH)]
+Bootstrap = Annotated[
+    int,
+    typer.Option(
+        min=0, help="Repeat the selection on so many resamples of the rows, to see how stable it is.",
+        rich_help_panel=_SEARCH,
+    ),
+]  # fmt: skip
 Out = Annotated[
     str | None,
     typer.Option(help="Write the model with its certificate to this JSON file.", rich_help_panel=_FILES),

@@ -44,10 +44,10 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_model(result: Result, title: str) -> None:
-    """Print the selected features with their coefficients, and below them what is proved."""
-    print_coefficients(title, result.rows())
-    Console().print(*result.proof_lines(), sep="\n")
+def print_model(result: Result, title: str, *more: str) -> None:
+    """Print the selected features, the largest effects first, and below them what is proved, and what else to know."""
+    print_grid(title, list(result.heads), [list(row) for row in result.rows()])
+    Console().print(*result.proof_lines(), *(escape(line) for line in (*result.explained_lines(), *more)), sep="\n")
 
 
 def print_coefficients(title: str, rows: list[tuple[str, str]]) -> None:
@@ -65,7 +65,7 @@ def print_grid(title: str, heads: list[str], rows: list[list[str]], left: tuple[
     """Print a table of texts; all columns but the first, or those named, are set to the right."""
     console, grid = Console(), Grid()
     for j, head in enumerate(heads):
-        grid.add_column(head, justify="left" if j in left else "right")
+        grid.add_column(head, justify="left" if j in left else "right", overflow="fold")
     for row in rows:
         grid.add_row(*(escape(entry) for entry in row))
     console.print(escape(title), style="bold")

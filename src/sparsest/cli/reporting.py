@@ -13,6 +13,8 @@ from rich.console import Console
 
 from sparsest.cli.app import INTERRUPTED, log
 from sparsest.cli.output import print_json, print_model, the_command
+from sparsest.cli.stability import as_json
+from sparsest.facts import facts_of
 from sparsest.files import write_whole
 from sparsest.result import Status
 from sparsest.solvers.shared.clock import Clock
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from sparsest.progress import Record
     from sparsest.report import Curve
     from sparsest.result import Result
+    from sparsest.selection.bootstrap_result import BootstrapResult
     from sparsest.tables import Table
 
 
@@ -51,6 +54,7 @@ class Delivery:
         settings: dict[str, Any],
         curve: Curve | None = None,
         more: dict[str, Any] | None = None,
+        stability: BootstrapResult | None = None,
     ) -> int:
         """Write the files, print the model, and return the exit code.
 
@@ -59,6 +63,7 @@ class Delivery:
         settings : of the search, to be kept with the model
         curve : of held-out scores, for the report
         more : further entries of the JSON
+        stability : what a bootstrap of the selection found
         """
         about = {"table": table.encoding.to_json(), "settings": _plain(settings), "command": the_command()}
         result = replace(result, about={**about, "notes": table.notes})
@@ -68,16 +73,20 @@ class Delivery:
             result.save(self.out)
             files["model"] = self.out
         if not self.as_json:
-            print_model(result, f"{table.encoding.target or self.data}: {result.statement.sentence()}")
+            about_data = facts_of(result, table.matrix, table.target, **table.rows)
+            title = f"{table.encoding.target or self.data}: {result.statement.sentence()}"
+            print_model(result, title, *about_data.short())
+            if stability is not None:
+                typer.echo(f"\n{stability.summary()}")
         hurried = False
         if self.report is not None:
             with making_the_report(self.as_json) as clock:
-                self._write_report(self.report, result, table, record, curve, clock.expired)
+                self._write_report(self.report, result, table, record, curve, stability, clock.expired)
                 files["report"] = self.report
             hurried = clock.interrupted
         if self.as_json:
             content = {"problem": result.statement.to_json(), **result.to_dict(), "notes": table.notes}
-            print_json(self.command, {**content, "files": files, **(more or {})})
+            print_json(self.command, {**content, "files": files, "bootstrap": as_json(stability), **(more or {})})
         else:
             for name, path in files.items():
                 typer.echo(f"{name} written to {path}")
@@ -90,6 +99,7 @@ class Delivery:
         table: Table,
         record: Record,
         curve: Curve | None,
+        stability: BootstrapResult | None,
         hurry: Callable[[], bool],
     ) -> None:
         from sparsest.report import model_report
@@ -98,7 +108,7 @@ class Delivery:
             result, table.matrix, table.target, rows=table.rows, target=table.encoding.target or "the target",
             record=record, curve=curve, ids=None if table.ids is None else table.ids.tolist(),
             command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.out, hurry=hurry,
-            target_file=self.target if table.encoding.target is None else None,
+            target_file=self.target if table.encoding.target is None else None, stability=stability,
         )  # fmt: skip
         write_whole(path, text)
         log("wrote the report, %d characters", len(text))

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparsest.arrays import Array
 from sparsest.checks import check_entries, number, optional, whole_number
 from sparsest.estimators.best_subset import BestSubsetClassifier, BestSubsetRegressor
+from sparsest.selection.refitting import chosen_by
 from sparsest.selection.stability import complementary_pairs, expected_false, expected_false_unimodal, threshold_for
 
 
@@ -124,9 +125,4 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _selected(estimator: Any, X: Any, y: Any) -> NDArray[np.bool_]:
     """Which features an estimator chooses."""
-    estimator.fit(X, y)
-    if hasattr(estimator, "get_support"):
-        return np.asarray(estimator.get_support())
-    if not hasattr(estimator, "coef_"):
-        raise ValueError(f"{type(estimator).__name__} has neither get_support nor coef_: it does not choose features")
-    return np.any(np.atleast_2d(estimator.coef_) != 0.0, axis=0)
+    return chosen_by(estimator.fit(X, y))

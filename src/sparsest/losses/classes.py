@@ -17,6 +17,7 @@ class Logistic(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = "one"
     smoothness = 0.25
     domain_is_cone = False
     conjugate_is_quadratic = False
@@ -59,6 +60,7 @@ class SmoothedHinge(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = None
     domain_is_cone = False
     conjugate_is_quadratic = True
     limits = {}
@@ -100,6 +102,7 @@ class Hinge(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = None
     smoothness = float("inf")
     domain_is_cone = False
     conjugate_is_quadratic = True
@@ -139,6 +142,7 @@ class SquaredHinge(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = None
     smoothness = 1.0
     domain_is_cone = True
     conjugate_is_quadratic = True

@@ -17,6 +17,7 @@ class Gamma(NamedTuple):
     log_link = True
     positive = True
     deviance = True
+    dispersion = "estimated"
     smoothness = float("inf")
     domain_is_cone = False
     conjugate_is_quadratic = False

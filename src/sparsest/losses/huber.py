@@ -17,6 +17,7 @@ class Huber(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = None
     smoothness = 1.0
     domain_is_cone = False
     conjugate_is_quadratic = True

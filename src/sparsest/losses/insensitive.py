@@ -20,6 +20,7 @@ class SmoothedEpsilonInsensitive(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = None
     domain_is_cone = False
     conjugate_is_quadratic = True
     limits = {}
@@ -64,6 +65,7 @@ class EpsilonInsensitive(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = None
     smoothness = float("inf")
     domain_is_cone = False
     conjugate_is_quadratic = True
@@ -107,6 +109,7 @@ class SquaredEpsilonInsensitive(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = None
     smoothness = 1.0
     domain_is_cone = True
     conjugate_is_quadratic = True

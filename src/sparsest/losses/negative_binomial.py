@@ -22,6 +22,7 @@ class NegativeBinomial(NamedTuple):
     log_link = True
     positive = False
     deviance = True
+    dispersion = "one"
     # The second derivative is at most (y + θ)/4.
     smoothness = float("inf")
     domain_is_cone = False

@@ -24,6 +24,7 @@ class Offset(NamedTuple):
     log_link = property(lambda self: self.loss.log_link)
     positive = property(lambda self: self.loss.positive)
     deviance = property(lambda self: self.loss.deviance)
+    dispersion = property(lambda self: self.loss.dispersion)
     limits = property(lambda self: self.loss.limits)
     name = property(lambda self: self.loss.name)
 

@@ -17,6 +17,7 @@ class Poisson(NamedTuple):
     log_link = True
     positive = False
     deviance = True
+    dispersion = "one"
     smoothness = float("inf")
     domain_is_cone = False
     conjugate_is_quadratic = False

@@ -20,6 +20,7 @@ class SmoothedQuantile(NamedTuple):
     log_link = False
     positive = False
     deviance = False
+    dispersion = None
     domain_is_cone = False
     conjugate_is_quadratic = True
     limits = {}
@@ -62,6 +63,7 @@ class Quantile(NamedTuple):
     log_link = False
     positive = False
     deviance = True
+    dispersion = None
     smoothness = float("inf")
     domain_is_cone = False
     conjugate_is_quadratic = True

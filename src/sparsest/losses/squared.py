@@ -13,6 +13,7 @@ class Squared(NamedTuple):
     log_link = False
     positive = False
     deviance = True
+    dispersion = "estimated"
     smoothness = 1.0
     domain_is_cone = True
     conjugate_is_quadratic = True

@@ -21,6 +21,7 @@ class Tweedie(NamedTuple):
     log_link = True
     positive = False
     deviance = True
+    dispersion = "estimated"
     smoothness = float("inf")
     domain_is_cone = True
     conjugate_is_quadratic = False

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsest.arrays import Array
 from sparsest.metrics import false_features, true_features
 from sparsest.path_result import PathResult
 from sparsest.plots.style import BLACK, BLUE, PALE, axes, finish, line_styles
 from sparsest.result import Result
+from sparsest.selection.bootstrap_result import BootstrapResult
 
+# Shares above this have a dark square, and light digits.
+_DARK = 0.6
 _MARKERS, _MOST_MARKERS = "osD^vP*", 12
 
 
@@ -27,18 +31,32 @@ class FrequenciesDisplay:
     threshold : the share from which on features are kept
     names : p names of features
     n_shown : so many features are shown
+    kept : p flags of the features to fill, instead of those above the threshold
+    of : what the frequencies are shares of
     """
 
     frequencies: Array
     threshold: float | None = None
     names: Sequence[str] | None = None
     n_shown: int = 50
+    kept: NDArray[np.bool_] | None = None
+    of: str = "halves"
 
     @classmethod
     def from_estimator(cls, estimator: Any, **settings: Any) -> FrequenciesDisplay:
         """Of a fitted :class:`sparsest.StabilitySelection`."""
         names = getattr(estimator, "feature_names_in_", None)
         return cls(estimator.frequencies_, estimator.threshold_, **{"names": names, **settings})
+
+    @classmethod
+    def from_bootstrap(cls, result: BootstrapResult, **settings: Any) -> FrequenciesDisplay:
+        """Of what :func:`sparsest.bootstrap` returned: features of the model chosen on all rows are filled.
+
+        Only features that were ever chosen are shown, and at most ``n_shown`` of them.
+        """
+        used = result.used
+        own = {"names": [result.name(j) for j in used], "kept": np.isin(used, result.support), "of": "resamples"}
+        return cls(result.inclusion[used], **{**own, **settings})
 
     def plot(self, ax: Any = None) -> FrequenciesDisplay:
         """Draw a bar for each feature."""
@@ -48,9 +66,13 @@ class FrequenciesDisplay:
         shares, places = self.frequencies[order], np.arange(order.size)
         # A frequency is a share of fits: it may miss its threshold by a rounding error.
         kept = np.ones(order.size, dtype=bool) if self.threshold is None else shares >= self.threshold - 1e-12
-        ax.bar(places[kept], shares[kept], color=BLUE, edgecolor=BLACK, linewidth=0.5, label=f"kept: {kept.sum()}")
+        label, other = f"kept: {kept.sum()}", "not kept"
+        if self.kept is not None:
+            kept = self.kept[order]
+            label, other = f"in the model: {int(self.kept.sum())}", "not in the model"
+        ax.bar(places[kept], shares[kept], color=BLUE, edgecolor=BLACK, linewidth=0.5, label=label)
         if not kept.all():
-            ax.bar(places[~kept], shares[~kept], color="white", edgecolor=PALE, hatch="///", label="not kept")
+            ax.bar(places[~kept], shares[~kept], color="white", edgecolor=PALE, hatch="///", label=other)
         if self.threshold is not None:
             ax.axhline(
                 self.threshold, color=BLACK, linestyle="--", linewidth=1, label=f"threshold {self.threshold:.2f}"
@@ -61,8 +83,47 @@ class FrequenciesDisplay:
         ax.set_xlim(-0.8, order.size - 0.2)
         left = self.frequencies.size - order.size
         x = "feature, most frequent first" + (f" ({left} more not shown)" if left else "")
-        finish(ax, x, "share of halves in which it was chosen")
+        finish(ax, x, f"share of {self.of} in which it was chosen")
         ax.legend(frameon=False)
+        return self
+
+
+@dataclass
+class PairwiseInclusionDisplay:
+    """How often two features were chosen together; single inclusion frequencies are on the diagonal.
+
+    Features that replace each other are both frequent, and their square is pale.
+
+    Parameters
+    ----------
+    frequencies : m × m shares
+    names : m names of features
+    """
+
+    frequencies: Array
+    names: Sequence[str]
+
+    @classmethod
+    def from_bootstrap(cls, result: BootstrapResult, n_shown: int = 15) -> PairwiseInclusionDisplay:
+        """Of what :func:`sparsest.bootstrap` returned, for the ``n_shown`` most frequent features."""
+        names = [result.name(j) for j in result.used[:n_shown]]
+        return cls(result.pairwise_inclusion[:n_shown, :n_shown], names)
+
+    def plot(self, ax: Any = None) -> PairwiseInclusionDisplay:
+        """Draw a square for each pair, with its share in per cent."""
+        self.ax_ = ax = axes(ax)
+        self.figure_ = ax.figure
+        m = len(self.names)
+        image = ax.imshow(self.frequencies, cmap="Blues", vmin=0.0, vmax=1.0)
+        for i in range(m):
+            for j in range(m):
+                share = self.frequencies[i, j]
+                colour = "white" if share > _DARK else BLACK
+                ax.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=7)
+        ax.set_xticks(range(m), self.names, rotation=90, fontsize=8)
+        ax.set_yticks(range(m), self.names, fontsize=8)
+        finish(ax, "feature, most frequent first", "chosen together with")
+        ax.figure.colorbar(image, ax=ax, label="share of resamples that chose both")
         return self
 
 

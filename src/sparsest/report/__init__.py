@@ -4,6 +4,7 @@
 ``page``         the page of a model, and that of a path
 ``answer``       the chosen features and what each adds
 ``alternatives`` other choices that fit nearly as well
+``stability``    what a bootstrap of the selection found
 ``checks``       correlations, held-out predictions, influential rows
 ``figures``      the charts
 ===============  ==============================================================

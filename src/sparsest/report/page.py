@@ -13,12 +13,15 @@ from markupsafe import Markup
 
 from sparsest.api import near_optimal
 from sparsest.diagnostics import diagnose, held_out
+from sparsest.facts import facts_of
 from sparsest.markup import STYLE, scores_chart, table
 from sparsest.path_result import PathResult
 from sparsest.progress import Record
 from sparsest.report import alternatives, answer, checks, figures
+from sparsest.report.stability import describe as describe_stability
 from sparsest.result import Result, Status
 from sparsest.result_files import versions
+from sparsest.selection.bootstrap_result import BootstrapResult
 from sparsest.wording import asked_sentence, measure_sentence, proof_sentence
 
 # How near to the optimum other choices are looked for, how many of them, and for how many seconds.
@@ -51,6 +54,7 @@ def model_report(
     data: str = "DATA",
     model: str | None = "model.json",
     target_file: str | None = None,
+    stability: BootstrapResult | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> str:
     """Return the report of a model as an HTML page.
@@ -68,6 +72,7 @@ def model_report(
     notes : what was noted about the data
     data, model : names of the files, for the command that verifies; None for a model that is in no file
     target_file : the file that holds the target, where that is not in the data
+    stability : what a bootstrap of the selection found
     hurry : asked before what takes long; it is left out where the answer is True
     """
     beside = rows or {}
@@ -78,6 +83,7 @@ def model_report(
     labels = None if result.classes is None else (str(result.classes[0]), str(result.classes[1]))
     weights = beside.get("sample_weight")
     held = None if scores is None else checks.held_out_part(result, scores, y, weights, target)
+    facts = facts_of(result, X, y, **beside)
     return _template("model.html").render(
         style=STYLE,
         title=f"What predicts {target}?",
@@ -85,6 +91,9 @@ def model_report(
         proof=proof_sentence(result.statement, result.status.name, result.gap),
         proved=result.status is Status.OPTIMAL,
         measure=measure_sentence(result.statement),
+        explained=result.explained_lines(),
+        facts=facts.sentences(),
+        doubts=facts.warnings(),
         features=answer.feature_table(result, found, target),
         explanation=answer.explanation(result, found, target),
         search=None if record is None or not record.points else figures.bound_and_incumbent(record),
@@ -92,6 +101,7 @@ def model_report(
         curve=curve,
         curve_chart=None if curve is None else scores_chart(*curve[:3], "number of features", curve.chosen),
         near=near,
+        stability=None if stability is None else describe_stability(stability),
         pairs=checks.correlated_pairs(result, found),
         substitutes=checks.substitute_table(result, found),
         held=held,

@@ -5,12 +5,11 @@ In each fold everything, centring and scaling included, is done with the rows th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 
 from sparsest.arrays import Array, Indices
@@ -19,8 +18,9 @@ from sparsest.data import Data
 from sparsest.result import Fold as FoldDone
 from sparsest.selection.folds import Fold
 from sparsest.selection.models import Models
+from sparsest.selection.repeating import collect
 from sparsest.selection.scores import Score
-from sparsest.solvers.shared.clock import Callback, Clock
+from sparsest.solvers.shared.clock import Callback
 from sparsest.solvers.shared.threads import single_threaded
 
 SELECTIONS = ("best", "one_se")
@@ -127,29 +127,8 @@ def cross_validate(
     n_jobs : folds at a time, by joblib's conventions and its backend
     told : hears of every fold that is done; what it returns as True ends it likewise
     """
-    clock = Clock(np.inf, told)
-    found: list[tuple[Array, NDArray[np.intp]]] = []
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_validate)(fit, data, fold, score) for fold in folds)
-    with clock.listening():
-        try:
-            for one in work:
-                # A fold during which somebody asked to stop may have been cut short.
-                if clock.expired():
-                    break
-                found.append(one)
-                clock.tell(FoldDone(clock.seconds(), len(found), len(folds)))
-                if clock.expired():
-                    break
-        except KeyboardInterrupt:
-            if not found:
-                raise
-        finally:
-            with warnings.catch_warnings():
-                # That folds were left out is told by whoever asked for them.
-                warnings.simplefilter("ignore", UserWarning)
-                work.close()
-    if not found:
-        raise KeyboardInterrupt
+    calls = (delayed(_validate)(fit, data, fold, score) for fold in folds)
+    found = collect(calls, n_jobs, told, lambda seconds, n_done: FoldDone(seconds, n_done, len(folds)))
     scores, counts = zip(*found, strict=True)
     return Validation(np.column_stack(scores), np.column_stack(counts), len(folds) - len(found))
 

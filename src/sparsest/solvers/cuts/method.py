@@ -77,10 +77,9 @@ class _CutSearch:
 
     def __init__(self, settings: Cuts, problem: Problem, clock: Clock) -> None:
         self.settings, self.problem, self.clock = settings, problem, clock
-        self.pool = CutPool()
+        self.pool = CutPool() if settings.pool is None else settings.pool
         if settings.pool is not None:
-            self.pool = settings.pool
-            self.pool.adopt(problem)
+            self.pool.insist_on_data(problem)
         self.fit: SupportFit = fit_support(problem, problem.include)
         self.survivors = np.arange(problem.p)
         self.forced = np.zeros(problem.p, dtype=bool)

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.arrays import Indices
+from sparsest.arrays import Array, Indices
+from sparsest.designs import in_units_of_data
 from sparsest.problem import Problem
 from sparsest.result import Result, Status
 from sparsest.solvers.exact.goal import Goal
+from sparsest.solvers.exact.importance import Importance, importance_of
 from sparsest.solvers.exact.search import Search
 from sparsest.solvers.exact.tree import Tree
 from sparsest.solvers.shared.claims import bound_of_others
@@ -19,7 +21,11 @@ from sparsest.solvers.shared.support import SupportFit, fit_support
 
 
 class NearOptimal(NamedTuple):
-    """Supports in order of their objectives; ``complete`` means a proof that no other is within ``threshold``."""
+    """Supports in order of their objectives; ``complete`` means a proof that no other is within ``threshold``.
+
+    ``coefs`` are the coefficients of each support, for the data as given, and ``deviations`` the standard deviations of
+    the columns that occur in one.
+    """
 
     supports: list[Indices]
     objectives: list[float]
@@ -28,6 +34,13 @@ class NearOptimal(NamedTuple):
     status: Status
     n_nodes: int
     seconds: float
+    coefs: list[Array]
+    deviations: dict[int, float]
+    feature_names: tuple[str, ...] | None = None
+
+    def importance(self) -> Importance:
+        """How often each feature is in one of the models, and between which values its coefficient lies."""
+        return importance_of(self.supports, self.coefs, self.deviations, self.complete, self.feature_names)
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,9 @@ class NearOptimalSearch:
             status,
             search.n_nodes,
             clock.seconds(),
+            [in_units_of_data(problem.design, one.support, one.w)[0] for one in kept],
+            _deviations(problem, kept),
+            result.feature_names,
         )
 
     @staticmethod
@@ -71,6 +87,12 @@ class NearOptimalSearch:
         proof = search.assemble()
         excepted = {tuple(fit.support.tolist()) for fit in goal.found.values()}
         return proof is not None and bound_of_others(search.problem, proof, excepted) > goal.threshold
+
+
+def _deviations(problem: Problem, fits: list[SupportFit]) -> dict[int, float]:
+    """Standard deviations of the columns in some supports, for the data as given."""
+    used = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *(fit.support for fit in fits)]))
+    return dict(zip(used.tolist(), problem.data.deviations(used).tolist(), strict=True))
 
 
 class AllWithin(Goal):

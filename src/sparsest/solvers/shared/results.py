@@ -14,6 +14,7 @@ from sparsest.proofs.steps import Proof
 from sparsest.result import Done, Result, Status
 from sparsest.solvers.shared.claims import certify, settle, trivial
 from sparsest.solvers.shared.clock import Callback, Clock
+from sparsest.solvers.shared.dual import null_value
 from sparsest.solvers.shared.enumeration import Enumeration
 from sparsest.solvers.shared.support import SupportFit
 
@@ -67,8 +68,9 @@ def make_result(
     clock.tell(Done(clock.seconds(), bound, objective, status))
     kept, stated = (None if proof is None else certificate), certificate.statement
     return Result(
-        coef, model.constant(), fit.support, objective, bound, status, stated, kept, trace, clock.seconds(), n_nodes
-    )
+        coef, model.constant(), fit.support, objective, bound, status, stated, kept, trace, clock.seconds(), n_nodes,
+        null_loss=null_value(problem), deviations=problem.data.deviations(fit.support),
+    )  # fmt: skip
 
 
 def start_clock(problem: Problem, time_limit: float, callback: Callback | None) -> Clock:

@@ -1,0 +1,70 @@
+"""Tables as plain text for terminals, and as data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+_WIDTH = 80
+_INDENT, _BETWEEN = "  ", "  "
+# A first column may take this part of the width, or all that others leave; longer names are cut in the middle.
+_LARGEST_PART = 0.45
+
+
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int = _WIDTH) -> list[str]:
+    """Lines of a table: names at the left, all other columns at the right.
+
+    Columns that do not fit into the width follow below, in a further block with the names repeated.
+
+    Parameters
+    ----------
+    heads : of the columns
+    rows : texts, the name first
+    width : the largest number of characters of a line
+    """
+    columns = [[head, *(row[j] for row in rows)] for j, head in enumerate(heads) if j > 0]
+    left = width - len(_INDENT) - sum(len(_BETWEEN) + _width(column) for column in columns)
+    names = [shortened(row[0], max(int(_LARGEST_PART * width), left)) for row in [heads, *rows]]
+    first = max(len(name) for name in names)
+    lines: list[str] = []
+    for block in _blocks(columns, width - len(_INDENT) - first):
+        lines += [""] * bool(lines)
+        for i, name in enumerate(names):
+            cells = (column[i].rjust(_width(column)) for column in block)
+            lines.append((_INDENT + _BETWEEN.join([name.ljust(first), *cells])).rstrip())
+    return lines
+
+
+def _width(column: list[str]) -> int:
+    return max(len(cell) for cell in column)
+
+
+def _blocks(columns: list[list[str]], room: int) -> list[list[list[str]]]:
+    """Columns side by side as far as they fit; at least one in each block."""
+    blocks: list[list[list[str]]] = [[]]
+    left = room
+    for column in columns:
+        needed = len(_BETWEEN) + _width(column)
+        if blocks[-1] and needed > left:
+            blocks.append([])
+            left = room
+        blocks[-1].append(column)
+        left -= needed
+    return blocks
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters, the middle of a longer one replaced by an ellipsis."""
+    if len(text) <= most:
+        return text
+    head = most // 2
+    return f"{text[:head]}…{text[len(text) - (most - head - 1) :]}"
+
+
+def data_frame(columns: dict[str, Any], index: Sequence[Any], name: str) -> Any:
+    """A pandas data frame with these columns, and with rows of these names."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("a data frame needs pandas: pip install pandas, or use to_dict()") from error
+    return pd.DataFrame(columns, index=pd.Index(index, name=name))

@@ -1,0 +1,170 @@
+"""The whole selection repeated on resampled rows, as Heinze, Wallisch and Dunkler (2018) recommend.
+
+Each of B resamples draws n rows with replacement and chooses anew.  With ``β_bj`` the coefficient of feature j in
+resample b (zero where it was not chosen), and ``β_j`` with standard error ``s_j`` that of a reference model without
+selection:
+
+- the inclusion frequency is the share of resamples in which j is chosen, the pairwise one that in which two are;
+- model frequencies are shares of resamples in which just these features are chosen;
+- the root mean squared difference ratio is ``√(Σ_b (β_bj - β_j)² / B) / s_j``: above 1 the choice has added variance or
+  bias to that of the reference model, below 1 it has taken some away;
+- the relative conditional bias is the mean of ``β_bj`` over those resamples that chose j, divided by ``β_j``, minus 1:
+  how far a coefficient is too large because it is only looked at where it was large enough to be chosen;
+- medians and percentiles of ``β_bj`` over all resamples, zeros included, are intervals that know of the choice.
+
+The reference model has all features, without a ridge, where the data allow that; else the features chosen on all rows.
+
+Heinze, Wallisch and Dunkler (2018), Variable selection: a review and recommendations for the practicing statistician,
+Biometrical Journal 60, 431-449.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import delayed
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from sparsest.arrays import Array
+from sparsest.checks import flag, function, optional, whole_number
+from sparsest.inference import infer
+from sparsest.progress import Listener, watching
+from sparsest.result import Repetition
+from sparsest.selection.bootstrap_result import BootstrapResult
+from sparsest.selection.refitting import (
+    Choice,
+    Observations,
+    drawn_with_all_classes,
+    fit_to,
+    has_intercept,
+    loss_of,
+    make_observations,
+    two_classes,
+)
+from sparsest.selection.repeating import collect, warn_of_the_rest
+
+
+def bootstrap(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
+    n_resamples: int = 200,
+    stratify: bool = False,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    callback: Listener | None = None,
+    verbose: bool = False,
+) -> BootstrapResult:
+    """Repeat a selection on resampled rows, and see how stable it is.
+
+    Ctrl-C, or a callback that returns True, ends it with the resamples that are done.
+
+    Parameters
+    ----------
+    estimator : what chooses features: any estimator of this package, or one with ``get_support`` or ``coef_``.  It is
+        cloned; cross-validation inside of it is a part of the selection
+    X : matrix, sparse matrix or data frame of shape (n, p)
+    y : n responses or labels
+    sample_weight, offset, exposure : of the n rows; they are resampled with them
+    n_resamples : number of resamples; 200 tell frequencies to about 3 per cent
+    stratify : whether every resample has as many rows of each class as the data; for classifiers
+    n_jobs : resamples at a time, by joblib's conventions and its backend
+    random_state : seed of the resamples
+    callback : called with an event ``Repetition`` for every resample that is done; returning True stops it
+    verbose : show how many resamples are done
+
+    Returns
+    -------
+    BootstrapResult
+        Frequencies, biases and ratios, with ``to_frame()``, ``summary()`` and a plot,
+        :class:`sparsest.plots.FrequenciesDisplay`.
+    """
+    count = whole_number(n_resamples, "n_resamples", least=1)
+    listener, live = optional(function)(callback, "callback"), flag(verbose, "verbose")
+    data = make_observations(X, y, sample_weight=sample_weight, offset=offset, exposure=exposure)
+    classes = two_classes(estimator, data.y, flag(stratify, "stratify"))
+    fitted, whole = fit_to(estimator, data)
+    seed = check_random_state(random_state)
+    draws = [_draw(data.y, classes, stratify, seed) for _ in range(count)]
+    with watching(live, listener, "bootstrap") as told:
+        calls = (delayed(_resample)(estimator, data, drawn) for drawn in draws)
+        found = collect(calls, n_jobs, told, lambda seconds, n_done: Repetition(seconds, n_done, count))
+    unproved = sum(choice.unproved for choice in found)
+    warn_of_the_rest(len(found), count, "resamples", unproved)
+    p = data.design.shape[1]
+    reference = _reference(fitted, data, whole)
+    return BootstrapResult(
+        n_features=p,
+        feature_names=data.names,
+        support=whole.support,
+        coef=_spread([whole], p).toarray()[0] if whole.coef is not None else None,
+        chosen=_spread([choice._replace(coef=np.ones(choice.support.size)) for choice in found], p) != 0,
+        coefs=_spread(found, p) if whole.coef is not None else None,
+        reference=reference.coef,
+        reference_error=reference.error,
+        reference_kind=reference.kind,
+        n_requested=count,
+        n_unproved=unproved,
+    )
+
+
+def _draw(y: NDArray[Any], classes: NDArray[Any] | None, stratify: bool, seed: np.random.RandomState) -> NDArray:
+    """How often each row is drawn; all classes are there."""
+    n = y.size
+    if classes is not None and stratify:
+        rows = [seed.choice(group, group.size) for group in (np.flatnonzero(y == label) for label in classes)]
+        return np.bincount(np.concatenate(rows), minlength=n)
+    return drawn_with_all_classes(
+        lambda: np.bincount(seed.randint(0, n, n), minlength=n), lambda counts: [np.flatnonzero(counts)], y, classes
+    )
+
+
+def _resample(estimator: Any, data: Observations, counts: NDArray) -> Choice:
+    return fit_to(estimator, data, counts)[1]
+
+
+def _spread(choices: list[Choice], p: int) -> sp.csr_array:
+    """The coefficients of choices as the rows of a sparse matrix."""
+    sizes = [choice.support.size for choice in choices]
+    values = np.concatenate(
+        [np.zeros(choice.support.size) if choice.coef is None else choice.coef for choice in choices]
+    )
+    columns = np.concatenate([choice.support for choice in choices])
+    return sp.csr_array((values, columns, np.concatenate([[0], np.cumsum(sizes)])), shape=(len(choices), p))
+
+
+class _Reference(NamedTuple):
+    """Coefficients and standard errors without selection, NaN where there are none, and what they are of."""
+
+    coef: Array
+    error: Array
+    kind: str | None
+
+
+def _reference(fitted: Any, data: Observations, whole: Choice) -> _Reference:
+    """The model of all features; or of the chosen ones, where that one does not exist; or none."""
+    n, p = data.design.shape
+    weighted = getattr(fitted, "_weights", None)
+    given: dict[str, Any] = dict(data.given)
+    if weighted is not None:
+        given["sample_weight"] = weighted(data.y, given.get("sample_weight"))
+    coef, error = np.full(p, np.nan), np.full(p, np.nan)
+    attempts = [("all", np.arange(p))] * (p + 1 < n) + [("chosen", whole.support)] * (whole.support.size > 0)
+    for kind, features in attempts:
+        columns = data.design.columns(features)
+        names = [str(j) for j in features]
+        try:
+            known = infer(columns, data.y, names, loss=loss_of(fitted), fit_intercept=has_intercept(fitted), **given)
+        except ValueError:
+            # Dependent features, separated classes, or a loss with kinks.
+            continue
+        coef[features], error[features] = (values[: features.size] for values in (known.coef, known.standard_error))
+        return _Reference(coef, error, kind)
+    return _Reference(coef, error, None)

@@ -1,0 +1,70 @@
+"""Columns: what a pass over all of them finds encloses what is exact, and those that are packed are those that are read."""
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proofs.helpers import indices, rule_of, sample
+from proofs.test_data import data_of, exact_variance
+from sparsest.proofs.columns import AllColumns, PackedColumns
+from sparsest.proofs.data import Room
+from sparsest.proofs.points import feasible
+from sparsest.proofs.rounding import growth
+
+seeds = st.integers(0, 10**6)
+
+
+def test_columns_that_are_read_again_are_the_packed_ones():
+    X, y = sample(9, 7)
+    A = np.random.default_rng(0).standard_normal((9, 4))
+    for few in (np.arange(7), indices(1, 4, 6), indices()):
+        one = PackedColumns(data_of(X, y), few)
+        two = PackedColumns(data_of(X, y, room=Room(packed=0, block=8 * 9 * 2)), few)
+        np.testing.assert_allclose(one.products(A), two.products(A), rtol=1e-12, atol=1e-13)
+        for packed, read in zip(one.bounds, two.bounds, strict=True):
+            np.testing.assert_array_equal(packed, read)
+        if few.size:
+            at = np.arange(few.size)
+            np.testing.assert_array_equal(one.block(at).values, two.block(at).values)
+
+
+@given(
+    seeds,
+    st.integers(2, 40),
+    st.sampled_from([0.0, 5.0, 1e6, 1e12]),
+    st.sampled_from([1e-160, 1e-60, 1.0, 1e60, 1e140]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_pass_over_all_columns_encloses_what_is_exact(seed, n, mean, scale, center, scaled, weighted):
+    """Variances, norms and products of every column, as fractions; outliers in the first row, constant columns."""
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((n, 6)) + mean * rng.standard_normal(6)) * scale
+    X[0, 1] += 100.0 * scale
+    X[:, 2] = X[0, 2]
+    X[:, 3] = 0.0
+    X[:, 4] *= 1e-150
+    weights = 10.0 ** rng.uniform(-4, 4, n) if weighted else np.full(n, 2.0)
+    data = data_of(X, weights=weights, fit_intercept=center, scaled=scaled)
+    alpha = feasible(rule_of("squared"), data.y, weights, rng.standard_normal((n, 2)), center)
+    columns = AllColumns(data)
+    products, bounds = np.concatenate([columns.products(alpha), columns.products(alpha)]), columns.bounds
+    omega = [Fraction(v) for v in weights.tolist()]
+    for j in range(6):
+        factor = Fraction(2) ** -int(bounds.exponents[j])
+        x = [Fraction(v) for v in X[:, j].tolist()]
+        constant = len(set(x)) == 1 if center else not any(x)
+        exact = exact_variance(X[:, j], weights, center) * factor**2 if scaled and not constant else Fraction(1)
+        if not scaled and not constant:
+            exact = factor**2
+        assert Fraction(bounds.ridge_low[j]) <= exact
+        assert np.isinf(bounds.ridge_high[j]) or exact <= Fraction(bounds.ridge_high[j])
+        for a, product in zip([*alpha.T, *alpha.T], products[:, j], strict=True):
+            dual = [Fraction(v) for v in a.tolist()]
+            truth = sum(u * v for u, v in zip(dual, x, strict=True)) * factor
+            size = sum(v * v / w for v, w in zip(dual, omega, strict=True))
+            error = Fraction(growth(n + 8)) ** 2 * Fraction(bounds.weighted_norms[j]) ** 2 * size
+            assert (Fraction(float(product)) - truth) ** 2 <= error + Fraction(1, 2**2000)
