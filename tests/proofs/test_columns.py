@@ -1,4 +1,4 @@
-"""Columns: what a pass over all of them finds encloses what is exact, and those that are packed are those that are read."""
+"""Columns: a pass over all of them encloses what is exact, and packed ones are those that are read."""
 
 from fractions import Fraction
 
