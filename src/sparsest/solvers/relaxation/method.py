@@ -23,7 +23,7 @@ from sparsest.solvers.shared.support import SupportFit, fit_support
 class Relaxation:
     """The method "relaxation": solve the relaxation, round it, refit and polish.
 
-    ``proof=False`` keeps no proof, so there is no certificate and nothing is checked.
+    ``proof=False`` keeps no proof: there is no certificate, and nothing is called optimal.
     """
 
     time_limit: float = 60.0
