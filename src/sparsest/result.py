@@ -102,7 +102,7 @@ class Result:
     gap : relative distance between them
     status : how the search ended
     statement : the problem, all of it but the data, and the data's fingerprint
-    certificate : what proves the bound; None where ``proof=False`` was asked for: then only the trivial bound is claimed
+    certificate : what proves the bound; None where ``proof=False`` was asked for, and only the trivial bound is claimed
     trace : what the method tells of its work
     seconds, n_nodes : what it took
     feature_names : names of all columns, or None

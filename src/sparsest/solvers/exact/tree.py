@@ -23,8 +23,8 @@ class Tree:
 
     ``max_memory`` bounds open nodes, proof, copied columns and Gram matrix together, in bytes: the search goes
     depth-first when open nodes take half of what the rest leaves, and stops with NODE_LIMIT at the whole.
-    ``proof=False`` keeps no proof: there is no certificate, and nothing is called optimal.  ``n_jobs`` threads (all cores by default) do not change
-    the result.
+    ``proof=False`` keeps no proof: there is no certificate, and nothing is called optimal.  ``n_jobs`` threads (all
+    cores by default) do not change the result.
     """
 
     time_limit: float = 60.0
