@@ -64,6 +64,7 @@ def prove(
     whole: Columns | None = None,
     caution: float = 1.0,
     excepted: Set[tuple[int, ...]] = frozenset(),
+    threads: int | None = None,
 ) -> Proved:
     """Check a proof; where that saves work, a bound above ``enough`` is not made as large as it could be.
 
@@ -71,7 +72,9 @@ def prove(
     may be: what is proved with more caution is also proved by checks that sum in another order.  The bound is for all
     supports but the ``excepted`` ones, sorted, each of which may have a leaf that holds it alone.
     """
-    return run(Checker(data, statement, proof, enough, caution, excepted), whole)
+    checker = Checker(data, statement, proof, enough, caution, excepted)
+    checker.threads = threads or checker.threads
+    return run(checker, whole)
 
 
 @np.errstate(all="ignore")

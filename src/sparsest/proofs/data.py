@@ -22,8 +22,9 @@ from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, 
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.threads import cores
 
-# Columns that are read together, at least, where rows are contiguous: fewer would waste most of every cache line.
-_COLUMNS_OF_ROWS = 64
+# Where rows are contiguous this many columns are read together, if they do not take more than these bytes: fewer would
+# waste most of every cache line.
+_COLUMNS_OF_ROWS, _BYTES_OF_ROWS = 64, 1 << 26
 # Ridges of columns as they are can be as extreme as the squares of their scales; beyond these nothing is proved, for a
 # number that underflows has no relative error, and one that overflows none at all.
 SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
@@ -199,7 +200,7 @@ class Data:
         """Cut a number of columns into parts that are read at a time."""
         width = max(1, self.room.block // (8 * self.n))
         if isinstance(self._matrix, np.ndarray) and self._matrix.strides[1] < self._matrix.strides[0]:
-            width = max(width, _COLUMNS_OF_ROWS)
+            width = max(width, min(_COLUMNS_OF_ROWS, _BYTES_OF_ROWS // (8 * self.n)))
         for begin in range(0, count, width):
             yield slice(begin, min(begin + width, count))
 

@@ -391,7 +391,7 @@ class Search:
         """Assemble and check the proof of what is known so far."""
         proof = self.assemble()
         if proof is not None:
-            settle(self.problem, proof, self.lower_bound(), self.limits.gap_tol)
+            settle(self.problem, proof, self.lower_bound(), self.limits.gap_tol, self.limits.n_jobs)
 
     def assemble(self) -> Proof | None:
         """The proof of the lower bound; None if none is kept."""

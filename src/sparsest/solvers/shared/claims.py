@@ -91,15 +91,15 @@ class Settled(NamedTuple):
     bound: float
 
 
-def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float) -> Settled:
-    """Check a proof of a search; one that is refused, or proves nothing, is replaced by the trivial one.
+def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs: int | None = None) -> Settled:
+    """Check a proof of a search, on ``n_jobs`` threads; one that proves nothing is replaced by the trivial one.
 
     Rounding may cause that where columns are nearly dependent.
     """
     statement, evidence = statement_of(problem), problem.data.evidence
 
     def check(columns: Columns) -> Proved:
-        return prove(evidence.data, statement, proof, bound, columns, _CAUTION)
+        return prove(evidence.data, statement, proof, bound, columns, _CAUTION, threads=n_jobs)
 
     columns = evidence.columns()
     proved = check(columns)

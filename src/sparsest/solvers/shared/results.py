@@ -42,6 +42,7 @@ def make_result(
     otherwise: Status,
     trace: dict[str, Any] | None = None,
     n_nodes: int = 0,
+    n_jobs: int | None = None,
     fallback: Callable[[float], Enumeration | None] = lambda bound: None,
 ) -> Result:
     """Check the proof of a search; OPTIMAL exactly when the gap to the bound that it proves is within the tolerance.
@@ -52,7 +53,7 @@ def make_result(
     """
     trace = {} if trace is None else trace
     began = clock.seconds()
-    settled = trivial(problem) if proof is None else settle(problem, proof, bound, gap_tol)
+    settled = trivial(problem) if proof is None else settle(problem, proof, bound, gap_tol, n_jobs)
     other = fallback(settled.bound) if relative_gap(fit.primal, settled.bound) > gap_tol else None
     if other is not None:
         fit = other.fit if other.fit.primal < fit.primal else fit
