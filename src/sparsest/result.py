@@ -356,7 +356,8 @@ class Result:
         sentence = proof_sentence(self.statement, self.status.name, self.gap)
         below = ". ".join((*self.proof_lines(), self.statement.sentence())) + "."
         model = table(list(self.heads), self.rows(), right=(1, 2))
-        return fragment(paragraph(sentence, strong=True), model, paragraph(below))
+        meaning = [paragraph(" ".join(self.explained_lines()))] if self.explained_lines() else []
+        return fragment(paragraph(sentence, strong=True), *meaning, model, paragraph(below))
 
 
 def probabilities(score: Array) -> Array:
