@@ -27,7 +27,7 @@ _SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-200, 1e200
 # rounding errors grow with it.
 _NEAR_MEAN = 8.0
 # With fewer bytes, threads cost more than they save.
-_WORTH_THREADS = 1 << 26
+_WORTH_THREADS = 1 << 23
 
 
 class Columns(ABC):
