@@ -35,10 +35,10 @@ class FrequenciesDisplay:
     n_shown: int = 50
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **settings: Any) -> FrequenciesDisplay:
-        """Of a fitted :class:`sparsest.StabilitySelection`."""
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> FrequenciesDisplay:
+        """Draw those of a fitted :class:`sparsest.StabilitySelection`."""
         names = getattr(estimator, "feature_names_in_", None)
-        return cls(estimator.frequencies_, estimator.threshold_, **{"names": names, **settings})
+        return cls(estimator.frequencies_, estimator.threshold_, **{"names": names, **settings}).plot(ax)
 
     def plot(self, ax: Any = None) -> FrequenciesDisplay:
         """Draw a bar for each feature."""
