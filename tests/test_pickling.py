@@ -5,13 +5,18 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import skops.io
 
 from samples import LOSS_NAMES, sample
 from sparsest import (
     BestSubsetClassifier,
+    BestSubsetClassifierCV,
     BestSubsetRegressor,
+    BestSubsetRegressorCV,
     PenalizedClassifier,
     PenalizedRegressor,
+    PenalizedRegressorCV,
+    StabilitySelection,
     best_subset,
     best_subset_path,
 )
@@ -82,3 +87,32 @@ def test_estimators(estimator):
     np.testing.assert_array_equal(again.coef_, estimator.coef_)
     np.testing.assert_array_equal(again.predict(X), estimator.predict(X))
     assert again.score(X, y) == estimator.score(X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BestSubsetRegressor(2),
+        BestSubsetClassifier(2),
+        BestSubsetRegressorCV((1, 2), gammas=(0.1,)),
+        BestSubsetClassifierCV((1, 2), gammas=(0.1,)),
+        PenalizedRegressor(alpha=0.1),
+        PenalizedClassifier(alpha=0.1),
+        PenalizedRegressorCV(alphas=5),
+        StabilitySelection(n_pairs=2),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_skops(estimator):
+    """Its files name the types that a reader has to trust: all of them are ours or SciPy's."""
+    X, y = sample("squared", 40, 5)
+    y = y > 0 if "Classifier" in type(estimator).__name__ else y
+    written = skops.io.dumps(estimator.fit(X, y))
+    types = skops.io.get_untrusted_types(data=written)
+    assert all(name.startswith(("sparsest.", "scipy.sparse.")) for name in types)
+    again = skops.io.loads(written, trusted=types)
+    np.testing.assert_array_equal(again.get_support(), estimator.get_support())
+    if hasattr(estimator, "predict"):
+        np.testing.assert_array_equal(again.predict(X), estimator.predict(X))
+    if hasattr(estimator, "status_"):
+        assert again.status_ is estimator.status_ and again.result_.certificate.verify(X, y)

@@ -30,6 +30,10 @@ class Stop(Enum):
     TIME_LIMIT = "stopped at the time limit"
     INTERRUPTED = "interrupted"
 
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        """Say how the member is found again; skops, unlike pickle, does not know of enumerations."""
+        return type(self), (self.value,)
+
 
 class LinearModel(NamedTuple):
     """Coefficients and intercept for the data as given."""

@@ -35,6 +35,10 @@ class Status(Enum):
     INTERRUPTED = "interrupted; the gap is what is not yet proved"
     HEURISTIC = "a good solution; the gap is what one dual bound leaves open"
 
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        """Say how the member is found again; skops, unlike pickle, does not know of enumerations."""
+        return type(self), (self.value,)
+
 
 class Root(NamedTuple):
     """The root bound is known."""

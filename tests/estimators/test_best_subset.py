@@ -246,3 +246,13 @@ def test_what_a_criterion_cannot_choose_with(settings, message):
     X, y = sample("squared", 20, 3)
     with pytest.raises(ValueError, match=message):
         BestSubsetRegressor(**{"k": "bic", **settings}).fit(X, y)
+
+
+def test_the_cheap_way_to_search_over_settings():
+    """As the documentation says: the relaxation in the search, the tree for the best settings alone."""
+    X, y = sample("squared", 60, P)
+    search = GridSearchCV(BestSubsetRegressor(method="relaxation"), {"k": [1, 2, 3], "gamma": [0.05, 0.5]}, cv=3)
+    best = search.fit(X, y).best_params_
+    proved = BestSubsetRegressor(**best).fit(X, y)
+    assert proved.status_.name == "OPTIMAL" and proved.objective_ <= search.best_estimator_.objective_ * (1.0 + 1e-8)
+    assert "GridSearchCV" in BestSubsetRegressor.__doc__ and 'method="relaxation"' in BestSubsetRegressor.__doc__

@@ -429,3 +429,21 @@ def test_a_callback_stops_between_folds_and_there_is_a_model():
     np.testing.assert_array_equal(model.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
     assert model.lower_bound_ <= wanted.objective_ * (1 + 1e-9) <= model.objective_ * (1 + 2e-4)
     check_certificate(model.result_, X, y)
+
+
+def test_smaller_alphas_are_tried_where_the_smallest_is_the_best(monkeypatch):
+    """With fewer rows than columns paths end at a hundredth of the first alpha, which is too soon for little noise."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 80))
+    y = X[:, :4] @ [3.0, -2.0, 2.0, 1.5] + 0.2 * rng.standard_normal(60)
+    model = PenalizedRegressorCV(alphas=20, cv=3, tol=1e-7).fit(X, y)
+    tried = np.unique(model.cv_results_["param_alpha"])
+    assert tried.size == 30 and tried[0] < model.alpha_ < tried[10]
+    np.testing.assert_allclose(tried[1:] / tried[:-1], 100.0 ** (1 / 19))
+    given = PenalizedRegressorCV(alphas=tried[10:], cv=3).fit(X, y)
+    assert given.alpha_ == tried[10] and np.unique(given.cv_results_["param_alpha"]).size == 20
+    noisy = PenalizedRegressorCV(alphas=20, cv=3).fit(X, y + 5.0 * rng.standard_normal(60))
+    assert np.unique(noisy.cv_results_["param_alpha"]).size == 20
+    monkeypatch.setattr("sparsest.estimators.penalized_cv._EXTENSIONS", 0)
+    with pytest.warns(UserWarning, match=r"the best alpha is the smallest one that was tried, .*: give smaller alphas"):
+        PenalizedRegressorCV(alphas=20, cv=3, tol=1e-7).fit(X, y)

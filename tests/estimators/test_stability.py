@@ -83,3 +83,15 @@ def test_refusals():
         StabilitySelection(n_pairs=0).fit(X, y)
     with pytest.raises(ValueError, match="neither get_support nor coef_"):
         StabilitySelection(KNeighborsRegressor(), n_pairs=1).fit(X, y)
+
+
+@pytest.mark.parametrize("p", [5, 20, 200])
+def test_few_false_features_are_reached_by_small_subsets(p):
+    """With ten features of twenty in every half the threshold would have to be 1, and nothing would be kept."""
+    X, y = signal(200, max(p, 20))
+    X = X[:, :p] if p < 20 else X
+    y = y if p >= 20 else X[:, 0] - X[:, 1] + 0.1 * y
+    model = StabilitySelection(max_false=1.0, n_pairs=10, random_state=0).fit(X, y)
+    assert model.threshold_ <= 0.75 and model.expected_false_ <= 1.0 + 1e-12
+    assert set(model.support_) == ({0, 1} if p < 20 else {3, 7}) & set(model.support_) and model.support_.size >= 1
+    assert model.n_selected_ <= np.sqrt(0.5 * p)

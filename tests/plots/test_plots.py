@@ -217,3 +217,25 @@ def test_ranges_over_near_optimal_models():
     assert f"{found.n_models} models" in ax.get_title(loc="left")
     few = labelled(plots.ImportanceDisplay.from_near_optimal(near_optimal(best_subset(X, y, 3), X, y, 0.5, 2)))
     assert "there are more" in few.get_title(loc="left")
+
+
+def test_estimators_are_drawn_at_once():
+    """As scikit-learn's displays are: on new axes, or on those that are given."""
+    import matplotlib.pyplot as plt
+
+    X, y = sample("squared", N, P)
+    by_size = BestSubsetRegressorCV(ks=[0, 2, 4], gammas=[0.05, 0.5], cv=3).fit(X, y)
+    by_alpha = PenalizedRegressorCV(alphas=5, cv=3).fit(X, y)
+    halves = StabilitySelection(BestSubsetRegressor(k=3, method="local"), n_pairs=2, random_state=0).fit(X, y)
+    for make, model in (
+        (plots.CoefficientPathDisplay, by_alpha),
+        (plots.ValidationCurveDisplay, by_size),
+        (plots.ValidationMapDisplay, by_size),
+        (plots.FrequenciesDisplay, halves),
+    ):
+        new = make.from_estimator(model)
+        assert new.ax_.get_xlabel() and new.figure_ is new.ax_.figure
+        _, ax = plt.subplots()
+        given = make.from_estimator(model, ax=ax)
+        assert given.ax_ is ax and ax.get_xlabel() == new.ax_.get_xlabel()
+    plt.close("all")

@@ -19,7 +19,8 @@ def test_facts_are_near_those_of_the_design(rho, snr):
     assert (facts.n, facts.p, facts.classification) == (400, 50, False)
     assert rho - 0.1 <= facts.correlation <= rho + 0.15
     assert 0.4 * snr - 0.05 <= facts.snr <= 1.5 * snr + 0.05
-    assert look_at(sp.csc_array(data.X), data.y) == pytest.approx(facts, rel=1e-6)
+    sparse = look_at(sp.csc_array(data.X), data.y)
+    assert sparse[:5] == pytest.approx(facts[:5], rel=1e-6) and sparse[5:] == facts[5:] == ("squared", None)
 
 
 def test_odd_data():
@@ -53,7 +54,7 @@ def test_advice_can_be_taken(aim, classes):
     data = make_toeplitz(n=80, p=12, k=2, rho=0.3, snr=8.0, rng=1)
     y = np.where(data.y > 0, "b", "a") if classes else data.y
     advice = sparsest.advise(data.X, y, aim=aim)
-    assert advice.why.count(".  ") == 1 and advice.why.endswith(".") and advice.sources
+    assert advice.why.count(".  ") == 1 + classes and advice.why.endswith(".") and advice.sources
     assert str(advice).startswith(advice.method) and all(source in str(advice) for source in advice.sources)
     if aim == "prediction":
         assert advice.method == f"BestSubset{'Classifier' if classes else 'Regressor'}CV"
@@ -68,3 +69,42 @@ def test_advice_can_be_taken(aim, classes):
 def test_refusals():
     with pytest.raises(ValueError, match="unknown aim 'fun'; choose one of prediction, few_false_features, proof"):
         sparsest.advise(np.eye(4), np.arange(4.0), aim="fun")
+
+
+def test_counts_classes_and_exposures():
+    """What a target is taken for, with the settings that follow from it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6))
+    counts = rng.poisson(np.exp(0.5 + 0.7 * X[:, 0]))
+    advice = sparsest.advise(X, counts)
+    assert advice.facts.loss == "poisson" == advice.settings["loss"] and "taken for counts" in advice.why
+    spread = rng.negative_binomial(0.3, 0.1, 200)
+    assert look_at(X, spread).loss == "negative_binomial"
+    exposure = rng.uniform(0.5, 3.0, 200)
+    assert look_at(X, 40 + counts).loss == "squared" and look_at(X, 40 + counts, exposure).loss == "poisson"
+    assert look_at(X, counts * 1.5, exposure).loss == "tweedie" and look_at(X, counts + 0.5, exposure).loss == "gamma"
+    assert look_at(X, np.minimum(counts, 1), exposure).loss == "poisson"
+    assert "totals that an exposure explains" in sparsest.advise(X, counts + 0.5, exposure=exposure).why
+    with pytest.raises(ValueError, match="exposure must be above zero"):
+        sparsest.advise(X, counts, exposure=0.0 * exposure)
+
+
+def test_the_rarer_class_limits_the_number_of_features():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 30))
+    y = np.zeros(400)
+    y[:7] = 1.0
+    advice = sparsest.advise(X, y, aim="proof")
+    assert advice.settings["k"] == 1 and advice.facts.n_events == 7
+    assert "the rarer one in 7 of 400 rows: fewer than the 10 that a single feature needs" in advice.why
+    balanced = sparsest.advise(X, np.arange(400) % 2, aim="proof")
+    assert balanced.settings["k"] == 10 and "in 200 of 400 rows." in balanced.why
+
+
+def test_the_exposure_counts_in_the_noise():
+    """Counts that an exposure explains alone have no signal of the features."""
+    rng = np.random.default_rng(0)
+    X, exposure = rng.standard_normal((300, 5)), rng.uniform(0.1, 20.0, 300)
+    with_it = look_at(X, rng.poisson(exposure), exposure)
+    assert with_it.snr < 0.05
+    assert look_at(X, rng.poisson(exposure * np.exp(X[:, 0])), exposure).snr > 1.0

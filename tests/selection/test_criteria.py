@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from checks import best_subset
+from checks import best_subset, best_subset_path
 from samples import sample
 from sparsest import information_criterion, penalty_path
 from sparsest.selection.criteria import CRITERIA, Criterion
@@ -112,7 +112,7 @@ def test_refusals():
         information_criterion(result, X, y, "r2")
     with pytest.raises(ValueError, match="not those of the result"):
         information_criterion(result, X, y + 1)
-    with pytest.raises(ValueError, match="model must be a Result or a PathResult"):
+    with pytest.raises(ValueError, match="model must be a Result, a list of them or a PathResult"):
         information_criterion("result", X, y)
     with pytest.raises(ValueError, match="n_candidates must be"):
         information_criterion(result, X, y, n_candidates=1)
@@ -120,3 +120,12 @@ def test_refusals():
         Criterion("bic", "logistic", 10.0, 3, True, noise_variance=1.0)
     with pytest.raises(ValueError, match="at least 3 observations"):
         Criterion("gic", "squared", 2.0, 3, True)
+
+
+def test_a_list_of_results():
+    X, y = sample("squared", 40, 6)
+    models = best_subset_path(X, y, [0, 1, 3], gamma=0.5)
+    alone = [information_criterion(model, X, y, "bic") for model in models]
+    np.testing.assert_array_equal(information_criterion(models, X, y, "bic"), alone)
+    with pytest.raises(ValueError, match="model must be a Result, a list of them or a PathResult"):
+        information_criterion([], X, y)

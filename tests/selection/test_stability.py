@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from sparsest.selection.stability import complementary_pairs, expected_false, expected_false_unimodal, threshold_for
+from sparsest.selection.stability import (
+    complementary_pairs,
+    expected_false,
+    expected_false_unimodal,
+    size_for,
+    threshold_for,
+)
 
 
 @pytest.mark.parametrize("n", [10, 11])
@@ -71,3 +77,11 @@ def test_the_unimodal_bound_is_the_worst_case(n_pairs):
             assert tail <= bound * (1.0 + 1e-9)
             ratios += [] if bound == plain else [tail / bound]
     assert len(ratios) > 20 and max(ratios) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("max_false", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("p", [10, 100, 3000])
+def test_the_size_is_the_largest_within_the_bound(max_false, p):
+    size = size_for(max_false, 0.75, p)
+    assert size == 1 or expected_false(size, p, 0.75) <= max_false
+    assert expected_false(size + 1, p, 0.75) > max_false

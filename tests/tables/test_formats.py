@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from pyarrow import feather, parquet
 from sklearn.datasets import dump_svmlight_file
 
-from sparsest.tables import Wishes, opening, read_again, read_table, readers
+from sparsest.tables import Wishes, arrow, opening, read_again, read_table, readers
 from sparsest.tables.dialect import find_dialect
 
 N, P = 30, 4
@@ -194,9 +194,25 @@ def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
     (tmp_path / "a.csv").write_text("\n".join(["whole,late,word,z,y", *rows]))
     with pytest.raises(ValueError, match="missing values in 1 column, up to 90 of 100 rows: 'late'"):
         read_table(str(tmp_path / "a.csv"), Wishes())
-    table = read_table(str(tmp_path / "a.csv"), Wishes(exclude=("late",), impute="drop"))
+    table = read_table(str(tmp_path / "a.csv"), Wishes(exclude=("late",), impute="drop", max_missing=1.0))
     assert table.names == ("whole", "late", "word=0", "word=no", "word=yes", "z") and table.matrix.shape == (10, 6)
     assert table.matrix[5].tolist() == [1.5, 1.0, 0.0, 1.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("decimal", ".,")
+def test_many_columns_of_another_kind_cost_a_few_passes(tmp_path, monkeypatch, decimal):
+    """Each was found by a pass of its own."""
+    monkeypatch.setattr("sparsest.tables.arrow._BLOCK_BYTES", 256)
+    passes = []
+    usual = arrow._input
+    monkeypatch.setattr(arrow, "_input", lambda *given: passes.append(1) or usual(*given))
+    late = ["0"] * 41 + ["low"] * 20 + ["high"] * 20
+    rows = [";".join([str(i / 4).replace(".", decimal), *[late[i]] * 40, str(i)]) for i in range(81)]
+    (tmp_path / "a.csv").write_text("\n".join([";".join(["x", *(f"c{j}" for j in range(40)), "y"]), *rows]))
+    table = read_table(str(tmp_path / "a.csv"), Wishes())
+    assert table.names == ("x", *(f"c{j}={level}" for j in range(40) for level in ("0", "high", "low")))
+    np.testing.assert_array_equal(table.matrix[:, 0], np.arange(81) / 4)
+    assert len(passes) == 5
 
 
 @pytest.mark.parametrize("separator", ",\t;")

@@ -32,14 +32,18 @@ def read(path, **wishes):
 
 def test_columns_become_features(path):
     table = read(path, impute="median", beside={"sample_weight": "w"})
-    assert table.names == ("age", "sex=m", "stage=I", "stage=II", "stage=III", "crp")
+    assert table.names == ("age", "sex=m", "sex=missing", "stage=I", "stage=II", "stage=III", "crp")
     assert table.target.tolist() == ["good", "bad", "bad", "good", "good", "bad"]
     assert table.rows["sample_weight"].tolist() == [1, 2, 1, 1, 1, 1] and table.ids.tolist() == [
         f"p{i}" for i in range(1, 7)
     ]
-    # The most frequent level and the median take the places of what is missing.
-    assert table.matrix[4].tolist() == [70, 0, 0, 1, 0, 3.5] and table.matrix[1, 5] == 2.5
-    assert table.encoding.fill == {"age": 58.0, "sex": "f", "stage": "I", "crp": 2.5}
+    # Missing text is a level of its own, and the median takes the place of missing numbers.
+    assert table.matrix[4].tolist() == [70, 0, 1, 0, 1, 0, 3.5] and table.matrix[1, 6] == 2.5
+    assert table.encoding.fill == {"age": 58.0, "sex": "", "stage": "I", "crp": 2.5}
+    assert table.encoding.missing == {"sex": 1, "crp": 1}
+    assert "column 'sex': 1 of 6 values were missing and are a level of their own" in table.notes
+    assert "column 'crp': 1 of 6 values were missing and became the median, 2.5" in table.notes
+    assert table.row_numbers.tolist() == [2, 3, 4, 5, 6, 7]
     assert table.encoding.ids == ("patient_id",) and table.encoding.left_out == LEFT_OUT
     assert any("left out as names of the rows: 'patient_id'" in note for note in table.notes)
 
@@ -49,14 +53,14 @@ def test_mean_and_drop(path):
     dropped = read(path, impute="drop")
     assert dropped.ids.tolist() == ["p1", "p3", "p4", "p6"] and dropped.matrix.shape == (4, 7)
     assert "2 of 6 rows were left out for missing values" in dropped.notes
-    with pytest.raises(ValueError, match="unknown --impute 'guess'; choose one of median, mean, drop"):
+    with pytest.raises(ValueError, match="unknown --impute 'guess'; choose one of median, mean, median\\+indicator"):
         read(path, impute="guess")
 
 
 @pytest.mark.parametrize(
     ("wishes", "message"),
     [
-        ({}, r"missing values in 2 columns, up to 1 of 6 rows: 'sex', 'crp'; fill them in with --impute median"),
+        ({}, r"missing values in 1 column, up to 1 of 6 rows: 'crp'; fill them in with --impute median"),
         ({"exclude": ("note",)}, "column 'visit' holds dates or times|column 'visit' holds text, 6 different ones"),
         ({"exclude": ("visit",)}, "column 'note' holds text, 6 different ones such as 'better': leave it out with"),
         ({"target": "risk"}, r"there is no column \(and no file\) 'risk' for the target; the columns are 'patient_id'"),
@@ -82,18 +86,18 @@ def test_an_encoding_reads_other_files_in_the_same_way(path):
     assert again.target.tolist() == table.target.tolist() and again.rows["sample_weight"].tolist() == [1, 2, 1, 1, 1, 1]
     other = path.with_name("new.csv")
     other.write_text("crp,stage,extra\n7,II,x\n,IV,x\n", encoding="utf-8")
-    new = read_again(str(other), encoding, table.names, len(table.names), needed=[5, 3])
-    assert new.matrix.toarray().tolist() == [[0, 0, 0, 1, 0, 7], [0, 0, 0, 0, 0, 2.5]]
+    new = read_again(str(other), encoding, table.names, len(table.names), needed=[6, 4])
+    assert new.matrix.toarray().tolist() == [[0, 0, 0, 0, 1, 0, 7], [0, 0, 0, 0, 0, 0, 2.5]]
     assert new.notes == ["column 'stage' has values that the fit did not have: 'IV'"]
     with pytest.raises(ValueError, match="the data have no column 'age', which the model needs"):
         read_again(str(other), encoding, table.names, len(table.names), needed=[0])
     other.write_text("crp,stage\nhigh,I\nlow,II\n", encoding="utf-8")
     with pytest.raises(ValueError, match="column 'crp' should hold numbers as in the fit, but holds texts"):
-        read_again(str(other), encoding, table.names, len(table.names), needed=[5])
+        read_again(str(other), encoding, table.names, len(table.names), needed=[6])
     plain = Encoding.from_json(kept | {"impute": None, "fill": {}})
     other.write_text("crp,stage\n,I\n2,II\n", encoding="utf-8")
     with pytest.raises(ValueError, match="missing values in columns that the model needs: 'crp'"):
-        read_again(str(other), plain, table.names, len(table.names), needed=[5])
+        read_again(str(other), plain, table.names, len(table.names), needed=[6])
 
 
 @pytest.mark.parametrize(
@@ -104,6 +108,9 @@ def test_an_encoding_reads_other_files_in_the_same_way(path):
         {"categories": {"a": ["b"]}},
         {"impute": "guess"},
         {"fill": {"a": None}},
+        {"indicators": {"a": 3}},
+        {"missing": {"a": 1.5}},
+        {"categorical": "a"},
         {"more": 1},
     ],
     ids=str,
@@ -167,3 +174,154 @@ def test_missing_entries_of_matrices(tmp_path):
     filled = read_table(str(tmp_path / "a.npz"), Wishes(impute="mean"))
     assert filled.matrix.tolist() == [[1, 6], [3, 4], [5, 8]] and filled.encoding.fill == {"0": 3.0, "1": 6.0}
     assert read_table(str(tmp_path / "a.npz"), Wishes(impute="drop")).matrix.tolist() == [[3, 4], [5, 8]]
+
+
+def big(path, columns, n=60):
+    """A file of n rows with these columns, each a function of the number of the row, and the target y."""
+    made = {**columns, "y": lambda i: (i * 37 % 11) / 2}
+    path.write_text("\n".join([",".join(made), *(",".join(str(f(i)) for f in made.values()) for i in range(n))]))
+    return path
+
+
+def noted(table, text):
+    return any(text in note for note in table.notes)
+
+
+def test_missing_text_may_become_the_most_frequent_one(path):
+    table = read(path, impute="median", missing_text="frequent")
+    assert table.names[1] == "sex=m" and table.matrix[4].tolist()[:3] == [70, 0, 0]
+    assert table.encoding.fill["sex"] == "f"
+    assert "column 'sex': 1 of 6 values were missing and became the most frequent text, 'f'" in table.notes
+    with pytest.raises(ValueError, match="unknown --missing-text 'never'; choose one of level, frequent"):
+        read(path, missing_text="never")
+
+
+def test_missing_text_alone_is_no_error(path):
+    big(path, {"a": lambda i: "" if i % 7 == 0 else "u" if i % 2 else "v", "b": lambda i: i % 9})
+    table = read_table(str(path), Wishes())
+    assert table.names == ("a=v", "a=missing", "b")
+    np.testing.assert_array_equal(table.matrix[:, 1], np.arange(60) % 7 == 0)
+    again = read_again(str(path), table.encoding, table.names, 3, needed=[1])
+    np.testing.assert_array_equal(again.matrix.toarray()[:, 1], np.arange(60) % 7 == 0)
+    # A row that is missing is neither of the levels, also where only these are needed.
+    other = read_again(str(path), table.encoding, table.names, 3, needed=[0]).matrix.toarray()
+    np.testing.assert_array_equal(other[:, 0], table.matrix[:, 0])
+
+
+def test_indicators(path):
+    big(path, {"a": lambda i: "" if i % 5 == 0 else i % 7, "b": lambda i: i % 9})
+    table = read_table(str(path), Wishes(impute="median+indicator"))
+    assert table.names == ("a", "a=missing", "b") and table.encoding.indicators == {"a": "a=missing"}
+    gaps = np.arange(60) % 5 == 0
+    np.testing.assert_array_equal(table.matrix[:, 1], gaps)
+    known = (np.arange(60) % 7)[~gaps]
+    assert (table.matrix[gaps, 0] == np.median(known)).all()
+    encoding = Encoding.from_json(json.loads(json.dumps(table.encoding.to_json())))
+    again = read_again(str(path), encoding, table.names, 3)
+    np.testing.assert_array_equal(again.matrix, table.matrix)
+    only = read_again(str(path), encoding, table.names, 3, needed=[1]).matrix.toarray()
+    np.testing.assert_array_equal(only[:, 1], gaps)
+    mean = read_table(str(path), Wishes(impute="mean+indicator"))
+    np.testing.assert_allclose(mean.matrix[gaps, 0], known.mean())
+
+
+@pytest.mark.parametrize("impute", ["median", "drop"])
+def test_columns_of_gaps_are_left_out(path, impute):
+    big(path, {"a": lambda i: i % 7 if i % 5 == 0 else "", "b": lambda i: i % 9})
+    table = read_table(str(path), Wishes(impute=impute))
+    assert table.names == ("b",) and table.matrix.shape == (60, 1) and table.encoding.left_out == ("a",)
+    assert noted(table, "left out, as too much of them is missing (--max-missing): 'a (80%)'")
+    kept = read_table(str(path), Wishes(impute=impute, max_missing=0.9))
+    assert kept.names == ("a", "b") and kept.matrix.shape[0] == (12 if impute == "drop" else 60)
+    with pytest.raises(ValueError, match="--max-missing must be a number"):
+        read_table(str(path), Wishes(max_missing=2.0))
+
+
+def test_rare_levels_are_one_together(path):
+    big(path, {"a": lambda i: "uvw"[i % 3] if i > 5 else f"rare{i}", "b": lambda i: i % 9})
+    table = read_table(str(path), Wishes())
+    assert table.names == ("a=other", "a=u", "a=v", "a=w", "b")
+    np.testing.assert_array_equal(table.matrix[:, 0], np.arange(60) < 6)
+    assert noted(table, "levels of few rows are one together (--min-level): 'a=other (6 levels)'")
+    again = read_again(str(path), table.encoding, table.names, 5, needed=[0]).matrix.toarray()
+    np.testing.assert_array_equal(again[:, 0], table.matrix[:, 0])
+    assert len(read_table(str(path), Wishes(min_level=1)).names) == 10
+    with pytest.raises(ValueError, match="--min-level must be a whole number >= 1"):
+        read_table(str(path), Wishes(min_level=0))
+
+
+def test_features_of_few_rows_are_noted(path):
+    big(path, {"a": lambda i: int(i == 7), "b": lambda i: "x" if i in (3, 50) else "w", "c": lambda i: i % 9})
+    table = read_table(str(path), Wishes())
+    assert noted(table, "2 columns have the same value in all but a few rows") and noted(table, "'a (1)', 'b=x (2)'")
+    assert not noted(read_table(str(path), Wishes(min_level=1)), "in all but a few rows")
+
+
+def test_identifiers_are_named_as_suspects(path):
+    columns = {"Order": lambda i: i + 1, "PID": lambda i: 526301100 + i * 7919 % 1000, "size": lambda i: i * 31 % 17}
+    big(path, columns)
+    table = read_table(str(path), Wishes())
+    assert table.names == ("Order", "PID", "size")
+    assert noted(table, "columns look like identifiers, distinct whole numbers: 'Order', 'PID'; leave them out")
+    dropped = read_table(str(path), Wishes(drop=("Order", "PID")))
+    assert dropped.names == ("size",) and not noted(dropped, "identifiers")
+    assert read_again(str(path), dropped.encoding, dropped.names, 1).matrix.shape == (60, 1)
+    with pytest.raises(ValueError, match="there is no column 'mass' for --drop"):
+        read_table(str(path), Wishes(drop=("mass",)))
+
+
+def test_codes_may_be_categories(path):
+    big(path, {"class": lambda i: (20, 30, 160)[i % 3], "b": lambda i: i % 9})
+    table = read_table(str(path), Wishes(categorical=("class",)))
+    assert table.names == ("class=160", "class=20", "class=30", "b")
+    np.testing.assert_array_equal(table.matrix[:, 1], np.arange(60) % 3 == 0)
+    again = read_again(str(path), Encoding.from_json(table.encoding.to_json()), table.names, 4, needed=[0])
+    np.testing.assert_array_equal(again.matrix.toarray()[:, 0], np.arange(60) % 3 == 2)
+    with pytest.raises(ValueError, match="there is no column 'mass' for --categorical"):
+        read_table(str(path), Wishes(categorical=("mass",)))
+
+
+DATES = ["{:02d}.03.2021", "{}/12/2020", "2021-01-{:02d}", "{:02d}-11-1999", "2021-01-{:02d} 10:30"]
+
+
+@pytest.mark.parametrize("form", DATES)
+def test_dates_are_recognised(path, form):
+    big(path, {"visit": lambda i: form.format(i % 20 + 1), "b": lambda i: i % 9})
+    with pytest.raises(ValueError, match="column 'visit' holds dates or times"):
+        read_table(str(path), Wishes())
+
+
+def test_repeated_rows_are_noted(path):
+    big(path, {"a": lambda i: i % 50 * 3.5, "b": lambda i: i % 25})
+    text = path.read_text().splitlines()
+    path.write_text("\n".join([*text, *text[1:8]]))
+    assert noted(read_table(str(path), Wishes()), "7 of 67 rows repeat an earlier one in all columns")
+    path.write_text("\n".join(text))
+    assert not noted(read_table(str(path), Wishes()), "repeat an earlier one in all")
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        lambda i: (i * 37 % 11) / 2 * 100 + 7,
+        lambda i: 9 - (i * 37 % 11),
+        lambda i: f"group{(i * 37 % 11)}",
+        lambda i: ((i * 37 % 11) / 2) ** 3,
+    ],
+)
+def test_features_that_determine_the_target_are_noted(path, leak):
+    big(path, {"leak": leak, "b": lambda i: i % 9, "c": lambda i: i * 1.5 % 13})
+    table = read_table(str(path), Wishes(min_level=1))
+    told = [note for note in table.notes if "the target follows from one feature alone" in note]
+    assert len(told) == 1 and "'leak'" in told[0] and "'b'" not in told[0]
+
+
+def test_rows_without_exposure(path):
+    big(path, {"a": lambda i: i % 7, "time": lambda i: 0 if i in (3, 9) else 1.5})
+    wishes = {"beside": {"exposure": "time"}}
+    with pytest.raises(ValueError, match=r"the exposure 'time' must be above zero, got 0 in row 5 and 2 rows in all"):
+        read_table(str(path), Wishes(**wishes))
+    table = read_table(str(path), Wishes(**wishes, drop_zero_exposure=True))
+    assert table.matrix.shape == (58, 1) and (table.rows["exposure"] == 1.5).all()
+    assert noted(table, "2 of 60 rows were left out because they have no exposure")
+    assert table.row_numbers.tolist() == [i + 2 for i in range(60) if i not in (3, 9)]

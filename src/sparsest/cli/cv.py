@@ -52,6 +52,12 @@ def cv(
     offset: o.Offset = None,
     exposure: o.Exposure = None,
     impute: o.Impute = None,
+    missing_text: o.MissingText = "level",
+    max_missing: o.MaxMissing = 0.5,
+    min_level: o.MinLevel = None,
+    drop: o.Drop = [],  # noqa: B006
+    categorical: o.Categorical = [],  # noqa: B006
+    drop_zero_exposure: o.DropZeroExposure = False,
     fold_method: Annotated[
         str, typer.Option(help="How the models of the folds are found.", rich_help_panel="Search")
     ] = "relaxation",
@@ -75,7 +81,7 @@ def cv(
     from sklearn.model_selection import KFold, StratifiedKFold
 
     from sparsest.checks import by_number
-    from sparsest.cli.data import choose_loss, columns_of, load
+    from sparsest.cli.data import choose_loss, columns_of, load, rows_of_the_file
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
     from sparsest.cli.reporting import Delivery
@@ -88,8 +94,13 @@ def cv(
     numbers = None if ks == "auto" else _whole_numbers(ks)
     ridges = "auto" if gammas == "auto" else _numbers(gammas)
     beside = o.beside(weights, offset, exposure)
-    table = load(data, Wishes(target, beside, o.names(ids), o.names(exclude), impute), quiet=as_json)
-    chosen_loss = choose_loss(loss, table.target)
+    wishes = Wishes(
+        target, beside, o.names(ids), o.names(exclude), impute,
+        missing_text=missing_text, max_missing=max_missing, min_level=min_level, drop=o.names(drop),
+        categorical=o.names(categorical), drop_zero_exposure=drop_zero_exposure,
+    )  # fmt: skip
+    table = load(data, wishes, quiet=as_json)
+    chosen_loss = choose_loss(loss, table, quiet=as_json)
     forced = {
         name: tuple(by_number(columns_of(o.names(given), table), name, table.names))
         for name, given in (("include", include), ("exclude", exclude))
@@ -105,7 +116,7 @@ def cv(
     known = chosen_loss in LOSSES and LOSSES[chosen_loss].classification
     make, divide = (BestSubsetClassifierCV, StratifiedKFold) if known else (BestSubsetRegressorCV, KFold)
     delivery = Delivery("cv", data, target, out, report, as_json)
-    with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
+    with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener), rows_of_the_file(table):
         # Rows of a file are often sorted by the target.
         parts = divide(folds, shuffle=True, random_state=seed)
         model = make(**settings, cv=parts, callback=listener)

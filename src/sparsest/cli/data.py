@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 
 # Labels of more classes than these are not all named in a message.
 _SHOWN_LABELS = 6
+# A target of so many whole numbers may be anything.
+_FEW_VALUES = 30
+_ROW = re.compile(r"in row (\d+)")
 
 
 def load(data: str, wishes: Wishes, quiet: bool) -> Table:
@@ -45,11 +51,58 @@ def add_note(table: Table, note: str, quiet: bool) -> None:
         tell([note])
 
 
-def choose_loss(loss: str, target: NDArray[Any] | None) -> str:
-    """The loss that was asked for, or the usual one for such a target."""
+def choose_loss(loss: str, table: Table, quiet: bool) -> str:
+    """The loss that was asked for, or the usual one for such a target; what was assumed of it is noted."""
     if loss != "auto":
         return loss
-    assert target is not None
+    assert table.target is not None
+    chosen = _usual_loss(table.target)
+    if assumed := what_is_assumed(table.target, "exposure" in table.rows):
+        add_note(table, assumed, quiet)
+    return chosen
+
+
+def what_is_assumed(target: NDArray[Any], exposed: bool) -> str:
+    """What a target of a few whole numbers was taken for, and how to choose otherwise; nothing where there is no doubt.
+
+    Parameters
+    ----------
+    exposed : whether there are exposures, which only counts and totals have
+    """
+    if target.dtype.kind not in "fiu":
+        return ""
+    values = np.unique(target)
+    if values.size == 2:
+        low, high = (f"{value:g}" for value in values)
+        share = float(np.mean(target == values[1]))
+        return (
+            f"the target has two values, {low} and {high}: they are taken as classes ({share:.0%} are {high}); "
+            "if they are amounts give --loss squared"
+        )
+    whole = values.size and bool((values == np.round(values)).all())
+    if whole and values[0] >= 0 and (exposed or values.size <= _FEW_VALUES):
+        return (
+            f"the target has {values.size} whole numbers from {values[0]:g} to {values[-1]:g}: they are taken as "
+            "amounts (least squares); if they are counts give --loss poisson (or negative_binomial), if they are "
+            "classes make a column that says whether a row has one of them"
+        )
+    return ""
+
+
+@contextmanager
+def rows_of_the_file(table: Table) -> Iterator[None]:
+    """Let errors that name a row do so as a spreadsheet counts: from 1, with the header."""
+    try:
+        yield
+    except ValueError as error:
+        named = _ROW.search(str(error))
+        if named is None or table.row_numbers is None or int(named[1]) >= table.row_numbers.size:
+            raise
+        row = int(table.row_numbers[int(named[1])])
+        raise ValueError(_ROW.sub(f"in row {row} of the file", str(error), count=1)) from error
+
+
+def _usual_loss(target: NDArray[Any]) -> str:
     labels = np.unique(target)
     if labels.size == 2:
         return "logistic"

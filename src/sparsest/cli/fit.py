@@ -53,6 +53,12 @@ def fit(
     offset: o.Offset = None,
     exposure: o.Exposure = None,
     impute: o.Impute = None,
+    missing_text: o.MissingText = "level",
+    max_missing: o.MaxMissing = 0.5,
+    min_level: o.MinLevel = None,
+    drop: o.Drop = [],  # noqa: B006
+    categorical: o.Categorical = [],  # noqa: B006
+    drop_zero_exposure: o.DropZeroExposure = False,
     method: o.Method = "tree",
     time_limit: o.TimeLimit = 60.0,
     gap_tol: o.GapTol = 1e-4,
@@ -89,7 +95,7 @@ def fit(
     Numbers are taken as they are, columns of text become one feature for each level, identifiers are left out. Ctrl-C
     ends the search with the best model so far. The options are the arguments of the function best_subset.
     """
-    from sparsest.cli.data import choose_loss, columns_of, gamma_of, load
+    from sparsest.cli.data import choose_loss, columns_of, gamma_of, load, rows_of_the_file
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
     from sparsest.cli.reporting import Delivery
@@ -100,12 +106,15 @@ def fit(
     refuse_overwriting(force, out, report)
     further = dict(_setting(text) for text in option)
     first = None if start is None else Result.load(start)
-    table = load(
-        data, Wishes(target, o.beside(weights, offset, exposure), o.names(ids), o.names(exclude), impute), quiet=as_json
-    )
+    wishes = Wishes(
+        target, o.beside(weights, offset, exposure), o.names(ids), o.names(exclude), impute,
+        missing_text=missing_text, max_missing=max_missing, min_level=min_level, drop=o.names(drop),
+        categorical=o.names(categorical), drop_zero_exposure=drop_zero_exposure,
+    )  # fmt: skip
+    table = load(data, wishes, quiet=as_json)
     settings: dict[str, Any] = {
         "k": k if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
-        "max_coef": max_coef, "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta,
+        "max_coef": max_coef, "loss": choose_loss(loss, table, quiet=as_json), "epsilon": epsilon, "delta": delta,
         "quantile": quantile, "theta": theta, "method": method, "fit_intercept": fit_intercept,
         "standardize": standardize, "include": columns_of(o.names(include), table),
         "exclude": columns_of(o.names(exclude), table), "time_limit": time_limit, "gap_tol": gap_tol,
@@ -113,7 +122,7 @@ def fit(
         "options": further,
     }  # fmt: skip
     log("solving for %s with the method %s", "k" if l0_penalty is None else "a price of features", method)
-    with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener):
+    with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener), rows_of_the_file(table):
         result, more = _search(
             table.matrix, table.target, feature_names=table.names, start=first, **table.rows,
             callback=listener, **settings,

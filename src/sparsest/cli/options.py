@@ -46,9 +46,41 @@ Exclude = Annotated[
 Impute = Annotated[
     str | None,
     typer.Option(
-        help="What to do about missing values: median or mean fill them in, drop leaves their rows out. "
-        "By default they are an error.",
+        help="What to do about missing numbers: median or mean fill them in, median+indicator or mean+indicator add a "
+        "feature that says where, drop leaves their rows out. By default they are an error.",
         rich_help_panel=_COLUMNS,
+    ),
+]
+MissingText = Annotated[
+    str,
+    typer.Option(
+        help="What missing text becomes: level, one of its own, or frequent, the most frequent one.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+MaxMissing = Annotated[
+    float,
+    typer.Option(
+        help="Columns of which a larger share is missing are left out, not filled in.", rich_help_panel=_COLUMNS
+    ),
+]
+MinLevel = Annotated[
+    int | None,
+    typer.Option(
+        help="Levels of text in fewer rows are one together, and other features in fewer rows are noted; by default 5 "
+        "from 50 rows on.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Drop = Annotated[list[str], typer.Option(help="Columns to leave out of the table, a,b,…", rich_help_panel=_COLUMNS)]
+Categorical = Annotated[
+    list[str],
+    typer.Option(help="Columns of numbers that are codes, a,b,…: a feature for each.", rich_help_panel=_COLUMNS),
+]
+DropZeroExposure = Annotated[
+    bool,
+    typer.Option(
+        "--drop-zero-exposure", help="Leave out rows whose exposure is not above zero.", rich_help_panel=_COLUMNS
     ),
 ]
 Gamma = Annotated[str, typer.Option(help="The ridge is |w|²/(2 gamma): a number, inf for none, or auto.")]

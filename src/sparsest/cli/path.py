@@ -43,6 +43,12 @@ def path(
     offset: o.Offset = None,
     exposure: o.Exposure = None,
     impute: o.Impute = None,
+    missing_text: o.MissingText = "level",
+    max_missing: o.MaxMissing = 0.5,
+    min_level: o.MinLevel = None,
+    drop: o.Drop = [],  # noqa: B006
+    categorical: o.Categorical = [],  # noqa: B006
+    drop_zero_exposure: o.DropZeroExposure = False,
     tol: Annotated[
         float | None, typer.Option(help="Relative duality gap, of MCP and SCAD violation; by default a usual one.")
     ] = None,
@@ -61,7 +67,7 @@ def path(
     The file of all models serves for `sparsest predict path.json new.parquet`, also with another --k or --alpha.
     """
     from sparsest.api import penalty_path
-    from sparsest.cli.data import choose_loss, load
+    from sparsest.cli.data import choose_loss, load, rows_of_the_file
     from sparsest.cli.output import refuse_overwriting, the_command
     from sparsest.path_result import Stop
     from sparsest.tables import Wishes
@@ -71,14 +77,20 @@ def path(
         raise ValueError("choose a model by --k or by --alpha, not by both")
     beside, left_out = o.beside(weights, offset, exposure), (*o.names(ids), *o.names(exclude))
     # A path has no features that are forced out: columns that must not be in it leave the table.
-    table = load(data, Wishes(target, beside, left_out, (), impute), quiet=as_json)
+    wishes = Wishes(
+        target, beside, left_out, (), impute,
+        missing_text=missing_text, max_missing=max_missing, min_level=min_level, drop=o.names(drop),
+        categorical=o.names(categorical), drop_zero_exposure=drop_zero_exposure,
+    )  # fmt: skip
+    table = load(data, wishes, quiet=as_json)
     settings: dict[str, Any] = {
-        "penalty": penalty, "loss": choose_loss(loss, table.target), "epsilon": epsilon, "delta": delta,
+        "penalty": penalty, "loss": choose_loss(loss, table, quiet=as_json), "epsilon": epsilon, "delta": delta,
         "theta": theta, "alphas": alphas, "l1_ratio": l1_ratio, "concavity": concavity, "n_features": k,
         "max_features": max_features, "fit_intercept": fit_intercept, "standardize": standardize, "tol": tol,
         "time_limit": time_limit,
     }  # fmt: skip
-    found = penalty_path(table.matrix, table.target, **settings, **table.rows)
+    with rows_of_the_file(table):
+        found = penalty_path(table.matrix, table.target, **settings, **table.rows)
     log("found %r", found)
     chosen = alpha if k is None else found.alpha_of(k)
     about = {

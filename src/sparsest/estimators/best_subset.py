@@ -53,6 +53,11 @@ class _BestSubset(BestSubsetFit):
     method, include, exclude, start, screen, screen_by, time_limit, gap_tol, engine, n_jobs, node_limit, max_memory, \
 callback, verbose, options : see :func:`sparsest.best_subset`
 
+    A search over settings, such as scikit-learn's ``GridSearchCV``, fits many models that need no proof: give it
+    an estimator with ``method="relaxation"``, which takes milliseconds, and fit the best settings with the default
+    ``method="tree"``.  Otherwise every fit may take ``time_limit`` seconds.  ``BestSubsetRegressorCV`` and
+    ``BestSubsetClassifierCV`` do just that for the number of features and the ridge.
+
     Attributes
     ----------
     coef_, intercept_ : the linear model, for the data as given

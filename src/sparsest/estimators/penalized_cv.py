@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sparsest.arrays import Array
+from sparsest.advice import level_of_the_user
+from sparsest.arrays import Array, Mask
 from sparsest.checks import as_array, as_numbers, flag, number, word
 from sparsest.data import Data, make_data
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
-from sparsest.estimators.cross_validated import CrossValidated
+from sparsest.estimators.cross_validated import CrossValidated, Judge
 from sparsest.estimators.penalized import PenalizedFit
 from sparsest.losses import Loss
-from sparsest.path_result import PathResult
+from sparsest.path_result import PathResult, Stop
 from sparsest.penalties import make_penalty
 from sparsest.penalty_paths import check_alphas, check_factor, warn_unconverged
-from sparsest.selection.cross_validation import SELECTIONS
+from sparsest.selection.cross_validation import SELECTIONS, Validation
 from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
 from sparsest.solvers.paths.path import PathSolver
 
@@ -28,6 +30,14 @@ _CONCAVITIES = {"mcp": (1.5, 3.0, 6.0), "scad": (2.5, 3.7, 7.0)}
 # The models of folds are only compared with each other: their gap may be so much larger.  With 900 × 5000 and the
 # default that takes a quarter off the time and changes scores by 1e-3 at most, a fraction of their standard errors.
 _FOLD_TOL_FACTOR = 100.0
+# Automatic alphas go on so often, by half as many, where the smallest one is better by this part of the standard error.
+_EXTENSIONS, _NOTABLE = 2, 0.01
+
+
+def _continued(alphas: Array) -> Array:
+    """Log-spaced alphas and half as many smaller ones."""
+    ratio = alphas[-1] / alphas[-2]
+    return np.append(alphas, alphas[-1] * ratio ** np.arange(1, alphas.size // 2 + 1))
 
 
 @dataclass(eq=False, repr=False)
@@ -37,7 +47,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     Parameters
     ----------
     penalty : {"l1", "elastic_net", "mcp", "scad"}
-    alphas : penalty strengths to try: how many, chosen from all data, or a list
+    alphas : penalty strengths to try: how many, chosen from all data, or a list.  Where the smallest of those that were
+        chosen is the best by far, half as many smaller ones are tried, twice at most; then a UserWarning says so
     l1_ratios : shares of the l1 part in the elastic net to try, a list or one number; 0.1, 0.5, 0.9 and 1 by default
     concavities : the g of MCP (1.5, 3 and 6 by default) or SCAD (2.5, 3.7 and 7) to try, a list or one number
     relax : whether to try blends with the refit without a penalty on each support too (the relaxed Lasso)
@@ -102,14 +113,9 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         factor = check_factor(self.penalty_factor, data.p)
         alphas, tol = check_alphas(self.alphas), number(self.tol, "tol", above=0, below=1)
         solvers = [PathSolver(make_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
-        paths = [solver.solve(data, factor) for solver in solvers]
-        grid = PenaltyGrid(
-            tuple((one.penalty, path.alphas[path.solved]) for one, path in zip(solvers, paths, strict=True)),
-            factor,
-            BLENDS if relaxed else (1.0,),
-            min(_FOLD_TOL_FACTOR * tol, 0.1),
-        )
-        validation = self._judge(data, X, y, sample_weight, **routed)(grid)
+        grid = PenaltyGrid((), factor, BLENDS if relaxed else (1.0,), min(_FOLD_TOL_FACTOR * tol, 0.1))
+        judge = self._judge(data, X, y, sample_weight, **routed)
+        grid, paths, validation = self._explore(data, grid, solvers, judge)
         self._warn_if_interrupted(validation)
         which, strengths, blends = grid.cells()
         index = validation.choose(self.selection, -strengths, which + 1j * blends)
@@ -119,6 +125,42 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         self.alpha_, self.blend_ = float(strengths[index]), float(blends[index])
         self.l1_ratio_, self.concavity_ = (values[which[index]] for values in chosen.values())
         self._refit(data, paths[which[index]], solvers[0])
+
+    def _explore(
+        self, data: Data, grid: PenaltyGrid, solvers: list[PathSolver], judge: Judge
+    ) -> tuple[PenaltyGrid, list[PathResult], Validation]:
+        """Paths of all data and the scores of their models; automatic alphas go on while the smallest is the best."""
+        for n_extensions in range(_EXTENSIONS + 1):
+            paths = [solver.solve(data, grid.factor) for solver in solvers]
+            solved = (path.alphas[path.solved] for path in paths)
+            grid = replace(grid, paths=tuple(zip((one.penalty for one in solvers), solved, strict=True)))
+            validation = judge(grid)
+            number, strengths, blends = grid.cells()
+            best = validation.best()
+            alike = (number == number[best]) & (blends == blends[best])
+            if not self._ends_too_early(validation, paths[number[best]], alike, strengths):
+                break
+            if n_extensions == _EXTENSIONS:
+                warnings.warn(
+                    f"the best alpha is the smallest one that was tried, {strengths[best]:.3g}: give smaller alphas",
+                    UserWarning,
+                    stacklevel=level_of_the_user(),
+                )
+            else:
+                solvers = [
+                    replace(one, alphas=_continued(path.alphas)) for one, path in zip(solvers, paths, strict=True)
+                ]
+        return grid, paths, validation
+
+    def _ends_too_early(self, validation: Validation, path: PathResult, alike: Mask, strengths: Array) -> bool:
+        """Whether automatic alphas end with the best one, the one before it is notably worse, and more can be tried."""
+        best, rows = validation.best(), np.flatnonzero(alike)
+        given = not isinstance(self.alphas, (int, np.integer))
+        if given or validation.n_missing or rows.size < 2 or path.stopped is not Stop.COMPLETE:
+            return False
+        order = rows[np.argsort(strengths[rows])]
+        error = np.nan_to_num(validation.standard_error[best])
+        return bool(order[0] == best and validation.mean[best] - validation.mean[order[1]] > _NOTABLE * error)
 
     def _refit(self, data: Data, path: PathResult, solver: PathSolver) -> None:
         """Take over the chosen model of all data."""

@@ -17,7 +17,16 @@ from sparsest.arrays import Array
 from sparsest.checks import check_entries, number, optional, whole_number
 from sparsest.estimators.best_subset import BestSubsetClassifier, BestSubsetRegressor
 from sparsest.selection.refitting import chosen_by
-from sparsest.selection.stability import complementary_pairs, expected_false, expected_false_unimodal, threshold_for
+from sparsest.selection.stability import (
+    complementary_pairs,
+    expected_false,
+    expected_false_unimodal,
+    size_for,
+    threshold_for,
+)
+
+# Features that halves choose by default, at most.
+_MOST_FEATURES = 10
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -26,11 +35,12 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : what chooses features: anything with ``get_support`` or ``coef_``.  By default best subset by the method
-        "relaxation", a classifier where y has two values
+        "relaxation", a classifier where y has two values, of 10 features, or with ``max_false`` as many as the bound
+        allows at ``threshold``, at most 10
     n_pairs : number of pairs of halves; there are two fits for each
     threshold : keep features from this frequency on, above 1/2
-    max_false : instead of ``threshold``, the largest number of features that may be expected to be kept by chance: the
-        threshold follows from the bound of Meinshausen and Bühlmann
+    max_false : the largest number of features that may be expected to be kept by chance: the threshold follows from
+        the bound of Meinshausen and Bühlmann and the number of features that the halves choose
     n_jobs : fits at the same time, by joblib and its backend
     random_state : seed of the halves
 
@@ -87,7 +97,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, ensure_min_samples=4
         )
-        base = self._base(y)
+        base = self._base(y, _MOST_FEATURES if max_false is None else size_for(max_false, threshold, X.shape[1]))
         seed = check_random_state(self.random_state)
         pairs = complementary_pairs(X.shape[0], n_pairs, seed, y if is_classifier(base) else None)
         chosen = Parallel(n_jobs=self.n_jobs)(
@@ -103,11 +113,12 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.expected_false_unimodal_ = expected_false_unimodal(self.n_selected_, p, self.threshold_, n_pairs)
         return self
 
-    def _base(self, y: Any) -> Any:
-        """The estimator that chooses."""
+    def _base(self, y: Any, k: int) -> Any:
+        """The estimator that chooses, by default one of at most k features."""
         if self.estimator is not None:
             return self.estimator
-        return (BestSubsetClassifier if type_of_target(y) == "binary" else BestSubsetRegressor)(method="relaxation")
+        make = BestSubsetClassifier if type_of_target(y) == "binary" else BestSubsetRegressor
+        return make(min(k, _MOST_FEATURES), method="relaxation")
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

@@ -47,9 +47,9 @@ class CoefficientPathDisplay:
         return cls(sizes, coefs, "k", names=results[0].feature_names, **settings)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **settings: Any) -> CoefficientPathDisplay:
-        """Of a fitted ``PenalizedRegressorCV`` or ``PenalizedClassifierCV``; its alpha is marked."""
-        return cls.from_result(estimator.result_, **{"chosen": estimator.alpha_, **settings})
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> CoefficientPathDisplay:
+        """Draw that of a fitted ``PenalizedRegressorCV`` or ``PenalizedClassifierCV``; its alpha is marked."""
+        return cls.from_result(estimator.result_, **{"chosen": estimator.alpha_, **settings}).plot(ax)
 
     def plot(self, ax: Any = None) -> CoefficientPathDisplay:
         """Draw the path."""

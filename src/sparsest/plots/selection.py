@@ -43,10 +43,10 @@ class FrequenciesDisplay:
     of: str = "halves"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **settings: Any) -> FrequenciesDisplay:
-        """Of a fitted :class:`sparsest.StabilitySelection`."""
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> FrequenciesDisplay:
+        """Draw those of a fitted :class:`sparsest.StabilitySelection`."""
         names = getattr(estimator, "feature_names_in_", None)
-        return cls(estimator.frequencies_, estimator.threshold_, **{"names": names, **settings})
+        return cls(estimator.frequencies_, estimator.threshold_, **{"names": names, **settings}).plot(ax)
 
     @classmethod
     def from_bootstrap(cls, result: BootstrapResult, **settings: Any) -> FrequenciesDisplay:

@@ -41,8 +41,8 @@ class ValidationCurveDisplay:
     score_name: str = "mean score (larger is better)"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **settings: Any) -> ValidationCurveDisplay:
-        """Of a fitted estimator with cross-validation.
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> ValidationCurveDisplay:
+        """Draw that of a fitted estimator with cross-validation.
 
         At each k it is the best gamma; over alpha it is the other parameters of the choice.
         """
@@ -58,7 +58,7 @@ class ValidationCurveDisplay:
         best = order[first]
         chosen = getattr(estimator, f"{over}_")
         settings = {"chosen": chosen, **settings}
-        return cls(positions[best].astype(np.float64), mean[best], error[best], over, **settings)
+        return cls(positions[best].astype(np.float64), mean[best], error[best], over, **settings).plot(ax)
 
     @property
     def one_se(self) -> float | None:
@@ -121,15 +121,15 @@ class ValidationMapDisplay:
     score_name: str = "mean score (larger is better)"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **settings: Any) -> ValidationMapDisplay:
-        """Of a fitted ``BestSubsetRegressorCV`` or ``BestSubsetClassifierCV``."""
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> ValidationMapDisplay:
+        """Draw that of a fitted ``BestSubsetRegressorCV`` or ``BestSubsetClassifierCV``."""
         results = _table(estimator, "param_k", "param_gamma")
         ks, column = np.unique(results["param_k"], return_inverse=True)
         gammas, row = np.unique(results["param_gamma"], return_inverse=True)
         table = np.full((gammas.size, ks.size), np.nan)
         table[row, column] = results["mean_test_score"]
         chosen = (float(estimator.k_), float(estimator.gamma_))
-        return cls(ks, gammas, table, **{"chosen": chosen, **settings})
+        return cls(ks, gammas, table, **{"chosen": chosen, **settings}).plot(ax)
 
     def plot(self, ax: Any = None) -> ValidationMapDisplay:
         """Draw the map."""

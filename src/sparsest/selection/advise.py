@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.checks import word
+from sparsest.checks import as_array, as_numbers, word
 from sparsest.data import Data, encode_labels, make_data
 from sparsest.designs import unstandardized
 from sparsest.problem import pose
@@ -31,6 +31,8 @@ _SAMPLED_COLUMNS = 40
 _EXACT_ENTRIES, _EXACT_FEATURES = 1e8, 20_000
 # With so many times more observations than features least squares bounds prove models without a ridge.
 _TALL, _FEW_FEATURES = 4, 60
+# Counts have a mean of less than this and a zero; with so many times its variance they are not Poisson's.
+_SMALL_COUNTS, _MUCH_SPREAD = 20.0, 3.0
 # Features that a screening keeps.
 _KEPT = 500
 
@@ -43,6 +45,25 @@ class Facts(NamedTuple):
     classification: bool
     correlation: float
     snr: float
+    loss: str = "squared"
+    n_events: int | None = None
+
+    @property
+    def about_the_target(self) -> str:
+        """What the target was taken for, as a sentence; nothing for amounts."""
+        if self.n_events is not None:
+            few = f": at 10 rows each that is enough for {self.events // 10} features" if self.events < 100 else ""
+            few = ": fewer than the 10 that a single feature needs" if self.events < 10 else few
+            return f"  The target has two classes, the rarer one in {self.n_events} of {self.n} rows{few}."
+        if self.loss in ("poisson", "negative_binomial"):
+            spread = ", more spread out than Poisson's" if self.loss == "negative_binomial" else ""
+            return f"  The target was taken for counts{spread}; loss='squared' takes it for amounts."
+        return "" if self.loss == "squared" else "  The target was taken for totals that an exposure explains."
+
+    @property
+    def events(self) -> int:
+        """Rows that tell how many features there can be: those of the rarer class, or all."""
+        return self.n if self.n_events is None else self.n_events
 
     def opening(self) -> str:
         """The facts as the beginning of a sentence."""
@@ -86,34 +107,52 @@ class _Rule(NamedTuple):
     sources: tuple[str, ...]
 
 
-def advise(X: Any, y: Any, aim: str = "prediction") -> Advice:
+def advise(X: Any, y: Any, aim: str = "prediction", *, exposure: Any = None) -> Advice:
     """Propose a method and its settings, and say why.
 
     Parameters
     ----------
     X : matrix, sparse matrix or data frame of shape (n, p)
-    y : n responses, or labels of two classes
+    y : n responses, or labels of two classes; small whole numbers from 0 on are taken for counts
+    exposure : n numbers above zero that counts or totals are proportional to
     aim : "prediction" of new responses, "few_false_features" among those chosen, or "proof" that no better model exists
 
     Returns
     -------
     Advice
-        The public name to use, its settings, two sentences why, and the sources of the rules.
+        The public name to use, its settings, a few sentences why, and the sources of the rules.
     """
     rule_of = {"prediction": _prediction, "few_false_features": _few_false_features, "proof": _proof}
     chosen = rule_of[word(aim, "aim", words=AIMS)]
-    facts = look_at(X, y)
+    facts = look_at(X, y, exposure)
     rule = chosen(facts)
-    loss = {"loss": "logistic"} if facts.classification and rule.method[0].islower() else {}
-    why = f"{facts.opening()}, {rule.reason}.  {rule.and_then}."
+    usual = "logistic" if facts.classification and not rule.method[0].islower() else "squared"
+    loss = {} if facts.loss == usual or rule.method == "StabilitySelection" else {"loss": facts.loss}
+    why = f"{facts.opening()}, {rule.reason}.  {rule.and_then}.{facts.about_the_target}"
     return Advice(rule.method, {**loss, **rule.settings}, why, rule.sources, facts)
 
 
-def look_at(X: Any, y: Any) -> Facts:
-    """Size, correlation and noise of the data; classes where y has two values."""
-    classification = _has_two_values(y)
-    data = make_data(X, y, loss="logistic" if classification else "squared", standardize=True)
-    return Facts(data.n, data.p, classification, _typical_correlation(data), _signal_to_noise(data))
+def look_at(X: Any, y: Any, exposure: Any = None) -> Facts:
+    """Size, correlation and noise of the data; classes where y has two values and no exposure, counts where it may."""
+    classification = exposure is None and _has_two_values(y)
+    loss = "logistic" if classification else _loss_of_numbers(y, exposure is not None)
+    data = make_data(X, y, loss=loss, standardize=True, exposure=exposure)
+    positive = int((data.response > 0.0).sum())
+    n_events = min(positive, data.n - positive) if classification else None
+    return Facts(data.n, data.p, classification, _typical_correlation(data), _signal_to_noise(data), loss, n_events)
+
+
+def _loss_of_numbers(y: Any, exposed: bool) -> str:
+    """Poisson's loss or the negative binomial one for counts, others for totals of exposures, else least squares."""
+    target = np.ravel(as_numbers(as_array(y, "y"), "y"))
+    if not (target.size and np.isfinite(target).all() and (target >= 0.0).all() and target.any()):
+        return "squared"
+    whole, mean = bool((target == np.round(target)).all()), float(target.mean())
+    if not exposed and not (whole and target.min() == 0.0 and mean < _SMALL_COUNTS):
+        return "squared"
+    if whole:
+        return "negative_binomial" if float(target.var()) > _MUCH_SPREAD * mean else "poisson"
+    return "gamma" if target.min() > 0.0 else "tweedie"
 
 
 def _has_two_values(y: Any) -> bool:
@@ -146,9 +185,10 @@ def _signal_to_noise(data: Data) -> float:
         model = Relaxation(polish=False).solve(pose(part, k, gamma=default_gamma(part)))
         margin = matrix.rows(test).dot(model.coef) + model.intercept
         constant = part.intercept_for(np.zeros(part.n)) + part.y_offset
-        weights, y = data.weights[test], data.response[test]
-        left += float(weights @ data.loss.value(y, margin))
-        null += float(weights @ data.loss.value(y, np.full(test.size, constant)))
+        weights, y, loss = data.weights[test], data.response[test], data.stated_loss
+        added = np.broadcast_to(data.added, data.n)[test]
+        left += float(weights @ loss.value(y, margin + added))
+        null += float(weights @ loss.value(y, constant + added))
     explained = 1.0 - left / null if null > 0.0 else 0.0
     return float(np.clip(explained, 0.0, 0.999) / (1.0 - np.clip(explained, 0.0, 0.999)))
 
@@ -202,8 +242,8 @@ def _few_false_features(facts: Facts) -> _Rule:
 
 
 def _proof(facts: Facts) -> _Rule:
-    k = min(_FEATURES, max(1, facts.n // _PART_OF_ROWS), facts.p)
-    if not facts.classification and facts.n >= _TALL * facts.p and facts.p <= _FEW_FEATURES:
+    k = min(_FEATURES, max(1, facts.events // _PART_OF_ROWS), facts.p)
+    if facts.loss == "squared" and facts.n >= _TALL * facts.p and facts.p <= _FEW_FEATURES:
         return _Rule(
             "best_subset",
             {"k": k, "gamma": np.inf},

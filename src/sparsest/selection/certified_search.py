@@ -175,9 +175,11 @@ def _finish(search: _Search, task: Task) -> CertifiedChoice:
         search.clock.seconds(),
     )
     if choice.status not in (Status.OPTIMAL, Status.INTERRUPTED):
+        left = len(choice.not_excluded)
+        others = f"{left} other number{'s' * (left > 1)} of features may be better"
         warnings.warn(
-            f"{len(choice.not_excluded)} of {len(choice.sizes)} numbers of features are not excluded, and the gap of "
-            f"the model is {best.gap:.2g}: give more time (time_limit), a smaller gamma, or fewer ks",
+            f"{others if left else 'every other number of features is excluded by a proof'}, and the gap of the model "
+            f"is {best.gap:.2g}: give more time (time_limit), a smaller gamma, or fewer ks",
             convergence_warning(),
             stacklevel=level_of_the_user(),
         )

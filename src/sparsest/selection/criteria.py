@@ -20,7 +20,7 @@ bound, for MCP and SCAD the custom.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, lgamma, log, pi
 from typing import Any
@@ -140,7 +140,7 @@ class Criterion:
 
 
 def information_criterion(
-    model: Result | PathResult,
+    model: Result | PathResult | Sequence[Result],
     X: Any,
     y: Any,
     criterion: str = "bic",
@@ -152,11 +152,11 @@ def information_criterion(
     xi: float = 1.0,
     n_candidates: int | None = None,
 ) -> float | Array:
-    """The information criterion of a model, or of every model of a path; smaller is better.
+    """The information criterion of a model, or of every model of a path or a list; smaller is better.
 
     Parameters
     ----------
-    model : what :func:`sparsest.best_subset` or :func:`sparsest.penalty_path` returned
+    model : what :func:`sparsest.best_subset`, ``best_subset_path`` or :func:`sparsest.penalty_path` returned
     X, y, sample_weight, offset, exposure : the data of the fit; weights count as repetitions of observations
     criterion : "aic", "aicc", "bic", "ebic", "gic" or "mbic"; see :mod:`sparsest.selection.criteria`
     noise_variance : that of the responses, where it is known (squared loss)
@@ -166,7 +166,7 @@ def information_criterion(
 
     Returns
     -------
-    float, or ndarray with an entry for each alpha of a path
+    float, or ndarray with an entry for each alpha of a path or each model of a list
         The losses are those of the coefficients as they are; shrinkage counts in the degrees of freedom.
     """
     settings = {"name": criterion, "noise_variance": noise_variance, "xi": xi}
@@ -175,7 +175,9 @@ def information_criterion(
         return _of_result(model, X, y, rows, n_candidates, settings)
     if isinstance(model, PathResult):
         return _of_path(model, X, y, rows, n_candidates, settings)
-    raise ValueError(f"model must be a Result or a PathResult, got {shown(model)}")
+    if isinstance(model, (list, tuple)) and model and all(isinstance(one, Result) for one in model):
+        return np.array([_of_result(one, X, y, rows, n_candidates, settings) for one in model])
+    raise ValueError(f"model must be a Result, a list of them or a PathResult, got {shown(model)}")
 
 
 def _of_result(model: Result, X: Any, y: Any, rows: dict[str, Any], candidates: Any, settings: dict[str, Any]) -> float:

@@ -55,6 +55,14 @@ def expected_false_unimodal(q: float, p: int, threshold: float, n_pairs: int) ->
     return min(factor * q * q / p, expected_false(q, p, threshold))
 
 
+def size_for(max_false: float, threshold: float, p: int) -> int:
+    """The largest number of chosen features with which the bound of Meinshausen and Bühlmann is at most ``max_false``.
+
+    At least one.
+    """
+    return max(1, int(sqrt(max_false * (2.0 * threshold - 1.0) * p)))
+
+
 def threshold_for(max_false: float, q: float, p: int) -> float:
     """The smallest threshold with which the bound of Meinshausen and Bühlmann is at most ``max_false``; at most 1."""
     return min(0.5 * (1.0 + q * q / (max_false * p)), 1.0)

@@ -12,8 +12,11 @@
 ``readers``      the reader of every format
 ``encoding``     how columns become features, as plain data that is kept with a model
 ``features``     the matrix of the features
+``plan``         which features the columns become
 ``roles``        columns that are no features: target, weights and offsets, and what names the rows
-``remarks``      constant and duplicated columns
+``remarks``      constant, nearly constant and duplicated columns
+``suspects``     identifiers, repeated rows, features that determine the target
+``wishes``       what a user says about the columns
 ``table``        from a file to a table for a fit
 ``again``        from a file to a table for a model that is there already
 ===============  ==========================================================================
@@ -21,6 +24,7 @@
 
 from sparsest.tables.again import read_again
 from sparsest.tables.encoding import IMPUTATIONS, Encoding
-from sparsest.tables.table import Table, Wishes, read_table
+from sparsest.tables.table import Table, read_table
+from sparsest.tables.wishes import Wishes
 
 __all__ = ["IMPUTATIONS", "Encoding", "Table", "Wishes", "read_again", "read_table"]

@@ -9,7 +9,7 @@ from typing import Any
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.tables.encoding import Encoding
+from sparsest.tables.encoding import GAP, Encoding
 from sparsest.tables.features import Filled, Part, fill_columns, fill_matrix, origins, spread
 from sparsest.tables.readers import read_source
 from sparsest.tables.roles import identifiers_of, rows_of, taken_columns, target_name, target_of
@@ -36,6 +36,7 @@ def read_again(
     target, beside : other names for these than the encoding has
     """
     source = read_source(data)
+    source.take_as_categories(encoding.categorical)
     named_beside = encoding.beside | (beside or {})
     if needed is not None:
         # Predictions have no weights.
@@ -85,9 +86,9 @@ def _again(source: Source, encoding: Encoding, names: Sequence[str] | None, p: i
         absent = [column for column, _ in chosen if column not in by_name]
         if absent:
             raise ValueError(f"the data have no column {listing(absent)}, which the model needs")
-        parts = [Part(by_name[column], () if level is None else (level,)) for column, level in chosen]
+        parts = [Part(by_name[column], (levels,) if levels else ()) for column, levels in chosen]
     _insist_on_kinds(parts)
-    _note_new_levels(source, encoding, {part.column.name for part in parts if part.levels})
+    _note_new_levels(source, encoding, {part.column.name for part in parts if part.groups} & encoding.categories.keys())
     return fill_columns(parts, source.n_rows, encoding.impute, encoding.fill)
 
 
@@ -99,8 +100,10 @@ def _note_new_levels(source: Source, encoding: Encoding, used: set[str]) -> None
 
 def _insist_on_kinds(parts: list[Part]) -> None:
     for part in parts:
-        wanted = "text" if part.levels else "number"
-        empty = part.column.kind == "text" and not part.levels and not part.column.load().levels
+        wanted = "text" if part.groups and part.groups != ((GAP,),) else "number"
+        if part.groups == ((GAP,),) and part.column.kind in ("text", "number"):
+            continue
+        empty = part.column.kind == "text" and not part.groups and not part.column.load().levels
         if part.column.kind != wanted and not empty:
             raise ValueError(
                 f"column {part.column.name!r} should hold {wanted}s as in the fit, but holds {part.column.kind}s"

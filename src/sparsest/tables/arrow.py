@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,8 @@ from sparsest.tables.source import MISSING, Column, Levels, Source, distinct, le
 # Bytes that one thread parses at a time: with these, 1.06 GB of CSV took at most 2.64 times the memory of its matrix;
 # other sizes were not tried.  A row has to fit, so wide tables get larger ones.
 _BLOCK_BYTES, _ROWS_IN_BLOCK = 1 << 22, 8
+# Readings of the whole file, each of which finds one column that contradicts its first entries.
+_PASSES = 2
 _BAD_COLUMN = re.compile(r"In CSV column #(\d+)")
 
 
@@ -38,19 +41,44 @@ def read_csv(opened: Opened, dialect: Dialect) -> Source:
         "decimal_point": dialect.decimal,
     }
     types = {name: _wide(pa, kind) for name, kind in _first_types(csv, opened, reading, parsing, words)}
+    text = pa.dictionary(pa.int32(), pa.string())
+    n_passes = 0
     while True:
+        n_passes += 1
         converting = csv.ConvertOptions(column_types=types, **words)
         try:
             with _input(pa, opened) as stream:
                 table = csv.read_csv(stream, reading, parsing, converting)
-            return from_arrow(table, list(dialect.notes))
+            return replace(from_arrow(table, list(dialect.notes)), first_row=1 + dialect.header)
         except pa.ArrowInvalid as error:
             bad = _BAD_COLUMN.search(str(error))
             name = dialect.names[int(bad[1])] if bad else None
-            text = pa.dictionary(pa.int32(), pa.string())
             if name is None or types[name] == text:
                 raise ValueError(f"{opened.name} cannot be read as a table: {error}") from error
             types[name] = text
+            if n_passes == _PASSES:
+                # Where many columns contradict their first entries one pass finds all of them.
+                with _input(pa, opened) as stream:
+                    types |= dict.fromkeys(_contradicting(stream, types, reading, parsing, words), text)
+
+
+def _contradicting(stream: Any, types: dict[str, Any], reading: Any, parsing: Any, words: dict[str, Any]) -> set[str]:
+    """Columns with entries that are not of their type."""
+    import pyarrow as pa
+    from pyarrow import compute, csv
+
+    found: set[str] = set()
+    typed = [name for name, kind in types.items() if not pa.types.is_dictionary(kind)]
+    as_text = csv.ConvertOptions(column_types=dict.fromkeys(types, pa.string()), **words)
+    with csv.open_csv(stream, reading, parsing, as_text) as batches:
+        for batch in batches:
+            for name in [name for name in typed if name not in found]:
+                try:
+                    entries = compute.utf8_trim_whitespace(batch.column(name))
+                    compute.replace_substring(entries, words["decimal_point"], ".").cast(types[name])
+                except pa.ArrowInvalid:
+                    found.add(name)
+    return found
 
 
 def _quotes_span_lines(head: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 A column of numbers is a feature of the same name.  A column of text with two levels becomes one feature, which is 1 for
 the level that is second in sorted order; with more levels it becomes one feature for each, called ``column=level``.
+What is missing of a text is a level of its own; levels of few rows are one level together, called ``other``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ import numpy as np
 
 from sparsest.tables.source import Column, Levels, listing
 
-IMPUTATIONS = ("median", "mean", "drop")
+IMPUTATIONS = ("median", "mean", "median+indicator", "mean+indicator", "drop")
+# What is done about missing text: it is a level of its own, or the most frequent level is put in its place.
+MISSING_TEXTS = ("level", "frequent")
+# The level that stands for what is missing: no text of a file is empty.
+GAP = ""
 BESIDE = ("sample_weight", "offset", "exposure")
 
 # Text with more levels is no category that a model could be explained by.
@@ -24,6 +29,9 @@ _IDENTIFIER = re.compile(
     r"^$|^unnamed: 0$|^(row)?names?$|^row[_. ]?names?$|^barcode$|(^|[_. -])(id|ids|idx|index|uuid|key)$"
     r"|^(sample|patient|subject|case|record)s?([_. -]?(id|no|nr|number|name|code))?$",
     re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"^\s*(\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})([T ]\d{1,2}:\d{2}(:\d{2}.*)?)?\s*$"
 )
 
 
@@ -39,8 +47,11 @@ class Encoding:
     left_out : columns that are neither features nor anything else
     categories : for every column of text the names of the features that its levels become, None for one that is
         known by the others being absent
-    impute : "median", "mean" or "drop" for missing values, or None
-    fill : what missing values of each column are replaced by
+    impute : one of ``IMPUTATIONS`` for missing values, or None
+    fill : what missing values of each column are replaced by; "" for text where they are a level of their own
+    indicators : for columns of numbers the names of the features that say where they are missing
+    categorical : columns of numbers that are read as text
+    missing : how many values of each column were missing in the data of the fit
     """
 
     target: str | None = None
@@ -50,32 +61,44 @@ class Encoding:
     categories: dict[str, dict[str, str | None]] = field(default_factory=dict)
     impute: str | None = None
     fill: dict[str, float | str] = field(default_factory=dict)
+    indicators: dict[str, str] = field(default_factory=dict)
+    categorical: tuple[str, ...] = ()
+    missing: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The encoding in JSON's types."""
-        return asdict(self) | {"ids": list(self.ids), "left_out": list(self.left_out)}
+        return asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
 
     @classmethod
     def from_json(cls, data: Any) -> Encoding:
         """Read what ``to_json`` wrote, or say what is wrong."""
         names = {entry.name for entry in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names:
+        if not isinstance(data, dict) or not names - _LATER <= set(data) <= names:
             raise ValueError(f"the encoding of a table must be described by {', '.join(sorted(names))}")
+        data = cls().to_json() | data
         right = (
             isinstance(data["target"], (str, type(None)))
             and isinstance(data["beside"], dict)
             and data["beside"].keys() <= set(BESIDE)
             and _are_texts(data["beside"].values())
-            and all(_are_texts(data[name]) for name in ("ids", "left_out"))
+            and all(_are_texts(data[name]) for name in _LISTS)
             and isinstance(data["categories"], dict)
             and all(_are_features(features) for features in data["categories"].values())
             and data["impute"] in (None, *IMPUTATIONS)
             and isinstance(data["fill"], dict)
             and all(type(value) in (str, int, float) for value in data["fill"].values())
+            and _are_features(data["indicators"])
+            and isinstance(data["missing"], dict)
+            and all(type(count) is int for count in data["missing"].values())
         )
         if not right:
             raise ValueError("the encoding of a table has entries of the wrong type")
-        return cls(**data | {"ids": tuple(data["ids"]), "left_out": tuple(data["left_out"])})
+        return cls(**data | {name: tuple(data[name]) for name in _LISTS})
+
+
+_LISTS = ("ids", "left_out", "categorical")
+# Fields that files of earlier versions do not have.
+_LATER = {"indicators", "categorical", "missing"}
 
 
 def _are_features(features: Any) -> bool:
@@ -101,12 +124,18 @@ def is_identifier(column: Column, first: bool) -> bool:
     return False
 
 
-def categorical_features(column: Column, found: Levels) -> dict[str, str | None]:
-    """The features of a column of text by its levels, see :class:`Encoding`; a ValueError where it is no category."""
+def categorical_features(column: Column, found: Levels, *, own_gap: bool, least: int) -> dict[str, str | None]:
+    """The features of a column of text by its levels, see :class:`Encoding`; a ValueError where it is no category.
+
+    Parameters
+    ----------
+    own_gap : whether what is missing is a level of its own
+    least : several levels of fewer rows than this are one together
+    """
     levels, n_known = found.levels, int((found.codes >= 0).sum())
     numbers = [level for level in levels if _is_number(level)]
     advice = f"leave it out with --exclude '{column.name}'"
-    if len(numbers) > len(levels) / 2:
+    if len(numbers) > len(levels) / 2 and not column.coded:
         odd = next(level for level in levels if not _is_number(level))
         raise ValueError(f"column {column.name!r} holds numbers, but also text such as {odd!r}: mend it, or {advice}")
     if len(levels) > _MOST_LEVELS or len(levels) > max(2, n_known / 2):
@@ -114,7 +143,23 @@ def categorical_features(column: Column, found: Levels) -> dict[str, str | None]
             f"column {column.name!r} holds text, {len(levels)} different ones such as {levels[0][:30]!r}: {advice}, or "
             f"with --id '{column.name}' if it names the rows"
         )
-    return {level: None if j == 0 and len(levels) <= 2 else f"{column.name}={level}" for j, level in enumerate(levels)}
+    base = levels[0] if 0 < len(levels) <= 2 else None
+    features = {level: None if level == base else f"{column.name}={level}" for level in levels}
+    counts = np.bincount(found.codes[found.codes >= 0], minlength=len(levels))
+    rare = [level for level, count in zip(levels, counts.tolist(), strict=True) if count < least]
+    if base is None and len(rare) > 1:
+        other = _unused(f"{column.name}=other", features)
+        features |= dict.fromkeys(rare, other)
+    if own_gap and n_known < found.codes.size and levels:
+        features[GAP] = _unused(f"{column.name}=missing", features)
+    return features
+
+
+def _unused(name: str, features: dict[str, str | None]) -> str:
+    """A name that no level has."""
+    while name in features.values():
+        name += "*"
+    return name
 
 
 def _is_number(text: str) -> bool:
@@ -128,7 +173,7 @@ def _is_number(text: str) -> bool:
 def refuse_dates(columns: Iterable[Column]) -> None:
     """Raise a ValueError for columns that cannot be features."""
     for column in columns:
-        if column.kind == "date":
+        if column.kind == "date" or (column.kind == "text" and _holds_dates(column.load().levels)):
             raise ValueError(
                 f"column {column.name!r} holds dates or times: make them numbers, such as days since a date, or leave "
                 f"them out with --exclude '{column.name}'"
@@ -137,6 +182,11 @@ def refuse_dates(columns: Iterable[Column]) -> None:
             raise ValueError(
                 f"column {column.name!r} holds neither numbers nor text: leave it out with --exclude '{column.name}'"
             )
+
+
+def _holds_dates(levels: tuple[str, ...]) -> bool:
+    """Whether all texts are dates, with the day or the year first."""
+    return bool(levels) and all(_DATE.match(level) for level in levels)
 
 
 def refuse_missing(missing: dict[str, int], n_rows: int) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsest.arrays import Mask
 from sparsest.checks import refuse_inexact
-from sparsest.tables.encoding import Encoding
+from sparsest.tables.encoding import GAP, Encoding
 from sparsest.tables.source import Column
 
 # Types that a dense design computes with as they are stored; others become float64.
@@ -30,15 +30,23 @@ class Filled(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A column and the features it becomes: itself (no levels), or one for each of these levels, in this order."""
+    """A column and the features it becomes: itself (no groups), or one for each of these groups of levels.
+
+    Of a column of numbers the group of the missing ones says where they are missing.
+    """
 
     column: Column
-    levels: tuple[str, ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()
 
     @property
     def width(self) -> int:
         """Number of features."""
-        return len(self.levels) or 1
+        return len(self.groups) or 1
+
+
+def replaces(impute: str | None) -> bool:
+    """Whether missing values are replaced by others."""
+    return impute is not None and impute != "drop"
 
 
 def fill_columns(parts: list[Part], n_rows: int, impute: str | None, known: dict[str, float | str]) -> Filled:
@@ -46,11 +54,11 @@ def fill_columns(parts: list[Part], n_rows: int, impute: str | None, known: dict
 
     Parameters
     ----------
-    impute : "median" or "mean" replaces missing numbers by that of their column, missing text by its most frequent
-        level; with "drop" and None they stay missing
+    impute : "median" or "mean" replaces missing numbers by that of their column, missing text that is no level of its
+        own by its most frequent level; with "drop" and None they stay missing
     known : replacements that an earlier table has chosen
     """
-    dtypes = [np.dtype(np.int8) if part.levels else part.column.dtype for part in parts]
+    dtypes = [np.dtype(np.int8) if part.groups else part.column.dtype for part in parts]
     dtype = np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
     matrix = np.empty((n_rows, sum(part.width for part in parts)), dtype if dtype in _STORED else np.float64, order="F")
     filled = Filled(matrix, {}, {}, np.ones(n_rows, dtype=bool))
@@ -59,7 +67,9 @@ def fill_columns(parts: list[Part], n_rows: int, impute: str | None, known: dict
     while parts:
         part = parts.pop()
         target = matrix[:, place : place + part.width]
-        if part.levels:
+        if part.groups and part.column.kind == "number":
+            target[:, 0] = np.isnan(np.asarray(part.column.load(), dtype=np.float64))
+        elif part.groups:
             _fill_levels(part, target, impute, known, filled)
         else:
             values = part.column.load()
@@ -76,16 +86,20 @@ def _fill_levels(
     name, found = part.column.name, part.column.load()
     codes = found.codes
     gaps = codes < 0
+    own = known.get(name) == GAP or any(GAP in group for group in part.groups)
     if gaps.any():
         filled.missing[name] = int(gaps.sum())
-        filled.complete[gaps] = False
-    if impute in ("median", "mean") and found.levels:
+        filled.complete[gaps] &= own
+    if own:
+        filled.fill[name] = GAP
+    elif replaces(impute) and found.levels:
         level = known.get(name) or found.levels[int(np.bincount(codes[~gaps]).argmax())]
         filled.fill[name] = level
         if level in found.levels:
             codes = np.where(gaps, found.levels.index(str(level)), codes)
-    for j, level in enumerate(part.levels):
-        target[:, j] = codes == found.levels.index(level) if level in found.levels else 0
+    for j, group in enumerate(part.groups):
+        chosen = [found.levels.index(level) for level in group if level in found.levels] + [-1] * (GAP in group)
+        target[:, j] = np.isin(codes, chosen)
 
 
 def _impute(values: NDArray[Any], name: str, impute: str | None, known: dict[str, float | str], filled: Filled) -> None:
@@ -95,11 +109,11 @@ def _impute(values: NDArray[Any], name: str, impute: str | None, known: dict[str
     if some:
         filled.missing[name] = int(gaps.sum())
         filled.complete[gaps] = False
-    if impute in ("median", "mean"):
+    if replaces(impute):
         rest = values[~gaps] if some else values
         if not rest.size and name not in known:
             return
-        middle = np.median if impute == "median" else np.mean
+        middle = np.mean if str(impute).startswith("mean") else np.median
         value = float(known[name]) if name in known else float(middle(rest.astype(np.float64)))
         filled.fill[name] = value
         if some:
@@ -110,13 +124,13 @@ def fill_matrix(matrix: Any, names: Sequence[str], impute: str | None, known: di
     """Do the same for a matrix that is there already; a copy is made only where something has to be replaced."""
     n, p = matrix.shape
     filled = Filled(matrix, {}, {}, np.ones(n, dtype=bool))
-    affected = range(p) if impute in ("median", "mean") else _with_gaps(matrix)
+    affected = range(p) if replaces(impute) else _with_gaps(matrix)
     changed = matrix
     for j in affected:
         column = changed[:, [j]].toarray()[:, 0] if sp.issparse(changed) else np.array(changed[:, j])
         some = column.dtype.kind == "f" and bool(np.isnan(column).any())
         _impute(column, names[j], impute, known, filled)
-        if some and impute in ("median", "mean"):
+        if some and replaces(impute):
             if changed is matrix:
                 changed = matrix.copy()
             _replace(changed, j, column)
@@ -154,12 +168,20 @@ def spread(block: NDArray[Any], places: Sequence[int], p: int) -> sp.csc_array:
     return sp.csc_array((data, indices, np.concatenate([[0], np.cumsum(counts)])), shape=(n, p))
 
 
-def origins(encoding: Encoding, names: Sequence[str]) -> dict[str, tuple[str, str | None]]:
-    """For every feature its column, and its level where that is text."""
-    special = {
-        feature: (column, level)
-        for column, features in encoding.categories.items()
-        for level, feature in features.items()
-        if feature is not None
+def origins(encoding: Encoding, names: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """For every feature its column, and its levels where that is text."""
+    special: dict[str, tuple[str, tuple[str, ...]]] = {
+        feature: (column, (GAP,)) for column, feature in encoding.indicators.items()
     }
-    return {name: special.get(name, (name, None)) for name in names}
+    for column, features in encoding.categories.items():
+        special |= {feature: (column, levels) for feature, levels in grouped(features).items()}
+    return {name: special.get(name, (name, ())) for name in names}
+
+
+def grouped(features: dict[str, str | None]) -> dict[str, tuple[str, ...]]:
+    """The levels of every feature of a column of text."""
+    found: dict[str, tuple[str, ...]] = {}
+    for level, feature in features.items():
+        if feature is not None:
+            found[feature] = (*found.get(feature, ()), level)
+    return found

@@ -39,7 +39,7 @@ def read_csv(opened: Opened, dialect: Dialect) -> Source:
         if len(text) == before or n_rows <= _ROWS_AT_ONCE:
             break
     columns = [_column(name, np.concatenate(parts)) for name, parts in zip(dialect.names, chunks, strict=True)]
-    return Source(n_rows, columns, notes=list(dialect.notes))
+    return Source(n_rows, columns, notes=list(dialect.notes), first_row=1 + dialect.header)
 
 
 def _column(name: str, values: NDArray[Any]) -> Column:

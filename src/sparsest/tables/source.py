@@ -35,12 +35,14 @@ class Column:
     kind : "number", "text", "date", or "other" for what no model can use
     load : returns the numbers, NaN where they are missing; for text its :class:`Levels`
     dtype : of the numbers
+    coded : whether it is text whose levels are the numbers of a column
     """
 
     name: str
     kind: Kind
     load: Callable[[], Any]
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+    coded: bool = False
 
 
 @dataclass(eq=False)
@@ -57,6 +59,7 @@ class Source:
     notes : what a user should know about the reading
     ids : the column that names the rows of a matrix
     zeros : whether columns that the file does not have are zero, as in a list of the entries that are not
+    first_row : the number of the first observation as a spreadsheet counts rows: 2 below a header
     """
 
     n_rows: int
@@ -67,6 +70,11 @@ class Source:
     notes: list[str] = field(default_factory=list)
     ids: str | None = None
     zeros: bool = False
+    first_row: int = 1
+
+    def take_as_categories(self, names: Sequence[str]) -> None:
+        """Read columns of numbers as text, one level for each number."""
+        self.columns = [_coded(column) if column.name in names else column for column in self.columns]
 
     def column(self, name: str) -> Column | None:
         """The column of that name, also one of the matrix; None where there is none."""
@@ -97,6 +105,18 @@ def _one(matrix: Any, place: int) -> NDArray[Any]:
 def number_column(name: str, values: NDArray[Any]) -> Column:
     """A column of numbers that are there already."""
     return Column(name, "number", lambda: values, values.dtype)
+
+
+def _coded(column: Column) -> Column:
+    """A column of numbers as text."""
+    if column.kind != "number":
+        return column
+
+    def load() -> Levels:
+        values = np.asarray(column.load())
+        return levels_of(np.array([None if x != x else f"{x:.15g}" for x in values.astype(np.float64)], dtype=object))
+
+    return Column(column.name, "text", load, coded=True)
 
 
 def refuse_empty_lines(n_rows: int, n_columns: int, n_entries: int) -> None:

@@ -10,40 +10,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.checks import word
+from sparsest.checks import number, optional, whole_number, word
 from sparsest.tables.encoding import (
     IMPUTATIONS,
+    MISSING_TEXTS,
     Encoding,
-    categorical_features,
     is_identifier,
     refuse_dates,
     refuse_missing,
 )
-from sparsest.tables.features import Filled, Part, fill_columns, fill_matrix
+from sparsest.tables.features import Filled, fill_columns, fill_matrix
+from sparsest.tables.plan import plan_columns, what_was_filled
 from sparsest.tables.readers import read_source
 from sparsest.tables.remarks import remarks
 from sparsest.tables.roles import identifiers_of, insist_on, rows_of, taken_columns, target_name, target_of
-from sparsest.tables.source import Source, listing
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a user says about the columns of a file.
-
-    Attributes
-    ----------
-    target : a column, or a file with one column
-    beside : columns of weights, offsets and exposures, by the names of these arguments
-    ids : columns that name the rows
-    exclude : columns that must not be in the model; those that no model can use are left out of the table
-    impute : "median", "mean" or "drop" for missing values
-    """
-
-    target: str | None = None
-    beside: dict[str, str] = field(default_factory=dict)
-    ids: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    impute: str | None = None
+from sparsest.tables.source import Column, Source, listing
+from sparsest.tables.suspects import suspects, text_suspects
+from sparsest.tables.wishes import Wishes
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +42,7 @@ class Table:
     ids : what names the rows, n texts, or None
     encoding : how the columns were read
     notes : what a user should know
+    row_numbers : n numbers of the rows in the file, as a spreadsheet counts them
     """
 
     matrix: Any
@@ -68,6 +52,7 @@ class Table:
     ids: NDArray[Any] | None
     encoding: Encoding
     notes: list[str] = field(default_factory=list)
+    row_numbers: NDArray[np.intp] | None = None
 
 
 def read_table(data: str, wishes: Wishes) -> Table:
@@ -78,81 +63,90 @@ def read_table(data: str, wishes: Wishes) -> Table:
     data : a file, a folder with data.npz, or "-" for standard input
     wishes : target, weights, identifiers and what to do about missing values
     """
-    if wishes.impute is not None:
-        word(wishes.impute, "--impute", words=IMPUTATIONS)
+    _check(wishes)
     source = read_source(data)
     name = target_name(source, wishes.target)
-    encoding = Encoding(target=name, beside=wishes.beside, impute=wishes.impute)
+    encoding = Encoding(target=name, beside=wishes.beside, impute=wishes.impute, categorical=wishes.categorical)
     target, rows = target_of(source, name, wishes.target, source.n_rows), rows_of(source, wishes.beside)
-    for wish in (*wishes.ids, *(() if source.matrix is not None else wishes.exclude)):
-        insist_on(source, wish, "--id or --exclude")
+    _insist_on_columns(source, wishes)
     if source.matrix is None:
-        encoding, names, filled = _from_columns(source, encoding, wishes)
+        encoding, names, filled = _from_columns(source, encoding, wishes, target)
     else:
         encoding, names, filled = _from_matrix(source, encoding, wishes)
     ids = identifiers_of(source, encoding)
     shown = [str(j) for j in range(filled.matrix.shape[1])] if names is None else names
-    encoding = replace(encoding, fill=filled.fill)
-    table = Table(filled.matrix, names, target, rows, ids, encoding, source.notes)
-    table = without_gaps(table, filled)
+    encoding = replace(encoding, fill=filled.fill, missing=filled.missing)
+    numbers = np.arange(source.first_row, source.first_row + source.n_rows)
+    table = Table(filled.matrix, names, target, rows, ids, encoding, source.notes, numbers)
+    table.notes.extend(what_was_filled(filled, wishes.impute, source.n_rows))
+    table = with_exposure(without_gaps(table, filled), wishes.drop_zero_exposure)
     _refuse_infinite(table.matrix, shown)
-    table.notes.extend(remarks(table.matrix, shown))
+    table.notes.extend(remarks(table.matrix, shown, wishes.least_rows(table.matrix.shape[0])))
+    table.notes.extend(suspects(table.matrix, shown, table.target))
     return table
 
 
+def _check(wishes: Wishes) -> None:
+    if wishes.impute is not None:
+        word(wishes.impute, "--impute", words=IMPUTATIONS)
+    word(wishes.missing_text, "--missing-text", words=MISSING_TEXTS)
+    number(wishes.max_missing, "--max-missing", least=0, most=1)
+    optional(whole_number, least=1)(wishes.min_level, "--min-level")
+
+
+def _insist_on_columns(source: Source, wishes: Wishes) -> None:
+    """Refuse names of columns that are not there."""
+    named = {"--id or --exclude": wishes.ids, "--drop": wishes.drop, "--categorical": wishes.categorical}
+    if source.matrix is None:
+        named["--id or --exclude"] = (*wishes.ids, *wishes.exclude)
+    elif wishes.categorical:
+        raise ValueError("--categorical needs a table with named columns, such as CSV or Parquet")
+    for option, names in named.items():
+        for name in names:
+            insist_on(source, name, option)
+
+
 def _from_columns(
-    source: Source, encoding: Encoding, wishes: Wishes
+    source: Source, encoding: Encoding, wishes: Wishes, target: NDArray[Any]
 ) -> tuple[Encoding, tuple[str, ...] | None, Filled]:
     """Encode the columns of a fit."""
-    used = {encoding.target, *encoding.beside.values()}
-    candidates = [column for column in source.columns if column.name not in used]
-    ids = [
-        column.name for j, column in enumerate(candidates) if column.name in wishes.ids or is_identifier(column, j == 0)
-    ]
-    if found := [name for name in ids if name not in wishes.ids]:
-        source.notes.append(f"left out as names of the rows: {listing(found)}")
-    unusable = [c.name for c in candidates if c.name in wishes.exclude and c.kind != "number" and c.name not in ids]
-    candidates = [column for column in candidates if column.name not in ids and column.name not in unusable]
+    source.take_as_categories(wishes.categorical)
+    candidates, encoding = _candidates(source, encoding, wishes)
     refuse_dates(candidates)
-    parts: list[Part] = []
-    categories, empty = {}, []
-    for column in candidates:
-        if column.kind == "number":
-            parts.append(Part(column))
-            continue
-        levels = column.load()
-        features = categorical_features(column, levels)
-        shown = tuple(level for level, name in features.items() if name is not None)
-        if not shown:
-            empty.append(column.name)
-            continue
-        categories[column.name] = features
-        parts.append(Part(column, shown))
-    if empty:
-        source.notes.append(f"left out, as there is one value or none: {listing(empty)}")
-    if categories:
-        source.notes.append(f"columns of text became one feature for each level: {listing(list(categories))}")
-    names = tuple(
-        name
-        for part in parts
-        for name in (categories[part.column.name].values() if part.levels else (part.column.name,))
-        if name is not None
-    )
+    plan = plan_columns(candidates, encoding, wishes, source.n_rows)
+    source.notes.extend([*plan.notes, *text_suspects(candidates, target)])
+    names = tuple(plan.names)
     if not names:
         raise ValueError("no column is left to be a feature")
     if len(set(names)) < len(names):
         twice = [name for name in set(names) if names.count(name) > 1]
         raise ValueError(f"two features would be called {listing(twice)}: rename one of the columns")
-    encoding = replace(encoding, ids=tuple(ids), left_out=(*unusable, *empty), categories=categories)
-    source.columns = [column for column in source.columns if column.name in ids]
+    source.columns = [column for column in source.columns if column.name in plan.encoding.ids]
     # The columns are let go one by one: nothing else may hold them.
-    del candidates, column
-    return encoding, names, fill_columns(parts, source.n_rows, encoding.impute, {})
+    del candidates
+    return plan.encoding, names, fill_columns(plan.parts, source.n_rows, encoding.impute, {})
+
+
+def _candidates(source: Source, encoding: Encoding, wishes: Wishes) -> tuple[list[Column], Encoding]:
+    """The columns that may be features; what names the rows, and what is unusable or unwanted, is none."""
+    used = {encoding.target, *encoding.beside.values(), *wishes.drop}
+    candidates = [column for column in source.columns if column.name not in used]
+    ids = [c.name for j, c in enumerate(candidates) if c.name in wishes.ids or is_identifier(c, j == 0)]
+    if found := [name for name in ids if name not in wishes.ids]:
+        source.notes.append(f"left out as names of the rows: {listing(found)}")
+    unusable = [c.name for c in candidates if c.name in wishes.exclude and c.kind != "number" and c.name not in ids]
+    rest = [column for column in candidates if column.name not in ids and column.name not in unusable]
+    known = {column.name for column in source.columns}
+    dropped = [name for name in wishes.drop if name in known and name not in (encoding.target, *ids)]
+    return rest, replace(encoding, ids=tuple(ids), left_out=(*dropped, *unusable))
 
 
 def _from_matrix(source: Source, encoding: Encoding, wishes: Wishes) -> tuple[Encoding, tuple[str, ...] | None, Filled]:
     """Take the features of a fit from a matrix."""
-    encoding = replace(encoding, ids=wishes.ids or (() if source.ids is None else (source.ids,)))
+    if str(encoding.impute).endswith("indicator"):
+        raise ValueError("--impute …+indicator needs a table with named columns, such as CSV or Parquet")
+    ids = wishes.ids or (() if source.ids is None else (source.ids,))
+    encoding = replace(encoding, ids=(*ids, *wishes.drop))
     taken, matrix, names = taken_columns(source, encoding), source.matrix, source.names
     if taken - {None}:
         rest = [j for j in range(matrix.shape[1]) if j not in taken]
@@ -164,7 +158,7 @@ def _from_matrix(source: Source, encoding: Encoding, wishes: Wishes) -> tuple[En
 def without_gaps(table: Table, filled: Filled) -> Table:
     """Leave out rows with missing values where that was asked for, and refuse what is still missing."""
     impute = table.encoding.impute
-    lost = dict(filled.missing) if impute is None else {n: c for n, c in filled.missing.items() if n not in filled.fill}
+    lost = {name: count for name, count in filled.missing.items() if name not in filled.fill}
     keep = filled.complete if impute == "drop" else np.ones(filled.complete.size, dtype=bool)
     beside = [(table.encoding.target or "the target", table.target)]
     beside += [(table.encoding.beside[role], values) for role, values in table.rows.items()]
@@ -183,7 +177,27 @@ def without_gaps(table: Table, filled: Filled) -> Table:
             "every row has missing values: leave out the emptiest columns with --exclude, or --impute median"
         )
     table.notes.append(f"{int((~keep).sum())} of {keep.size} rows were left out for missing values")
-    rows = np.flatnonzero(keep)
+    return with_rows(table, np.flatnonzero(keep))
+
+
+def with_exposure(table: Table, drop: bool) -> Table:
+    """Refuse rows without exposure, or leave them out where that was asked for."""
+    exposure = table.rows.get("exposure")
+    bad = np.empty(0, dtype=np.intp) if exposure is None else np.flatnonzero(~(exposure > 0.0))
+    if exposure is None or not bad.size:
+        return table
+    if not drop or bad.size == exposure.size:
+        row = bad[0] if table.row_numbers is None else table.row_numbers[bad[0]]
+        raise ValueError(
+            f"the exposure {table.encoding.beside['exposure']!r} must be above zero, got {exposure[bad[0]]:g} in row "
+            f"{row} and {bad.size} rows in all: correct them, or leave them out with --drop-zero-exposure"
+        )
+    table.notes.append(f"{bad.size} of {exposure.size} rows were left out because they have no exposure")
+    return with_rows(table, np.flatnonzero(exposure > 0.0))
+
+
+def with_rows(table: Table, rows: NDArray[np.intp]) -> Table:
+    """The table with some of its rows."""
     target = None if table.target is None else table.target[rows]
     if target is not None and target.dtype == object:
         target = target.astype(str)
@@ -193,6 +207,7 @@ def without_gaps(table: Table, filled: Filled) -> Table:
         target=target,
         rows={role: values[rows] for role, values in table.rows.items()},
         ids=None if table.ids is None else table.ids[rows],
+        row_numbers=None if table.row_numbers is None else table.row_numbers[rows],
     )
 
 

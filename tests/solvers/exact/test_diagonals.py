@@ -1,5 +1,7 @@
 """Diagonals that strengthen the relaxation: they leave a semidefinite rest, lift bounds, and are checked."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from sparsest.result import Status
 from sparsest.solvers.exact import adapting
 from sparsest.solvers.exact import gram_bounder as gram
 from sparsest.solvers.exact.bounder import Request
-from sparsest.solvers.exact.diagonals import LoweredRidge, spare_diagonal
+from sparsest.solvers.exact.diagonals import LoweredRidge, _raise_need, spare_diagonal
 
 
 @pytest.mark.parametrize("m", [1, 5, 20])
@@ -149,3 +151,16 @@ def test_useless_adapting_ends(monkeypatch, adaptive):
     result = solve(X, y, **WIDE, method="tree", n_jobs=1, options={"tuning": tuning})
     tried = sum(split.base is not None for split in result.certificate.proof.splits)
     assert result.status is Status.OPTIMAL and result.n_nodes > 100 and 0 < tried < 40
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e12, 0.0])
+def test_needs_of_features_without_coefficients(scale):
+    """In large units the limit of a feature without coefficient is infinite, and that is no warning."""
+    point = SimpleNamespace(
+        used=np.array([0, 1]), w=np.array([1.0, 0.0]), u=scale * np.array([1.0, 0.5, 0.2]), roots=np.ones(3)
+    )
+    outcome, need = SimpleNamespace(point=point, indicator=np.array([0.5, 0.0, 0.0])), np.zeros(3)
+    _raise_need(need, outcome, np.zeros(3, dtype=np.int8))
+    # The price is half the square of the first product.
+    wanted = [0.0] * 3 if scale == 0.0 else [1.0, 0.25, 0.04]
+    np.testing.assert_allclose(need, wanted)

@@ -136,13 +136,14 @@ def _raise_need(need: Array, outcome: NodeOutcome, state: State) -> None:
     if not fractional.size:
         return
     price = float(np.median(0.5 * (point.u[fractional] / point.roots[fractional]) ** 2))
-    if price == 0.0:
+    if not 0.0 < price < np.inf:
         return
     w = np.zeros(need.size)
     w[point.used] = point.w
     free = state == 0
     # Below the first a feature without coefficient would get one, below the second a whole one lose a part.
-    with np.errstate(over="ignore", divide="ignore"):
+    # Features without a coefficient have no such limit: it is infinite.
+    with np.errstate(over="ignore"):
         most = 2.0 * price / np.maximum(w[free] ** 2, 1e-300)
         need[free] = np.maximum(need[free], np.minimum(0.5 * point.u[free] ** 2 / price, most))
 

@@ -1,0 +1,112 @@
+"""Which features the columns of a table become, and what is said about missing values and rare levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.tables.encoding import GAP, Encoding, categorical_features
+from sparsest.tables.features import Filled, Part, grouped
+from sparsest.tables.source import Column, listing
+from sparsest.tables.suspects import number_suspects
+from sparsest.tables.wishes import Wishes
+
+# Columns whose replacements are told one by one.
+_TOLD = 30
+
+
+class Plan(NamedTuple):
+    """The parts of the matrix with the names of their features, the encoding, and what to tell."""
+
+    parts: list[Part]
+    names: list[str]
+    encoding: Encoding
+    notes: list[str]
+
+
+def plan_columns(candidates: Sequence[Column], encoding: Encoding, wishes: Wishes, n_rows: int) -> Plan:
+    """Decide for every column which features it becomes, or that it is left out."""
+    plan = Plan([], [], encoding, [])
+    empty: list[str] = []
+    gappy: list[str] = []
+    pooled: list[str] = []
+    categories: dict[str, dict[str, str | None]] = {}
+    indicators: dict[str, str] = {}
+    for column in candidates:
+        share = _share_missing(column) if _must_be_filled(column, wishes) else 0.0
+        if share > wishes.max_missing:
+            gappy.append(f"{column.name} ({share:.0%})")
+        elif column.kind == "number":
+            plan.parts.append(Part(column))
+            plan.names.append(column.name)
+            if share > 0.0 and str(wishes.impute).endswith("+indicator"):
+                indicators[column.name] = f"{column.name}=missing"
+                plan.parts.append(Part(column, ((GAP,),)))
+                plan.names.append(indicators[column.name])
+        elif groups := _grouped_levels(column, wishes, n_rows, categories, pooled):
+            plan.parts.append(Part(column, tuple(groups.values())))
+            plan.names.extend(groups)
+        else:
+            empty.append(column.name)
+    told = {
+        "left out, as too much of them is missing (--max-missing)": gappy,
+        "left out, as there is one value or none": empty,
+        "columns of text became one feature for each level": list(categories),
+        "levels of few rows are one together (--min-level)": pooled,
+    }
+    plan.notes.extend(f"{what}: {listing(names)}" for what, names in told.items() if names)
+    plan.notes.extend(number_suspects(candidates))
+    left_out = (*encoding.left_out, *empty, *(name.rpartition(" (")[0] for name in gappy))
+    return plan._replace(encoding=replace(encoding, left_out=left_out, categories=categories, indicators=indicators))
+
+
+def _grouped_levels(
+    column: Column,
+    wishes: Wishes,
+    n_rows: int,
+    categories: dict[str, dict[str, str | None]],
+    pooled: list[str],
+) -> dict[str, tuple[str, ...]]:
+    """The features of a column of text with their levels; none where it has one value or none."""
+    own_gap = wishes.missing_text == "level" and wishes.impute != "drop"
+    features = categorical_features(column, column.load(), own_gap=own_gap, least=wishes.least_rows(n_rows))
+    groups = grouped(features)
+    if groups:
+        categories[column.name] = features
+    pooled.extend(f"{name} ({len(levels)} levels)" for name, levels in groups.items() if len(levels) > 1)
+    return groups
+
+
+def _must_be_filled(column: Column, wishes: Wishes) -> bool:
+    """Whether missing values of a column are replaced, or cost rows."""
+    return wishes.impute is not None and (
+        column.kind == "number" or wishes.missing_text == "frequent" or wishes.impute == "drop"
+    )
+
+
+def _share_missing(column: Column) -> float:
+    values = column.load()
+    if column.kind != "number":
+        return float((values.codes < 0).mean())
+    return float(np.isnan(values).mean()) if values.dtype.kind == "f" else 0.0
+
+
+def what_was_filled(filled: Filled, impute: str | None, n_rows: int) -> list[str]:
+    """Say of every column how many values were missing, and what they were replaced by."""
+    told = []
+    for name, count in filled.missing.items():
+        if name not in filled.fill:
+            continue
+        value = filled.fill[name]
+        if value == GAP:
+            how = "are a level of their own"
+        elif isinstance(value, str):
+            how = f"became the most frequent text, {value!r}"
+        else:
+            how = f"became the {str(impute).partition('+')[0]}, {value:.6g}"
+        told.append(f"column {name!r}: {count} of {n_rows} values were missing and {how}")
+    more = len(told) - _TOLD
+    return told[:_TOLD] + ([f"and {more} more columns with missing values; the model's file lists all"] * (more > 0))

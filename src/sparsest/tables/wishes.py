@@ -1,0 +1,45 @@
+"""What a user says about the columns of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# Levels need so many rows by default, where there are so many in all.
+_FEW_ROWS, _MANY_ROWS = 5, 50
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a user says about the columns of a file.
+
+    Attributes
+    ----------
+    target : a column, or a file with one column
+    beside : columns of weights, offsets and exposures, by the names of these arguments
+    ids : columns that name the rows
+    exclude : columns that must not be in the model; those that no model can use are left out of the table
+    impute : "median", "mean", "median+indicator", "mean+indicator" or "drop" for missing values
+    missing_text : "level" or "frequent": missing text is a level of its own, or becomes the most frequent one
+    max_missing : a column of which a larger part is missing is left out instead of filled in
+    min_level : levels of fewer rows than this are one together, and rarer features are noted; by default 5 from 50 rows
+        on, else 1
+    drop : columns that are left out of the table
+    categorical : columns of numbers that are codes: one feature for each of them
+    drop_zero_exposure : whether rows without exposure are left out
+    """
+
+    target: str | None = None
+    beside: dict[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    impute: str | None = None
+    missing_text: str = "level"
+    max_missing: float = 0.5
+    min_level: int | None = None
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    drop_zero_exposure: bool = False
+
+    def least_rows(self, n_rows: int) -> int:
+        """How many rows a level needs."""
+        return (_FEW_ROWS if n_rows >= _MANY_ROWS else 1) if self.min_level is None else self.min_level
