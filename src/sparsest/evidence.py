@@ -63,11 +63,11 @@ class Evidence:
         self._found.append(fingerprint(self.data, self._design.digests))
 
     def fingerprint(self) -> str:
-        """The fingerprint of the data; computed here if no thread does it, as in a forked process."""
+        """The fingerprint of the data; computed here, without kernels, if no thread does it, as in a forked process."""
         if self._thread is not None:
             self._thread.join()
         if not self._found:
-            self._compute()
+            self._found.append(fingerprint(self.data))
         return self._found[0]
 
     def columns(self) -> Columns:

@@ -14,6 +14,7 @@ from sparsest.designs import (
     shift_and_scale,
     standardized,
     stored_matrix,
+    stores_matrix,
     take_apart,
     unstandardized,
 )
@@ -130,13 +131,12 @@ def test_coefficients_in_units_of_the_data(make, view):
 
 
 def test_the_stored_matrix():
+    """Of a design that has one; a view has none, and neither has what computes its columns."""
     array, columns = matrix(), sp.csc_array(matrix())
-    for X in (array, columns):
-        design = as_design(X)
-        view = standardized(design, WEIGHTS, center=True, scale=True)
-        assert stored_matrix(view) is stored_matrix(design)
-    assert stored_matrix(as_design(array)) is array and np.shares_memory(stored_matrix(design).data, columns.data)
-    view = standardized(Foreign(array), WEIGHTS, center=True, scale=True)
-    assert isinstance(view, Standardized)
-    with pytest.raises(ValueError, match="does not store a matrix"):
-        stored_matrix(view)
+    assert stored_matrix(as_design(array)) is array
+    assert np.shares_memory(stored_matrix(as_design(columns)).data, columns.data)
+    view = standardized(as_design(array), WEIGHTS, center=True, scale=True)
+    for design in (view, Foreign(array)):
+        assert not stores_matrix(design)
+        with pytest.raises(ValueError, match="does not store a matrix"):
+            stored_matrix(design)
