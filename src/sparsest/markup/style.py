@@ -24,7 +24,13 @@ STYLE = Markup("""
 .sparsest .scroll { overflow-x: auto; }
 .sparsest .soft { color: var(--soft); }
 .sparsest .bar { display: inline-block; height: .7em; border-radius: 2px; background: var(--a); }
-@media (max-width: 520px) { .sparsest .bar { display: none; } .sparsest th, .sparsest td { padding: .3em .45em; } }
+@media (max-width: 520px) { .sparsest .bar { display: none; } .sparsest th, .sparsest td { padding: .3em .45em; }
+  .sparsest .many, .sparsest .many tbody { display: block; } .sparsest .many thead { display: none; }
+  .sparsest .many tr { display: block; padding: .4em 0; border-bottom: 1px solid var(--line); }
+  .sparsest .many td { display: flex; justify-content: space-between; gap: 1em; padding: .05em 0; border: 0;
+    text-align: right; }
+  .sparsest .many td:first-child { font-weight: 600; text-align: left; } .sparsest .many td:empty { display: none; }
+  .sparsest .many td:not(:first-child)::before { content: attr(data-label); color: var(--soft); text-align: left; } }
 .sparsest .chart { width: 100%; max-width: 34em; height: auto; display: block; }
 .sparsest .chart text { fill: var(--soft); font-size: 13px; font-family: inherit; }
 .sparsest .chart .axis { stroke: var(--line); stroke-width: 1; fill: none; }
