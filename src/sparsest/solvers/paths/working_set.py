@@ -40,7 +40,12 @@ _MAX_HALVINGS = 12
 _OBJECTIVE_ROUNDING = 1e-14
 # Models after which a concave fit of separated classes is given up: it has no minimum.
 _MAX_SEPARATED_MODELS = 3
-# A model without curvature has no minimum: observations keep at least this share of the mean curvature at the start.
+# Where a loss of differences is linear, models have this share of its secant curvature at least: more after a step of
+# which only a small part descends, and less after one that is taken as it is.  The whole of it never shortens a step.
+_LEAST_DAMPING, _SHORTENED_STEP, _DAMPING_STEP = 1e-3, 0.25, 10.0
+# Sweeps for one model: the next will be better than this one's last digits.
+_MAX_MODEL_SWEEPS = 500
+# A model without curvature has no minimum: observations keep at least this share of a typical curvature at the start.
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
 _LARGE_MARGIN = 30.0
@@ -88,7 +93,8 @@ class WorkingSet:
         self._set_margin(np.zeros(y.size), 0.0)
         self._slope_allowed = self._slope_rounding = _SLOPE_ROUNDING * float(np.abs(self._theta).sum())
         self.null_loss = float(weights @ loss.value(y, self.b))
-        self._least_curvature = _LEAST_CURVATURE * float(weights @ loss.second_derivative(y, self.margin + self.b))
+        self._least_curvature = _LEAST_CURVATURE * self._typical_curvature()
+        self._damping = 0.0 if loss.classification or loss.log_link else _LEAST_DAMPING
         self.origin = np.empty(0)
         self._weigh()
 
@@ -135,9 +141,31 @@ class WorkingSet:
         b = best_intercept(self.loss, self.y, self.weights, margin, guess)
         return b, self._slopes(margin, b)
 
+    def _typical_curvature(self) -> float:
+        """The mean curvature here, or that of a parabola with the same mean value and mean square slope if larger."""
+        u = self.margin + self.b
+        second = float(self.weights @ self.loss.second_derivative(self.y, u))
+        value, slope = self.null_loss, float(self.weights @ self.loss.derivative(self.y, u) ** 2)
+        typical = max(second, 0.5 * slope / value if value > 0.0 else 0.0)
+        return typical if typical > 0.0 else 1.0
+
     def _curvature(self) -> Array:
-        second = self.loss.second_derivative(self.y, self.margin + self.b)
+        u = self.margin + self.b
+        second = self.loss.second_derivative(self.y, u)
+        if self._damping > 0.0:
+            # A loss of y - u has the slope of a parabola around y with this curvature.
+            secant = np.abs(self.loss.derivative(self.y, u)) / np.maximum(np.abs(u - self.y), 1e-300)
+            second = np.maximum(second, self._damping * secant)
         return self.weights * np.maximum(second, self._least_curvature)
+
+    def _damp(self, share: float) -> bool:
+        """Learn from the share of a step that was taken; whether another model should be tried for that."""
+        before = self._damping
+        if share < _SHORTENED_STEP:
+            self._damping = min(before * _DAMPING_STEP, 1.0)
+        elif share == 1.0 and before > 0.0:
+            self._damping = max(before / _DAMPING_STEP, _LEAST_DAMPING)
+        return self._damping > before
 
     def _weigh(self) -> None:
         """Let the model have the curvature of the loss here."""
@@ -216,30 +244,31 @@ class WorkingSet:
         if self.exact:
             return self._minimise_exact(lam, tol)
         if self.penalty.convex:
-            by_error = self.max_intercept_error / max(abs(self.b), self.unit)
+            by_error = self.max_intercept_error / max(abs(self.b), self.unit, 1e-300)
             self._slope_allowed = max(min(_SLOPE_SHARE * tol, by_error), self._slope_rounding)
         # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
         with np.errstate(over="ignore", invalid="ignore"):
             return self._minimise_models(lam, tol)
 
     def _minimise_models(self, lam: Array, tol: float) -> float:
-        previous, fresh, n_separated = np.inf, False, 0
+        previous, fresh, shortened, n_separated = np.inf, False, False, 0
         concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
             worst = self.violation(lam)
             n_separated += concave and self.separated
             if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:
                 break
-            fresh = worst > _SLOW_PROGRESS * previous and not fresh
+            fresh = shortened or (worst > _SLOW_PROGRESS * previous and not fresh)
             if fresh:
                 self._weigh()
             previous = worst
             goal = max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
-            improved = self._improve(lam, goal, worst)
+            share = self._improve(lam, goal, worst)
+            improved, shortened = share > 0.0, self._damp(share)
             # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
             if concave and not self.separated:
                 improved |= self._newton(lam)
-            if not improved and fresh:
+            if not improved and fresh and not shortened:
                 break
         return worst
 
@@ -308,11 +337,12 @@ class WorkingSet:
         if self.exact:
             self._grad = None
 
-    def _improve(self, lam: Array, tol: float, violation: float) -> bool:
+    def _improve(self, lam: Array, tol: float, violation: float) -> float:
         """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
 
         A concave penalty on an inexact model would allow long steps that the line search has to take back; with
         its majorant the model is convex and every step towards its minimiser descends.  ``violation`` is that of w.
+        Returns the share of the step that was taken.
         """
         penalty, strength = self.penalty, lam
         concave = not penalty.convex
@@ -320,12 +350,13 @@ class WorkingSet:
             slope = np.abs(penalty.derivative(self.w, lam))
             penalty, strength = self._tangents, np.where(self.w == 0.0, penalty.threshold(lam), slope)
         start, at = self.w, Iterate(self.w.copy(), self.grad().copy(), strength, penalty)
-        sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps)
+        most = min(self.max_sweeps - self.n_sweeps, _MAX_MODEL_SWEEPS)
+        sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, most)
         self.n_sweeps += sweeps
         share = self._move(at.w, lam, 0.0 if concave else _CLEAR_PROGRESS * violation)
         if concave and share > 0.0:
             self._stretch(start, lam)
-        return share > 0.0
+        return share
 
     def _objective(self, lam: Array) -> float:
         return self.loss_value() + float(self.penalty.value(self.w, lam).sum())
