@@ -55,7 +55,8 @@ class PathResult:
     solved : ndarray of bool, whether the path came as far as this alpha; True up to some alpha, then False.
     converged : ndarray of bool, whether the gap (or violation) reached ``tol``; False where not solved.
     dual_gaps : relative duality gap of each model, or None for the penalties that have none (MCP, SCAD); infinite where
-        not solved.  The intercept and features that are not penalised enter by their first-order errors.
+        not solved.  They bound the excess over the smallest objective, also with features that are not penalised; where
+        no better bound is known, they are as large as the objective.
     kkt_violations : largest violation of the optimality conditions, relative to alpha; infinite where not solved.
     locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
         the solution whatever side of the penalty's kinks they are on; None for the others.

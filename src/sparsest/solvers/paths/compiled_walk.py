@@ -30,6 +30,7 @@ from sparsest.kernels.path import (
     walk,
 )
 from sparsest.kernels.stored import Stored
+from sparsest.solvers.paths.gap import DEPENDENT, dual_margins
 from sparsest.solvers.paths.gradients import make_memory
 from sparsest.solvers.paths.quadratic import Iterate, make_quadratic
 from sparsest.solvers.paths.task import Task
@@ -63,12 +64,15 @@ class CompiledWalk(Walk):
             self.null_intercept = float(task.weights @ task.y)
         root = np.sqrt(task.weights)
         target = root * (task.y - self.null_intercept)
-        gradient = task.null_gradient
-        self.fixed = Fixed(gradient, task.factor, self.slope, task.norms, root, target, 0.5 * float(target @ target))
+        gradient, null_loss = task.null_gradient, 0.5 * float(target @ target)
+        unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
+        self.fixed = Fixed(
+            gradient, task.factor, self.slope, task.norms, root, target, null_loss, _free_curvature(task, unpenalised),
+            *dual_margins(task, self.slope, self.outside),
+        )  # fmt: skip
         start(columns, target)
         self.at = self._buffers(columns.names.size)
         self.at.tau[:] = -target
-        unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
         if unpenalised.size:
             gradient = self._fit_unpenalised(unpenalised)
         self._begin(gradient)
@@ -274,6 +278,14 @@ class CompiledWalk(Walk):
             if (place[index] >= 0).all():
                 return self.columns.gram[np.ix_(place[index], place[index])]
         return self.task.view.gram(index, weights=self.task.weights)
+
+
+def _free_curvature(task: Task, unpenalised: Indices) -> float:
+    """The smallest eigenvalue of these columns' Gram matrix, but for those that are zero."""
+    if unpenalised.size == 0:
+        return np.inf
+    eigenvalues = np.linalg.eigvalsh(task.view.gram(unpenalised, weights=task.weights))
+    return float(eigenvalues[eigenvalues > DEPENDENT * eigenvalues[-1]].min(initial=np.inf))
 
 
 def _counts(chosen: Mask, begins: Indices, ends: Indices) -> Indices:

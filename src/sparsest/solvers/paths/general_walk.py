@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.solvers.paths.gap import duality_gap
+from sparsest.solvers.paths.gap import dual_margins, duality_gap
 from sparsest.solvers.paths.gradients import Gradients
 from sparsest.solvers.paths.task import Task
 from sparsest.solvers.paths.walk import GROWING_VIOLATION, SATURATED_LOSS, UNPENALISED_VIOLATION, Fit, Walk
@@ -29,8 +29,6 @@ _MIN_ADMITTED = 64
 # turns out larger than that, at most so often.  Most gaps are much smaller: with 2 a third of the tolerance, and a
 # logistic path takes up to a tenth less time than with 0.4.
 _GAP_SHARE, _MAX_GAP_ATTEMPTS = 2.0, 5
-# The intercept adds no more than this share of the tolerance to it.
-_INTERCEPT_GAP_SHARE = 0.1
 
 
 class GeneralWalk(Walk):
@@ -40,8 +38,7 @@ class GeneralWalk(Walk):
         super().__init__(task)
         self.set = WorkingSet(task.view, task.y, task.weights, task.loss, task.penalty, task.fit_intercept)
         self.null_loss, self.null_intercept = self.set.null_loss, self.set.b
-        if task.penalty.convex:
-            self.set.max_intercept_error = _INTERCEPT_GAP_SHARE * task.tol * self.null_loss
+        self._margins = dual_margins(task, self.slope, self.outside) if task.penalty.convex else (0.0, 0.0)
         self.gradients = self._gradients()
         self.set.origin = self.gradients.value.copy()
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
@@ -118,7 +115,8 @@ class GeneralWalk(Walk):
             by_curvature = float(np.sqrt(2.0 * allowed * curvature / max(n_active, 1)))
             goal = min(max(by_size, by_curvature), most)
             violation = self._solve(alpha, max(goal, 1e-15 * self.alpha))
-            gap = duality_gap(task, self.set, alpha, self._checked, self.gradients.value[self._checked])
+            slopes = self.gradients.value[self._checked]
+            gap = duality_gap(task, self.set, alpha, self._checked, slopes, self._margins)
             gap /= max(self.null_loss, 1e-300)
             if gap <= task.tol or self.set.exhausted:
                 break

@@ -49,9 +49,10 @@ _MAX_MODEL_SWEEPS = 500
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
 _LARGE_MARGIN = 30.0
-# The intercept's slope may be this share of the mean slope, and where the objective is convex, of the violation that is
-# allowed to coefficients: the objective is off by the square of it.
-_SLOPE_SHARE, _SLOPE_ROUNDING = 0.1, 1e-14
+# The intercept's slope may be this share of the mean slope at the start: duality gaps need a θ that sums to zero.
+_SLOPE_ROUNDING = 1e-14
+# Stands for infinity where a loss is asked for the ends of its domain.
+_FAR = 1e300
 _MAX_INTERCEPT_STEPS = 12
 # A step that leaves no more than this share of the violation is taken without a look at a convex objective.
 _CLEAR_PROGRESS = 0.5
@@ -65,8 +66,7 @@ def is_quadratic(loss: Loss) -> bool:
 class WorkingSet:
     """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients.
 
-    ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.  ``max_intercept_error``
-    is what the intercept may add to a duality gap.
+    ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.
     """
 
     def __init__(
@@ -79,19 +79,16 @@ class WorkingSet:
         self.index = np.empty(0, dtype=np.intp)
         self.w, self._before = np.empty(0), np.empty(0)
         self.n_sweeps = self.max_sweeps = 0
-        self.max_intercept_error = np.inf
         self.exact = is_quadratic(loss)
         self._tangents = make_penalty("l1")
-        # Predictions are of the size of y, or of its logarithms.
-        self.unit = 1.0 if loss.log_link else float(np.abs(y).max())
         self._grad: Array | None = None
         self._margin: Array | None = None
         self._loss_value: float | None = None
         self.b = 0.0
-        self._slope_allowed = self._slope_rounding = 0.0
+        self._slope_allowed = 0.0
         self._mass = 1.0
         self._set_margin(np.zeros(y.size), 0.0)
-        self._slope_allowed = self._slope_rounding = _SLOPE_ROUNDING * float(np.abs(self._theta).sum())
+        self._slope_allowed = _SLOPE_ROUNDING * float(np.abs(self._theta).sum())
         self.null_loss = float(weights @ loss.value(y, self.b))
         self._least_curvature = _LEAST_CURVATURE * self._typical_curvature()
         self._damping = 0.0 if loss.classification or loss.log_link else _LEAST_DAMPING
@@ -189,19 +186,25 @@ class WorkingSet:
             self._loss_value = float(self.weights @ self.loss.value(self.y, margin + self.b))
         return self._loss_value
 
-    def conjugate_sum(self, scale: float) -> float:
-        """``Σ ω ℓ*(y, sθ/ω)``; with a quadratic loss, and ``Σθ = 0``, it follows from gradients."""
-        if self.exact and self.w.size:
+    def conjugate_sum(self, scale: float, theta: Array | None = None) -> float:
+        """``Σ ω ℓ*(y, sθ/ω)``, of another θ than that here if one is given.
+
+        With a quadratic loss, and ``Σθ = 0``, it follows from gradients.
+        """
+        if theta is None and self.exact and self.w.size:
             along = float(self.w @ self.origin[self.index]) + 2.0 * self.null_loss
             return scale * (scale * self.loss_value() - along)
-        return float(self.weights @ self.loss.conjugate(self.y, scale * self.theta / self.weights))
+        slopes = scale * (self.theta if theta is None else theta) / self.weights
+        # Rounding must not lead out of the domain.
+        return float(self.weights @ self.loss.conjugate(self.y, self.loss.project(self.y, slopes)))
 
-    def intercept_error(self) -> float:
-        """The first-order error of the intercept; centred columns leave none with a quadratic loss."""
-        if self.exact or not self.fit_intercept:
-            return 0.0
-        size = abs(self.b)
-        return float(abs(self.theta.sum())) * (size + max(size, self.unit))
+    def dual_room(self) -> Array:
+        """How far each θ may move: the curvature of its loss, but no farther than to the end of its domain."""
+        u = self.margin + self.b
+        slopes = self._theta / self.weights
+        low, high = (self.loss.project(self.y, np.full(u.size, end)) for end in (-_FAR, _FAR))
+        room = np.minimum(slopes - low, high - slopes)
+        return self.weights * np.minimum(self.loss.second_derivative(self.y, u), np.maximum(room, 0.0))
 
     @property
     def separated(self) -> bool:
@@ -243,9 +246,6 @@ class WorkingSet:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
         if self.exact:
             return self._minimise_exact(lam, tol)
-        if self.penalty.convex:
-            by_error = self.max_intercept_error / max(abs(self.b), self.unit, 1e-300)
-            self._slope_allowed = max(min(_SLOPE_SHARE * tol, by_error), self._slope_rounding)
         # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
         with np.errstate(over="ignore", invalid="ignore"):
             return self._minimise_models(lam, tol)
