@@ -57,7 +57,8 @@ class PathResult:
     dual_gaps : relative duality gap of each model, or None for the penalties that have none (MCP, SCAD); infinite where
         not solved.  They bound the excess over the smallest objective, also with features that are not penalised; where
         no better bound is known, they are as large as the objective.
-    kkt_violations : largest violation of the optimality conditions, relative to alpha; infinite where not solved.
+    kkt_violations : largest violation of the optimality conditions, relative to alpha times the median of the penalty
+        factors that are not zero; infinite where not solved.
     locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
         the solution whatever side of the penalty's kinks they are on; None for the others.
     n_iter : sweeps of coordinate descent for each alpha, with those of the steps that lead to it.

@@ -20,6 +20,8 @@ from sparsest.solvers.shared.clock import Clock
 
 # More models than anybody looks at: a slip, such as the seed given as their number.
 _MOST_ALPHAS = 10**6
+# Violations are measured against the usual penalty: a factor below this share of it would be as good as none.
+_LEAST_FACTOR = 1e-8
 
 
 def penalty_path(
@@ -74,7 +76,8 @@ def penalty_path(
     offset : numbers that are added to ``x'w + b``.
     exposure : numbers above zero that the mean is proportional to, for losses with a logarithmic link.
     penalty_factor : factor of alpha for every feature, used as it is; 0 means never penalised.
-    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha.
+    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha times the
+        median of the penalty factors that are not zero.
         None means 2e-3 where n < p and 1e-5 elsewhere, for MCP and SCAD 1e-2 and 1e-3.  Objectives of convex penalties
         are more precise than that: in our benchmarks their relative errors are below 2e-4 and 1e-6.
     max_iter : sweeps of coordinate descent for each alpha, at most.
@@ -141,6 +144,12 @@ def check_factor(penalty_factor: Any, p: int) -> Array:
         raise ValueError(f"penalty_factor must have {p} entries, got shape {factor.shape}")
     if not np.isfinite(factor).all() or (factor < 0).any():
         raise ValueError("penalty_factor must be finite and not negative")
+    positive = factor[factor > 0.0]
+    if positive.size and positive.min() < _LEAST_FACTOR * np.median(positive):
+        raise ValueError(
+            f"the smallest positive penalty_factor, {positive.min():.3g}, is below {_LEAST_FACTOR:g} of their median: "
+            "use 0 for features that are never penalised"
+        )
     return factor
 
 

@@ -36,6 +36,9 @@ _WIDE_TOL, _TALL_TOL = 2e-3, 1e-5
 # mean differences of -0.4 to 0.6 % on four paths.  With the second, objectives are off by 1e-9 in the median and 1e-4
 # at most, on six paths; a tenth of it takes 1.1 to 1.6 times as long.
 _WIDE_CONCAVE_TOL, _TALL_CONCAVE_TOL = 1e-2, 1e-3
+# From the smallest alpha with an empty model on all models are empty, and below this share of it the penalty is lost in
+# the rounding of the loss.
+_LARGEST_ALPHA, _SMALLEST_ALPHA = 2.0, 1e-30
 # An alpha between two others is looked for until they are as near as this, relative to each other.
 _NEAREST_ALPHAS = 1e-6
 
@@ -66,12 +69,17 @@ class PathSolver:
     def solve(self, data: Data, penalty_factor: Array) -> PathResult:
         """Return the solutions for all alphas."""
         clock = Clock(self.time_limit)
-        task = make_task(data, self.penalty, penalty_factor, self.tol, self.max_iter)
+        unit = _usual(penalty_factor)
+        task = make_task(data, self.penalty, penalty_factor / unit, self.tol, self.max_iter)
         # The matrices of a working set are small: threads of BLAS would cost more than they bring.
         with clock.listening(), single_threaded():
             walk = make_walk(task)
-            alphas = _alpha_grid(self.alphas, walk.alpha_max, task.view.shape).copy()
-            fits, stopped = self._follow(walk, alphas, clock)
+            alphas = _alpha_grid(self.alphas, walk.alpha_max / unit, task.view.shape).copy()
+            solved_for = _within_reach(alphas, unit, walk.alpha_max)
+            planned = solved_for.copy()
+            fits, stopped = self._follow(walk, solved_for, clock)
+        # One may have moved to where a wanted number of features is.
+        alphas = np.where(solved_for == planned, alphas, solved_for / unit)
         return _collect(task, alphas, fits, walk.null_intercept, stopped, clock.seconds())
 
     def _follow(self, walk: Walk, alphas: Array, clock: Clock) -> tuple[list[Fit], Stop]:
@@ -126,6 +134,19 @@ def default_tol(shape: tuple[int, int], convex: bool) -> float:
     if shape[0] < shape[1]:
         return _WIDE_TOL if convex else _WIDE_CONCAVE_TOL
     return _TALL_TOL if convex else _TALL_CONCAVE_TOL
+
+
+def _usual(factor: Array) -> float:
+    """The median of the factors that are not zero: alphas times this are of the size of gradients."""
+    positive = factor[factor > 0.0]
+    return float(np.median(positive)) if positive.size else 1.0
+
+
+def _within_reach(alphas: Array, unit: float, alpha_max: float) -> Array:
+    """The alphas times the unit, but none so large or so small that it differs from another by its rounding only."""
+    top = alpha_max if alpha_max > 0.0 else 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(alphas * unit, _SMALLEST_ALPHA * top, _LARGEST_ALPHA * top)
 
 
 def _alpha_grid(alphas: Array | int, alpha_max: float, shape: tuple[int, int]) -> Array:
