@@ -68,6 +68,9 @@ class PathResult:
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.
     fit_intercept : whether models have an intercept.
+    rescaled : whether MCP or SCAD were rescaled by the curvature of the loss, see :func:`sparsest.penalty_path`: models
+        then solve an estimating equation, of which ``kkt_violations`` are the violations, and ``locally_convex`` is
+        about the objective in which the curvatures of the solution are kept.
     about : what else is worth keeping in a file, in JSON's types.
     """
 
@@ -87,6 +90,7 @@ class PathResult:
     feature_names: list[str] | None = None
     classes: NDArray[Any] | None = None
     fit_intercept: bool = True
+    rescaled: bool = False
     about: dict[str, Any] = field(default_factory=dict)
 
     def alpha_of(self, k: int) -> float:
@@ -210,6 +214,7 @@ class PathResult:
             "loss": self.loss.name,
             "parameters": parameters_of(self.loss),
             "fit_intercept": self.fit_intercept,
+            "rescaled": self.rescaled,
             "feature_names": self.feature_names,
             "p": int(self.coefs.shape[0]),
             "classes": labels,
@@ -250,6 +255,7 @@ class PathResult:
             feature_names=kept["feature_names"],
             classes=None if labels is None else np.array(labels),
             fit_intercept=kept["fit_intercept"],
+            rescaled=kept["rescaled"],
             about=kept["about"],
         )
 
@@ -269,6 +275,8 @@ class PathResult:
             f"{m} alphas from {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}",
             f"up to {self.n_nonzero.max()} of {self.coefs.shape[0]} features",
         ]
+        if self.rescaled:
+            parts.append("concavity rescaled by the curvature of the loss")
         if n_solved < m:
             parts.append(f"{m - n_solved} not solved")
         if self.converged.sum() < n_solved:

@@ -12,8 +12,16 @@ import numpy as np
 from sparsest.arrays import Array, Indices
 from sparsest.solvers.paths.gap import dual_margins, duality_gap
 from sparsest.solvers.paths.gradients import Gradients
+from sparsest.solvers.paths.rescaled_set import RescaledSet
 from sparsest.solvers.paths.task import Task
-from sparsest.solvers.paths.walk import GROWING_VIOLATION, SATURATED_LOSS, UNPENALISED_VIOLATION, Fit, Walk
+from sparsest.solvers.paths.walk import (
+    GROWING_VIOLATION,
+    SATURATED_LOSS,
+    SATURATED_RESCALED_LOSS,
+    UNPENALISED_VIOLATION,
+    Fit,
+    Walk,
+)
 from sparsest.solvers.paths.working_set import WorkingSet
 
 # With no more features than this, a working set is minimised to its last digits before the others are checked.
@@ -36,7 +44,7 @@ class GeneralWalk(Walk):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.set = WorkingSet(task.view, task.y, task.weights, task.loss, task.penalty, task.fit_intercept)
+        self.set = RescaledSet(task) if task.rescaled else WorkingSet(task)
         self.null_loss, self.null_intercept = self.set.null_loss, self.set.b
         self._margins = dual_margins(task, self.slope, self.outside) if task.penalty.convex else (0.0, 0.0)
         self.gradients = self._gradients()
@@ -75,7 +83,10 @@ class GeneralWalk(Walk):
             gap, violation = self._solve_to_gap(alpha)
         else:
             violation = self._solve(alpha, self.task.tol * alpha)
-        perfect = self.set.loss_value() < SATURATED_LOSS * self.null_loss
+        least = SATURATED_RESCALED_LOSS if self.task.rescaled else SATURATED_LOSS
+        perfect = self.set.loss_value() < least * self.null_loss
+        # A rescaled penalty has solutions that separate the classes; without convergence there may be none.
+        endless = not self.task.penalty.convex and not (self.task.rescaled and violation <= self.task.tol * alpha)
         used = np.flatnonzero(self.set.w)
         return Fit(
             features=self.set.index[used],
@@ -83,8 +94,8 @@ class GeneralWalk(Walk):
             b=self.set.b,
             gap=gap,
             kkt=violation / alpha,
-            locally_convex=self.task.penalty.convex or self._locally_convex(),
-            saturated=perfect or (not self.task.penalty.convex and self.set.separated),
+            locally_convex=self.task.penalty.convex or self._locally_convex(alpha),
+            saturated=perfect or (endless and self.set.separated),
             n_sweeps=self.set.n_sweeps - before,
         )
 
@@ -130,8 +141,10 @@ class GeneralWalk(Walk):
         # Few features cost little to check, and most were foreseen.
         few = self.outside.size <= _FEW_FEATURES
         goal = tol if few else max(tol, GROWING_VIOLATION * alpha)
-        worst, excess, self._checked = np.inf, np.empty(0), self.set.index[:0]
+        worst = np.inf
         for _ in range(_MAX_ROUNDS):
+            # When all features are in the set, what was found of the last one outside is of no account.
+            excess, self._checked = np.empty(0), self.set.index[:0]
             self.set.minimise(lam, goal)
             if self.outside.any():
                 self._checked = self.gradients.renew(self.set.theta, alpha, self.outside)
@@ -141,7 +154,7 @@ class GeneralWalk(Walk):
                     if not self.set.exhausted:
                         continue
             self.set.verify()
-            worst = self.set.violation(lam)
+            worst = self.set.violation(self.set.strengths(lam))
             if goal <= tol or self.set.exhausted:
                 break
             goal = tol
@@ -158,6 +171,6 @@ class GeneralWalk(Walk):
         self._add(names[violators])
         return True
 
-    def _locally_convex(self) -> bool:
-        kappa = np.where(self.task.factor[self.set.index] > 0.0, self.task.penalty.concavity_bound, 0.0)
-        return self.set.convex_beyond(kappa)
+    def _locally_convex(self, alpha: float) -> bool:
+        lam = self.set.strengths(alpha * self.task.factor[self.set.index])
+        return self.set.convex_beyond(np.asarray(self.task.penalty.concavity_bound(lam)))

@@ -27,7 +27,9 @@ from sparsest.solvers.shared.threads import single_threaded
 
 # The smallest alpha of an automatic grid as a share of the largest, with fewer observations than features and
 # otherwise: glmnet's choice.
-_SMALLEST_SHARE_WIDE, _SMALLEST_SHARE_TALL = 1e-2, 1e-4
+_SMALLEST_SHARES = 1e-2, 1e-4
+# The same for penalties that are rescaled by the curvature of the loss: ncvreg's choice.
+_SMALLEST_RESCALED_SHARES = 5e-2, 1e-3
 # Default tolerances in the same two cases.  Objectives are then no worse than those of glmnet and adelie at their
 # defaults: relative errors of up to 1.6e-4 where theirs are 3e-4 to 8e-4, and of 5e-7 where theirs are 6e-7 to 1e-5.
 _WIDE_TOL, _TALL_TOL = 2e-3, 1e-5
@@ -74,7 +76,7 @@ class PathSolver:
         # The matrices of a working set are small: threads of BLAS would cost more than they bring.
         with clock.listening(), single_threaded():
             walk = make_walk(task)
-            alphas = _alpha_grid(self.alphas, walk.alpha_max / unit, task.view.shape).copy()
+            alphas = _alpha_grid(self.alphas, walk.alpha_max / unit, task).copy()
             solved_for = _within_reach(alphas, unit, walk.alpha_max)
             planned = solved_for.copy()
             fits, stopped = self._follow(walk, solved_for, clock)
@@ -149,13 +151,14 @@ def _within_reach(alphas: Array, unit: float, alpha_max: float) -> Array:
         return np.clip(alphas * unit, _SMALLEST_ALPHA * top, _LARGEST_ALPHA * top)
 
 
-def _alpha_grid(alphas: Array | int, alpha_max: float, shape: tuple[int, int]) -> Array:
+def _alpha_grid(alphas: Array | int, alpha_max: float, task: Task) -> Array:
     """The alphas that were given, or as many in falling order."""
     if not isinstance(alphas, int):
         return alphas
     # A constant response has the empty model for every alpha: any scale will do.
     top = alpha_max if alpha_max > 0.0 else 1.0
-    share = _SMALLEST_SHARE_WIDE if shape[0] < shape[1] else _SMALLEST_SHARE_TALL
+    wide, tall = _SMALLEST_RESCALED_SHARES if task.rescaled else _SMALLEST_SHARES
+    share = wide if task.view.shape[0] < task.view.shape[1] else tall
     return np.geomspace(top, top * share, alphas)
 
 
@@ -191,6 +194,7 @@ def _collect(
         n_iter=_filled([fit.n_sweeps for fit in fits], m),
         stopped=stopped,
         seconds=seconds,
+        rescaled=task.rescaled,
     )
 
 

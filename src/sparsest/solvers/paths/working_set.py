@@ -14,12 +14,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sparsest.arrays import Array, Indices, Mask
-from sparsest.designs import Design
 from sparsest.intercepts import best_intercept
 from sparsest.kernels.descent import extrapolate, violation
-from sparsest.losses import Loss, Squared
-from sparsest.penalties import Penalty, make_penalty
+from sparsest.penalties import make_penalty
 from sparsest.solvers.paths.quadratic import Iterate, make_quadratic
+from sparsest.solvers.paths.task import Task, is_quadratic
 
 # Models for one λ; five are usual for the logistic loss.
 _MAX_MODELS = 100
@@ -29,7 +28,7 @@ _MAX_MODELS = 100
 _SLOW_PROGRESS = 0.3
 # Violation to which a model is minimised: relative to that of the fit, as the model is not right either, but a third of
 # what is asked for at last.  A tenth of it takes 7 % more sweeps, ten times as much 27 % fewer but more models.
-_MODEL_ACCURACY, _LAST_ACCURACY = 0.03, 0.3
+MODEL_ACCURACY, LAST_ACCURACY = 0.03, 0.3
 # Columns at zero are dropped when the set has more than this many for each that is in use, and 64: dropping costs a
 # copy of the Gram matrix, and keeping them a part of every sweep.  At 1.0 and at 3.0 there are up to 30 and 15 % more.
 _MAX_CROWDING, _SPARE_COLUMNS = 1.3, 64
@@ -44,7 +43,7 @@ _MAX_SEPARATED_MODELS = 3
 # which only a small part descends, and less after one that is taken as it is.  The whole of it never shortens a step.
 _LEAST_DAMPING, _SHORTENED_STEP, _DAMPING_STEP = 1e-3, 0.25, 10.0
 # Sweeps for one model: the next will be better than this one's last digits.
-_MAX_MODEL_SWEEPS = 500
+MAX_MODEL_SWEEPS = 500
 # A model without curvature has no minimum: observations keep at least this share of a typical curvature at the start.
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
@@ -58,23 +57,17 @@ _MAX_INTERCEPT_STEPS = 12
 _CLEAR_PROGRESS = 0.5
 
 
-def is_quadratic(loss: Loss) -> bool:
-    """Whether one model of the loss serves for ever."""
-    return isinstance(loss, Squared)
-
-
 class WorkingSet:
     """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients.
 
     ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.
     """
 
-    def __init__(
-        self, design: Design, y: Array, weights: Array, loss: Loss, penalty: Penalty, fit_intercept: bool
-    ) -> None:
+    def __init__(self, task: Task) -> None:
+        y, weights, loss, penalty = task.y, task.weights, task.loss, task.penalty
         self.y, self.weights, self.loss, self.penalty = y, weights, loss, penalty
-        self.fit_intercept = fit_intercept
-        self.pack = design.pack(fit_intercept)
+        self.fit_intercept = task.fit_intercept
+        self.pack = task.view.pack(task.fit_intercept)
         self.quadratic = make_quadratic(self.pack.has_gram)
         self.index = np.empty(0, dtype=np.intp)
         self.w, self._before = np.empty(0), np.empty(0)
@@ -163,6 +156,10 @@ class WorkingSet:
         elif share == 1.0 and before > 0.0:
             self._damping = max(before / _DAMPING_STEP, _LEAST_DAMPING)
         return self._damping > before
+
+    def strengths(self, lam: Array) -> Array:
+        """What the penalty takes for λ, here."""
+        return lam
 
     def _weigh(self) -> None:
         """Let the model have the curvature of the loss here."""
@@ -262,7 +259,7 @@ class WorkingSet:
             if fresh:
                 self._weigh()
             previous = worst
-            goal = max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
+            goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
             share = self._improve(lam, goal, worst)
             improved, shortened = share > 0.0, self._damp(share)
             # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
@@ -307,7 +304,7 @@ class WorkingSet:
         return worst
 
     def violation(self, lam: Array) -> float:
-        """The violation at the current coefficients, from the gradient that is kept."""
+        """The violation at the current coefficients, from the gradient that is kept; ``lam`` are the strengths."""
         return float(violation(self.grad(), self.w, lam, self.index.size, self.penalty))
 
     @property
@@ -350,7 +347,7 @@ class WorkingSet:
             slope = np.abs(penalty.derivative(self.w, lam))
             penalty, strength = self._tangents, np.where(self.w == 0.0, penalty.threshold(lam), slope)
         start, at = self.w, Iterate(self.w.copy(), self.grad().copy(), strength, penalty)
-        most = min(self.max_sweeps - self.n_sweeps, _MAX_MODEL_SWEEPS)
+        most = min(self.max_sweeps - self.n_sweeps, MAX_MODEL_SWEEPS)
         sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, most)
         self.n_sweeps += sweeps
         share = self._move(at.w, lam, 0.0 if concave else _CLEAR_PROGRESS * violation)
