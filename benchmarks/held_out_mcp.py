@@ -3,8 +3,8 @@
     python benchmarks/held_out_mcp.py [--set NAME ...] [--folds 5]
 
 Mean AUC on held-out rows, number of features, and seconds of CPU time, beside those of ncvreg 3.16 (`cv.ncvreg` at its
-defaults: ten folds, smallest deviance), which `../shared/reference/ncvreg/held_out.csv` holds for every split.  ncvreg's
-seconds are from another run, so that ratios are rough.
+defaults: ten folds, smallest deviance), which `../shared/reference/ncvreg/held_out.csv` holds for every split.  The
+seconds of ncvreg are from another run, so that ratios are rough.
 """
 
 from __future__ import annotations
@@ -71,11 +71,9 @@ def main():
     for name in asked.set or SPLITS:
         for penalty in ("mcp", "scad"):
             mine, theirs = (rows.mean(axis=0) for rows in (ours(name, penalty, asked.folds), reference(name, penalty)))
-            print(
-                f"| {name} | {penalty} | {mine[0]:.3f} | {theirs[0]:.3f} | {mine[0] - theirs[0]:+.3f} | {mine[1]:.1f} | "
-                f"{theirs[1]:.1f} | {mine[2]:.2f} | {theirs[2]:.2f} |",
-                flush=True,
-            )
+            auc = f"{mine[0]:.3f} | {theirs[0]:.3f} | {mine[0] - theirs[0]:+.3f}"
+            rest = f"{mine[1]:.1f} | {theirs[1]:.1f} | {mine[2]:.2f} | {theirs[2]:.2f}"
+            print(f"| {name} | {penalty} | {auc} | {rest} |", flush=True)
 
 
 if __name__ == "__main__":

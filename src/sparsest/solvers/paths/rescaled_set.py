@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import numpy as np
 from scipy.linalg import lapack
 
-from sparsest.arrays import Array
+from sparsest.arrays import Array, Indices
 from sparsest.solvers.paths.quadratic import Iterate
 from sparsest.solvers.paths.task import Task
 from sparsest.solvers.paths.working_set import LAST_ACCURACY, MAX_MODEL_SWEEPS, MODEL_ACCURACY, WorkingSet
@@ -110,12 +110,12 @@ class RescaledSet(WorkingSet):
             return False
         step = np.zeros(self.w.size)
         step[active] = lapack.dgesv(self._jacobian(active, strengths[active]), -self._equation(active, strengths))[2]
-        return np.isfinite(step).all() and self._progress(step, strengths.real, worst)
+        return bool(np.isfinite(step).all()) and self._progress(step, strengths.real, worst)
 
-    def _equation(self, active: Array, strengths: Array) -> Array:
+    def _equation(self, active: Indices, strengths: Array) -> Array:
         return self.grad()[active] + self.penalty.derivative(self.w[active], strengths[active])
 
-    def _jacobian(self, active: Array, strengths: Array) -> Array:
+    def _jacobian(self, active: Indices, strengths: Array) -> Array:
         """The derivative of the equation, with that of v: ``∂v_j/∂w_k = Σ ω ℓ‴ x_ij² x_ik`` of centred x_k."""
         w, v, u = self.w[active], strengths.imag, self.margin + self.b
         change = (self._bends(u + _DIFFERENCE) - self._bends(u - _DIFFERENCE)) / (2.0 * _DIFFERENCE)
