@@ -61,7 +61,7 @@ TESTED_ELSEWHERE = {
     "datasets/dataset": "datasets/test_synthetic",
     # The parts of one walk along a path.
     **dict.fromkeys(
-        (f"solvers/paths/{name}" for name in ("general_walk", "quadratic", "task", "walk", "walks", "working_set")),
+        (f"solvers/paths/{name}" for name in ("general_walk", "quadratic", "task", "walk", "walks")),
         "solvers/paths/test_path",
     ),
     # Their parts have tests of their own; what is left is how these are put together.

@@ -68,7 +68,7 @@ def test_a_loss_of_ones_own_is_not_kept(tmp_path):
 
 
 CHANGES = {
-    "format": "sparsest model", "version": 2, "p": 0, "alphas": [], "support": [[P]] * 12, "coef": [[]] * 12,
+    "format": "sparsest model", "version": 3, "p": 0, "alphas": [], "support": [[P]] * 12, "coef": [[]] * 12,
     "intercepts": ["low"] * 12, "solved": [1] * 12, "n_iter": [0.5] * 12, "loss": 3, "parameters": {"delta": "x"},
     "feature_names": ["a"], "classes": [1, 2, 3], "about": [], "stopped": "TIRED", "fit_intercept": 1, "seconds": None,
     "kkt_violations": None, "converged": [True],

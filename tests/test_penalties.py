@@ -10,16 +10,30 @@ from hypothesis import strategies as st
 from sparsest.kernels.descent import prox as compiled_prox
 from sparsest.kernels.descent import threshold
 from sparsest.kernels.jit import derivative, kernel, value
-from sparsest.penalties import L1, MCP, PENALTIES, SCAD, ElasticNet, Penalty, make_penalty
+from sparsest.penalties import (
+    L1,
+    MCP,
+    PENALTIES,
+    SCAD,
+    ElasticNet,
+    Penalty,
+    Rescaled,
+    WithRidge,
+    make_penalty,
+    path_penalty,
+)
 
-CASES = [L1(), ElasticNet(0.3), ElasticNet(0.95), MCP(3.0), MCP(1.2), SCAD(3.7), SCAD(2.1)]
+CASES = [
+    L1(), ElasticNet(0.3), ElasticNet(0.95), MCP(3.0), MCP(1.2), SCAD(3.7), SCAD(2.1), WithRidge(MCP(3.0), 0.6),
+    WithRidge(SCAD(2.3), 0.9),
+]  # fmt: skip
 numbers = st.floats(-8.0, 8.0)
 strengths = st.floats(0.0, 3.0)
 steps = st.floats(0.05, 9.0)
 
 
 def test_cases_cover_the_registry():
-    assert {type(penalty) for penalty in CASES} == set(PENALTIES.values())
+    assert {type(penalty) for penalty in CASES} == {*PENALTIES.values(), WithRidge}
     assert all(isinstance(penalty, Penalty) for penalty in CASES)
 
 
@@ -42,13 +56,14 @@ def test_derivatives_match_differences(penalty):
     lam, eps = 0.7, 1e-6
     w = np.linspace(-5.0, 5.0, 1003)
     w = w[np.abs(w) > 1e-3]
-    kinks = lam * np.array([1.0, getattr(penalty, "concavity", 1.0)])
+    concave, share = (penalty.penalty, penalty.l1_ratio) if isinstance(penalty, WithRidge) else (penalty, 1.0)
+    kinks = share * lam * np.array([1.0, getattr(concave, "concavity", 1.0)])
     w = w[(np.abs(np.abs(w)[:, None] - kinks) > 1e-3).all(axis=1)]
     slope = (penalty.value(w + eps, lam) - penalty.value(w - eps, lam)) / (2 * eps)
     np.testing.assert_allclose(penalty.derivative(w, lam), slope, atol=1e-8)
     curvature = (penalty.derivative(w + eps, lam) - penalty.derivative(w - eps, lam)) / (2 * eps)
     np.testing.assert_allclose(penalty.second_derivative(w, lam), curvature, atol=1e-8)
-    assert penalty.second_derivative(w, lam).min() >= -penalty.concavity_bound - 1e-15
+    assert penalty.second_derivative(w, lam).min() >= -penalty.concavity_bound(lam) - 1e-15
     assert penalty.threshold(lam) == pytest.approx(penalty.value(1e-9, lam) / 1e-9, rel=1e-6)
     assert penalty.derivative(0.0, lam) == 0.0 and penalty.value(0.0, lam) == 0.0
 
@@ -74,7 +89,8 @@ def test_fenchel_young(penalty, w, u, lam):
 def test_only_convex_penalties_have_a_conjugate():
     for penalty in CASES:
         assert hasattr(penalty, "conjugate") == penalty.convex
-        assert (penalty.concavity_bound == 0.0) == penalty.convex
+        assert (penalty.concavity_bound(0.3) == 0.0) == penalty.convex
+        assert penalty.concavity_bound(0.0) == 0.0
 
 
 @pytest.mark.parametrize("cls", [MCP, SCAD])
@@ -106,7 +122,7 @@ def _all_at(penalty, w, lam):
     )
 
 
-@pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.3), MCP(3.0), SCAD(3.7)])
+@pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.3), MCP(3.0), SCAD(3.7), WithRidge(SCAD(3.7), 0.4)])
 def test_compiled_equals_plain(penalty):
     for w in (-4.0, -1.3, 0.0, 0.4, 1.0, 2.9):
         plain = penalty.value(w, 0.7), penalty.derivative(w, 0.7), penalty.prox(w, 0.7, 0.8), penalty.threshold(0.7)
@@ -131,3 +147,30 @@ def test_make_penalty_defaults_and_complaints():
     ]:
         with pytest.raises(ValueError, match=message):
             make_penalty(*arguments)
+
+
+@pytest.mark.parametrize("penalty", [MCP(3.0), SCAD(3.7), WithRidge(MCP(2.0), 0.5)])
+@pytest.mark.parametrize("v", [0.1, 1.0, 4.0])
+def test_rescaled_penalties_act_on_coefficients_times_a_curvature(penalty, v):
+    scaled, lam, w = Rescaled(penalty), 0.7, np.linspace(-9.0, 9.0, 401)
+    pair = lam + 1j * v
+    np.testing.assert_allclose(scaled.derivative(w, pair), penalty.derivative(v * w, lam), atol=1e-15)
+    away = w[np.abs(w) > 0.1]
+    slope = (scaled.value(away + 1e-6, pair) - scaled.value(away - 1e-6, pair)) / 2e-6
+    np.testing.assert_allclose(scaled.derivative(away, pair), slope, atol=1e-5)
+    assert scaled.threshold(pair) == penalty.threshold(lam)
+    assert scaled.second_derivative(w, pair).min() >= -scaled.concavity_bound(pair) - 1e-15
+    # The minimiser over one coordinate of curvature c, against a grid.
+    grid = np.linspace(-12.0, 12.0, 24001)
+    for z in (-4.0, 0.3, 1.0, 2.5, 8.0):
+        for step in (0.3, 1.0 / v):
+            cost = 0.5 * (grid - z) ** 2 + step * scaled.value(grid, pair)
+            assert scaled.prox(z, pair, step) == pytest.approx(grid[cost.argmin()], abs=2e-3)
+    for number in (-3.0, 0.4, 5.0):
+        np.testing.assert_allclose(_all_at(scaled, number, pair), _all_at.py_func(scaled, number, pair), rtol=1e-12)
+
+
+def test_names_stand_for_rescaled_penalties_and_objects_for_themselves():
+    assert path_penalty("mcp") == Rescaled(MCP(3.0)) and path_penalty("scad", concavity=5.0) == Rescaled(SCAD(5.0))
+    assert path_penalty("scad", 0.5) == Rescaled(WithRidge(SCAD(3.7), 0.5))
+    assert path_penalty(MCP(12.0)) == MCP(12.0) and path_penalty("elastic_net", 0.5) == ElasticNet(0.5)

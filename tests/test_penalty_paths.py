@@ -96,3 +96,34 @@ def test_one_warning_for_all_alphas():
 def test_the_warning_names_the_measure_of_concave_penalties():
     with pytest.warns(ConvergenceWarning, match=r"the violation is up to .*, above tol=1e-12"):
         penalty_path(X, Y, "mcp", alphas=[0.1, 0.01, 0.001], max_iter=1, tol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
+@pytest.mark.parametrize("penalty", ["l1", "mcp"])
+def test_extreme_alphas(loss, penalty):
+    """Above the largest alpha of a grid models are empty; the smallest alphas leave no penalty to speak of."""
+    y = np.where(np.median(Y) < Y, 1, -1) if loss == "logistic" else Y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        path = penalty_path(X, y, penalty, loss=loss, alphas=[1e300, 1e-300])
+        free = penalty_path(X, y, loss=loss, alphas=[1.0], penalty_factor=np.zeros(8), tol=1e-12)
+    assert path.alphas.tolist() == [1e300, 1e-300] and path.n_nonzero.tolist() == [0, 8]
+    np.testing.assert_allclose(path.coefs.toarray()[:, 1], free.coefs.toarray()[:, 0], rtol=1e-5)
+    assert path.converged[0]
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-9, 1e9, 1e300])
+@pytest.mark.parametrize("penalty", ["l1", "scad"])
+def test_the_unit_of_penalty_factors_does_not_matter(unit, penalty):
+    plain = penalty_path(X, Y, penalty, alphas=5)
+    scaled = penalty_path(X, Y, penalty, alphas=5, penalty_factor=np.full(8, unit))
+    np.testing.assert_allclose(scaled.alphas * unit, plain.alphas, rtol=1e-12)
+    np.testing.assert_allclose(scaled.coefs.toarray(), plain.coefs.toarray(), rtol=1e-6, atol=1e-9)
+    assert scaled.converged.all()
+    given = penalty_path(X, Y, penalty, alphas=scaled.alphas, penalty_factor=np.full(8, unit))
+    np.testing.assert_allclose(given.coefs.toarray(), plain.coefs.toarray(), rtol=1e-6, atol=1e-9)
+
+
+def test_a_penalty_factor_that_is_as_good_as_none():
+    with pytest.raises(ValueError, match="below 1e-08 of their median: use 0"):
+        penalty_path(X, Y, penalty_factor=[1e-9, *[1.0] * 7])

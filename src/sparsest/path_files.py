@@ -2,10 +2,11 @@
 
 ==================  =================================================================================================
 ``format``          "sparsest path"
-``version``         1; a reader refuses others
+``version``         2; a reader refuses others
 ``written_by``      versions of sparsest, Python and NumPy
 ``loss``            its name, and ``parameters``, an object of the loss's parameters
 ``fit_intercept``   whether models have an intercept
+``rescaled``        whether MCP or SCAD were rescaled by the curvature of the loss
 ``feature_names``   names of all ``p`` columns, or null
 ``classes``         two labels, the second one the positive class; null for a regression
 ``alphas``          penalty strengths, falling; the following lists have an entry for each
@@ -32,12 +33,13 @@ from sparsest.checks import path_name
 from sparsest.files import write_whole
 from sparsest.result_files import Form, is_list, is_of_format, read_checked, versions
 
-FORMAT, _VERSION = "sparsest path", 1
+FORMAT, _VERSION = "sparsest path", 2
 _NUMBERS = ("alphas", "intercepts", "kkt_violations", "dual_gaps")
 _MASKS = ("solved", "converged", "locally_convex")
 _LISTS = (*_NUMBERS, *_MASKS, "n_iter", "support", "coef")
 _MAY_BE_NULL = ("dual_gaps", "locally_convex")
-_OTHERS = ("loss", "parameters", "fit_intercept", "feature_names", "p", "classes", "stopped", "seconds", "about")
+_FLAGS = ("fit_intercept", "rescaled")
+_OTHERS = ("loss", "parameters", *_FLAGS, "feature_names", "p", "classes", "stopped", "seconds", "about")
 _NAMES = {*_LISTS, *_OTHERS, "format", "version", "written_by"}
 
 
@@ -81,7 +83,7 @@ def _complaint(kept: Any) -> str:
         and is_list(kept["alphas"], (int, float)) and is_list(kept["intercepts"], (int, float))
         and is_list(kept["n_iter"], (int,)) and isinstance(kept["loss"], str) and isinstance(kept["stopped"], str)
         and isinstance(kept["parameters"], dict) and is_list([*kept["parameters"].values()], (int, float))
-        and type(kept["fit_intercept"]) is bool and is_list([kept["seconds"]], (int, float))
+        and all(type(kept[name]) is bool for name in _FLAGS) and is_list([kept["seconds"]], (int, float))
         and isinstance(kept["about"], dict) and _are_names(kept["feature_names"], p) and _are_labels(kept["classes"])
     )  # fmt: skip
     return "" if right else "one of its entries has a wrong type"

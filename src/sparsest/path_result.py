@@ -59,8 +59,10 @@ class PathResult:
     solved : ndarray of bool, whether the path came as far as this alpha; True up to some alpha, then False.
     converged : ndarray of bool, whether the gap (or violation) reached ``tol``; False where not solved.
     dual_gaps : relative duality gap of each model, or None for the penalties that have none (MCP, SCAD); infinite where
-        not solved.  The intercept and features that are not penalised enter by their first-order errors.
-    kkt_violations : largest violation of the optimality conditions, relative to alpha; infinite where not solved.
+        not solved.  They bound the excess over the smallest objective, also with features that are not penalised; where
+        no better bound is known, they are as large as the objective.
+    kkt_violations : largest violation of the optimality conditions, relative to alpha times the median of the penalty
+        factors that are not zero; infinite where not solved.
     locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
         the solution whatever side of the penalty's kinks they are on; None for the others.
     n_iter : sweeps of coordinate descent for each alpha, with those of the steps that lead to it.
@@ -70,6 +72,9 @@ class PathResult:
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.
     fit_intercept : whether models have an intercept.
+    rescaled : whether MCP or SCAD were rescaled by the curvature of the loss, see :func:`sparsest.penalty_path`: models
+        then solve an estimating equation, of which ``kkt_violations`` are the violations, and ``locally_convex`` is
+        about the objective in which the curvatures of the solution are kept.
     about : what else is worth keeping in a file, in JSON's types.
     """
 
@@ -89,6 +94,7 @@ class PathResult:
     feature_names: list[str] | None = None
     classes: NDArray[Any] | None = None
     fit_intercept: bool = True
+    rescaled: bool = False
     about: dict[str, Any] = field(default_factory=dict)
 
     def alpha_of(self, k: int) -> float:
@@ -212,6 +218,7 @@ class PathResult:
             "loss": self.loss.name,
             "parameters": parameters_of(self.loss),
             "fit_intercept": self.fit_intercept,
+            "rescaled": self.rescaled,
             "feature_names": self.feature_names,
             "p": int(self.coefs.shape[0]),
             "classes": labels,
@@ -252,6 +259,7 @@ class PathResult:
             feature_names=kept["feature_names"],
             classes=None if labels is None else np.array(labels),
             fit_intercept=kept["fit_intercept"],
+            rescaled=kept["rescaled"],
             about=kept["about"],
         )
 
@@ -271,6 +279,8 @@ class PathResult:
             f"{m} alphas from {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}",
             f"up to {self.n_nonzero.max()} of {self.coefs.shape[0]} features",
         ]
+        if self.rescaled:
+            parts.append("concavity rescaled by the curvature of the loss")
         if n_solved < m:
             parts.append(f"{m - n_solved} not solved")
         if self.converged.sum() < n_solved:

@@ -11,6 +11,10 @@ would cost an array: products with conditions do not).  With ``a = |w|``:
 ``scad``       ``λa`` up to ``λ``; ``(gλa - (a² + λ²)/2)/(g-1)`` up to ``gλ``; then ``λ²(g+1)/2`` (g > 2)
 =============  ==============================================================================================
 
+:class:`WithRidge` adds the ridge of the elastic net to a concave penalty, and :class:`Rescaled` lets a penalty act on
+``v w`` with v the curvature of the loss along a column.  The methods of the latter take the complex number ``λ + iv``
+for λ: so kernels that know one number for each coefficient serve it too.
+
 ``prox(z, λ, t)`` is the global minimiser of ``(w - z)²/2 + t φ(w; λ)``, also for steps ``t`` so long that the
 sum is not convex.  ``threshold(λ)`` is the slope at zero.  Only the convex ones have a conjugate
 ``φ*(u; λ) = max_w uw - φ(w; λ)``, hence a duality gap.
@@ -23,6 +27,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from sparsest.checks import number, word
+from sparsest.kernels.descent import prox, threshold
+from sparsest.kernels.jit import derivative, second_derivative, value
 
 
 @runtime_checkable
@@ -33,15 +39,13 @@ class Penalty(Protocol):
     ----------
     name : the word by which users choose it.
     convex : whether it is convex, and then has a ``conjugate``.
-    concavity_bound : the largest κ with ``φ + κw²/2`` not convex for smaller ones (0 when convex).
     """
 
     name: str
     convex: bool
 
-    @property
-    def concavity_bound(self) -> float:
-        """The most negative curvature, with its sign turned."""
+    def concavity_bound(self, lam: Any) -> Any:
+        """The smallest κ ≥ 0 with ``φ + κw²/2`` convex: the most negative curvature with its sign turned."""
 
     def value(self, w: Any, lam: Any) -> Any:
         """``φ(w; λ)``."""
@@ -72,7 +76,9 @@ class L1(NamedTuple):
 
     name = "l1"
     convex = True
-    concavity_bound = 0.0
+
+    def concavity_bound(self, lam):
+        return 0.0 * lam
 
     def value(self, w, lam):
         return lam * np.abs(w)
@@ -100,7 +106,9 @@ class ElasticNet(NamedTuple):
 
     name = "elastic_net"
     convex = True
-    concavity_bound = 0.0
+
+    def concavity_bound(self, lam):
+        return 0.0 * lam
 
     def value(self, w, lam):
         a = np.abs(w)
@@ -134,9 +142,8 @@ class MCP(NamedTuple):
     name = "mcp"
     convex = False
 
-    @property
-    def concavity_bound(self) -> float:
-        return 1.0 / self.concavity
+    def concavity_bound(self, lam):
+        return (lam > 0.0) / self.concavity
 
     def value(self, w, lam):
         a = np.minimum(np.abs(w), self.concavity * lam)
@@ -168,9 +175,8 @@ class SCAD(NamedTuple):
     name = "scad"
     convex = False
 
-    @property
-    def concavity_bound(self) -> float:
-        return 1.0 / (self.concavity - 1.0)
+    def concavity_bound(self, lam):
+        return (lam > 0.0) / (self.concavity - 1.0)
 
     def value(self, w, lam):
         g, a = self.concavity, np.abs(w)
@@ -202,6 +208,69 @@ class SCAD(NamedTuple):
         return (a <= edge) * near + (a > edge) * z
 
 
+class WithRidge(NamedTuple):
+    """``φ(w; ρλ) + (1-ρ)λw²/2`` of a concave φ, with ``0 < ρ < 1``: for correlated features, as the elastic net."""
+
+    penalty: Any
+    l1_ratio: float
+
+    convex = False
+    name = property(lambda self: self.penalty.name)
+
+    def concavity_bound(self, lam):
+        bound = self.penalty.concavity_bound(self.l1_ratio * lam) - (1.0 - self.l1_ratio) * lam
+        return np.maximum(bound, 0.0)
+
+    def value(self, w, lam):
+        return value(self.penalty, w, self.l1_ratio * lam) + 0.5 * (1.0 - self.l1_ratio) * lam * w * w
+
+    def derivative(self, w, lam):
+        return derivative(self.penalty, w, self.l1_ratio * lam) + (1.0 - self.l1_ratio) * lam * w
+
+    def second_derivative(self, w, lam):
+        return second_derivative(self.penalty, w, self.l1_ratio * lam) + (1.0 - self.l1_ratio) * lam
+
+    def threshold(self, lam):
+        return threshold(self.penalty, self.l1_ratio * lam)
+
+    def prox(self, z, lam, step):
+        curvature = 1.0 + step * (1.0 - self.l1_ratio) * lam
+        return prox(self.penalty, z / curvature, self.l1_ratio * lam, step / curvature)
+
+
+class Rescaled(NamedTuple):
+    """``φ(vw; λ)/v``, whose slope is ``φ'(vw; λ)``; v > 0 is the curvature of the loss along a column.
+
+    Its methods take ``λ + iv`` for λ.  With v that of the solution, φ acts on coefficients in the units in which the
+    loss has curvature 1: a concavity means for every loss what it means for the squared one, of which all v are 1
+    (Breheny and Huang, 2011).  As v depends on the solution, solutions satisfy an estimating equation and are not the
+    minima of one objective.
+    """
+
+    penalty: Any
+
+    convex = False
+    name = property(lambda self: self.penalty.name)
+
+    def concavity_bound(self, lam):
+        return lam.imag * self.penalty.concavity_bound(lam.real)
+
+    def value(self, w, lam):
+        return value(self.penalty, lam.imag * w, lam.real) / lam.imag
+
+    def derivative(self, w, lam):
+        return derivative(self.penalty, lam.imag * w, lam.real)
+
+    def second_derivative(self, w, lam):
+        return lam.imag * second_derivative(self.penalty, lam.imag * w, lam.real)
+
+    def threshold(self, lam):
+        return threshold(self.penalty, lam.real)
+
+    def prox(self, z, lam, step):
+        return prox(self.penalty, lam.imag * z, lam.real, lam.imag * step) / lam.imag
+
+
 PENALTIES: dict[str, type] = {penalty.name: penalty for penalty in (L1, ElasticNet, MCP, SCAD)}
 
 # Default and smallest admissible concavity.
@@ -214,19 +283,30 @@ def make_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | 
     Parameters
     ----------
     name : {"l1", "elastic_net", "mcp", "scad"}, or a penalty, which is returned as it is.
-    l1_ratio : share of the l1 part in the elastic net, in (0, 1]; 1 is the Lasso.
+    l1_ratio : share of the l1 part, in (0, 1]; the rest is a ridge: 1 means none.
     concavity : the g of MCP (default 3, must exceed 1) or SCAD (default 3.7, must exceed 2).
     """
     share = number(l1_ratio, "l1_ratio", above=0, most=1)
     if not isinstance(name, str | type) and isinstance(name, Penalty):
         return name
     name = word(name, "penalty", words=PENALTIES)
-    if share != 1.0 and name != "elastic_net":
-        raise ValueError(f"l1_ratio = {share:g} needs penalty='elastic_net', got penalty={name!r}")
+    if share != 1.0 and name == "l1":
+        raise ValueError(f"l1_ratio = {share:g} needs penalty='elastic_net', 'mcp' or 'scad', got penalty='l1'")
     if name not in _CONCAVITIES:
         if concavity is not None:
             raise ValueError(f"penalty {name!r} has no concavity; it belongs to {' and '.join(_CONCAVITIES)}")
         return L1() if share == 1.0 else ElasticNet(share)
     default, least = _CONCAVITIES[name]
     g = default if concavity is None else number(concavity, f"the concavity of {name!r}", above=least)
-    return PENALTIES[name](g)
+    made: Penalty = PENALTIES[name](g)
+    return made if share == 1.0 else WithRidge(made, share)
+
+
+def path_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | None = None) -> Penalty:
+    """The penalty of a path: a concave one that is given by its name is rescaled by the curvature of the loss.
+
+    A penalty that is given as an object is used as it is: that is how to have a concavity that does not depend on the
+    loss.  Parameters are those of :func:`make_penalty`.
+    """
+    made = make_penalty(name, l1_ratio, concavity)
+    return Rescaled(made) if isinstance(name, str) and not made.convex else made

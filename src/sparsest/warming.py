@@ -9,10 +9,10 @@ import scipy.sparse as sp
 
 from sparsest.api import best_subset
 from sparsest.designs import as_design, compile_kernels
-from sparsest.kernels.descent import column_products
+from sparsest.kernels.descent import column_products, step_change
 from sparsest.kernels.leaps import leap, make_levels
 from sparsest.kernels.regions import pick_working_set, tighten
-from sparsest.penalties import PENALTIES
+from sparsest.penalties import PENALTIES, make_penalty, path_penalty
 from sparsest.penalty_paths import penalty_path
 
 
@@ -39,6 +39,12 @@ def warmup() -> None:
         # Precise enough for Newton steps; classes must not be separated.
         penalty_path(matrix, y, penalty, alphas=5, l1_ratio=share, tol=1e-6)
         penalty_path(matrix, labels, penalty, loss="logistic", alphas=5, l1_ratio=share, max_features=3, tol=0.1)
+        # Concave penalties are others for losses that are not squared, and objects are not rescaled.
+        penalty_path(matrix, labels, make_penalty(penalty, share), loss="logistic", alphas=5, max_features=3, tol=0.1)
+    # Newton steps of rescaled penalties, which these paths need not make.
+    zeros = np.zeros(1)
+    for concave in (path_penalty("mcp"), path_penalty("scad")):
+        step_change(zeros, zeros, zeros, zeros, zeros + 1j, concave)
     compile_kernels()
     for dtype in (np.float32, np.float64):
         design = as_design(sp.csc_array(X.astype(dtype)))

@@ -298,7 +298,9 @@ def test_parameters_of_penalties():
     assert net.l1_ratio_ in (0.3, 0.8) and net.concavity_ is None
     assert set(net.cv_results_["param_l1_ratio"]) == {0.3, 0.8}
     concave = PenalizedRegressorCV("mcp", concavities=2.5, **FEW).fit(X, y)
-    assert concave.concavity_ == 2.5 and concave.l1_ratio_ is None and concave.gap_ is None
+    assert concave.concavity_ == 2.5 and concave.l1_ratio_ == 1.0 and concave.gap_ is None
+    with_ridge = PenalizedRegressorCV("scad", l1_ratios=[0.4, 0.9], **FEW).fit(X, y)
+    assert with_ridge.concavity_ == 3.7 and with_ridge.l1_ratio_ in (0.4, 0.9)
     with pytest.raises(ValueError, match="'l1' has no concavity"):
         PenalizedRegressorCV(concavities=[3.0]).fit(X, y)
 

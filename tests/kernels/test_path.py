@@ -25,7 +25,9 @@ def make_case(penalty, sparse, seed=0):
     target = root * y
     origin, slope = -X.T @ (root * target), penalty.threshold(np.ones(P))
     norms = np.sqrt(weights @ X**2)
-    fixed = kernels.Fixed(origin, np.ones(P), slope, norms, root, target, 0.5 * float(target @ target))
+    null_loss = 0.5 * float(target @ target)
+    # No feature is unpenalised: what their dual points need is not used.
+    fixed = kernels.Fixed(origin, np.ones(P), slope, norms, root, target, null_loss, np.inf, 0.0, 0.0)
     room = columns.names.size
     at = kernels.Point(
         *np.zeros((4, room)), -target, np.zeros(N), np.zeros(1, dtype=np.intp), np.ones(P, dtype=bool),

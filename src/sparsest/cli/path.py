@@ -32,8 +32,13 @@ def path(
     delta: o.Delta = None,
     theta: o.Theta = None,
     alphas: Annotated[int, typer.Option(help="How many penalty strengths.")] = 100,
-    l1_ratio: Annotated[float, typer.Option(help="Share of the l1 part in the elastic net.")] = 1.0,
-    concavity: Annotated[float | None, typer.Option(help="Of MCP (3 by default) or SCAD (3.7).")] = None,
+    l1_ratio: Annotated[
+        float, typer.Option(help="Share of the l1 part; the rest is a ridge. For elastic_net, mcp and scad.")
+    ] = 1.0,
+    concavity: Annotated[
+        float | None,
+        typer.Option(help="Of MCP (3 by default) or SCAD (3.7), relative to the curvature of the loss."),
+    ] = None,
     max_features: Annotated[int | None, typer.Option(help="Stop at this many features.")] = None,
     fit_intercept: o.FitIntercept = True,
     standardize: o.Standardize = True,
@@ -154,6 +159,7 @@ def _summary(found: PathResult) -> str:
         f" from {known[0]:.3g} to {known[-1]:.3g}" if n_solved else ""
     )
     note = f"; {late} did not reach the tolerance" if late else ""
+    note += "; concavity rescaled by the curvature of the loss" if found.rescaled else ""
     return f"{reach}, {found.stopped.name}: {found.stopped.value}{note} ({found.seconds:.2f} s)"
 
 
@@ -176,6 +182,7 @@ def _content(found: PathResult) -> dict[str, Any]:
     return {
         "stopped": found.stopped.name,
         "seconds": found.seconds,
+        "rescaled": found.rescaled,
         "alphas": found.alphas.tolist(),
         "n_nonzero": found.n_nonzero.tolist(),
         "intercepts": found.intercepts.tolist(),

@@ -66,6 +66,14 @@ class Pack(ABC):
         """``X_E' r`` from this column on."""
 
     @abstractmethod
+    def squares(self, h: Array) -> Array:
+        """``Σ_i h_i x_ij²`` of every column, for any weights h."""
+
+    @abstractmethod
+    def third_moments(self, positions: Indices, h: Array) -> Array:
+        """``Σ_i h_i x_ij² x_ik`` for all columns j and k at these positions."""
+
+    @abstractmethod
     def gram(self, positions: Indices) -> Array:
         """``G`` over the columns at these positions."""
 
@@ -132,6 +140,22 @@ class SparsePack(Pack):
         out = np.empty(index.size)
         stored_products(*self._whole, frozen(index), frozen(r), out)
         return (out - self._columns.shift_of[index] * r.sum()) / self._columns.scale_of[index]
+
+    def squares(self, h: Array) -> Array:
+        """``Σ_i h_i x_ij²`` of every column, for any weights h."""
+        part, shift = self._matrix[:, self._index].astype(np.float64), self._columns.shift_of[self._index]
+        raw = part.power(2).T @ h - shift * (2.0 * (part.T @ h) - shift * h.sum())
+        return raw / self._columns.scale_of[self._index] ** 2
+
+    def third_moments(self, positions: Indices, h: Array) -> Array:
+        """``Σ_i h_i x_ij² x_ik`` for all columns j and k at these positions."""
+        names = self._index[positions]
+        part, shift = self._matrix[:, names].astype(np.float64), self._columns.shift_of[names]
+        scale, weighted = self._columns.scale_of[names], sp.diags_array(h) @ part
+        sums, squares = part.T @ h, part.power(2).T @ h
+        raw = (part.power(2).T @ weighted).toarray() - 2.0 * shift[:, None] * (part.T @ weighted).toarray()
+        raw += np.outer(shift**2, sums) - np.outer(squares - shift * (2.0 * sums - shift * h.sum()), shift)
+        return raw / np.outer(scale**2, scale)
 
     def gram(self, positions: Indices) -> Array:
         """``G`` over the columns at these positions."""
@@ -264,6 +288,20 @@ class DensePack(Pack):
         if self._copies is None:
             return self._design.tdot(r, self._index[first:])
         return self._copies[:, first : self._index.size].T @ r
+
+    def squares(self, h: Array) -> Array:
+        """``Σ_i h_i x_ij²`` of every column, for any weights h."""
+        out = np.empty(self._index.size)
+        for part in self._blocks(0):
+            columns = self._columns(part)
+            out[part] = np.einsum("i,ij,ij->j", h, columns, columns)
+        return out
+
+    def third_moments(self, positions: Indices, h: Array) -> Array:
+        """``Σ_i h_i x_ij² x_ik`` for all columns j and k at these positions."""
+        copies = self._copies
+        part = self._design.columns(self._index[positions]) if copies is None else copies[:, positions]
+        return (h[:, None] * part**2).T @ part
 
     def gram(self, positions: Indices) -> Array:
         """``G`` over the columns at these positions."""

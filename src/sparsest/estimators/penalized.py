@@ -38,10 +38,11 @@ class _Penalized(PenalizedFit):
 
     Parameters
     ----------
-    penalty : {"l1", "elastic_net", "mcp", "scad"}
+    penalty : {"l1", "elastic_net", "mcp", "scad"}, or an object of :mod:`sparsest.penalties`
     alpha : penalty strength, > 0; the loss is the weighted mean over the observations
-    l1_ratio : share of the l1 part in the elastic net, in (0, 1]
-    concavity : the g of MCP (default 3) or SCAD (default 3.7)
+    l1_ratio : share of the l1 part, in (0, 1], for the elastic net, MCP and SCAD; the rest is a ridge
+    concavity : the g of MCP (default 3) or SCAD (default 3.7), relative to the curvature of the loss: see the notes of
+        :func:`sparsest.penalty_path`
     loss : by default "squared" for regression, "logistic" for classification; a name, or an object that has the
         parameters epsilon, delta or theta itself
     epsilon, delta, theta : parameters of the loss (regressors only), see :func:`sparsest.best_subset`
@@ -56,7 +57,8 @@ class _Penalized(PenalizedFit):
     coef_, intercept_ : the linear model, for the data as given
     support_ : columns with a nonzero coefficient
     gap_ : relative duality gap, or None for MCP and SCAD
-    kkt_violation_ : largest violation of the optimality conditions, relative to alpha
+    kkt_violation_ : largest violation of the optimality conditions, relative to alpha; with MCP and SCAD and a loss
+        that is not squared, of the estimating equation
     n_iter_ : sweeps of coordinate descent
     result_ : the path of one alpha behind the fit
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,15 @@ from sparsest.estimators.cross_validated import CrossValidated, Judge
 from sparsest.estimators.penalized import PenalizedFit
 from sparsest.losses import Loss
 from sparsest.path_result import PathResult, Stop
-from sparsest.penalties import make_penalty
+from sparsest.penalties import path_penalty
 from sparsest.penalty_paths import check_alphas, check_factor, warn_unconverged
 from sparsest.selection.cross_validation import SELECTIONS, Validation
 from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
 from sparsest.solvers.paths.path import PathSolver
 
 # What is tried by default, beside alpha.
-_L1_RATIOS = (0.1, 0.5, 0.9, 1.0)
-_CONCAVITIES = {"mcp": (1.5, 3.0, 6.0), "scad": (2.5, 3.7, 7.0)}
+_L1_RATIOS = {"elastic_net": (0.1, 0.5, 0.9, 1.0), "mcp": (1.0,), "scad": (1.0,)}
+_CONCAVITIES = {"mcp": (3.0,), "scad": (3.7,)}
 # The models of folds are only compared with each other: their gap may be so much larger.  With 900 × 5000 and the
 # default that takes a quarter off the time and changes scores by 1e-3 at most, a fraction of their standard errors.
 _FOLD_TOL_FACTOR = 100.0
@@ -49,8 +50,10 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     penalty : {"l1", "elastic_net", "mcp", "scad"}
     alphas : penalty strengths to try: how many, chosen from all data, or a list.  Where the smallest of those that were
         chosen is the best by far, half as many smaller ones are tried, twice at most; then a UserWarning says so
-    l1_ratios : shares of the l1 part in the elastic net to try, a list or one number; 0.1, 0.5, 0.9 and 1 by default
-    concavities : the g of MCP (1.5, 3 and 6 by default) or SCAD (2.5, 3.7 and 7) to try, a list or one number
+    l1_ratios : shares of the l1 part to try, a list or one number; the rest is a ridge.  By default 0.1, 0.5, 0.9 and 1
+        for the elastic net, and 1 for MCP and SCAD
+    concavities : the g of MCP (3 by default) or SCAD (3.7) to try, a list or one number, relative to the curvature of
+        the loss: see the notes of :func:`sparsest.penalty_path`
     relax : whether to try blends with the refit without a penalty on each support too (the relaxed Lasso)
     cv : folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one pair
         is one validation set
@@ -112,7 +115,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         word(self.selection, "selection", words=SELECTIONS)
         factor = check_factor(self.penalty_factor, data.p)
         alphas, tol = check_alphas(self.alphas), number(self.tol, "tol", above=0, below=1)
-        solvers = [PathSolver(make_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
+        solvers = [PathSolver(path_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
         grid = PenaltyGrid((), factor, BLENDS if relaxed else (1.0,), min(_FOLD_TOL_FACTOR * tol, 0.1))
         judge = self._judge(data, X, y, sample_weight, **routed)
         grid, paths, validation = self._explore(data, grid, solvers, judge)
@@ -176,17 +179,17 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
 
     def _settings(self) -> Iterator[dict[str, Any]]:
         """What is tried beside alpha, as arguments of a path."""
-        for name, given, applies, default in (
-            ("l1_ratio", self.l1_ratios, self.penalty == "elastic_net", _L1_RATIOS),
-            ("concavity", self.concavities, self.penalty in _CONCAVITIES, _CONCAVITIES.get(self.penalty, ())),
+        grids: dict[str, list[float]] = {}
+        for name, given, defaults in (
+            ("l1_ratio", self.l1_ratios, _L1_RATIOS),
+            ("concavity", self.concavities, _CONCAVITIES),
         ):
-            if given is not None and not applies:
+            if given is not None and self.penalty not in defaults:
                 raise ValueError(f"penalty {self.penalty!r} has no {name}: leave out the values that were given for it")
-            if applies:
-                values = default if given is None else np.unique(as_numbers(as_array(given, name), name)).tolist()
-                yield from ({name: value} for value in values)
-                return
-        yield {}
+            if self.penalty in defaults:
+                values = defaults[self.penalty] if given is None else as_numbers(as_array(given, name), name)
+                grids[name] = np.unique(values).tolist()
+        yield from (dict(zip(grids, values, strict=True)) for values in product(*grids.values()))
 
 
 @with_parameters(_PenalizedCV)

@@ -83,6 +83,9 @@ class Fixed(NamedTuple):
     ----------
     origin : the gradient at zero; factor : of α, for each feature; slope : of the penalty at zero, for ``α = 1``.
     norms : of the columns; root : √ω; target : √ω y; null_loss : ``‖target‖²/2``.
+    free_curvature : the smallest eigenvalue of the unpenalised columns' Gram matrix, inf if there are none.
+    reach, spread : the largest ratio of norm to slope, and the sum of squared norms over twice the penalty's curvature
+        for ``α = 1``, of the other columns.
     """
 
     origin: Array
@@ -92,6 +95,9 @@ class Fixed(NamedTuple):
     root: Array
     target: Array
     null_loss: float
+    free_curvature: float
+    reach: float
+    spread: float
 
 
 @kernel
@@ -160,38 +166,44 @@ def _loss(columns, w, grad, fixed):
 def _gap(columns, at, fixed, penalty, alpha, count):
     """The duality gap of a penalty that is the sum of an absolute value and a square.
 
-    The dual point is the residual, as it is or scaled so that all slopes are within their limits; the penalty's
-    conjugate is ``excess²/2κ`` with κ its curvature.  Unpenalised directions enter by their first-order error, as if
-    the best coefficient were no farther than this one is from zero, or than what moves predictions by a deviation of y.
+    The dual point is the residual without its part in the span of unpenalised columns, as it is or scaled so that all
+    slopes are within their limits; the penalty's conjugate is ``excess²/2κ`` with κ its curvature.  The part that is
+    left out has at most the norm ``shift``, by which norms and inner products of the dual point are bounded.
     """
-    m, deviation = at.size[0], np.sqrt(2.0 * fixed.null_loss)
+    m, deviation, free = at.size[0], np.sqrt(2.0 * fixed.null_loss), 0.0
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
     loss, along = _loss(columns, w, grad, fixed)
-    primal, slack, largest, conjugate = loss, 0.0, 0.0, 0.0
     for q in range(m):
-        primal += value(penalty, w[q], lam[q])
         if lam[q] == 0.0:
-            size = abs(w[q])
-            slack += abs(grad[q]) * (size + max(size, deviation / fixed.norms[columns.names[q]]))
-            continue
-        limit = threshold(penalty, lam[q])
-        excess = max(abs(grad[q]) - limit, 0.0)
-        largest = max(largest, abs(grad[q]) / limit)
-        if excess > 0.0:
-            conjugate += 0.5 * excess * excess / second_derivative(penalty, 1.0, lam[q])
+            free += grad[q] * grad[q]
+    shift, largest, conjugate = 0.0, 0.0, 0.0
+    if free > 0.0:
+        shift = np.sqrt(free / fixed.free_curvature)
+        # Slopes that were not computed are within their limits before the shift.
+        largest, conjugate = 1.0 + shift * fixed.reach / alpha, shift * shift * fixed.spread / alpha
+    primal = loss
+    for q in range(m):
+        if lam[q] != 0.0:
+            primal += value(penalty, w[q], lam[q])
+            limit, slope = threshold(penalty, lam[q]), abs(grad[q]) + shift * fixed.norms[columns.names[q]]
+            largest = max(largest, slope / limit)
+            if slope > limit:
+                conjugate += 0.5 * (slope - limit) ** 2 / second_derivative(penalty, 1.0, lam[q])
     for q in range(count):
         j = at.found[q]
-        limit = alpha * fixed.slope[j]
-        excess = max(abs(at.fresh[q]) - limit, 0.0)
-        largest = max(largest, abs(at.fresh[q]) / limit)
-        if excess > 0.0:
-            conjugate += 0.5 * excess * excess / second_derivative(penalty, 1.0, alpha * fixed.factor[j])
+        limit, slope = alpha * fixed.slope[j], abs(at.fresh[q]) + shift * fixed.norms[j]
+        largest = max(largest, slope / limit)
+        if slope > limit:
+            conjugate += 0.5 * (slope - limit) ** 2 / second_derivative(penalty, 1.0, alpha * fixed.factor[j])
     along += 2.0 * fixed.null_loss
-    scale = along / (2.0 * loss) if loss > 0.0 else 1.0
+    # The response's product with the dual point is known up to this.
+    certain = max(abs(along) - deviation * shift, 0.0)
+    scale = certain / (2.0 * loss) if loss > 0.0 else 1.0
     if scale * largest > 1.0:
         scale = _INSIDE / largest
-    dual = max(scale * (along - scale * loss), along - loss - conjugate)
-    return max(primal - dual + slack, 0.0)
+    dual = max(scale * (certain - scale * loss), along - deviation * shift - loss - conjugate)
+    # The dual point zero has the value zero.
+    return max(primal - max(dual, 0.0), 0.0)
 
 
 @kernel

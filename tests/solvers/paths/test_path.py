@@ -59,10 +59,10 @@ def stationarity(result, X, y, penalty, loss, weights=None, standardize=True, in
 def test_optimality_conditions(name, options, loss):
     X, y = make_data(classes=make_loss(loss).classification)
     weights = np.random.default_rng(1).uniform(0.2, 2.0, y.size)
-    result = penalty_path(X, y, name, loss=loss, alphas=15, sample_weight=weights, tol=1e-9, **options)
-    assert result.converged.all() and (result.dual_gaps is None) == (name in ("mcp", "scad"))
-    assert result.n_nonzero[0] == 0 and result.n_nonzero[-1] > 5
     penalty = make_penalty(name, **options)
+    result = penalty_path(X, y, penalty, loss=loss, alphas=15, sample_weight=weights, tol=1e-9)
+    assert result.converged.all() and (result.dual_gaps is None) == (name in ("mcp", "scad")) and not result.rescaled
+    assert result.n_nonzero[0] == 0 and result.n_nonzero[-1] > 5
     tol = 1e-4 if penalty.convex else 1e-8
     assert stationarity(result, X, target(loss, y), penalty, loss, weights) < tol
 
@@ -274,7 +274,7 @@ def test_separable_classes_end_an_automatic_path():
     labels = np.arange(30) % 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = penalty_path(X, labels, "mcp", loss="logistic", alphas=30, tol=1e-5)
+        result = penalty_path(X, labels, make_penalty("mcp"), loss="logistic", alphas=30, tol=1e-5)
     assert np.isfinite(result.coefs.data).all()
     # The alpha at which the classes are separated has no minimum, so no model either.
     assert result.stopped is Stop.SATURATED and 0 < result.solved.sum() < 30

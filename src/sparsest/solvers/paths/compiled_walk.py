@@ -30,6 +30,7 @@ from sparsest.kernels.path import (
     walk,
 )
 from sparsest.kernels.stored import Stored
+from sparsest.solvers.paths.gap import DEPENDENT, dual_margins
 from sparsest.solvers.paths.gradients import make_memory
 from sparsest.solvers.paths.quadratic import Iterate, make_quadratic
 from sparsest.solvers.paths.task import Task
@@ -63,12 +64,15 @@ class CompiledWalk(Walk):
             self.null_intercept = float(task.weights @ task.y)
         root = np.sqrt(task.weights)
         target = root * (task.y - self.null_intercept)
-        gradient = task.null_gradient
-        self.fixed = Fixed(gradient, task.factor, self.slope, task.norms, root, target, 0.5 * float(target @ target))
+        gradient, null_loss = task.null_gradient, 0.5 * float(target @ target)
+        unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
+        self.fixed = Fixed(
+            gradient, task.factor, self.slope, task.norms, root, target, null_loss, _free_curvature(task, unpenalised),
+            *dual_margins(task, self.slope, self.outside),
+        )  # fmt: skip
         start(columns, target)
         self.at = self._buffers(columns.names.size)
         self.at.tau[:] = -target
-        unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
         if unpenalised.size:
             gradient = self._fit_unpenalised(unpenalised)
         self._begin(gradient)
@@ -79,6 +83,8 @@ class CompiledWalk(Walk):
         # Members of a nonconvex set of features, and of a convex one: every set that contains the first is no better,
         # and every set within the second no worse.
         self._not_convex, self._convex = np.zeros((2, self.outside.size), dtype=bool)
+        # With a ridge the concavity depends on α: what is known of one says little of others.
+        self._concavity_varies = task.penalty.concavity_bound(1.0) != task.penalty.concavity_bound(0.5)
         room = max(_TRACK_ROOM, _TRACK_ALPHAS * self.outside.size)
         self._found = np.empty(room, dtype=np.intp), np.empty(room)
 
@@ -164,7 +170,7 @@ class CompiledWalk(Walk):
         parts = [slice(begin, end) for begin, end in pairwise([0, *ends.tolist()])]
         sets, coefs = [features[part] for part in parts], [w[part] for part in parts]
         numbers = (column[: alphas.size].tolist() for column in (alphas, *track[3:]))
-        return list(map(self._fit, sets, coefs, *numbers, self._which_convex(features, ends)))
+        return list(map(self._fit, sets, coefs, *numbers, self._which_convex(features, ends, alphas)))
 
     def _fit(
         self,
@@ -236,15 +242,18 @@ class CompiledWalk(Walk):
         """The solution as it is now; so many sweeps were made before those that are counted."""
         used = np.flatnonzero(self.at.w[: self.size])
         index = self.columns.names[used]
-        convex = self._which_convex(index, np.array([index.size]))[0]
+        convex = self._which_convex(index, np.array([index.size]), np.array([alpha]))[0]
         return self._fit(index, self.at.w[used], alpha, before + sweeps, violation, loss, gap, convex)
 
-    def _which_convex(self, features: Indices, ends: Indices) -> list[bool]:
+    def _which_convex(self, features: Indices, ends: Indices, alphas: Array) -> list[bool]:
         """Whether the Hessian over each of these sets of features, one after the other, exceeds the concavity."""
         begins, found = np.append(0, ends[:-1]), np.zeros(ends.size, dtype=bool)
         if self.task.penalty.convex:
             return (~found).tolist()
         sizes = ends - begins
+        if self._concavity_varies:
+            sets = [features[begin:end] for begin, end in zip(begins, ends, strict=True)]
+            return [self._examine(index, alpha) == 0 for index, alpha in zip(sets, alphas.tolist(), strict=True)]
         undecided = sizes <= self.task.y.size
         while True:
             found |= undecided & (_counts(self._convex[features], begins, ends) == sizes)
@@ -255,16 +264,17 @@ class CompiledWalk(Walk):
                 return found.tolist()
             # The sets mostly grow: what is found of one in the middle is known of all on one side of it.
             middle = left[left.size // 2]
-            self._examine(features[begins[middle] : ends[middle]])
+            index = features[begins[middle] : ends[middle]]
+            order = self._examine(index, float(alphas[middle]))
+            kept, members = (self._not_convex, index[:order]) if order > 0 else (self._convex, index)
+            kept[:] = False
+            kept[members] = True
 
-    def _examine(self, index: Indices) -> None:
-        """Find out whether the Hessian over these features exceeds the penalty's concavity, and keep that."""
+    def _examine(self, index: Indices, alpha: float) -> int:
+        """How many of the first of these features have a Hessian that does not exceed the concavity; 0 if none do."""
         hessian = self._hessian(index)
-        hessian[np.diag_indices(index.size)] -= self.task.penalty.concavity_bound * (self.task.factor[index] > 0.0)
-        order = lapack.dpotrf(hessian, lower=1)[1]
-        kept, members = (self._not_convex, index[:order]) if order > 0 else (self._convex, index)
-        kept[:] = False
-        kept[members] = True
+        hessian[np.diag_indices(index.size)] -= self.task.penalty.concavity_bound(alpha * self.task.factor[index])
+        return lapack.dpotrf(hessian, lower=1)[1] if index.size else 0
 
     def _hessian(self, index: Indices) -> Array:
         """The Gram matrix of some features, from the one that is kept if all of them are in use."""
@@ -274,6 +284,14 @@ class CompiledWalk(Walk):
             if (place[index] >= 0).all():
                 return self.columns.gram[np.ix_(place[index], place[index])]
         return self.task.view.gram(index, weights=self.task.weights)
+
+
+def _free_curvature(task: Task, unpenalised: Indices) -> float:
+    """The smallest eigenvalue of these columns' Gram matrix, but for those that are zero."""
+    if unpenalised.size == 0:
+        return np.inf
+    eigenvalues = np.linalg.eigvalsh(task.view.gram(unpenalised, weights=task.weights))
+    return float(eigenvalues[eigenvalues > DEPENDENT * eigenvalues[-1]].min(initial=np.inf))
 
 
 def _counts(chosen: Mask, begins: Indices, ends: Indices) -> Indices:

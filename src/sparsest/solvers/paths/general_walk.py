@@ -10,10 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from sparsest.arrays import Array, Indices
-from sparsest.solvers.paths.gap import duality_gap
+from sparsest.solvers.paths.gap import dual_margins, duality_gap
 from sparsest.solvers.paths.gradients import Gradients
+from sparsest.solvers.paths.rescaled_set import RescaledSet
 from sparsest.solvers.paths.task import Task
-from sparsest.solvers.paths.walk import GROWING_VIOLATION, SATURATED_LOSS, UNPENALISED_VIOLATION, Fit, Walk
+from sparsest.solvers.paths.walk import (
+    GROWING_VIOLATION,
+    SATURATED_LOSS,
+    SATURATED_RESCALED_LOSS,
+    UNPENALISED_VIOLATION,
+    Fit,
+    Walk,
+)
 from sparsest.solvers.paths.working_set import WorkingSet
 
 # With no more features than this, a working set is minimised to its last digits before the others are checked.
@@ -29,8 +37,6 @@ _MIN_ADMITTED = 64
 # turns out larger than that, at most so often.  Most gaps are much smaller: with 2 a third of the tolerance, and a
 # logistic path takes up to a tenth less time than with 0.4.
 _GAP_SHARE, _MAX_GAP_ATTEMPTS = 2.0, 5
-# The intercept adds no more than this share of the tolerance to it.
-_INTERCEPT_GAP_SHARE = 0.1
 
 
 class GeneralWalk(Walk):
@@ -38,10 +44,9 @@ class GeneralWalk(Walk):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.set = WorkingSet(task.view, task.y, task.weights, task.loss, task.penalty, task.fit_intercept)
+        self.set = RescaledSet(task) if task.rescaled else WorkingSet(task)
         self.null_loss, self.null_intercept = self.set.null_loss, self.set.b
-        if task.penalty.convex:
-            self.set.max_intercept_error = _INTERCEPT_GAP_SHARE * task.tol * self.null_loss
+        self._margins = dual_margins(task, self.slope, self.outside) if task.penalty.convex else (0.0, 0.0)
         self.gradients = self._gradients()
         self.set.origin = self.gradients.value.copy()
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
@@ -78,7 +83,10 @@ class GeneralWalk(Walk):
             gap, violation = self._solve_to_gap(alpha)
         else:
             violation = self._solve(alpha, self.task.tol * alpha)
-        perfect = self.set.loss_value() < SATURATED_LOSS * self.null_loss
+        least = SATURATED_RESCALED_LOSS if self.task.rescaled else SATURATED_LOSS
+        perfect = self.set.loss_value() < least * self.null_loss
+        # A rescaled penalty has solutions that separate the classes; without convergence there may be none.
+        endless = not self.task.penalty.convex and not (self.task.rescaled and violation <= self.task.tol * alpha)
         used = np.flatnonzero(self.set.w)
         return Fit(
             features=self.set.index[used],
@@ -86,8 +94,8 @@ class GeneralWalk(Walk):
             b=self.set.b,
             gap=gap,
             kkt=violation / alpha,
-            locally_convex=self.task.penalty.convex or self._locally_convex(),
-            saturated=perfect or (not self.task.penalty.convex and self.set.separated),
+            locally_convex=self.task.penalty.convex or self._locally_convex(alpha),
+            saturated=perfect or (endless and self.set.separated),
             n_sweeps=self.set.n_sweeps - before,
         )
 
@@ -118,7 +126,8 @@ class GeneralWalk(Walk):
             by_curvature = float(np.sqrt(2.0 * allowed * curvature / max(n_active, 1)))
             goal = min(max(by_size, by_curvature), most)
             violation = self._solve(alpha, max(goal, 1e-15 * self.alpha))
-            gap = duality_gap(task, self.set, alpha, self._checked, self.gradients.value[self._checked])
+            slopes = self.gradients.value[self._checked]
+            gap = duality_gap(task, self.set, alpha, self._checked, slopes, self._margins)
             gap /= max(self.null_loss, 1e-300)
             if gap <= task.tol or self.set.exhausted:
                 break
@@ -132,8 +141,10 @@ class GeneralWalk(Walk):
         # Few features cost little to check, and most were foreseen.
         few = self.outside.size <= _FEW_FEATURES
         goal = tol if few else max(tol, GROWING_VIOLATION * alpha)
-        worst, excess, self._checked = np.inf, np.empty(0), self.set.index[:0]
+        worst = np.inf
         for _ in range(_MAX_ROUNDS):
+            # When all features are in the set, what was found of the last one outside is of no account.
+            excess, self._checked = np.empty(0), self.set.index[:0]
             self.set.minimise(lam, goal)
             if self.outside.any():
                 self._checked = self.gradients.renew(self.set.theta, alpha, self.outside)
@@ -143,7 +154,7 @@ class GeneralWalk(Walk):
                     if not self.set.exhausted:
                         continue
             self.set.verify()
-            worst = self.set.violation(lam)
+            worst = self.set.violation(self.set.strengths(lam))
             if goal <= tol or self.set.exhausted:
                 break
             goal = tol
@@ -160,6 +171,6 @@ class GeneralWalk(Walk):
         self._add(names[violators])
         return True
 
-    def _locally_convex(self) -> bool:
-        kappa = np.where(self.task.factor[self.set.index] > 0.0, self.task.penalty.concavity_bound, 0.0)
-        return self.set.convex_beyond(kappa)
+    def _locally_convex(self, alpha: float) -> bool:
+        lam = self.set.strengths(alpha * self.task.factor[self.set.index])
+        return self.set.convex_beyond(np.asarray(self.task.penalty.concavity_bound(lam)))

@@ -27,7 +27,9 @@ from sparsest.solvers.shared.threads import single_threaded
 
 # The smallest alpha of an automatic grid as a share of the largest, with fewer observations than features and
 # otherwise: glmnet's choice.
-_SMALLEST_SHARE_WIDE, _SMALLEST_SHARE_TALL = 1e-2, 1e-4
+_SMALLEST_SHARES = 1e-2, 1e-4
+# The same for penalties that are rescaled by the curvature of the loss: ncvreg's choice.
+_SMALLEST_RESCALED_SHARES = 5e-2, 1e-3
 # Default tolerances in the same two cases.  Objectives are then no worse than those of glmnet and adelie at their
 # defaults: relative errors of up to 1.6e-4 where theirs are 3e-4 to 8e-4, and of 5e-7 where theirs are 6e-7 to 1e-5.
 _WIDE_TOL, _TALL_TOL = 2e-3, 1e-5
@@ -36,6 +38,9 @@ _WIDE_TOL, _TALL_TOL = 2e-3, 1e-5
 # mean differences of -0.4 to 0.6 % on four paths.  With the second, objectives are off by 1e-9 in the median and 1e-4
 # at most, on six paths; a tenth of it takes 1.1 to 1.6 times as long.
 _WIDE_CONCAVE_TOL, _TALL_CONCAVE_TOL = 1e-2, 1e-3
+# From the smallest alpha with an empty model on all models are empty, and below this share of it the penalty is lost in
+# the rounding of the loss.
+_LARGEST_ALPHA, _SMALLEST_ALPHA = 2.0, 1e-30
 # An alpha between two others is looked for until they are as near as this, relative to each other.
 _NEAREST_ALPHAS = 1e-6
 
@@ -66,12 +71,17 @@ class PathSolver:
     def solve(self, data: Data, penalty_factor: Array) -> PathResult:
         """Return the solutions for all alphas."""
         clock = Clock(self.time_limit)
-        task = make_task(data, self.penalty, penalty_factor, self.tol, self.max_iter)
+        unit = _usual(penalty_factor)
+        task = make_task(data, self.penalty, penalty_factor / unit, self.tol, self.max_iter)
         # The matrices of a working set are small: threads of BLAS would cost more than they bring.
         with clock.listening(), single_threaded():
             walk = make_walk(task)
-            alphas = _alpha_grid(self.alphas, walk.alpha_max, task.view.shape).copy()
-            fits, stopped = self._follow(walk, alphas, clock)
+            alphas = _alpha_grid(self.alphas, walk.alpha_max / unit, task).copy()
+            solved_for = _within_reach(alphas, unit, walk.alpha_max)
+            planned = solved_for.copy()
+            fits, stopped = self._follow(walk, solved_for, clock)
+        # One may have moved to where a wanted number of features is.
+        alphas = np.where(solved_for == planned, alphas, solved_for / unit)
         return _collect(task, alphas, fits, walk.null_intercept, stopped, clock.seconds())
 
     def _follow(self, walk: Walk, alphas: Array, clock: Clock) -> tuple[list[Fit], Stop]:
@@ -128,13 +138,27 @@ def default_tol(shape: tuple[int, int], convex: bool) -> float:
     return _TALL_TOL if convex else _TALL_CONCAVE_TOL
 
 
-def _alpha_grid(alphas: Array | int, alpha_max: float, shape: tuple[int, int]) -> Array:
+def _usual(factor: Array) -> float:
+    """The median of the factors that are not zero: alphas times this are of the size of gradients."""
+    positive = factor[factor > 0.0]
+    return float(np.median(positive)) if positive.size else 1.0
+
+
+def _within_reach(alphas: Array, unit: float, alpha_max: float) -> Array:
+    """The alphas times the unit, but none so large or so small that it differs from another by its rounding only."""
+    top = alpha_max if alpha_max > 0.0 else 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(alphas * unit, _SMALLEST_ALPHA * top, _LARGEST_ALPHA * top)
+
+
+def _alpha_grid(alphas: Array | int, alpha_max: float, task: Task) -> Array:
     """The alphas that were given, or as many in falling order."""
     if not isinstance(alphas, int):
         return alphas
     # A constant response has the empty model for every alpha: any scale will do.
     top = alpha_max if alpha_max > 0.0 else 1.0
-    share = _SMALLEST_SHARE_WIDE if shape[0] < shape[1] else _SMALLEST_SHARE_TALL
+    wide, tall = _SMALLEST_RESCALED_SHARES if task.rescaled else _SMALLEST_SHARES
+    share = wide if task.view.shape[0] < task.view.shape[1] else tall
     return np.geomspace(top, top * share, alphas)
 
 
@@ -170,6 +194,7 @@ def _collect(
         n_iter=_filled([fit.n_sweeps for fit in fits], m),
         stopped=stopped,
         seconds=seconds,
+        rescaled=task.rescaled,
     )
 
 

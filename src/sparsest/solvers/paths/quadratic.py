@@ -116,7 +116,8 @@ class Quadratic(ABC):
     def newton(self, model: Any, at: Iterate, tol: float) -> bool:
         """One Newton step on the active features, no coordinate beyond zero; False if it would not descend."""
         w, grad, lam, penalty = at
-        active = np.flatnonzero((w != 0.0) | (lam == 0.0))
+        penalised = lam.real > 0.0
+        active = np.flatnonzero((w != 0.0) | ~penalised)
         kappa, goal = np.zeros(w.size), np.zeros(w.size)
         kappa[active] = penalty.second_derivative(w[active], lam[active])
         goal[active] = -grad[active] - penalty.derivative(w[active], lam[active])
@@ -125,7 +126,7 @@ class Quadratic(ABC):
         if solution is None:
             return False
         step, product = solution
-        crossing = (w * (w + step) < 0.0) & (lam > 0.0)
+        crossing = (w * (w + step) < 0.0) & penalised
         if not crossing.any():
             return _move(model, at, step, product)
         for share in _CLIPPED_SHARES:

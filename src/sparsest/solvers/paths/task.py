@@ -9,8 +9,8 @@ import numpy as np
 from sparsest.arrays import Array, Mask
 from sparsest.data import Data
 from sparsest.designs import Design
-from sparsest.losses import Loss, PiecewiseLinear
-from sparsest.penalties import Penalty
+from sparsest.losses import Loss, PiecewiseLinear, Squared
+from sparsest.penalties import Penalty, Rescaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,19 @@ class Task:
     max_iter: int
 
     @property
+    def rescaled(self) -> bool:
+        """Whether the penalty acts on coefficients times the curvature of the loss."""
+        return isinstance(self.penalty, Rescaled)
+
+    @property
     def usable(self) -> Mask:
         """The columns that are not constant."""
         return self.norms > 0.0
+
+
+def is_quadratic(loss: Loss) -> bool:
+    """Whether one quadratic model of the loss serves for ever; its curvature is 1."""
+    return isinstance(loss, Squared)
 
 
 def make_task(data: Data, penalty: Penalty, factor: Array, tol: float, max_iter: int) -> Task:
@@ -53,6 +63,8 @@ def make_task(data: Data, penalty: Penalty, factor: Array, tol: float, max_iter:
     if isinstance(data.loss, PiecewiseLinear):
         raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form or 'huber'")
     total = data.weights.sum()
+    if isinstance(penalty, Rescaled) and is_quadratic(data.loss):
+        penalty = penalty.penalty
     return Task(
         view=data.design,
         y=data.y,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from sparsest.designs.columns import path_columns
 from sparsest.solvers.paths.compiled_walk import CompiledWalk
 from sparsest.solvers.paths.general_walk import GeneralWalk
-from sparsest.solvers.paths.task import Task
+from sparsest.solvers.paths.task import Task, is_quadratic
 from sparsest.solvers.paths.walk import Walk
-from sparsest.solvers.paths.working_set import is_quadratic
 
 
 def make_walk(task: Task) -> Walk:

@@ -14,12 +14,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sparsest.arrays import Array, Indices, Mask
-from sparsest.designs import Design
 from sparsest.intercepts import best_intercept
 from sparsest.kernels.descent import extrapolate, violation
-from sparsest.losses import Loss, Squared
-from sparsest.penalties import Penalty, make_penalty
+from sparsest.penalties import make_penalty
 from sparsest.solvers.paths.quadratic import Iterate, make_quadratic
+from sparsest.solvers.paths.task import Task, is_quadratic
 
 # Models for one λ; five are usual for the logistic loss.
 _MAX_MODELS = 100
@@ -29,7 +28,7 @@ _MAX_MODELS = 100
 _SLOW_PROGRESS = 0.3
 # Violation to which a model is minimised: relative to that of the fit, as the model is not right either, but a third of
 # what is asked for at last.  A tenth of it takes 7 % more sweeps, ten times as much 27 % fewer but more models.
-_MODEL_ACCURACY, _LAST_ACCURACY = 0.03, 0.3
+MODEL_ACCURACY, LAST_ACCURACY = 0.03, 0.3
 # Columns at zero are dropped when the set has more than this many for each that is in use, and 64: dropping costs a
 # copy of the Gram matrix, and keeping them a part of every sweep.  At 1.0 and at 3.0 there are up to 30 and 15 % more.
 _MAX_CROWDING, _SPARE_COLUMNS = 1.3, 64
@@ -40,55 +39,52 @@ _MAX_HALVINGS = 12
 _OBJECTIVE_ROUNDING = 1e-14
 # Models after which a concave fit of separated classes is given up: it has no minimum.
 _MAX_SEPARATED_MODELS = 3
-# A model without curvature has no minimum: observations keep at least this share of the mean curvature at the start.
+# Where a loss of differences is linear, models have this share of its secant curvature at least: more after a step of
+# which only a small part descends, and less after one that is taken as it is.  The whole of it never shortens a step.
+_LEAST_DAMPING, _SHORTENED_STEP, _DAMPING_STEP = 1e-3, 0.25, 10.0
+# Sweeps for one model: the next will be better than this one's last digits.
+MAX_MODEL_SWEEPS = 500
+# A model without curvature has no minimum: observations keep at least this share of a typical curvature at the start.
 _LEAST_CURVATURE = 1e-4
 # A margin at which a loss that levels off is zero.
 _LARGE_MARGIN = 30.0
-# The intercept's slope may be this share of the mean slope, and where the objective is convex, of the violation that is
-# allowed to coefficients: the objective is off by the square of it.
-_SLOPE_SHARE, _SLOPE_ROUNDING = 0.1, 1e-14
+# The intercept's slope may be this share of the mean slope at the start: duality gaps need a θ that sums to zero.
+_SLOPE_ROUNDING = 1e-14
+# Stands for infinity where a loss is asked for the ends of its domain.
+_FAR = 1e300
 _MAX_INTERCEPT_STEPS = 12
 # A step that leaves no more than this share of the violation is taken without a look at a convex objective.
 _CLEAR_PROGRESS = 0.5
 
 
-def is_quadratic(loss: Loss) -> bool:
-    """Whether one model of the loss serves for ever."""
-    return isinstance(loss, Squared)
-
-
 class WorkingSet:
     """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients.
 
-    ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.  ``max_intercept_error``
-    is what the intercept may add to a duality gap.
+    ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.
     """
 
-    def __init__(
-        self, design: Design, y: Array, weights: Array, loss: Loss, penalty: Penalty, fit_intercept: bool
-    ) -> None:
+    def __init__(self, task: Task) -> None:
+        y, weights, loss, penalty = task.y, task.weights, task.loss, task.penalty
         self.y, self.weights, self.loss, self.penalty = y, weights, loss, penalty
-        self.fit_intercept = fit_intercept
-        self.pack = design.pack(fit_intercept)
+        self.fit_intercept = task.fit_intercept
+        self.pack = task.view.pack(task.fit_intercept)
         self.quadratic = make_quadratic(self.pack.has_gram)
         self.index = np.empty(0, dtype=np.intp)
         self.w, self._before = np.empty(0), np.empty(0)
         self.n_sweeps = self.max_sweeps = 0
-        self.max_intercept_error = np.inf
         self.exact = is_quadratic(loss)
         self._tangents = make_penalty("l1")
-        # Predictions are of the size of y, or of its logarithms.
-        self.unit = 1.0 if loss.log_link else float(np.abs(y).max())
         self._grad: Array | None = None
         self._margin: Array | None = None
         self._loss_value: float | None = None
         self.b = 0.0
-        self._slope_allowed = self._slope_rounding = 0.0
+        self._slope_allowed = 0.0
         self._mass = 1.0
         self._set_margin(np.zeros(y.size), 0.0)
-        self._slope_allowed = self._slope_rounding = _SLOPE_ROUNDING * float(np.abs(self._theta).sum())
+        self._slope_allowed = _SLOPE_ROUNDING * float(np.abs(self._theta).sum())
         self.null_loss = float(weights @ loss.value(y, self.b))
-        self._least_curvature = _LEAST_CURVATURE * float(weights @ loss.second_derivative(y, self.margin + self.b))
+        self._least_curvature = _LEAST_CURVATURE * self._typical_curvature()
+        self._damping = 0.0 if loss.classification or loss.log_link else _LEAST_DAMPING
         self.origin = np.empty(0)
         self._weigh()
 
@@ -135,9 +131,35 @@ class WorkingSet:
         b = best_intercept(self.loss, self.y, self.weights, margin, guess)
         return b, self._slopes(margin, b)
 
+    def _typical_curvature(self) -> float:
+        """The mean curvature here, or that of a parabola with the same mean value and mean square slope if larger."""
+        u = self.margin + self.b
+        second = float(self.weights @ self.loss.second_derivative(self.y, u))
+        value, slope = self.null_loss, float(self.weights @ self.loss.derivative(self.y, u) ** 2)
+        typical = max(second, 0.5 * slope / value if value > 0.0 else 0.0)
+        return typical if typical > 0.0 else 1.0
+
     def _curvature(self) -> Array:
-        second = self.loss.second_derivative(self.y, self.margin + self.b)
+        u = self.margin + self.b
+        second = self.loss.second_derivative(self.y, u)
+        if self._damping > 0.0:
+            # A loss of y - u has the slope of a parabola around y with this curvature.
+            secant = np.abs(self.loss.derivative(self.y, u)) / np.maximum(np.abs(u - self.y), 1e-300)
+            second = np.maximum(second, self._damping * secant)
         return self.weights * np.maximum(second, self._least_curvature)
+
+    def _damp(self, share: float) -> bool:
+        """Learn from the share of a step that was taken; whether another model should be tried for that."""
+        before = self._damping
+        if share < _SHORTENED_STEP:
+            self._damping = min(before * _DAMPING_STEP, 1.0)
+        elif share == 1.0 and before > 0.0:
+            self._damping = max(before / _DAMPING_STEP, _LEAST_DAMPING)
+        return self._damping > before
+
+    def strengths(self, lam: Array) -> Array:
+        """What the penalty takes for λ, here."""
+        return lam
 
     def _weigh(self) -> None:
         """Let the model have the curvature of the loss here."""
@@ -161,19 +183,25 @@ class WorkingSet:
             self._loss_value = float(self.weights @ self.loss.value(self.y, margin + self.b))
         return self._loss_value
 
-    def conjugate_sum(self, scale: float) -> float:
-        """``Σ ω ℓ*(y, sθ/ω)``; with a quadratic loss, and ``Σθ = 0``, it follows from gradients."""
-        if self.exact and self.w.size:
+    def conjugate_sum(self, scale: float, theta: Array | None = None) -> float:
+        """``Σ ω ℓ*(y, sθ/ω)``, of another θ than that here if one is given.
+
+        With a quadratic loss, and ``Σθ = 0``, it follows from gradients.
+        """
+        if theta is None and self.exact and self.w.size:
             along = float(self.w @ self.origin[self.index]) + 2.0 * self.null_loss
             return scale * (scale * self.loss_value() - along)
-        return float(self.weights @ self.loss.conjugate(self.y, scale * self.theta / self.weights))
+        slopes = scale * (self.theta if theta is None else theta) / self.weights
+        # Rounding must not lead out of the domain.
+        return float(self.weights @ self.loss.conjugate(self.y, self.loss.project(self.y, slopes)))
 
-    def intercept_error(self) -> float:
-        """The first-order error of the intercept; centred columns leave none with a quadratic loss."""
-        if self.exact or not self.fit_intercept:
-            return 0.0
-        size = abs(self.b)
-        return float(abs(self.theta.sum())) * (size + max(size, self.unit))
+    def dual_room(self) -> Array:
+        """How far each θ may move: the curvature of its loss, but no farther than to the end of its domain."""
+        u = self.margin + self.b
+        slopes = self._theta / self.weights
+        low, high = (self.loss.project(self.y, np.full(u.size, end)) for end in (-_FAR, _FAR))
+        room = np.minimum(slopes - low, high - slopes)
+        return self.weights * np.minimum(self.loss.second_derivative(self.y, u), np.maximum(room, 0.0))
 
     @property
     def separated(self) -> bool:
@@ -215,31 +243,29 @@ class WorkingSet:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
         if self.exact:
             return self._minimise_exact(lam, tol)
-        if self.penalty.convex:
-            by_error = self.max_intercept_error / max(abs(self.b), self.unit)
-            self._slope_allowed = max(min(_SLOPE_SHARE * tol, by_error), self._slope_rounding)
         # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
         with np.errstate(over="ignore", invalid="ignore"):
             return self._minimise_models(lam, tol)
 
     def _minimise_models(self, lam: Array, tol: float) -> float:
-        previous, fresh, n_separated = np.inf, False, 0
+        previous, fresh, shortened, n_separated = np.inf, False, False, 0
         concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
             worst = self.violation(lam)
             n_separated += concave and self.separated
             if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:
                 break
-            fresh = worst > _SLOW_PROGRESS * previous and not fresh
+            fresh = shortened or (worst > _SLOW_PROGRESS * previous and not fresh)
             if fresh:
                 self._weigh()
             previous = worst
-            goal = max(_LAST_ACCURACY * tol, _MODEL_ACCURACY * worst)
-            improved = self._improve(lam, goal, worst)
+            goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
+            share = self._improve(lam, goal, worst)
+            improved, shortened = share > 0.0, self._damp(share)
             # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
             if concave and not self.separated:
                 improved |= self._newton(lam)
-            if not improved and fresh:
+            if not improved and fresh and not shortened:
                 break
         return worst
 
@@ -278,7 +304,7 @@ class WorkingSet:
         return worst
 
     def violation(self, lam: Array) -> float:
-        """The violation at the current coefficients, from the gradient that is kept."""
+        """The violation at the current coefficients, from the gradient that is kept; ``lam`` are the strengths."""
         return float(violation(self.grad(), self.w, lam, self.index.size, self.penalty))
 
     @property
@@ -308,11 +334,12 @@ class WorkingSet:
         if self.exact:
             self._grad = None
 
-    def _improve(self, lam: Array, tol: float, violation: float) -> bool:
+    def _improve(self, lam: Array, tol: float, violation: float) -> float:
         """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
 
         A concave penalty on an inexact model would allow long steps that the line search has to take back; with
         its majorant the model is convex and every step towards its minimiser descends.  ``violation`` is that of w.
+        Returns the share of the step that was taken.
         """
         penalty, strength = self.penalty, lam
         concave = not penalty.convex
@@ -320,12 +347,13 @@ class WorkingSet:
             slope = np.abs(penalty.derivative(self.w, lam))
             penalty, strength = self._tangents, np.where(self.w == 0.0, penalty.threshold(lam), slope)
         start, at = self.w, Iterate(self.w.copy(), self.grad().copy(), strength, penalty)
-        sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps)
+        most = min(self.max_sweeps - self.n_sweeps, MAX_MODEL_SWEEPS)
+        sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, most)
         self.n_sweeps += sweeps
         share = self._move(at.w, lam, 0.0 if concave else _CLEAR_PROGRESS * violation)
         if concave and share > 0.0:
             self._stretch(start, lam)
-        return share > 0.0
+        return share
 
     def _objective(self, lam: Array) -> float:
         return self.loss_value() + float(self.penalty.value(self.w, lam).sum())
