@@ -407,3 +407,17 @@ def test_a_number_of_features_that_the_path_does_not_reach():
     assert penalty_path(X, y, n_features=5).stopped is Stop.COMPLETE
     with pytest.raises(ValueError, match="n_features must be"):
         penalty_path(X, y, n_features=-1)
+
+
+@pytest.mark.parametrize("penalty", ["mcp", "scad"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+def test_a_single_alpha_is_reached_along_the_path(penalty, loss):
+    """Concave penalties have many minima; the one of a path does not depend on rounding, nor on what else is asked."""
+    rng = np.random.RandomState(42)
+    X, y, counts = rng.rand(15, 30), rng.randint(0, 3, 15), rng.randint(0, 5, 15)
+    y = np.where(y == y[0], 1.0, -1.0)
+    weighted = penalty_path(X, y, penalty, loss=loss, alphas=[0.01], sample_weight=counts, tol=1e-8)
+    repeated = penalty_path(X.repeat(counts, axis=0), y.repeat(counts), penalty, loss=loss, alphas=[0.01], tol=1e-8)
+    assert weighted.solved.tolist() == repeated.solved.tolist()
+    np.testing.assert_allclose(weighted.coefs.toarray(), repeated.coefs.toarray(), rtol=1e-5, atol=1e-7)
+    assert weighted.alphas.tolist() == [0.01] and weighted.n_nonzero.size == 1

@@ -41,6 +41,8 @@ _WIDE_CONCAVE_TOL, _TALL_CONCAVE_TOL = 1e-2, 1e-3
 # From the smallest alpha with an empty model on all models are empty, and below this share of it the penalty is lost in
 # the rounding of the loss.
 _LARGEST_ALPHA, _SMALLEST_ALPHA = 2.0, 1e-30
+# Alphas that lead to the first one that is asked for fall by this factor at most; those of ncvreg's grids by 0.93.
+_STEP_OF_LEAD = 0.9
 # An alpha between two others is looked for until they are as near as this, relative to each other.
 _NEAREST_ALPHAS = 1e-6
 
@@ -78,11 +80,23 @@ class PathSolver:
             walk = make_walk(task)
             alphas = _alpha_grid(self.alphas, walk.alpha_max / unit, task).copy()
             solved_for = _within_reach(alphas, unit, walk.alpha_max)
-            planned = solved_for.copy()
-            fits, stopped = self._follow(walk, solved_for, clock)
+            before = self._before(solved_for[0], walk.alpha_max)
+            steps = np.concatenate([before, solved_for])
+            fits, stopped = self._follow(walk, steps, clock)
         # One may have moved to where a wanted number of features is.
-        alphas = np.where(solved_for == planned, alphas, solved_for / unit)
-        return _collect(task, alphas, fits, walk.null_intercept, stopped, clock.seconds())
+        alphas = np.where(steps[before.size :] == solved_for, alphas, steps[before.size :] / unit)
+        return _collect(task, alphas, fits, before.size, walk.null_intercept, stopped, clock.seconds())
+
+    def _before(self, first: float, alpha_max: float) -> Array:
+        """Larger alphas that lead to the first one: which minimum of a concave penalty is found depends on the way.
+
+        From the empty model directly it would also depend on rounding errors.
+        """
+        limited = self.max_features is not None or self.n_features is not None
+        if self.penalty.convex or limited or not 0.0 < first < _STEP_OF_LEAD * alpha_max:
+            return np.empty(0)
+        count = int(np.ceil(np.log(first / alpha_max) / np.log(_STEP_OF_LEAD)))
+        return np.geomspace(alpha_max, first, count + 1)[:-1]
 
     def _follow(self, walk: Walk, alphas: Array, clock: Clock) -> tuple[list[Fit], Stop]:
         """Solve for one alpha after the other, and say why no more were solved."""
@@ -163,12 +177,16 @@ def _alpha_grid(alphas: Array | int, alpha_max: float, task: Task) -> Array:
 
 
 def _collect(
-    task: Task, alphas: Array, fits: list[Fit], null_intercept: float, stopped: Stop, seconds: float
+    task: Task, alphas: Array, fits: list[Fit], n_before: int, null_intercept: float, stopped: Stop, seconds: float
 ) -> PathResult:
-    """Turn solutions of the view into coefficients for the data; the last stands in for those that are missing."""
-    m, n_solved, convex = alphas.size, len(fits), task.penalty.convex
+    """Turn solutions of the view into coefficients for the data; the last stands in for those that are missing.
+
+    The first ``n_before`` solutions are for alphas that led to the first one of the path.
+    """
     models = [(fit.features, fit.w, fit.b) for fit in fits]
     filler = models[-1] if models else (np.empty(0, dtype=np.intp), np.empty(0), null_intercept)
+    models, fits = models[n_before:], fits[n_before:]
+    m, n_solved, convex = alphas.size, len(fits), task.penalty.convex
     models += [filler] * (m - n_solved)
     counts = np.array([index.size for index, _, _ in models], dtype=np.int_)
     rows = np.concatenate([index for index, _, _ in models])
