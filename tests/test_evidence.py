@@ -2,6 +2,8 @@
 
 import gc
 import multiprocessing
+import threading
+import time
 import weakref
 from fractions import Fraction
 
@@ -50,6 +52,24 @@ def test_a_design_that_stores_no_matrix_is_read_in_blocks(method):
         assert found.certificate.verify(data, y)
     design.array = X + 1e-9
     assert not found.certificate.verify(ColumnBlocks(design.shape, design.columns), y)
+
+
+def test_a_design_that_stores_no_matrix_is_read_by_one_thread_at_a_time():
+    """The fingerprint was computed in a thread that read columns while the search did."""
+    X, y = sample("squared", 20, 6, 4)
+    reading, overlaps = threading.Lock(), []
+
+    class Watched(Foreign):
+        def columns(self, subset):
+            alone = reading.acquire(blocking=False)
+            overlaps.append(not alone)
+            time.sleep(0.005)
+            if alone:
+                reading.release()
+            return super().columns(subset)
+
+    assert best_subset(Watched(X), y, 2, gamma=0.1).certificate.verify(X, y)
+    assert overlaps and not any(overlaps)
 
 
 @pytest.mark.parametrize("store", [np.asarray, Foreign])

@@ -54,8 +54,11 @@ class Evidence:
         self._thread: Thread | None = None
 
     def prepare(self) -> None:
-        """Begin to compute the fingerprint in a thread, so that it costs no time later."""
-        if self._thread is None:
+        """Begin to compute the fingerprint in a thread, so that it costs no time later.
+
+        Columns that are stored elsewhere are read by one thread at a time, and the search reads them.
+        """
+        if self._thread is None and stores_matrix(self._design):
             self._thread = Thread(target=self._compute, name="sparsest-fingerprint", daemon=True)
             self._thread.start()
 

@@ -12,7 +12,9 @@ from proofs.forging import GAMMA, N, P, boast, exact_objective, refused, stronge
 from proofs.helpers import LOSSES, indices, optimum_of, sample, statement_of, with_proof, with_statement
 from sparsest.proofs import Certificate
 from sparsest.proofs.check import prove
+from sparsest.proofs.columns import AllColumns, PackedColumns
 from sparsest.proofs.data import Data, Room
+from sparsest.proofs.exact import prove_exactly
 from sparsest.proofs.incumbent import Incumbent
 from sparsest.proofs.splits import centred_columns
 from sparsest.proofs.steps import (
@@ -183,6 +185,42 @@ def test_a_tiny_dual_point_is_orthogonal_to_nothing():
             statement, Incumbent(indices(0), np.array([1e300]), np.zeros(1), 0.0), 0.0, 1e-30, proof
         )
         refused(certificate, X, y)
+
+
+@pytest.mark.parametrize("max_coef", [None, 1e300])
+@pytest.mark.parametrize("size", [1e-249, 1e-230, 1e-170, 1e-159, 1e-140])
+@pytest.mark.parametrize("scale", [1e-99, 1e-60, 1.0])
+def test_products_with_small_columns_underflow_but_are_not_zero(scale, size, max_coef):
+    """Columns are read without a scale: 4e-79 was proved where the first feature explains everything."""
+    X = scale * np.array([[1.0], [2.0], [-1.0], [5.0]])
+    y = 1e149 / scale * X[:, 0]
+    asked = {"k": 1, "gamma": np.inf, "max_coef": max_coef}
+    for alpha, fit_intercept in ((-np.sign(y), False), (np.array([1.0, 1.0, 1.0, -3.0]), True)):
+        statement = statement_of(X, y, fit_intercept=fit_intercept, **asked)
+        proof = Proof((Leaf(0),), (DualPoint(size * alpha),))
+        assert prove(Data.of(statement, X, y, None), statement, proof).bound == 0.0
+
+
+def test_products_underflow_with_extreme_weights():
+    """Without a ridge 1e-149 was proved for a perfect fit, of columns with and without a scale."""
+    X, y, weights = np.array([[1e-100], [1.0]]), np.array([1e100, 1e200]), np.array([1e100, 1e-100])
+    statement = statement_of(X, y, weights, k=1, gamma=np.inf, fit_intercept=False)
+    data = Data.of(statement, X, y, weights)
+    for size in (1e-249, 1e-200, 1e-159):
+        proof = Proof((Leaf(0),), (DualPoint(np.array([-size, 0.0])),))
+        for columns in (AllColumns(data), PackedColumns(data, np.arange(1))):
+            assert prove(data, statement, proof, whole=columns).bound == 0.0
+
+
+@pytest.mark.parametrize("loss", ["poisson", "negative_binomial", "tweedie"])
+def test_quotients_by_large_weights_keep_their_digits(loss):
+    """With 5e-320 for the rate and weights of 1e100 the optimum is 1.2433e-219 for Poisson: 1.2673e-219 was proved."""
+    X, y, weights, offset = np.zeros((2, 1)), np.zeros(2), np.full(2, 1e100), np.full(2, -735.0)
+    statement = statement_of(X, y, weights, k=1, gamma=1.0, fit_intercept=False, loss=loss, offset=offset)
+    data = Data.of(statement, X, y, weights, offset=offset)
+    for size in 1e100 * np.exp(-np.linspace(330.0, 740.0, 200)):
+        proof = Proof((Leaf(0),), (DualPoint(np.full(2, size)),))
+        assert prove(data, statement, proof).bound <= prove_exactly(data, statement, proof).bound
 
 
 def test_an_objective_out_of_range_is_not_whatever_is_claimed(honest):

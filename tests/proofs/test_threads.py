@@ -1,9 +1,16 @@
 """Work on several threads: results in order, exceptions raised, nothing started after one."""
 
 import threading
+import time
 
+import numpy as np
 import pytest
 
+from proofs.helpers import indices, sample, statement_of
+from sparsest.proofs.check import prove
+from sparsest.proofs.data import Data, Room
+from sparsest.proofs.reading import ColumnBlocks
+from sparsest.proofs.steps import Branch, Leaf, PrimalPoint, Proof
 from sparsest.proofs.threads import Workers, cores, mapped
 
 
@@ -48,3 +55,27 @@ def test_no_more_than_a_few_calls_wait():
         release.set()
         late.join(60.0)
         assert len(workers.collect()) == 5
+
+
+@pytest.mark.parametrize("packed", [0, 1 << 31])
+def test_columns_that_are_stored_elsewhere_are_read_by_one_thread_at_a_time(packed):
+    """Who reads from a file seeks in it first; batches of a tree read columns that are too many to be kept."""
+    X, y = sample(30, 6)
+    reading, calls = threading.Lock(), []
+
+    def read(features):
+        assert reading.acquire(blocking=False), "another thread reads"
+        time.sleep(0.002)
+        calls.append(features)
+        reading.release()
+        return X[:, features]
+
+    def steps(free):
+        return [Branch(free[0]), *steps(free[1:]), *steps(free[1:])] if free else [Leaf(0)]
+
+    statement = statement_of(X, y, k=2)
+    room = Room(packed=packed, gains=8 * 30 * 2, threads=4)
+    data = Data.of(statement, ColumnBlocks(X.shape, read), y, None, room=room)
+    point = PrimalPoint(indices(0, 1), np.ones(2), 0.0)
+    found = prove(data, statement, Proof(steps([0, 1, 2, 3, 4]), (point,)))
+    assert not found.complaints and calls

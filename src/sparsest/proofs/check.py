@@ -16,7 +16,7 @@ from sparsest.proofs.data import Data, box_above, ridge_below
 from sparsest.proofs.points import Witnesses, witnesses
 from sparsest.proofs.regions import RegionBounds, State, region_bounds
 from sparsest.proofs.regression import RegressionBounds, regression_bound
-from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth
+from sparsest.proofs.rounding import TINY, UNDERFLOW, UNIT, Array, Indices, growth
 from sparsest.proofs.splits import Diagonals
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import (
@@ -310,14 +310,16 @@ class Checker:
         found = witnesses(data, self.statement.rule, points, columns, self.caution)
         # Gains take the place of products.
         gains = columns.products(found.alpha)
-        # Rounding: of the column, of n products and of their sum.
+        # Rounding: of the column, of n products and of their sum.  What underflows is added, of each product and of the
+        # bounds themselves, so that the error is zero for constant columns and for α = 0 only.
         errors = self.caution * growth(data.n + 8) * found.norms
+        underflow = (data.n + 8) * TINY * (columns.bounds.weighted_norms > 0.0)
         constants = found.constants - found.lost
         bounds, low = columns.bounds, self._ridge_low(columns)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ridge, box = ridge_below(low, gamma), box_above(low, self.statement.max_coef)
             for i, point in enumerate(points):
-                error = errors[i] * bounds.weighted_norms
+                error = errors[i] * bounds.weighted_norms + underflow * (found.norms[i] > 0.0)
                 if isinstance(point, SplitPoint):
                     gains[i], lost = self._split_gains(point, found, i, gains[i], error, columns)
                     constants[i] -= lost
@@ -338,8 +340,11 @@ class Checker:
         used, w = columns.position[found.used[i]], found.coefficients[i]
         if (used < 0).any() and w[used < 0].any():
             raise ValueError("a point has coefficients of features that are out")
-        exponents, w, used = found.exponents[i][used >= 0], w[used >= 0], used[used >= 0]
-        w = np.ldexp(w, bounds.exponents[used] - exponents)
+        exponents, given, used = found.exponents[i][used >= 0], w[used >= 0], used[used >= 0]
+        moved = bounds.exponents[used] - exponents
+        w = np.ldexp(given, moved)
+        if (np.ldexp(w, -moved) != given).any():
+            raise ValueError("a point's coefficients are out of range")
         gamma = self.statement.gamma
         low, high = (
             np.zeros(used.size) if np.isinf(gamma) else ridge[used] / gamma

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,6 +113,7 @@ class Data:
         room: Room = _USUAL_ROOM,
     ) -> None:
         self.room, self.rule = room, rule
+        self._reading = Lock()
         self._matrix = as_matrix(X)
         n, p = self._matrix.shape
         weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
@@ -184,7 +186,9 @@ class Data:
     def _stored(self, features: Indices | slice) -> NDArray[Any]:
         """Columns as given, in their own type."""
         if isinstance(self._matrix, ColumnBlocks):
-            block = self._matrix.columns(features)
+            # Who reads from a file seeks in it first: one thread at a time.
+            with self._reading:
+                block = self._matrix.columns(features)
         else:
             part = self._matrix[:, features]
             block = part.toarray() if sp.issparse(part) else part

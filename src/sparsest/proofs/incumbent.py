@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.proofs.data import Data
-from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth, precise_product, two_sum
+from sparsest.proofs.rounding import TINY, UNDERFLOW, UNIT, Array, Indices, growth, precise_product, two_sum
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import is_column_set
 
-# The smallest number, and the smallest with all its digits.
-_SUBNORMAL, _TINY = 2.0**-1074, 2.0**-1022
+# The smallest number.
+_SUBNORMAL = 2.0**-1074
 
 _Margins = Callable[["Incumbent", Array, float], tuple[Array, Array]]
 
@@ -92,7 +92,7 @@ def _bounds_by(
             margin = margin + data.offset
             error = error + 2.0 * UNIT * np.abs(margin) + 1.01 * data.offset_error
         values, change = statement.rule.value(data.y, margin, error)
-        change = change + (0.0 if zero else 32.0 * UNIT * _TINY)
+        change = change + (0.0 if zero else 32.0 * UNIT * TINY)
         ridge_low, ridge_high = _ridge(data, statement, model, raw)
         fit, spread = float(data.weights @ values), 1.01 * float(data.weights @ change)
     of_sum = growth(data.n + 4) * fit

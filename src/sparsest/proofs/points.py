@@ -22,8 +22,9 @@ from sparsest.proofs.steps import DualPoint, Point, SplitPoint, is_column_set
 # Steps towards the best intercept, most of which halve an interval; one that is not the best costs a little of the
 # bound, no more.
 _INTERCEPT_STEPS = 100
-# Dual points whose largest entry is smaller than this are taken for zero: their grid and error bounds would underflow.
-_SMALLEST_PEAK = 1e-250
+# Dual points whose largest entry is smaller than this, and smaller entries where there is no grid, are taken for zero:
+# quotients of the others by weights have all their digits.
+_SMALLEST_PEAK = 1e-160
 
 
 class Witnesses(NamedTuple):
@@ -54,7 +55,7 @@ def feasible(rule: LossRule, y: Array, weights: Array, alpha: Array, balanced: b
     """
     alpha = rule.project(y[:, None], np.where(np.isfinite(alpha), alpha, 0.0), weights[:, None])
     if not balanced:
-        return alpha * (np.abs(alpha).max(axis=0, initial=0.0) >= _SMALLEST_PEAK)
+        return np.where(np.abs(alpha) >= _SMALLEST_PEAK, alpha, 0.0)
     up, down = np.maximum(alpha, 0.0).sum(axis=0), np.maximum(-alpha, 0.0).sum(axis=0)
     smaller = np.minimum(up, down)
     shrink_up, shrink_down = smaller / np.where(up > 0.0, up, 1.0), smaller / np.where(down > 0.0, down, 1.0)

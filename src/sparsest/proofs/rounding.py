@@ -17,6 +17,8 @@ Indices = NDArray[np.intp]
 UNIT = 2.0**-53
 # Bounds are lowered by this much for all that underflows: every such error is below 2^-1074, and there are few.
 UNDERFLOW = 2.0**-1000
+# The smallest number with all its digits.
+TINY = 2.0**-1022
 _SPLITTER = 2.0**27 + 1.0
 
 

@@ -106,7 +106,9 @@ class Diagonals:
         # The columns may have other scales than those that the diagonal was checked for.
         moved = plain.columns.exponents[known] - columns.bounds.exponents[places]
         if moved.any():
-            delta[places] = np.ldexp(delta[places], 2 * moved)
+            scaled = np.ldexp(delta[places], 2 * moved)
+            # What loses digits is taken for none.
+            delta[places] = np.where(np.ldexp(scaled, -2 * moved) == delta[places], scaled, 0.0)
         return delta
 
     def _split(self, number: int) -> Split:
