@@ -2,6 +2,7 @@
 
 import gc
 import multiprocessing
+import pickle
 import threading
 import time
 import weakref
@@ -181,6 +182,14 @@ def test_columns_that_a_survey_tells_little_of_are_read_by_the_checker():
 
 
 # Evidence belongs to the data
+
+
+def test_data_with_evidence_can_be_sent_to_another_process():
+    X, y = sample("squared", 20, 5, 6)
+    data = make_problem(X, y, 2, gamma=0.1).data
+    data.evidence.prepare()
+    again = pickle.loads(pickle.dumps(data))
+    assert again.evidence.fingerprint() == data.evidence.fingerprint()
 
 
 @pytest.mark.parametrize("method", METHODS)

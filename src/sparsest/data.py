@@ -95,6 +95,10 @@ class Data:
         added = _total_offset(self.offset, self.exposure, self.stated_loss)
         return 0.0 if added is None else added
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the evidence, which has a thread, and is found again where it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "evidence"}
+
     @cached_property
     def evidence(self) -> Evidence:
         """The data as the checker of proofs reads them."""
