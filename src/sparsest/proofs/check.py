@@ -156,15 +156,17 @@ class Checker:
 
     def _walk(self, state: State, columns: Columns) -> None:
         """Go through the tree with one state, which is changed and restored, however deep the tree is."""
-        with Workers[float](self.threads) as workers:
-            self._walk_with(workers, state, columns)
+        # Jobs that are bounded together.
+        most = max(1, self.data.room.gains // (8 * max(columns.features.size, self.data.n)))
+        several = len(self.proof.steps) - self.step > most
+        with Workers[float](self.threads if several else 1) as workers:
+            self._walk_with(workers, most, state, columns)
 
-    def _walk_with(self, workers: Workers[float], state: State, columns: Columns) -> None:
+    def _walk_with(self, workers: Workers[float], most: int, state: State, columns: Columns) -> None:
         state, fixed = state.copy(), list[int]()
         # The other side of every branch above: its feature, and how many were fixed.
         pending: list[tuple[int, int]] = []
         finished = False
-        most = max(1, self.data.room.gains // (8 * max(columns.features.size, self.data.n)))
         for step in self.proof.steps[self.step :]:
             if finished:
                 raise ValueError("the proof goes on after its end")
