@@ -36,6 +36,8 @@ def regression_bound(data: Data, statement: Statement, features: Indices, n_forc
     if basis is None:
         return floor
     bound = _residual_bound(data, basis)
+    if not np.isfinite(bound):
+        return floor
     return floor + max(bound - growth(4) * (bound + floor), 0.0)
 
 
