@@ -11,7 +11,7 @@ import pytest
 from proofs.forging import GAMMA, N, P, boast, exact_objective, refused, strongest, valid_or_true
 from proofs.helpers import LOSSES, indices, optimum_of, sample, statement_of, with_proof, with_statement
 from sparsest.proofs import Certificate
-from sparsest.proofs.check import prove
+from sparsest.proofs.check import Checker, prove
 from sparsest.proofs.columns import AllColumns, PackedColumns
 from sparsest.proofs.data import Data, Room
 from sparsest.proofs.exact import prove_exactly
@@ -221,6 +221,26 @@ def test_quotients_by_large_weights_keep_their_digits(loss):
     for size in 1e100 * np.exp(-np.linspace(330.0, 740.0, 200)):
         proof = Proof((Leaf(0),), (DualPoint(np.full(2, size)),))
         assert prove(data, statement, proof).bound <= prove_exactly(data, statement, proof).bound
+
+
+def test_squares_that_overflow_in_a_regression_prove_nothing():
+    """inf - inf was no bound, and counted as one above all others: 1.7e308 was accepted for 1.2e308."""
+    X, y = np.array([[1.0], [0.0], [0.0]]), np.array([1e154, np.sqrt(1.2e308), np.sqrt(1.2e308)])
+    certificate = boast(X, y, Proof((Regression(),)), 1.6999e308, k=1, gamma=np.inf, fit_intercept=False)
+    refused(certificate, X, y, "the bound claimed")
+    assert valid_or_true(replace(certificate, lower_bound=0.0), X, y)
+
+
+@pytest.mark.parametrize("bound", ["bound_of_regression", "bound_of_tree", "bound_of_jobs"])
+def test_what_is_no_number_is_no_bound(monkeypatch, bound):
+    X, y = sample(N, P)
+    tree = RegressionTree(indices(), np.empty(0), np.array([LEAF], dtype=np.int32))
+    proof = Proof((Branch(0), Branch(1), Regression(), tree, Leaf(0)), (DualPoint(np.zeros(N)),))
+    statement = statement_of(X, y, k=2)
+    data = Data.of(statement, X, y, None)
+    assert prove(data, statement, proof).bound == 0.0
+    monkeypatch.setattr(Checker, bound, lambda *given: np.nan)
+    assert prove(data, statement, proof).bound == -np.inf
 
 
 def test_an_objective_out_of_range_is_not_whatever_is_claimed(honest):

@@ -125,7 +125,7 @@ def test_differences_are_named(statement):
     assert zone.differences({"quantile": 0.9}) == []
     assert "quantile = 0.9, not 0.5" in zone.differences({"quantile": 0.5})[0]
     assert "quantile = None, not 0.9" in statement.differences({"quantile": 0.9})[0]
-    for bad in (3, "abc", [None]):
+    for bad in (3, "abc", "1", [None], [1.5]):
         with pytest.raises(ValueError, match="include must be a list of column numbers"):
             statement.differences({"include": bad})
     with pytest.raises(ValueError, match="no part 'lambda'; its parts are"):

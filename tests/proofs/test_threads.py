@@ -2,9 +2,11 @@
 
 import threading
 import time
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from proofs.helpers import indices, sample, statement_of
 from sparsest.proofs.check import prove
@@ -55,6 +57,22 @@ def test_no_more_than_a_few_calls_wait():
         release.set()
         late.join(60.0)
         assert len(workers.collect()) == 5
+
+
+def test_blas_has_its_threads_back_after_checks_that_overlap():
+    """Who began second took one thread for what is usual, and restored that at its end."""
+
+    def blas():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    with threadpool_limits(2, user_api="blas"):
+        usual, first, second = blas(), ExitStack(), ExitStack()
+        first.enter_context(Workers(2))
+        second.enter_context(Workers(2))
+        first.close()
+        assert blas() == [1 for _ in usual]
+        second.close()
+        assert blas() == usual
 
 
 @pytest.mark.parametrize("packed", [0, 1 << 31])

@@ -91,6 +91,19 @@ def test_tight_bounds_are_not_above_the_optimum(seed, gamma, fit_intercept, stan
             assert prove(data, statement, proof, enough).bound <= optimum
 
 
+@given(seed=st.integers(0, 10**6), gamma=st.sampled_from([np.inf, 1e3]), fit_intercept=st.booleans())
+def test_bounds_of_squares_that_underflow_are_not_above_the_optimum(seed, gamma, fit_intercept):
+    """Least squares bounds were relative to sums of squares of about 1e-315, which have few digits."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(1, 8)), int(rng.integers(1, 3))
+    X, y = rng.standard_normal((n, p)), rng.standard_normal(n) * 10.0 ** rng.uniform(-163, -150)
+    statement = statement_of(X, y, k=p, include=tuple(range(p)), gamma=gamma, fit_intercept=fit_intercept)
+    data = Data.of(statement, X, y, None)
+    optimum = optimum_of(statement, X, y)
+    for proof in proofs_of(*best_coefficients(data, statement)).values():
+        assert prove(data, statement, proof).bound <= optimum
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_are_tight(kind):
     """Of ordinary data every kind of proof reaches the optimum but for rounding."""

@@ -192,7 +192,7 @@ class Checker:
                 self._submit_jobs(workers, columns)
             self.step += 1
         self._submit_jobs(workers, columns)
-        self.lowest = min(self.lowest, *workers.collect())
+        self._note(*workers.collect())
         if not finished:
             raise ValueError(f"the proof ends with {len(pending) + 1} region(s) open")
 
@@ -221,14 +221,16 @@ class Checker:
         elif isinstance(step, Combination):
             self._jobs.append(Job(self.step, step.points, _multipliers(step), state, none, none))
         elif isinstance(step, Regression):
-            self.lowest = min(
-                self.lowest, self.bound_of_regression(self._admitted(state, columns), int((state == 1).sum()))
-            )
+            self._note(self.bound_of_regression(self._admitted(state, columns), int((state == 1).sum())))
         elif isinstance(step, RegressionTree):
             alive, forced = columns.features[state >= 0], columns.features[state == 1]
-            self.lowest = min(self.lowest, self.bound_of_tree(step, alive, forced))
+            self._note(self.bound_of_tree(step, alive, forced))
         else:
             raise ValueError("this is no step of a proof")
+
+    def _note(self, *bounds: float) -> None:
+        """Keep the smallest bound; what is no number, which is not smaller than any, proves nothing."""
+        self.lowest = min(self.lowest, *(-np.inf if np.isnan(bound) else bound for bound in bounds))
 
     def bound_of_regression(self, features: Indices, n_forced: int) -> float:
         """The bound of a region by least squares on the features that it admits."""
@@ -248,7 +250,7 @@ class Checker:
         """Bound the regions that wait, and forget them."""
         with Workers[float](1) as workers:
             self._submit_jobs(workers, columns)
-            self.lowest = min(self.lowest, *workers.collect())
+            self._note(*workers.collect())
 
     def _submit_jobs(self, workers: Workers[float], columns: Columns) -> None:
         jobs, self._jobs = self._jobs, []

@@ -17,7 +17,7 @@ import numpy as np
 from sparsest.proofs.data import Data
 from sparsest.proofs.dependence import independent_columns
 from sparsest.proofs.regression_tree import RegressionBounds
-from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, precise_product
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth, norms_above, precise_product
 from sparsest.proofs.statement import Statement
 
 __all__ = ["RegressionBounds", "regression_bound"]
@@ -36,6 +36,8 @@ def regression_bound(data: Data, statement: Statement, features: Indices, n_forc
     if basis is None:
         return floor
     bound = _residual_bound(data, basis)
+    if not np.isfinite(bound):
+        return floor
     return floor + max(bound - growth(4) * (bound + floor), 0.0)
 
 
@@ -100,5 +102,5 @@ def _residual_bound(data: Data, basis: _Basis) -> float:
     s += (norms_above(root[:, None] * basis.low) + basis.errors) * size + 1.5 * error
     square = float(np.square(root * e).sum()) * (1.0 - growth(data.n + 8))
     least = max(np.sqrt(square) - 1.01 * error, 0.0)
-    bound = 0.5 * least * least - 0.5 * float(s @ s) / (1.0 - basis.tau) * 1.01
+    bound = 0.5 * least * least - 0.5 * float(s @ s) / (1.0 - basis.tau) * 1.01 - UNDERFLOW
     return max(bound, 0.0) * (1.0 - growth(16))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
-from sparsest.proofs.rounding import UNIT, Array, Indices, growth, is_semidefinite, norms_above
+from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth, is_semidefinite, norms_above
 from sparsest.proofs.splits import centred_columns, insist_on_room
 from sparsest.proofs.steps import RegressionTree, is_column_set
 
@@ -95,7 +95,7 @@ class RegressionSums:
         b = self._X.T @ residual
         b[self.center] -= ridge * w0
         c = 0.5 * float(residual @ residual) + 0.5 * float(ridge @ (w0 * w0))
-        c_error = 1.01 * (size * error + 0.5 * error * error) + growth(data.n + w0.size + 8) * c
+        c_error = 1.01 * (size * error + 0.5 * error * error) + growth(data.n + w0.size + 8) * c + UNDERFLOW
         b_error = 1.01 * (growth(data.n + 8) * size + self._column_error * size + error)
         b_error += 8.0 * UNIT * float((ridge * np.abs(w0)).max(initial=0.0))
         if not np.isfinite(c + c_error + b_error):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
+from operator import index
 from typing import Any
 
 from sparsest.proofs.losses import RULES, LossRule
@@ -110,8 +111,8 @@ class Statement:
         """Whether a part of the statement says the same as what is asked for."""
         if name in ("include", "exclude"):
             try:
-                return sorted(value) == sorted(int(j) for j in (() if wish is None else wish))
-            except (TypeError, ValueError):
+                return sorted(value) == sorted(index(j) for j in (() if wish is None else wish))
+            except TypeError:
                 raise ValueError(f"{name} must be a list of column numbers, got {wish!r}") from None
         if name == "k" and _is_count(value) and _is_number(wish):
             # No model has more features than there are.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
+from threading import Lock
 from types import TracebackType
 from typing import Generic, TypeVar
 
@@ -38,7 +39,7 @@ class Workers(Generic[T]):
     def __enter__(self) -> Workers[T]:
         if self._threads > 1:
             # Threads of BLAS would compete with ours.
-            self._stack.enter_context(_blas().limit(limits=1))
+            self._stack.enter_context(_single_blas)
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self._threads))
         return self
 
@@ -70,6 +71,28 @@ class Workers(Generic[T]):
 def _blas() -> ThreadpoolController:
     """The libraries for linear algebra; finding them takes a millisecond."""
     return ThreadpoolController().select(user_api="blas")
+
+
+class _SingleBlas:
+    """Keeps BLAS to one thread while anybody needs that: who is first changes the limit, who is last restores it."""
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._limit = Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._limit.enter_context(_blas().limit(limits=1))
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._limit.close()
+
+
+_single_blas = _SingleBlas()
 
 
 def mapped(work: Callable[[S], T], parts: Iterable[S], threads: int) -> Iterator[T]:
