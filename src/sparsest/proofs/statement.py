@@ -123,7 +123,7 @@ class Statement:
     def sentence(self) -> str:
         """The problem in words, what restricts it first."""
         size = " and ".join(
-            ([f"at most {self.k} features"] if self.k is not None else [])
+            ([f"at most {self.k} feature{'' if self.k == 1 else 's'}"] if self.k is not None else [])
             + ([f"a price of {self.l0_penalty:g} a feature"] if self.l0_penalty is not None else [])
         )
         ridge = "no ridge" if math.isinf(self.gamma) else f"gamma = {self.gamma:.6g}"
