@@ -40,7 +40,7 @@ class Room(NamedTuple):
     """
 
     # Columns that are read at a time: they and two copies stay in the cache.
-    block: int = 1 << 18
+    block: int = 1 << 19
     # Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
     packed: int = 1 << 31
     # Gains that are computed at a time.
