@@ -278,7 +278,7 @@ def rows(limit: float = 60.0) -> Iterator[Row]:
         # Without an answer of the peer there is no figure.
         theirs = min((answer[0].cpu for answer in found if not isinstance(answer, str)), default=np.nan)
         ratio = spent.cpu / theirs
-        yield Row(f"strong ridge, p = {p}, k = {k}, 2^{i} γ0, CPU time", ratio, "of L0BnB", 0.5)
+        yield Row(f"strong ridge, p = {p}, k = {k}, 2^{i} γ0, CPU time", ratio, "of L0BnB", 0.8)
     dismiss()
     for k, snr, scaled, rho, wanted in HARD:
         data = make_toeplitz(1000, 5000, k, rho=rho, snr=snr, rng=0)
