@@ -251,3 +251,12 @@ def test_ctrl_c_during_the_report_makes_it_short_and_a_second_one_leaves_it_out(
     shown = run("fit", path, "--k", 2, *files, "--force", "--json")
     assert shown.exit_code == 130 and json.loads(shown.stdout)["files"] == {"model": str(path / "m.json")}
     assert "interrupted: no report was written" in shown.stderr and not (path / "r.html").exists()
+
+
+def test_a_missing_target_is_not_told_to_be_filled_in(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(6).standard_normal((20, 2)), columns=["a", "b"])
+    frame["y"] = frame["a"]
+    frame.loc[3, "y"] = np.nan
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    shown = run("fit", tmp_path / "data.csv", "--target", "y", "--k", 1)
+    complains(shown, "missing values in 'y', up to 1 of 20 rows, which are not filled in: leave these rows out with")

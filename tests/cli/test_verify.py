@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -123,3 +124,19 @@ def test_counts_with_an_exposure(tmp_path):
     complains(run("fit", tmp_path, *asked, "--offset", "offset"), "there is no column 'offset' for the offset")
     predicted = json.loads(run("predict", tmp_path / "model.json", tmp_path, "--json").stdout)["columns"]["prediction"]
     assert predicted == pytest.approx(result.predict(X, exposure=exposure).tolist(), rel=1e-12)
+
+
+def test_forced_features_have_names_and_what_is_not_known_is_not_shown(tmp_path):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.standard_normal((25, 3)), columns=["age", "dose", "weight"])
+    frame["y"] = frame["age"] + rng.standard_normal(25)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    frame.head(20).to_csv(tmp_path / "few.csv", index=False)
+    model = tmp_path / "m.json"
+    fitted = run("fit", tmp_path / "data.csv", "--target", "y", "--k", 2, "--include", "dose", "--out", model)
+    assert fitted.exit_code == 0, fitted.output
+    shown = run("verify", model, tmp_path / "data.csv")
+    assert "at most 2 features, with [dose]: " in shown.output and "\nvalid\n" in shown.output
+    refused = run("verify", model, tmp_path / "few.csv")
+    assert refused.exit_code == 1 and "NOT VALID" in refused.output
+    assert "objective" not in refused.output

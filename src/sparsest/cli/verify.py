@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,10 +61,12 @@ def verify(
         print_json("verify", content)
     else:
         tell(table.notes)
-        typer.echo(f"problem: {verdict.problem}")
+        typer.echo(f"problem: {about.sentence(names)}")
         typer.echo(f"fingerprint of the data: {verdict.fingerprint}")
         typer.echo("valid" if verdict else "NOT VALID: " + "; ".join(verdict.reasons))
-        typer.echo(f"objective {verdict.objective:.10g}, lower bound {verdict.lower_bound:.10g}, gap {verdict.gap:.3%}")
+        if verdict.gap < inf:
+            found = f"objective {verdict.objective:.10g}, lower bound {verdict.lower_bound:.10g}"
+            typer.echo(f"{found}, gap {verdict.gap:.3%}")
     return 0 if verdict else INVALID
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from operator import index
 from typing import Any
@@ -120,8 +121,8 @@ class Statement:
             return bool(min(value, most) == min(wish, most))
         return bool(value == wish)
 
-    def sentence(self) -> str:
-        """The problem in words, what restricts it first."""
+    def sentence(self, names: Sequence[str] | None = None) -> str:
+        """The problem in words, what restricts it first; columns by name, or by number without ``names``."""
         size = " and ".join(
             ([f"at most {self.k} feature{'' if self.k == 1 else 's'}"] if self.k is not None else [])
             + ([f"a price of {self.l0_penalty:g} a feature"] if self.l0_penalty is not None else [])
@@ -131,7 +132,7 @@ class Statement:
         given = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
         added = " and ".join(name for name in ("offset", "exposure") if getattr(self, name))
         forced = "".join(
-            f", {word} {_listed(columns)}"
+            f", {word} {_listed(columns, names)}"
             for word, columns in (("with", self.include), ("without", self.exclude))
             if columns
         )
@@ -143,9 +144,9 @@ class Statement:
         )
 
 
-def _listed(columns: tuple[int, ...]) -> str:
-    """Columns by number; of many the first ones."""
-    shown = ", ".join(map(str, columns[:_SHOWN_COLUMNS]))
+def _listed(columns: tuple[int, ...], names: Sequence[str] | None) -> str:
+    """Columns by name or number; of many the first ones."""
+    shown = ", ".join(str(j) if names is None else names[j] for j in columns[:_SHOWN_COLUMNS])
     return f"[{shown}]" if len(columns) <= _SHOWN_COLUMNS else f"[{shown}, … {len(columns)} in all]"
 
 

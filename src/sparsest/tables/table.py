@@ -167,9 +167,14 @@ def without_gaps(table: Table, filled: Filled) -> Table:
         if gaps is not None and gaps.any():
             lost[str(name)] = int(gaps.sum())
             keep = keep & ~gaps
-    features_lost = [name for name in lost if name in filled.missing]
-    if impute is None or (impute != "drop" and features_lost):
+    if impute != "drop" and any(name in filled.missing for name in lost):
         refuse_missing(lost, keep.size)
+    if impute is None and lost:
+        worst = max(lost.values())
+        raise ValueError(
+            f"missing values in {listing(list(lost))}, up to {worst} of {keep.size} rows, which are not filled in: "
+            "leave these rows out with --impute drop (or another --impute, which fills in features)"
+        )
     if keep.all():
         return table
     if not keep.any():
