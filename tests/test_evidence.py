@@ -6,7 +6,6 @@ import pickle
 import threading
 import time
 import weakref
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from checks import best_subset
 from designs.storages import Foreign
+from proofs.helpers import assert_enclosing
 from samples import sample
 from sparsest.api import METHODS
 from sparsest.designs import as_design
@@ -26,7 +26,6 @@ from sparsest.proofs.columns import AllColumns
 from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.points import feasible
 from sparsest.proofs.reading import ColumnBlocks
-from sparsest.proofs.rounding import growth
 from sparsest.solvers.shared.claims import statement_of
 
 
@@ -153,26 +152,8 @@ def test_what_a_survey_tells_encloses_what_is_exact(storage, seed, n, mean, scal
     )
     columns = problem.data.evidence.columns()
     assert isinstance(columns, SurveyedColumns)
-    data, bounds = columns.data, columns.bounds
-    alpha = feasible(data.rule, data.y, weights, rng.standard_normal((n, 2)), center)
-    products = columns.products(alpha)
-    entries = np.asarray(stored.toarray() if sp.issparse(stored) else stored, dtype=np.float64)
-    omega = [Fraction(v) for v in weights.tolist()]
-    for j in range(6):
-        factor = Fraction(2) ** -int(bounds.exponents[j])
-        x = [Fraction(v) for v in entries[:, j].tolist()]
-        constant = len(set(x)) == 1 if center else not any(x)
-        middle = sum(w * v for w, v in zip(omega, x, strict=True)) / sum(omega) if center else 0
-        variance = sum(w * (v - middle) ** 2 for w, v in zip(omega, x, strict=True)) / sum(omega) * factor**2
-        exact = Fraction(1) if constant else variance if standardize else factor**2
-        assert Fraction(bounds.ridge_low[j]) <= exact
-        assert np.isinf(bounds.ridge_high[j]) or exact <= Fraction(bounds.ridge_high[j])
-        for a, product in zip(alpha.T, products[:, j], strict=True):
-            dual = [Fraction(v) for v in a.tolist()]
-            truth = sum(u * v for u, v in zip(dual, x, strict=True)) * factor
-            size = sum(v * v / w for v, w in zip(dual, omega, strict=True))
-            error = Fraction(growth(n + 8)) ** 2 * Fraction(bounds.weighted_norms[j]) ** 2 * size
-            assert (Fraction(float(product)) - truth) ** 2 <= error
+    alpha = feasible(columns.data.rule, columns.data.y, weights, rng.standard_normal((n, 2)), center)
+    assert_enclosing(columns, stored.toarray() if sp.issparse(stored) else stored, weights, alpha)
 
 
 def test_columns_that_a_survey_tells_little_of_are_read_by_the_checker():

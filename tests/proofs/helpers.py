@@ -20,6 +20,7 @@ from sparsest.proofs.exact import prove_exactly
 from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.incumbent import Incumbent, objective_bounds
 from sparsest.proofs.losses import RULES
+from sparsest.proofs.rounding import growth
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import Branch, Combination, Fix, Leaf
 
@@ -253,3 +254,25 @@ def with_statement(certificate, **changes):
 
 def with_proof(certificate, **changes):
     return replace(certificate, proof=certificate.proof._replace(**changes))
+
+
+def assert_enclosing(columns, X, weights, alpha):
+    """Variances and products of columns, as fractions, are within the bounds that are known of them."""
+    # Products first: the pass that finds them finds the bounds too.
+    products, bounds, data = columns.products(alpha), columns.bounds, columns.data
+    omega = [Fraction(v) for v in weights.tolist()]
+    for j, column in enumerate(np.asarray(X, dtype=np.float64).T):
+        factor = Fraction(2) ** -int(bounds.exponents[j])
+        x = [Fraction(v) for v in column.tolist()]
+        constant = len(set(x)) == 1 if data.fit_intercept else not any(x)
+        mean = sum(w * v for w, v in zip(omega, x, strict=True)) / sum(omega) if data.fit_intercept else 0
+        variance = sum(w * (v - mean) ** 2 for w, v in zip(omega, x, strict=True)) / sum(omega) * factor**2
+        exact = Fraction(1) if constant else variance if data.scaled else factor**2
+        assert Fraction(bounds.ridge_low[j]) <= exact
+        assert np.isinf(bounds.ridge_high[j]) or exact <= Fraction(bounds.ridge_high[j])
+        for a, product in zip(alpha.T, products[:, j], strict=True):
+            dual = [Fraction(v) for v in a.tolist()]
+            truth = sum(u * v for u, v in zip(dual, x, strict=True)) * factor
+            size = sum(v * v / w for v, w in zip(dual, omega, strict=True))
+            error = Fraction(growth(data.n + 8)) ** 2 * Fraction(bounds.weighted_norms[j]) ** 2 * size
+            assert (Fraction(float(product)) - truth) ** 2 <= error + Fraction(1, 2**2000)
