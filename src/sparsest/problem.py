@@ -113,10 +113,12 @@ class Problem:
     def primal(self, margin: Array, w: Array, n_selected: int) -> float:
         """The objective of coefficients ``w`` (packed or whole) whose predictions are ``margin``."""
         fit = float(self.weights @ self.loss.value(self.y, margin))
-        # Without a ridge coefficients may be so large that their squares overflow.
         with np.errstate(over="ignore"):
-            ridge = 0.5 * self.ridge * float(w @ w) if self.ridge > 0.0 else 0.0
-        return fit + ridge + self.sparsity.cost(n_selected)
+            square = float(w @ w)
+        # Coefficients whose squares overflow are no model, whatever the ridge.
+        if not np.isfinite(square):
+            return np.inf
+        return fit + 0.5 * self.ridge * square + self.sparsity.cost(n_selected)
 
     def conjugate_sum(self, alpha: Array) -> float:
         """``Σ ω ℓ*(y, α/ω)``."""

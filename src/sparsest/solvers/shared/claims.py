@@ -23,8 +23,8 @@ from sparsest.proofs.steps import DualPoint, Fix, Leaf, Point, Proof
 from sparsest.solvers.shared.support import SupportFit
 
 _log = logging.getLogger("sparsest")
-# Claims allow for so many times the rounding errors of a check.  Three times would do for sums in any other order; the
-# rest is for dual points that differ in their last digits, as intercepts found by iteration may.
+# Claims allow for this many times the rounding errors of a check.  Another check may find twice its own errors less, by
+# bounds of errors that are up to √10 times as large as here, because norms are about another centre.
 _CAUTION = 8.0
 # A check with the sums of the solver's first pass is repeated with the checker's own, which are more accurate, where it
 # leaves more than this part of the tolerance between the bound and that of the search.
