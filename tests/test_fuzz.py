@@ -441,9 +441,10 @@ def test_the_summary_counts():
         pytest.param(912003548, id="moves whose predicted gains overflow"),
         pytest.param(932001022, id="differences of gains that overflow"),
         pytest.param(2001000135, id="coefficients whose squares overflow"),
-        pytest.param(2001001688, id="a first entry far from the weighted mean: verify's errors were larger than the claim's"),
+        pytest.param(2001001688, id="a first entry far from the mean, errors larger than the claim's"),
         pytest.param(2001001831, id="the same with a box"),
         pytest.param(2001002063, id="the same again"),
+        pytest.param(2003000037, id="dual points moved by rounding, divided by tiny weights"),
     ],
 )
 def test_instances_that_once_failed(seed):

@@ -205,6 +205,6 @@ def _spreads(
     root = np.sqrt(data.weights)[:, None]
     most = max((features.size for features in used), default=0)
     moved = norms_above((exact - alpha) / root) * (1.0 + growth(8))
-    spreads = caution * growth(data.n + most + 24) * (data.y_norm + sizes) * 1.01 + moved
+    spreads = caution * (growth(data.n + most + 24) * (data.y_norm + sizes) * 1.01 + moved)
     slope = data.y_norm + norms_above(exact / root) * (1.0 + growth(8))
     return spreads, 1.01 * (slope * spreads + 0.5 * spreads * spreads)
