@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 # Weighted sums of squares between these neither overflow nor lose digits: such columns are taken without a scale.
 _SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-200, 1e200
-# Deviations from a column's first entry are taken where that is within this many standard deviations of the mean.  Norms
-# are then at most √10 times as large as about the mean, and bounds of errors too: claims allow for that.
+# Deviations from a column's first entry are taken where that is within this many standard deviations of the mean.
+# Norms are then at most √10 times as large as about the mean, and bounds of errors too: claims allow for that.
 _NEAR_MEAN = 3.0
 # With fewer bytes, threads cost more than they save: at 160 MB they took a tenth longer than one.
 _WORTH_THREADS = 1 << 28
