@@ -125,9 +125,7 @@ class Data:
 
     def deviations(self, columns: Indices) -> Array:
         """Weighted standard deviations of some columns, for the data as given."""
-        block = unstandardized(self.design).columns(columns)
-        weights = self.weights / self.weights.sum()
-        return np.asarray(np.sqrt(weights @ (block - weights @ block) ** 2))
+        return np.sqrt(self.moments.variance[columns])
 
     def intercept_for(self, margin: Array, start: float = 0.0) -> float:
         """The b that minimises ``Σ ω ℓ(y, margin + b)``: 0 without an intercept."""

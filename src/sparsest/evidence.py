@@ -24,7 +24,7 @@ from sparsest.proofs.rounding import growth
 # are far from overflow and underflow; the others are read by the checker.
 _NEAR_ZERO = 8.0
 _SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-200, 1e200
-# Up to so many bytes of other columns are read and kept; with more of them the checker reads everything.
+# Up to this many bytes of other columns are read and kept; with more of them the checker reads everything.
 _MOST_APART = 1 << 26
 # Variances of a survey are right up to this many times γ_2n, relatively.  In compressed columns the share of the zeros
 # has an error of γ_n, which is multiplied by the square of the mean, up to 64 variances; other errors are smaller.
