@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from sparsest.designs import as_design, compile_kernels
+from sparsest.core.designs import as_design, compile_kernels
 
 BLOCK_BYTES = 1 << 24
 COMPILE = """
 import time
-from sparsest.designs import compile_kernels
+from sparsest.core.designs import compile_kernels
 begin = time.perf_counter()
 compile_kernels()
 print(time.perf_counter() - begin)

@@ -19,9 +19,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from paths import DATA
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
+from paths import DATA
 from sparsest import BestSubsetClassifierCV, BestSubsetRegressorCV, PenalizedClassifierCV, PenalizedRegressorCV
 from sparsest.datasets import load_folder, make_toeplitz
 

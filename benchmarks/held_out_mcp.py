@@ -15,11 +15,11 @@ import time
 import warnings
 
 import numpy as np
-from paths import DATA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
+from paths import DATA
 from sparsest import PenalizedClassifierCV
 from sparsest.datasets import load_folder
 

@@ -16,8 +16,8 @@ from ridge import CLASSES, FACTORS, REGRESSION, error, load
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from sparsest import best_subset
-from sparsest.data import make_data
-from sparsest.ridge import default_gamma
+from sparsest.core.data import make_data
+from sparsest.core.ridge import default_gamma
 from sparsest.warming import warmup
 
 METHODS = ("auto", "loo", "cv")

@@ -16,18 +16,18 @@ import time
 import warnings
 
 import numpy as np
-import paths
-from paths import N_ALPHAS, RATIO, SETTINGS
 from sklearn.exceptions import ConvergenceWarning
 
+import paths
+from paths import N_ALPHAS, RATIO, SETTINGS
 from sparsest import best_subset
-from sparsest.api import penalty_path
-from sparsest.data import make_data
+from sparsest.core.data import make_data
+from sparsest.core.penalties import make_penalty
+from sparsest.core.problem import make_problem
+from sparsest.core.ridge import default_gamma
 from sparsest.datasets import load_folder, make_toeplitz
-from sparsest.penalties import make_penalty
-from sparsest.problem import make_problem
-from sparsest.ridge import default_gamma
-from sparsest.solvers.shared.support import fit_support
+from sparsest.paths.api import penalty_path
+from sparsest.subset.fits.support import fit_support
 
 # Objectives that are this near, relatively, have the same deviances to four digits.
 EQUAL = 1e-4

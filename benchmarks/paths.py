@@ -29,10 +29,10 @@ import numpy as np
 import scipy.sparse as sp
 from table import Row
 
-from sparsest.api import penalty_path
+from sparsest.core.losses import make_loss
+from sparsest.core.penalties import make_penalty
 from sparsest.datasets import load_folder, make_toeplitz
-from sparsest.losses import make_loss
-from sparsest.penalties import make_penalty
+from sparsest.paths.api import penalty_path
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETTINGS = {"l1": {}, "elastic_net": {"l1_ratio": 0.5}, "mcp": {"concavity": 3.0}, "scad": {"concavity": 3.7}}

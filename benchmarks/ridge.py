@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from sparsest import best_subset
-from sparsest.data import make_data
-from sparsest.ridge import default_gamma
+from sparsest.core.data import make_data
+from sparsest.core.ridge import default_gamma
 from sparsest.warming import warmup
 
 FACTORS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)

@@ -23,12 +23,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from paths import _write_for_r, standardise
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LassoCV
 from sklearn.model_selection import KFold
 from table import Row
 
+from paths import _write_for_r, standardise
 from sparsest import (
     BestSubsetClassifier,
     BestSubsetClassifierCV,
@@ -36,9 +36,9 @@ from sparsest import (
     BestSubsetRegressorCV,
     PenalizedRegressorCV,
 )
-from sparsest.data import make_data
+from sparsest.core.data import make_data
+from sparsest.core.ridge import gamma_grid
 from sparsest.datasets import make_toeplitz
-from sparsest.ridge import gamma_grid
 
 EVERY, N_FOLDS = 21, 5
 # Shares that are wanted: of the cells fitted alone, of cv.glmnet's time and of LassoCV's.

@@ -39,7 +39,7 @@ class Beginner:
         self.environment = {**os.environ, "PYTHONPYCACHEPREFIX": f"{folder}/bytecode", "SPARSEST_CACHE_DIR": folder}
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
         # Importing everything compiles no kernel.
-        self.seconds("import sparsest.api, sparsest.cli, sparsest.report")
+        self.seconds("import sparsest.subset.api, sparsest.cli, sparsest.report")
 
     def seconds(self, code: str) -> float:
         """How long a process takes from its start to its end."""

@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
+from sparsest.core.problem import Problem, make_problem
 from sparsest.datasets import make_toeplitz
-from sparsest.problem import Problem, make_problem
-from sparsest.solvers.shared.support import fit_support
+from sparsest.subset.fits.support import fit_support
 
 EPSILON = 0.1
 MAX_ITERATIONS = 2_000_000

@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from covering import pairwise_cases
 from oracles import best_of, sample_values
 from samples import sample, sample_weights
-from sparsest import api
 from sparsest.proofs import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Data
 from sparsest.proofs.exact import prove_exactly
 from sparsest.proofs.steps import RegressionTree
-from sparsest.result import Status
+from sparsest.runtime.events import Status
+from sparsest.subset import api
 
 N, P, GAMMA = 14, 6, 0.3
 # Entries of the data, and points, of proofs that are checked in rational arithmetic too.

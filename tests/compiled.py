@@ -12,8 +12,8 @@ import numpy as np
 
 from laws import suited
 from samples import unusual
-from sparsest.kernels import jit
-from sparsest.losses import make_loss
+from sparsest.core.losses import make_loss
+from sparsest.runtime import jit
 
 
 @jit.kernel

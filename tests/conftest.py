@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings
 
 from report import chromium
-from sparsest.solvers.exact import leaps
-from sparsest.solvers.exact.tuning import Tuning
+from sparsest.subset.tree import leaps
+from sparsest.subset.tree.tuning import Tuning
 
 settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("seeded")

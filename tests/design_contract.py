@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsest.designs import Design, Standardized
+from sparsest.core.designs import Design, Standardized
 
 # Columns in no order and one of them twice, none, one, all but one, and all.
 SUBSETS = {

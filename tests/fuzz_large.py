@@ -181,7 +181,7 @@ def use_near(calls, instance):
 
 def use_twice(calls, instance):
     """One design, two responses: what is known of the first must not be used for the second."""
-    from sparsest.designs import as_design
+    from sparsest.core.designs import as_design
 
     design = as_design(instance.X)
     for y in (instance.y, other_response(instance)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from sparsest.losses import PiecewiseLinear
+from sparsest.core.losses import PiecewiseLinear
 
 STEP = 1e-6
 

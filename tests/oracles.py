@@ -17,8 +17,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, Tw
 from sklearn.svm import SVC, SVR
 
 from samples import sample, sample_weights
-from sparsest.problem import make_problem
-from sparsest.solvers.shared.support import fit_support
+from sparsest.core.problem import make_problem
+from sparsest.subset.fits.support import fit_support
 
 EPSILON, DELTA, QUANTILE, THETA = 0.1, 1.35, 0.5, 1.0
 # Losses whose conic programs have exponential cones.

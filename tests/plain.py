@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from samples import hard, sample
 from sparsest import best_subset, penalty_path
-from sparsest.designs import as_design
-from sparsest.solvers.exact.tuning import Tuning
+from sparsest.core.designs import as_design
+from sparsest.subset.tree.tuning import Tuning
 
 
 def found():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.losses import LOSSES, PiecewiseLinear
+from sparsest.core.losses import LOSSES, PiecewiseLinear
 
 LOSS_NAMES = tuple(LOSSES)
 # Losses of differences y - u, and the kinds of losses that solvers treat each in a way of its own.

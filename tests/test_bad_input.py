@@ -10,13 +10,14 @@ from bad_data import BAD_LABELS, BAD_WEIGHTS, BAD_X, BAD_Y, LABELS, P, X, Y
 from checks import best_subset, best_subset_path
 from samples import LOSS_NAMES
 from sparsest import datasets, metrics
-from sparsest.api import near_optimal, penalty_path
+from sparsest.core.losses import LOSSES, Quantile
+from sparsest.core.penalties import PENALTIES
+from sparsest.core.problem import make_problem
 from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier, PenalizedRegressor
-from sparsest.losses import LOSSES, Quantile
-from sparsest.penalties import PENALTIES
-from sparsest.problem import make_problem
-from sparsest.result import Status
-from sparsest.settings import CHECKS, SOLVERS
+from sparsest.paths.api import penalty_path
+from sparsest.runtime.events import Status
+from sparsest.subset.api import near_optimal
+from sparsest.subset.settings import CHECKS, SOLVERS
 
 NAN, INF = float("nan"), float("inf")
 BEYOND_FLOATS = 10**400

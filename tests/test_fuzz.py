@@ -20,7 +20,7 @@ from fuzz_instances import make_instance
 from fuzz_losses import CLASSIFICATION, LOGARITHMIC, REGRESSION, Pieces
 from fuzz_oracle import Basis, Oracle, Question, objective_of
 from fuzz_squares import Elimination
-from sparsest.result import Status
+from sparsest.runtime.events import Status
 
 CHUNKS, CHUNK = 6, 50
 # Seconds that no machine needs for an instance with a limit of five, whatever else it does.

@@ -18,7 +18,7 @@ from fuzz_large_instances import METHODS, TYPES, USES, LargeInstance, make_large
 from fuzz_large_rival import Measure, rivals
 from fuzz_oracle import Oracle, Question, objective_of
 from sparsest import best_subset
-from sparsest.result import Status
+from sparsest.runtime.events import Status
 
 # Small enough for a suite, and large enough not to be what a short check was made for.
 ENTRIES, SECONDS = (3e5, 4e5), 0.3

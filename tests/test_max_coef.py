@@ -9,15 +9,17 @@ import pytest
 from checks import against_enumeration, best_subset, best_subset_path, check_certificate
 from oracles import EXPONENTIAL, best_of, relaxation_value, support_value, support_values
 from samples import DIFFERENCES, LOSS_NAMES, hard, sample, sample_weights
-from sparsest import BestSubsetClassifier, BestSubsetRegressor, BestSubsetRegressorCV, api
-from sparsest.problem import make_problem
+from sparsest import BestSubsetClassifier, BestSubsetRegressor, BestSubsetRegressorCV
+from sparsest.core.problem import make_problem
 from sparsest.proofs.data import Data
 from sparsest.proofs.incumbent import objective_bounds
-from sparsest.result import Result, Status
-from sparsest.settings import METHODS
-from sparsest.solvers.relaxation.living import Living
-from sparsest.solvers.relaxation.relaxer import Relaxer
-from sparsest.solvers.shared.support import fit_support
+from sparsest.results.result import Result
+from sparsest.runtime.events import Status
+from sparsest.subset import api
+from sparsest.subset.fits.support import fit_support
+from sparsest.subset.relaxation.living import Living
+from sparsest.subset.relaxation.relaxer import Relaxer
+from sparsest.subset.settings import METHODS
 
 N, P = 14, 6
 

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from checks import best_subset, best_subset_path
 from oracles import objective, supports
 from samples import sample
-from sparsest.api import near_optimal, penalty_path
 from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, PenalizedRegressor
-from sparsest.result import Status
+from sparsest.paths.api import penalty_path
+from sparsest.runtime.events import Status
+from sparsest.subset.api import near_optimal
 
 N, P, GAMMA = 12, 4, 0.5
 X, Y = sample("squared", N, P)

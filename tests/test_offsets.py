@@ -10,11 +10,12 @@ from checks import best_subset, check_certificate
 from oracles import _cvxpy_losses, best_of, loss_value, precise, support_values
 from samples import LOSS_NAMES, SMOOTH_NAMES, sample, sample_weights
 from sparsest import near_optimal, penalty_path
-from sparsest.api import METHODS
-from sparsest.losses import LOSSES
-from sparsest.problem import make_problem
-from sparsest.result import Result, Status
-from sparsest.solvers.shared.support import fit_support
+from sparsest.core.losses import LOSSES
+from sparsest.core.problem import make_problem
+from sparsest.results.result import Result
+from sparsest.runtime.events import Status
+from sparsest.subset.api import METHODS
+from sparsest.subset.fits.support import fit_support
 
 N, P, GAMMA = 16, 5, 0.3
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)

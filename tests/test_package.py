@@ -1,12 +1,12 @@
 """The package as a whole: what importing it loads, its names, and its modules."""
 
-import ast
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 import sparsest
+from modules import listed
 from processes import TESTS, run
 
 HEAVY = ("numba", "sklearn", "matplotlib", "rich", "typer", "pandas", "highspy")
@@ -33,36 +33,16 @@ def test_version_is_that_of_the_metadata():
     assert sparsest.__version__ == version("sparsest")
 
 
-def listed(folder, depth=0):
-    """Modules below a folder with the first lines of their docstrings, files before folders."""
-    for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
-        source = path / "__init__.py" if path.is_dir() else path
-        if path.name.startswith("__") or source.suffix != ".py" or not source.exists():
-            continue
-        name = "  " * depth + path.stem + "/" * path.is_dir()
-        yield name, ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))).splitlines()[0].rstrip(".")
-        if path.is_dir():
-            yield from listed(path, depth + 1)
-
-
-def test_contributing_lists_every_module():
-    modules = list(listed(Path(sparsest.__file__).parent))
-    guide = (TESTS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    text = guide.split("```text\n")[1].split("```")[0]
-    width = max(len(name) for name, _ in modules) + 2
-    assert text.splitlines() == [f"{name:<{width}}{purpose}" for name, purpose in modules]
-
-
 # Modules without a test file of their own name, and where their tests are.
 TESTED_ELSEWHERE = {
     # Names of types alone.
-    "arrays": None,
+    "core/arrays": None,
     # A tuple, tested with all that return it.
     "datasets/dataset": "datasets/test_synthetic",
     # The parts of one walk along a path.
     **dict.fromkeys(
-        (f"solvers/paths/{name}" for name in ("general_walk", "quadratic", "task", "walk", "walks")),
-        "solvers/paths/test_path",
+        (f"paths/{name}" for name in ("general_walk", "quadratic", "task", "walk", "walks")),
+        "paths/test_path",
     ),
     # Their parts have tests of their own; what is left is how these are put together.
     "estimators/best_subset_cv": "estimators/test_cross_validated",
@@ -82,13 +62,13 @@ TESTED_ELSEWHERE = {
 # Folders whose modules are found through a registry, and the laws that hold for everything in it; and folders that are
 # tested through their front door, as users come in.
 TESTED_TOGETHER = {
-    "losses": "test_losses",
+    "core/losses": "core/test_losses",
     "proofs/losses": "proofs/test_losses",
     "studies/catalog": "studies/test_catalog",
     "cli": "cli/test_app",
     "tables": "tables/test_formats",
     "report": "report/test_page",
-    "markup": "report/test_page",
+    "results/markup": "report/test_page",
 }
 
 
@@ -101,3 +81,9 @@ def test_every_module_has_its_tests():
     assert untested == set(TESTED_ELSEWHERE)
     files = {*TESTED_ELSEWHERE.values(), *TESTED_TOGETHER.values()} - {None}
     assert all((TESTS / f"{file}.py").exists() for file in files)
+
+
+def test_every_module_says_what_it_is_for():
+    modules = dict(listed(Path(sparsest.__file__).parent))
+    assert len(modules) > 100 and all(modules.values())
+    assert run(str(TESTS / "modules.py")).count("\n") >= len(modules)

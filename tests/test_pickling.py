@@ -20,8 +20,8 @@ from sparsest import (
     best_subset,
     best_subset_path,
 )
-from sparsest.problem import make_problem
-from sparsest.solvers.shared.support import fit_support
+from sparsest.core.problem import make_problem
+from sparsest.subset.fits.support import fit_support
 
 
 def copied(thing):

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from checks import best_subset
 from exact import least_squares_value
 from samples import DIFFERENCES, LOSS_NAMES, sample
-from sparsest.api import METHODS
-from sparsest.losses import LOSSES
+from sparsest.core.losses import LOSSES
+from sparsest.subset.api import METHODS
 
 STORAGES = (np.ascontiguousarray, np.asfortranarray, sp.csc_array)
 

@@ -17,13 +17,13 @@ import scipy.sparse as sp
 
 import sparsest
 from checks import check_certificate
-from designs.storages import Foreign
+from core.designs.storages import Foreign
 from samples import sample
-from sparsest.designs import Dense, as_design, standardized
-from sparsest.result import Status
-from sparsest.settings import METHODS
-from sparsest.solvers.cuts.pool import CutPool
-from sparsest.solvers.shared.clock import counting_processor_time
+from sparsest.core.designs import Dense, as_design, standardized
+from sparsest.runtime.clock import counting_processor_time
+from sparsest.runtime.events import Status
+from sparsest.subset.cuts.pool import CutPool
+from sparsest.subset.settings import METHODS
 
 N, P, K, GAMMA = 40, 6, 2, 0.1
 AS_GIVEN = {"fit_intercept": False, "standardize": False}

@@ -16,10 +16,10 @@ from checks import best_subset, best_subset_path
 from covering import pairwise_cases
 from samples import SMOOTH_NAMES, sample
 from sparsest import near_optimal, penalty_path
-from sparsest.api import METHODS
+from sparsest.core.losses import LOSSES
+from sparsest.core.penalties import PENALTIES
 from sparsest.datasets import load_diabetes_quadratic
-from sparsest.losses import LOSSES
-from sparsest.penalties import PENALTIES
+from sparsest.subset.api import METHODS
 
 STORAGES = {
     "C": np.ascontiguousarray,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparsest import datasets, metrics, plots
-    from sparsest.api import best_subset, best_subset_path, near_optimal, penalty_path
     from sparsest.estimators import (
         BestSubsetClassifier,
         BestSubsetClassifierCV,
@@ -22,10 +21,12 @@ if TYPE_CHECKING:
         PenalizedRegressorCV,
         StabilitySelection,
     )
-    from sparsest.inference import Inference
-    from sparsest.path_result import PathResult, Stop
+    from sparsest.paths.api import penalty_path
+    from sparsest.paths.path_result import PathResult, Stop
     from sparsest.proofs import Certificate, Verdict
-    from sparsest.result import Result, Status
+    from sparsest.results.inference import Inference
+    from sparsest.results.result import Result
+    from sparsest.runtime.events import Status
     from sparsest.selection.advise import Advice, advise
     from sparsest.selection.bootstrap import bootstrap
     from sparsest.selection.bootstrap_result import BootstrapResult
@@ -33,17 +34,18 @@ if TYPE_CHECKING:
     from sparsest.selection.certified_search import certified_choice
     from sparsest.selection.criteria import information_criterion
     from sparsest.selection.splitting import MultiSplitResult, multi_split
+    from sparsest.subset.api import best_subset, best_subset_path, near_optimal
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "best_subset": "api",
-    "best_subset_path": "api",
-    "near_optimal": "api",
-    "penalty_path": "api",
-    "Inference": "inference",
-    "PathResult": "path_result",
-    "Stop": "path_result",
+    "best_subset": "subset.api",
+    "best_subset_path": "subset.api",
+    "near_optimal": "subset.api",
+    "penalty_path": "paths.api",
+    "Inference": "results.inference",
+    "PathResult": "paths.path_result",
+    "Stop": "paths.path_result",
     "Certificate": "proofs",
     "Verdict": "proofs",
     "BestSubsetClassifier": "estimators",
@@ -55,8 +57,8 @@ _HOMES = {
     "PenalizedRegressor": "estimators",
     "PenalizedRegressorCV": "estimators",
     "StabilitySelection": "estimators",
-    "Result": "result",
-    "Status": "result",
+    "Result": "results.result",
+    "Status": "runtime.events",
     "Advice": "selection.advise",
     "BootstrapResult": "selection.bootstrap_result",
     "CertifiedChoice": "selection.certified",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsest.checks import as_array, as_numbers, number
+from sparsest.core.checks import as_array, as_numbers, number
 
 __all__ = [
     "accuracy",

@@ -7,13 +7,13 @@ from itertools import product
 import numpy as np
 import scipy.sparse as sp
 
-from sparsest.api import best_subset
-from sparsest.designs import as_design, compile_kernels
-from sparsest.kernels.descent import column_products, step_change
-from sparsest.kernels.leaps import leap, make_levels
-from sparsest.kernels.regions import pick_working_set, tighten
-from sparsest.penalties import PENALTIES, make_penalty, path_penalty
-from sparsest.penalty_paths import penalty_path
+from sparsest.core.designs import as_design, compile_kernels
+from sparsest.core.kernels.descent import column_products, step_change
+from sparsest.core.penalties import PENALTIES, make_penalty, path_penalty
+from sparsest.paths.api import penalty_path
+from sparsest.subset.api import best_subset
+from sparsest.subset.tree.kernels.leaps import leap, make_levels
+from sparsest.subset.tree.kernels.regions import pick_working_set, tighten
 
 
 def warmup() -> None:

@@ -13,8 +13,8 @@ from cli.runner import SCHEMA, complains, run
 from samples import sample
 from sparsest import BestSubsetClassifierCV, BestSubsetRegressorCV, Result
 from sparsest.cli import live
-from sparsest.progress import Record
-from sparsest.result import Fold, Status
+from sparsest.runtime.events import Fold, Status
+from sparsest.runtime.progress import Record
 from sparsest.selection.subsets import SubsetGrid
 
 

@@ -3,7 +3,7 @@
 import subprocess
 
 from sparsest.cli import demo
-from sparsest.kernels import jit
+from sparsest.runtime import jit
 
 
 def test_a_process_beside_the_first_demo_is_ended_with_it(monkeypatch, tmp_path):

@@ -16,9 +16,9 @@ from cli.runner import SCHEMA, complains, run
 from samples import HARD, hard, sample, sample_weights
 from sparsest import BestSubsetRegressor, Result, bootstrap, certified_choice
 from sparsest.cli import live
-from sparsest.progress import Record
 from sparsest.report import page
-from sparsest.result import Status
+from sparsest.runtime.events import Status
+from sparsest.runtime.progress import Record
 
 NAMES = ["a", "b", "c", "d", "e", "3"]
 

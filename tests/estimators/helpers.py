@@ -3,7 +3,7 @@
 import numpy as np
 
 from sparsest import BestSubsetClassifier, BestSubsetRegressor
-from sparsest.losses import LOSSES
+from sparsest.core.losses import LOSSES
 
 
 def estimator_of(loss, **settings):

@@ -20,8 +20,8 @@ from sparsest import (
     PenalizedRegressor,
     PenalizedRegressorCV,
 )
+from sparsest.core.losses import LOSSES, Poisson, make_loss
 from sparsest.estimators.base import SparseClassifier, SparseRegressor
-from sparsest.losses import LOSSES, Poisson, make_loss
 
 P = 6
 POWERS = {"squared": 0, "poisson": 1, "tweedie": 1.5, "gamma": 2}

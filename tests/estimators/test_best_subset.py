@@ -17,7 +17,7 @@ from covering import every_pair
 from estimators.helpers import estimator_of, same_coefficients
 from samples import LOSS_NAMES, sample, sample_weights, unusual
 from sparsest import BestSubsetClassifier, BestSubsetRegressor, certified_choice
-from sparsest.losses import LOSSES
+from sparsest.core.losses import LOSSES
 
 P = 6
 NAMES = [f"x{j}" for j in range(P)]

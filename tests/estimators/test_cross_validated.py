@@ -34,7 +34,7 @@ from sparsest import (
     PenalizedRegressor,
     PenalizedRegressorCV,
 )
-from sparsest.result import Fold, Status
+from sparsest.runtime.events import Fold, Status
 
 SMALL = {"ks": (1, 3), "gammas": (0.1, 1.0), "cv": 3}
 FEW = {"alphas": 10, "cv": 3}

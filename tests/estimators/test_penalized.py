@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsest.api import penalty_path
 from sparsest.estimators.penalized import PenalizedClassifier, PenalizedRegressor
+from sparsest.paths.api import penalty_path
 
 
 @parametrize_with_checks(

@@ -20,9 +20,9 @@ from sparsest import (
     near_optimal,
     plots,
 )
-from sparsest.api import penalty_path
+from sparsest.paths.api import penalty_path
 from sparsest.plots.style import line_styles, spread
-from sparsest.result import Root
+from sparsest.runtime.events import Root
 
 matplotlib.use("Agg")
 N, P = 40, 12

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from proofs.definitions import exact_conjugate, exact_loss
 from proofs.helpers import LOSSES, bounds_of, indices, rational, rule_of, sample, statement_of, suited
-from sparsest import losses as solver_losses
+from sparsest.core import losses as solver_losses
 from sparsest.proofs.losses import ROUNDINGS, RULES
 from sparsest.proofs.rounding import UNIT
 from sparsest.proofs.steps import DualPoint, Leaf, PrimalPoint, Proof

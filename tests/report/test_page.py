@@ -12,12 +12,12 @@ from checks import best_subset
 from report.chromium import visit
 from samples import sample, sample_weights
 from sparsest import BestSubsetRegressor, bootstrap, penalty_path
-from sparsest.progress import Record
 from sparsest.report import Curve, model_report, path_report
 from sparsest.report.alternatives import describe
 from sparsest.report.checks import held_out_part
-from sparsest.result import Status
-from sparsest.solvers.exact.near_optimal import NearOptimal
+from sparsest.runtime.events import Status
+from sparsest.runtime.progress import Record
+from sparsest.subset.tree.near_optimal import NearOptimal
 
 EVIL = "<script>alert(1)</script>"
 NAMES = [EVIL, *(f"gene {j}" for j in range(1, 8))]

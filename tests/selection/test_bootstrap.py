@@ -22,7 +22,7 @@ from sparsest import (
     best_subset,
     bootstrap,
 )
-from sparsest.result import Repetition
+from sparsest.runtime.events import Repetition
 
 N, P, K, B = 60, 6, 2, 20
 

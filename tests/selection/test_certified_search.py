@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from oracles import support_values
 from samples import sample, sample_weights
 from sparsest import Status, certified_choice
-from sparsest.problem import make_problem
+from sparsest.core.problem import make_problem
 from sparsest.selection.criteria import CRITERIA, Criterion
 
 N, P = 24, 7

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from samples import sample, sample_weights
-from sparsest.data import make_data
+from sparsest.core.data import make_data
 from sparsest.selection.cross_validation import Validation, cross_validate
 from sparsest.selection.folds import make_folds
 from sparsest.selection.models import Models

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparsest.designs import as_design
-from sparsest.losses import make_loss
+from sparsest.core.designs import as_design
+from sparsest.core.losses import make_loss
 from sparsest.selection.models import Classification, Models, Regression
 
 rng = np.random.default_rng(0)

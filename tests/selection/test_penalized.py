@@ -5,8 +5,8 @@ import pytest
 
 from samples import sample, sample_weights
 from sparsest import penalty_path
-from sparsest.data import make_data
-from sparsest.penalties import make_penalty
+from sparsest.core.data import make_data
+from sparsest.core.penalties import make_penalty
 from sparsest.selection.penalized import BLENDS, PenaltyGrid
 
 N, P = 30, 6

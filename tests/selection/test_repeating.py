@@ -7,7 +7,7 @@ import pytest
 from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsest.result import Repetition
+from sparsest.runtime.events import Repetition
 from sparsest.selection.repeating import collect, warn_of_the_rest
 
 

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from sklearn.metrics import log_loss, mean_absolute_error, mean_poisson_deviance, mean_squared_error
 
 from samples import sample
-from sparsest.data import make_data
-from sparsest.result import probabilities
+from sparsest.core.data import make_data
+from sparsest.results.result import probabilities
 from sparsest.selection.models import Models
 from sparsest.selection.scores import make_score
 

@@ -5,10 +5,10 @@ import pytest
 
 from oracles import best_of, squared_values
 from samples import sample, sample_weights
-from sparsest.data import make_data
+from sparsest.core.data import make_data
 from sparsest.selection.subsets import SubsetGrid
-from sparsest.solvers.exact.tree import Tree
-from sparsest.solvers.relaxation.method import Relaxation
+from sparsest.subset.relaxation.method import Relaxation
+from sparsest.subset.tree.method import Tree
 
 N, P = 24, 6
 NONE = np.empty(0, dtype=np.intp)

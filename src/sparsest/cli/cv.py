@@ -14,7 +14,7 @@ from sparsest.cli.app import command
 
 if TYPE_CHECKING:
     from sparsest.report import Curve
-    from sparsest.result import Result
+    from sparsest.results.result import Result
     from sparsest.tables import Table
 
 # The number of features where none was chosen, that of the command fit.
@@ -80,14 +80,14 @@ def cv(
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    from sparsest.checks import by_number
     from sparsest.cli.data import choose_loss, columns_of, load, rows_of_the_file
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
     from sparsest.cli.reporting import Delivery
     from sparsest.cli.stability import repeat_selection
+    from sparsest.core.checks import by_number
+    from sparsest.core.losses import LOSSES
     from sparsest.estimators import BestSubsetClassifierCV, BestSubsetRegressorCV
-    from sparsest.losses import LOSSES
     from sparsest.tables import Wishes
 
     refuse_overwriting(force, out, report)
@@ -141,9 +141,9 @@ def cv(
 
 def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any], quiet: bool) -> Result:
     """What is found at once, with the default ridge, where Ctrl-C came before a fold was done."""
-    from sparsest.api import best_subset
     from sparsest.cli.data import add_note
-    from sparsest.result import Status
+    from sparsest.runtime.events import Status
+    from sparsest.subset.api import best_subset
 
     most = table.matrix.shape[1] - len(problem["exclude"])
     wanted = min(numbers or [_FEATURES], key=lambda k: abs(k - _FEATURES))

@@ -16,8 +16,8 @@ from sparsest.cli.app import log
 from sparsest.tables import Table, Wishes, read_table
 
 if TYPE_CHECKING:
-    from sparsest.path_result import PathResult
-    from sparsest.result import Result
+    from sparsest.paths.path_result import PathResult
+    from sparsest.results.result import Result
     from sparsest.tables import Encoding
 
 # Labels of more classes than these are not all named in a message.

@@ -30,11 +30,11 @@ def demo(
 
 def _run(k: int, time_limit: float, as_json: bool) -> int:
     """Fit and print both models."""
-    from sparsest.api import best_subset
     from sparsest.cli.live import watched
     from sparsest.cli.output import print_json, print_model
     from sparsest.datasets import load_breast_cancer, load_diabetes_quadratic
-    from sparsest.result import Status
+    from sparsest.runtime.events import Status
+    from sparsest.subset.api import best_subset
 
     cases = (
         ("Diabetes, 442 × 64: disease progression, squared loss", load_diabetes_quadratic(), "squared"),
@@ -63,7 +63,7 @@ def _run(k: int, time_limit: float, as_json: bool) -> int:
 @contextmanager
 def _compiling_beside() -> Iterator[None]:
     """Where no kernel is compiled yet, let a process beside this one begin with those that are wanted last."""
-    from sparsest.kernels.jit import is_cache_empty
+    from sparsest.runtime.jit import is_cache_empty
 
     if not is_cache_empty():
         yield

@@ -100,7 +100,7 @@ def fit(
     from sparsest.cli.output import refuse_overwriting
     from sparsest.cli.reporting import Delivery
     from sparsest.cli.stability import estimator_of, repeat_selection
-    from sparsest.result import Result
+    from sparsest.results.result import Result
     from sparsest.tables import Wishes
 
     refuse_overwriting(force, out, report)
@@ -140,7 +140,7 @@ def fit(
 
 def _search(X: Any, y: Any, k: Any, **settings: Any) -> tuple[Any, dict[str, Any]]:
     """The best model of at most k features, or of as many as a criterion chooses, and what JSON tells of the choice."""
-    from sparsest.api import best_subset
+    from sparsest.subset.api import best_subset
 
     if not isinstance(k, str):
         return best_subset(X, y, k, **settings), {"choice": None}

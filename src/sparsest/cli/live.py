@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from sparsest.progress import Record, in_terminal
-from sparsest.result import Event
+from sparsest.runtime.events import Event
+from sparsest.runtime.progress import Record, in_terminal
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 if TYPE_CHECKING:
-    from sparsest.result import Result
+    from sparsest.results.result import Result
 
 
 def refuse_overwriting(force: bool, *paths: str | None) -> None:

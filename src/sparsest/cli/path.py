@@ -12,7 +12,7 @@ from sparsest.cli import options as o
 from sparsest.cli.app import INTERRUPTED, command, log
 
 if TYPE_CHECKING:
-    from sparsest.path_result import PathResult
+    from sparsest.paths.path_result import PathResult
 
 # Rows of the table that is printed.
 _SHOWN_ALPHAS = 12
@@ -71,10 +71,10 @@ def path(
 
     The file of all models serves for `sparsest predict path.json new.parquet`, also with another --k or --alpha.
     """
-    from sparsest.api import penalty_path
     from sparsest.cli.data import choose_loss, load, rows_of_the_file
     from sparsest.cli.output import refuse_overwriting, the_command
-    from sparsest.path_result import Stop
+    from sparsest.paths.api import penalty_path
+    from sparsest.paths.path_result import Stop
     from sparsest.tables import Wishes
 
     refuse_overwriting(force, out, report)
@@ -110,7 +110,7 @@ def path(
 def _deliver(found: PathResult, data: str, out: str | None, report: str | None, as_json: bool) -> None:
     """Write the files, and print the path with the model that was chosen."""
     from sparsest.cli.output import print_coefficients, print_grid, print_json, tell_files
-    from sparsest.files import write_whole
+    from sparsest.runtime.files import write_whole
 
     about, alpha = found.about, found.about["chosen"]
     penalty, target = about["settings"]["penalty"], about["table"]["target"]

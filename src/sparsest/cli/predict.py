@@ -12,8 +12,8 @@ from sparsest.cli import options as o
 from sparsest.cli.app import command, log
 
 if TYPE_CHECKING:
-    from sparsest.path_result import PathResult
-    from sparsest.result import Result
+    from sparsest.paths.path_result import PathResult
+    from sparsest.results.result import Result
     from sparsest.tables import Table
 
 
@@ -40,8 +40,8 @@ def predict(
     """
     from sparsest.cli.data import tell
     from sparsest.cli.output import print_json, refuse_overwriting
-    from sparsest.files import write_whole
-    from sparsest.path_files import is_path
+    from sparsest.paths.path_files import is_path
+    from sparsest.runtime.files import write_whole
 
     refuse_overwriting(force, out)
     if k is not None and alpha is not None:
@@ -67,7 +67,7 @@ def predict(
 def _by_result(model: str, data: str) -> tuple[Table, dict[str, list[object]]]:
     """Predictions by a model of fit or cv, with the table they are for."""
     from sparsest.cli.data import encoding_of
-    from sparsest.result import Result
+    from sparsest.results.result import Result
     from sparsest.tables import read_again
 
     result = Result.load(model)
@@ -82,7 +82,7 @@ def _by_path(model: str, data: str, k: int | None, alpha: float | None) -> tuple
     import numpy as np
 
     from sparsest.cli.data import encoding_of
-    from sparsest.path_result import PathResult
+    from sparsest.paths.path_result import PathResult
     from sparsest.tables import read_again
 
     found = PathResult.load(model)
@@ -104,7 +104,7 @@ def _predictions(
     model: Result | PathResult, table: Table, which: dict[str, Any], logistic: bool
 ) -> dict[str, list[object]]:
     """The columns of the answer: what names the rows, the prediction and, where there is one, the probability."""
-    from sparsest.result import probabilities
+    from sparsest.results.result import probabilities
 
     n = table.matrix.shape[0]
     log("read %d rows; the model is %r", n, model)

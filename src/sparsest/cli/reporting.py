@@ -14,15 +14,15 @@ from rich.console import Console
 from sparsest.cli.app import INTERRUPTED, log
 from sparsest.cli.output import print_json, print_model, the_command
 from sparsest.cli.stability import as_json
-from sparsest.facts import facts_of
-from sparsest.files import write_whole
-from sparsest.result import Status
-from sparsest.solvers.shared.clock import Clock
+from sparsest.results.facts import facts_of
+from sparsest.runtime.clock import Clock
+from sparsest.runtime.events import Status
+from sparsest.runtime.files import write_whole
 
 if TYPE_CHECKING:
-    from sparsest.progress import Record
     from sparsest.report import Curve
-    from sparsest.result import Result
+    from sparsest.results.result import Result
+    from sparsest.runtime.progress import Record
     from sparsest.selection.bootstrap_result import BootstrapResult
     from sparsest.tables import Table
 

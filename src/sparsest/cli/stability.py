@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from sparsest.result import Result
+    from sparsest.results.result import Result
     from sparsest.selection.bootstrap_result import BootstrapResult
     from sparsest.tables import Table
 

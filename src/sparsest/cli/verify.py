@@ -73,10 +73,10 @@ def verify(
 def _read_proof(file: Path) -> tuple[Certificate, Encoding, tuple[str, ...] | None]:
     """The certificate of a model, or of a file of its own; and how the columns of the model are to be read."""
     from sparsest.cli.data import encoding_of
-    from sparsest.path_files import is_path
+    from sparsest.paths.path_files import is_path
     from sparsest.proofs import Certificate
-    from sparsest.result import Result
-    from sparsest.result_files import FORMAT, is_of_format
+    from sparsest.results.result import Result
+    from sparsest.results.result_files import FORMAT, is_of_format
     from sparsest.tables import Encoding
 
     if not file.is_file():

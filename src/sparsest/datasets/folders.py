@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.checks import check_sparse, path_name
+from sparsest.core.checks import check_sparse, path_name
 from sparsest.datasets.dataset import Dataset
 
 # Arrays of a folder with an entry for each observation, beside the response.

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from sparsest.checks import flag, number, shown, whole_number, word
+from sparsest.core.checks import flag, number, shown, whole_number, word
 from sparsest.datasets.dataset import Dataset
 
 Task = Literal["regression", "classification"]

@@ -20,11 +20,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparsest.arrays import Array
-from sparsest.checks import as_array, as_numbers, check_entries
-from sparsest.data import added_to_predictions, make_data
-from sparsest.losses import LOSSES, PARAMETERS, Loss, make_loss, mean_of
-from sparsest.result import probabilities
+from sparsest.core.arrays import Array
+from sparsest.core.checks import as_array, as_numbers, check_entries
+from sparsest.core.data import added_to_predictions, make_data
+from sparsest.core.losses import LOSSES, PARAMETERS, Loss, make_loss, mean_of
+from sparsest.results.result import probabilities
 
 _Class = TypeVar("_Class")
 

@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.advice import level_of_the_user
-from sparsest.api import Callback, Columns, best_subset
-from sparsest.arrays import Array
-from sparsest.checks import by_number, column_numbers, flag, function, optional
-from sparsest.data import make_data
+from sparsest.core.arrays import Array
+from sparsest.core.checks import by_number, column_numbers, flag, function, optional
+from sparsest.core.data import make_data
+from sparsest.core.losses import Loss
+from sparsest.core.problem import pose
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated, check_jobs
-from sparsest.losses import Loss
-from sparsest.problem import pose
-from sparsest.result import Result, Status
+from sparsest.results.advice import level_of_the_user
+from sparsest.results.result import Result
+from sparsest.runtime.events import Status
 from sparsest.selection.exploration import explore
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
-from sparsest.settings import make_solver, without_proof
-from sparsest.subset_grid import check_gammas, check_ks
+from sparsest.subset.api import Callback, Columns, best_subset
+from sparsest.subset.settings import make_solver, without_proof
+from sparsest.subset.subset_grid import check_gammas, check_ks
 
 
 @dataclass(eq=False, repr=False)

@@ -13,11 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from sparsest.advice import level_of_the_user
-from sparsest.arrays import Array
-from sparsest.checks import as_array, as_numbers, optional, whole_number
-from sparsest.data import Data
+from sparsest.core.arrays import Array
+from sparsest.core.checks import as_array, as_numbers, optional, whole_number
+from sparsest.core.data import Data
 from sparsest.estimators.base import SparseLinearModel
+from sparsest.results.advice import level_of_the_user
 from sparsest.selection.cross_validation import Validation, check_selection, cross_validate
 from sparsest.selection.folds import make_folds
 from sparsest.selection.models import Models
@@ -86,7 +86,7 @@ class CrossValidated(SparseLinearModel):
 
     def _scores_part(self) -> str:
         """Scores over the number of features, or over alpha, where all else is as it was chosen."""
-        from sparsest.markup import fragment, scores_chart
+        from sparsest.results.markup import fragment, scores_chart
 
         table, by_size = self.cv_results_, "param_k" in self.cv_results_
         axis = "param_k" if by_size else "param_alpha"

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.api import penalty_path
-from sparsest.arrays import Array
-from sparsest.checks import number
+from sparsest.core.arrays import Array
+from sparsest.core.checks import number
+from sparsest.core.losses import Loss
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
-from sparsest.losses import Loss
-from sparsest.path_result import PathResult
+from sparsest.paths.api import penalty_path
+from sparsest.paths.path_result import PathResult
 
 
 class PenalizedFit(SparseLinearModel):
@@ -38,7 +38,7 @@ class _Penalized(PenalizedFit):
 
     Parameters
     ----------
-    penalty : {"l1", "elastic_net", "mcp", "scad"}, or an object of :mod:`sparsest.penalties`
+    penalty : {"l1", "elastic_net", "mcp", "scad"}, or an object of :mod:`sparsest.core.penalties`
     alpha : penalty strength, > 0; the loss is the weighted mean over the observations
     l1_ratio : share of the l1 part, in (0, 1], for the elastic net, MCP and SCAD; the rest is a ridge
     concavity : the g of MCP (default 3) or SCAD (default 3.7), relative to the curvature of the loss: see the notes of

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.advice import level_of_the_user
-from sparsest.arrays import Array, Mask
-from sparsest.checks import as_array, as_numbers, flag, number, word
-from sparsest.data import Data, make_data
+from sparsest.core.arrays import Array, Mask
+from sparsest.core.checks import as_array, as_numbers, flag, number, word
+from sparsest.core.data import Data, make_data
+from sparsest.core.losses import Loss
+from sparsest.core.penalties import path_penalty
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.cross_validated import CrossValidated, Judge
 from sparsest.estimators.penalized import PenalizedFit
-from sparsest.losses import Loss
-from sparsest.path_result import PathResult, Stop
-from sparsest.penalties import path_penalty
-from sparsest.penalty_paths import check_alphas, check_factor, warn_unconverged
+from sparsest.paths.api import check_alphas, check_factor, warn_unconverged
+from sparsest.paths.path import PathSolver
+from sparsest.paths.path_result import PathResult, Stop
+from sparsest.results.advice import level_of_the_user
 from sparsest.selection.cross_validation import SELECTIONS, Validation
 from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
-from sparsest.solvers.paths.path import PathSolver
 
 # What is tried by default, beside alpha.
 _L1_RATIOS = {"elastic_net": (0.1, 0.5, 0.9, 1.0), "mcp": (1.0,), "scad": (1.0,)}

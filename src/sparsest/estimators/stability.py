@@ -13,8 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparsest.arrays import Array
-from sparsest.checks import check_entries, number, optional, whole_number
+from sparsest.core.arrays import Array
+from sparsest.core.checks import check_entries, number, optional, whole_number
 from sparsest.estimators.best_subset import BestSubsetClassifier, BestSubsetRegressor
 from sparsest.selection.refitting import chosen_by
 from sparsest.selection.stability import (

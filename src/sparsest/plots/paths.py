@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.arrays import Array
-from sparsest.path_result import PathResult
+from sparsest.core.arrays import Array
+from sparsest.paths.path_result import PathResult
 from sparsest.plots.style import PALE, axes, finish, line_styles, spread
-from sparsest.result import Result
+from sparsest.results.result import Result
 
 
 @dataclass

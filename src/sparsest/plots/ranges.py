@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.arrays import Array
+from sparsest.core.arrays import Array
 from sparsest.plots.style import BLACK, BLUE, PALE, axes, finish
-from sparsest.solvers.exact.importance import Importance
-from sparsest.solvers.exact.near_optimal import NearOptimal
+from sparsest.subset.tree.importance import Importance
+from sparsest.subset.tree.near_optimal import NearOptimal
 
 
 @dataclass

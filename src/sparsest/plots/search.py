@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.arrays import Array
+from sparsest.core.arrays import Array
 from sparsest.plots.style import BLUE, VERMILION, axes, finish
 from sparsest.proofs.certificate import relative_gap
-from sparsest.result import Bound, Done, Event, Incumbent, Root
+from sparsest.runtime.events import Bound, Done, Event, Incumbent, Root
 
 
 @dataclass

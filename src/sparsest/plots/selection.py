@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.arrays import Array
+from sparsest.core.arrays import Array
 from sparsest.metrics import false_features, true_features
-from sparsest.path_result import PathResult
+from sparsest.paths.path_result import PathResult
 from sparsest.plots.style import BLACK, BLUE, PALE, axes, finish, line_styles
-from sparsest.result import Result
+from sparsest.results.result import Result
 from sparsest.selection.bootstrap_result import BootstrapResult
 
 # Shares above this have a dark square, and light digits.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
-from sparsest.arrays import Array
+from sparsest.core.arrays import Array
 
 BLACK, ORANGE, BLUE, GREEN, VERMILION = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00"
 PALE = "#B0B0B0"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.arrays import Array
+from sparsest.core.arrays import Array
 from sparsest.plots.style import BLACK, BLUE, ORANGE, VERMILION, axes, finish
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from sparsest.markup import table
-from sparsest.result import Result
-from sparsest.solvers.exact.near_optimal import NearOptimal
+from sparsest.results.markup import table
+from sparsest.results.result import Result
+from sparsest.subset.tree.near_optimal import NearOptimal
 
 _SHOWN = 20
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from markupsafe import Markup
 
-from sparsest.diagnostics import Diagnosis
-from sparsest.markup import bar, table
-from sparsest.result import Result
+from sparsest.results.markup import bar, table
+from sparsest.results.result import Result
+from sparsest.selection.diagnostics import Diagnosis
 
 
 def feature_table(result: Result, found: Diagnosis, target: str) -> Markup:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from sparsest.arrays import Array
-from sparsest.data import encode_labels
-from sparsest.diagnostics import Diagnosis
-from sparsest.markup import table
+from sparsest.core.arrays import Array
+from sparsest.core.data import encode_labels
 from sparsest.report import figures
-from sparsest.result import Result, probabilities
+from sparsest.results.markup import table
+from sparsest.results.result import Result, probabilities
+from sparsest.selection.diagnostics import Diagnosis
 
 _MOST_PAIRS, _MOST_ROWS = 12, 8
 _WORTH_TELLING = 0.3

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from sparsest.arrays import Array
-from sparsest.markup import Series, chart, paths_chart
-from sparsest.path_result import PathResult
-from sparsest.progress import Record
+from sparsest.core.arrays import Array
+from sparsest.paths.path_result import PathResult
+from sparsest.results.markup import Series, chart, paths_chart
+from sparsest.runtime.progress import Record
 
 # The chart of a search shows at least this part of the misfit: a gap that does not matter is not to look large.
 _LEAST_HEIGHT = 0.05

@@ -11,18 +11,19 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from sparsest.api import near_optimal
-from sparsest.diagnostics import diagnose, held_out
-from sparsest.facts import facts_of
-from sparsest.markup import STYLE, scores_chart, table
-from sparsest.path_result import PathResult
-from sparsest.progress import Record
+from sparsest.paths.path_result import PathResult
 from sparsest.report import alternatives, answer, checks, figures
 from sparsest.report.stability import describe as describe_stability
-from sparsest.result import Result, Status
-from sparsest.result_files import versions
+from sparsest.results.facts import facts_of
+from sparsest.results.markup import STYLE, scores_chart, table
+from sparsest.results.result import Result
+from sparsest.results.result_files import versions
+from sparsest.results.wording import asked_sentence, measure_sentence, proof_sentence
+from sparsest.runtime.events import Status
+from sparsest.runtime.progress import Record
 from sparsest.selection.bootstrap_result import BootstrapResult
-from sparsest.wording import asked_sentence, measure_sentence, proof_sentence
+from sparsest.selection.diagnostics import diagnose, held_out
+from sparsest.subset.api import near_optimal
 
 # How near to the optimum other choices are looked for, how many of them, and for how many seconds.
 _WITHIN, _MOST_ALTERNATIVES, _SECONDS = 0.01, 50, 20.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from sparsest.markup import bar, table
+from sparsest.results.markup import bar, table
 from sparsest.selection.bootstrap_result import BootstrapResult
 
 _SHOWN, _SHOWN_MODELS = 20, 5

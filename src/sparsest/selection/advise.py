@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.checks import as_array, as_numbers, word
-from sparsest.data import Data, encode_labels, make_data
-from sparsest.designs import unstandardized
-from sparsest.problem import pose
-from sparsest.ridge import default_gamma
-from sparsest.solvers.relaxation.method import Relaxation
+from sparsest.core.checks import as_array, as_numbers, word
+from sparsest.core.data import Data, encode_labels, make_data
+from sparsest.core.designs import unstandardized
+from sparsest.core.problem import pose
+from sparsest.core.ridge import default_gamma
+from sparsest.subset.relaxation.method import Relaxation
 
 AIMS = ("prediction", "few_false_features", "proof")
 PAPER = "Bertsimas, Pauphilet and Van Parys (2020)"

@@ -28,11 +28,11 @@ from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from sparsest.arrays import Array
-from sparsest.checks import flag, function, optional, whole_number
-from sparsest.inference import infer
-from sparsest.progress import Listener, watching
-from sparsest.result import Repetition
+from sparsest.core.arrays import Array
+from sparsest.core.checks import flag, function, optional, whole_number
+from sparsest.results.inference import infer
+from sparsest.runtime.events import Repetition
+from sparsest.runtime.progress import Listener, watching
 from sparsest.selection.bootstrap_result import BootstrapResult
 from sparsest.selection.refitting import (
     Choice,

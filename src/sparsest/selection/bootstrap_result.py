@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparsest.arrays import Array, Indices
-from sparsest.plain_tables import data_frame, text_table
+from sparsest.core.arrays import Array, Indices
+from sparsest.results.plain_tables import data_frame, text_table
 
 _SHOWN, _SHOWN_MODELS, _SHOWN_PAIRS = 15, 5, 5
 _WORTH_TELLING = 0.01

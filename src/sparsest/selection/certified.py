@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.arrays import Array
+from sparsest.core.arrays import Array
 from sparsest.proofs.certificate import Certificate
-from sparsest.result import Result, Status
+from sparsest.results.result import Result
+from sparsest.runtime.events import Status
 from sparsest.selection.criteria import Criterion
 
 

@@ -15,23 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.advice import convergence_warning, level_of_the_user
-from sparsest.api import Callback, Columns, Task, make_task
-from sparsest.checks import flag, function, optional, shown, whole_number
-from sparsest.losses import Loss, make_loss
-from sparsest.problem import Problem
-from sparsest.progress import watching
-from sparsest.result import Result, Status
+from sparsest.core.checks import flag, function, optional, shown, whole_number
+from sparsest.core.losses import Loss, make_loss
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import check_sparsity
+from sparsest.results.advice import convergence_warning, level_of_the_user
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Clock
+from sparsest.runtime.events import Status
+from sparsest.runtime.progress import watching
 from sparsest.selection.certified import CertifiedChoice, bounds_of_sizes, open_sizes, value_above
 from sparsest.selection.criteria import Criterion
-from sparsest.settings import make_solver
-from sparsest.solvers.exact.tree import Tree
-from sparsest.solvers.local import Local
-from sparsest.solvers.relaxation.method import Relaxation
-from sparsest.solvers.shared.clock import Clock
-from sparsest.solvers.shared.enumeration import enumerate_supports
-from sparsest.solvers.shared.results import make_result
-from sparsest.sparsity import check_sparsity
+from sparsest.subset.api import Callback, Columns, Task, make_task
+from sparsest.subset.enumeration import enumerate_supports
+from sparsest.subset.local import Local
+from sparsest.subset.relaxation.method import Relaxation
+from sparsest.subset.results import make_result
+from sparsest.subset.settings import make_solver
+from sparsest.subset.tree.method import Tree
 
 # More features than any data have: their number is known when these have been read.
 _ALL = 2**31

@@ -27,15 +27,15 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.api import problem_of
-from sparsest.arrays import Array
-from sparsest.checks import number, optional, shown, whole_number, word
-from sparsest.data import make_data
-from sparsest.designs import unstandardized
-from sparsest.path_result import PathResult
-from sparsest.result import Result
-from sparsest.solvers.shared.influence import influence
-from sparsest.solvers.shared.support import fit_support
+from sparsest.core.arrays import Array
+from sparsest.core.checks import number, optional, shown, whole_number, word
+from sparsest.core.data import make_data
+from sparsest.core.designs import unstandardized
+from sparsest.paths.path_result import PathResult
+from sparsest.results.result import Result
+from sparsest.subset.api import problem_of
+from sparsest.subset.fits.influence import influence
+from sparsest.subset.fits.support import fit_support
 
 # Losses whose sum is the negative log-likelihood, but for a constant of the data.
 _LIKELIHOODS = ("logistic", "poisson", "negative_binomial")

@@ -12,16 +12,16 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from sparsest.arrays import Array, Indices
-from sparsest.checks import word
-from sparsest.data import Data
-from sparsest.result import Fold as FoldDone
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.checks import word
+from sparsest.core.data import Data
+from sparsest.runtime.clock import Callback
+from sparsest.runtime.events import Fold as FoldDone
+from sparsest.runtime.threads import single_threaded
 from sparsest.selection.folds import Fold
 from sparsest.selection.models import Models
 from sparsest.selection.repeating import collect
 from sparsest.selection.scores import Score
-from sparsest.solvers.shared.clock import Callback
-from sparsest.solvers.shared.threads import single_threaded
 
 SELECTIONS = ("best", "one_se")
 # Scores that differ by less than this part of them are equal but for rounding.

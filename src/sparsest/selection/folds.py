@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from sparsest.arrays import Array, Indices
+from sparsest.core.arrays import Array, Indices
 
 
 class Fold(NamedTuple):

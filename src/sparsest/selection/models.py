@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from sparsest.arrays import Array, Indices
-from sparsest.designs import Design
-from sparsest.losses import Loss, mean_of
-from sparsest.result import probabilities
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.designs import Design
+from sparsest.core.losses import Loss, mean_of
+from sparsest.results.result import probabilities
 
 # Predictions are computed for so many models at a time.
 _MODELS_AT_A_TIME = 64

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparsest.arrays import Array, Indices
-from sparsest.data import Data
-from sparsest.path_result import PathResult
-from sparsest.penalties import Penalty
-from sparsest.problem import pose
-from sparsest.ridge import default_gamma
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.data import Data
+from sparsest.core.penalties import Penalty
+from sparsest.core.problem import pose
+from sparsest.core.ridge import default_gamma
+from sparsest.paths.path import PathSolver
+from sparsest.paths.path_result import PathResult
 from sparsest.selection.models import Models
-from sparsest.solvers.paths.path import PathSolver
-from sparsest.solvers.shared.support import fit_support
+from sparsest.subset.fits.support import fit_support
 
 # Shares of the penalised model in a blend with the refit on its support; 1 is the penalised model itself.
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)

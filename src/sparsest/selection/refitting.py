@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from sparsest.arrays import Array, Indices
-from sparsest.checks import as_array, as_numbers, column_names
-from sparsest.designs import Design, as_design
-from sparsest.losses import Loss, make_loss
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.checks import as_array, as_numbers, column_names
+from sparsest.core.designs import Design, as_design
+from sparsest.core.losses import Loss, make_loss
 
 _Drawn = TypeVar("_Drawn")
 # What lacks a class is drawn anew, at most so often.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel
 
-from sparsest.advice import level_of_the_user
-from sparsest.result import Event
-from sparsest.solvers.shared.clock import Callback, Clock
+from sparsest.results.advice import level_of_the_user
+from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.events import Event
 
 
 def collect(

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import get_scorer
 from sklearn.utils import _safe_indexing
 
-from sparsest.arrays import Array, Indices
-from sparsest.data import Data
-from sparsest.designs import stored_matrix, unstandardized
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.data import Data
+from sparsest.core.designs import stored_matrix, unstandardized
 from sparsest.selection.models import Classification, Models, Regression
 
 Score = Callable[[Models, Data, Indices], Array]

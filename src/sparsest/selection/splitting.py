@@ -30,13 +30,13 @@ from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from sparsest.arrays import Array, Indices
-from sparsest.checks import flag, function, number, optional, whole_number, word
-from sparsest.inference import COVARIANCES, infer, p_value_text
-from sparsest.plain_tables import data_frame, text_table
-from sparsest.progress import Listener, watching
-from sparsest.refits import NoRefit
-from sparsest.result import Repetition
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.checks import flag, function, number, optional, whole_number, word
+from sparsest.results.inference import COVARIANCES, infer, p_value_text
+from sparsest.results.plain_tables import data_frame, text_table
+from sparsest.results.refits import NoRefit
+from sparsest.runtime.events import Repetition
+from sparsest.runtime.progress import Listener, watching
 from sparsest.selection.refitting import (
     Observations,
     drawn_with_all_classes,

@@ -18,7 +18,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.arrays import Indices
+from sparsest.core.arrays import Indices
 
 Halves = tuple[Indices, Indices]
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.arrays import Array, Indices
-from sparsest.data import Data
-from sparsest.designs import in_units_of_data
-from sparsest.problem import pose
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.data import Data
+from sparsest.core.designs import in_units_of_data
+from sparsest.core.problem import pose
 from sparsest.selection.grids import larger_ks, smaller_gammas
 from sparsest.selection.models import Models
-from sparsest.solvers.grid.method import Grid
-from sparsest.subset_grid import NO_CHANGE, solve_grid
+from sparsest.subset.grid.method import Grid
+from sparsest.subset.subset_grid import NO_CHANGE, solve_grid
 
 
 @dataclass(frozen=True, eq=False)

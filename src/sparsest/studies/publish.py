@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sparsest.files import write_whole
+from sparsest.runtime.files import write_whole
 from sparsest.studies import figures, tables
 from sparsest.studies.certified import Change, changes, proofs
 from sparsest.studies.findings import Judgement

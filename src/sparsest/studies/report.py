@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from sparsest.markup import STYLE, paragraph, table
+from sparsest.results.markup import STYLE, paragraph, table
 from sparsest.studies import figures, tables
 from sparsest.studies.certified import changes, proofs
 from sparsest.studies.findings import Judgement

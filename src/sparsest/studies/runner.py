@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed, parallel_config
 
-from sparsest.kernels.jit import is_cache_empty
+from sparsest.runtime.jit import is_cache_empty
 from sparsest.studies.store import Store
 from sparsest.studies.tasks import Outcome, Task, run_task
 from sparsest.warming import warmup

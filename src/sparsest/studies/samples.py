@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.arrays import Array, Indices
-from sparsest.data import encode_labels
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.data import encode_labels
 from sparsest.datasets import load_folder, make_hard, make_toeplitz
 
 # Shares of real rows that are held out: for the test as in the paper, and a quarter of the rest for validation.

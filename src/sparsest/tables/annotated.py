@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.checks import check_sparse
+from sparsest.core.checks import check_sparse
 from sparsest.tables.opening import Opened, need
 from sparsest.tables.source import Column, Levels, Source, column_of, distinct, refuse_empty_lines
 

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.arrays import Mask
-from sparsest.checks import refuse_inexact
+from sparsest.core.arrays import Mask
+from sparsest.core.checks import refuse_inexact
 from sparsest.tables.encoding import GAP, Encoding
 from sparsest.tables.source import Column
 

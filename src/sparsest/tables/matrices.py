@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.checks import check_sparse
+from sparsest.core.checks import check_sparse
 from sparsest.datasets import Dataset, load_folder
 from sparsest.tables.encoding import BESIDE
 from sparsest.tables.opening import Opened

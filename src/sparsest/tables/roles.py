@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.checks import as_numbers
+from sparsest.core.checks import as_numbers
 from sparsest.tables.encoding import Encoding, is_identifier
 from sparsest.tables.readers import read_source
 from sparsest.tables.source import Column, Source, listing

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.checks import number, optional, whole_number, word
+from sparsest.core.checks import number, optional, whole_number, word
 from sparsest.tables.encoding import (
     IMPUTATIONS,
     MISSING_TEXTS,

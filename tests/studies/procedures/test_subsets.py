@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sparsest.api import best_subset
-from sparsest.problem import pose
-from sparsest.result import Status
+from sparsest.core.problem import pose
+from sparsest.runtime.events import Status
 from sparsest.studies.procedures import PROCEDURES, base_gamma, error_of, subsets
 from sparsest.studies.procedures.subsets import best_subset_data, proved, search
+from sparsest.subset.api import best_subset
 from studies.procedures.samples import PLAN, check_models, sample_of
 
 

@@ -1,6 +1,6 @@
 """The losses as the checker knows them: conjugates, domains and values with bounds of their rounding errors.
 
-Written once more, apart from :mod:`sparsest.losses`, so that solver and checker do not share a mistake.  ``y``,
+Written once more, apart from :mod:`sparsest.core.losses`, so that solver and checker do not share a mistake.  ``y``,
 ``alpha`` and ``margin`` are matrices with a row for each observation, ``weights`` a column ω.  A dual point α belongs
 to the weighted loss: its conjugate is ``ωℓ*(y, α/ω)``.
 """

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from sparsest.arrays import Array
+from sparsest.core.arrays import Array
 from sparsest.metrics import false_features, support_of, true_features
 from sparsest.studies.samples import Rows, Sample
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsest.api import penalty_path
-from sparsest.path_result import PathResult
+from sparsest.paths.api import penalty_path
+from sparsest.paths.path_result import PathResult
 from sparsest.studies.procedures.base import Plan, Procedure, Row, error_of, row_of, timed, timed_row
 from sparsest.studies.samples import Sample
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sparsest.problem import Problem, pose
-from sparsest.result import Result
-from sparsest.settings import make_solver
+from sparsest.core.problem import Problem, pose
+from sparsest.results.result import Result
 from sparsest.studies.procedures.base import Plan, Procedure, Row, base_gamma, row_of, timed
 from sparsest.studies.procedures.penalised import path_of
 from sparsest.studies.procedures.subsets import best_subset_data, proved, search
 from sparsest.studies.samples import Sample
+from sparsest.subset.settings import make_solver
 
 Solve = Callable[[Problem, Plan], Result]
 

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sparsest.data import Data, make_data
-from sparsest.problem import Problem, pose
-from sparsest.result import Result, Status
-from sparsest.settings import make_solver
-from sparsest.solvers.shared.clock import counting_processor_time
+from sparsest.core.data import Data, make_data
+from sparsest.core.problem import Problem, pose
+from sparsest.results.result import Result
+from sparsest.runtime.clock import counting_processor_time
+from sparsest.runtime.events import Status
 from sparsest.studies.procedures.base import (
     Plan,
     Procedure,
@@ -22,6 +22,7 @@ from sparsest.studies.procedures.base import (
     timed_row,
 )
 from sparsest.studies.samples import Sample
+from sparsest.subset.settings import make_solver
 
 # So many values of γ that are worse than the best end the doubling: of 24 regressions none had a smaller error later.
 # The AUC hardly changes over the first values, so that there only those count that are worse by more than a part of its

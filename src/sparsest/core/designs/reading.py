@@ -1,0 +1,59 @@
+"""What users give as X, as a design: converted only where it must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsest.core.checks import as_array, as_numbers, check_sparse
+from sparsest.core.designs.base import Design
+from sparsest.core.designs.dense import STORED_TYPES, Dense
+from sparsest.core.designs.sparse import Sparse
+
+
+def as_design(X: Any) -> Design:
+    """Wrap a matrix, sparse matrix or data frame; whether its entries are finite is what ``survey`` finds out."""
+    if isinstance(X, Design):
+        return X
+    design = Sparse(_sparse_matrix(X)) if sp.issparse(X) else Dense(_dense_matrix(X))
+    n, p = design.shape
+    if n == 0 or p == 0:
+        raise ValueError(f"X must have at least one row and one column, got shape {design.shape}")
+    return design
+
+
+def feature_names(X: Any) -> list[str] | None:
+    """The names of a data frame's columns; None for anything else, and where some are not text."""
+    columns = getattr(X, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    names = list(columns)
+    return [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
+
+
+def _sparse_matrix(X: Any) -> sp.csc_array:
+    """Compressed columns of float32 or float64 without duplicate entries."""
+    check_sparse(X, "X")
+    columns = X.tocsc()
+    if columns.dtype not in (np.float32, np.float64):
+        columns = columns.astype(np.float64)
+    # A new container looks for itself whether entries are sorted and distinct; X's own claim may be wrong.
+    matrix = sp.csc_array((columns.data, columns.indices, columns.indptr), shape=columns.shape)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _dense_matrix(X: Any) -> NDArray[Any]:
+    """Two dimensions of a type that is computed with as it is stored."""
+    array = as_array(X, "X")
+    if array.ndim != 2:
+        hint = "reshape a single column with X.reshape(-1, 1)"
+        raise ValueError(f"X must be a matrix with two dimensions, got {array.ndim}; {hint}")
+    if array.dtype in STORED_TYPES:
+        return array
+    return array.astype(np.float32) if array.dtype == np.float16 else as_numbers(array, "X")

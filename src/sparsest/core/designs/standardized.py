@@ -1,0 +1,203 @@
+"""The lazily standardised view of a design, how to make one, and what it is in units of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, Survey
+from sparsest.core.designs.dense import Dense
+from sparsest.core.designs.packs import DensePack, Pack, SparsePack
+from sparsest.core.designs.sparse import Sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Standardized(Design):
+    """The view ``(X - 1 shift') / scale`` of another design; nothing is made dense.
+
+    Nothing is copied but the columns ``far``, whose means are too large for products with what is stored: ``packed``
+    holds them centred and scaled.
+    """
+
+    base: Design
+    shift: Array
+    scale: Array
+    far: Indices
+    packed: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.base.shape
+
+    def dot(self, w: Array, subset: Subset | None = None) -> Array:
+        index = np.arange(self.shape[1]) if subset is None else np.asarray(subset, dtype=np.intp)
+        apart, place = self._apart(index)
+        v = w / _each(self.scale[index], w)
+        v[apart] = 0.0
+        product = self.base.dot(v, subset) - self.shift[index] @ v
+        return product + self.packed[:, place] @ w[apart] if place.size else product
+
+    def tdot(self, r: Array, subset: Subset | None = None) -> Array:
+        index = np.arange(self.shape[1]) if subset is None else np.asarray(subset, dtype=np.intp)
+        return self.own(self.base.tdot(r, subset), r, index)
+
+    def own(self, products: Array, r: Array, index: Indices) -> Array:
+        """Turn products of r with the stored columns into those with the view's; they are overwritten."""
+        products -= np.multiply.outer(self.shift[index], r.sum(axis=0))
+        products /= _each(self.scale[index], products)
+        apart, place = self._apart(index)
+        if place.size:
+            products[apart] = self.packed[:, place].T @ r
+        return products
+
+    def columns(self, subset: Subset) -> Array:
+        index = np.asarray(subset, dtype=np.intp)
+        block = self.base.columns(index)
+        block -= self.shift[index]
+        block /= self.scale[index]
+        apart, place = self._apart(index)
+        block[:, apart] = self.packed[:, place]
+        return block
+
+    def _apart(self, index: Indices) -> tuple[NDArray[np.bool_], Indices]:
+        """Which columns of a subset are kept apart, and where."""
+        if self.far.size == 0:
+            return np.zeros(index.size, dtype=bool), np.empty(0, dtype=np.intp)
+        place = np.minimum(np.searchsorted(self.far, index), self.far.size - 1)
+        apart = self.far[place] == index
+        return apart, place[apart]
+
+    def rows(self, keep: Indices) -> Standardized:
+        packed = np.asfortranarray(self.packed[keep])
+        return Standardized(self.base.rows(keep), self.shift, self.scale, self.far, packed)
+
+    def take(self, subset: Subset) -> Standardized:
+        index = np.asarray(subset, dtype=np.intp)
+        apart, place = self._apart(index)
+        packed = np.asfortranarray(self.packed[:, place])
+        return Standardized(self.base.take(index), self.shift[index], self.scale[index], np.flatnonzero(apart), packed)
+
+    def gram(self, subset: Subset, other: Subset | None = None, weights: Array | None = None) -> Array:
+        if not isinstance(self.base, Sparse) or self.far.size:
+            return super().gram(subset, other, weights)
+        left = np.asarray(subset, dtype=np.intp)
+        right = left if other is None else np.asarray(other, dtype=np.intp)
+        ones = np.ones(self.shape[0]) if weights is None else weights
+        gram = self.base.gram(left, right, weights)
+        gram -= np.outer(self.base.tdot(ones, left), self.shift[right])
+        gram -= np.outer(self.shift[left], self.base.tdot(ones, right) - ones.sum() * self.shift[right])
+        gram /= np.outer(self.scale[left], self.scale[right])
+        return gram
+
+    def nbytes_of(self, subset: Subset) -> int:
+        index = np.asarray(subset, dtype=np.intp)
+        apart, place = self._apart(index)
+        return self.base.nbytes_of(index[~apart]) + 8 * self.shape[0] * place.size
+
+    def pack(self, centred: bool) -> Pack:
+        stored, shift, scale = take_apart(self)
+        return (
+            SparsePack(stored.matrix, shift, scale, centred) if isinstance(stored, Sparse) else DensePack(self, centred)
+        )
+
+    def survey(self, weights: Array, targets: Array | None = None) -> Survey:
+        (mean, rest, variance), products = self.base.survey(weights, targets)
+        mean, rest, variance = (mean - self.shift) / self.scale, rest / self.scale, variance / self.scale**2
+        if targets is not None:
+            products = products - np.multiply.outer(self.shift, targets.sum(axis=0))
+        products = products / _each(self.scale, products)
+        if self.far.size:
+            of_far = Dense(self.packed).survey(weights, targets)
+            mean[self.far], rest[self.far], variance[self.far] = of_far.moments
+            products[self.far] = of_far.products
+        return Survey(Moments(mean, rest, variance), products)
+
+
+def _each(scale: Array, vectors: Array) -> Array:
+    """Numbers for the entries of a vector, or for the rows of a block of vectors."""
+    return scale if vectors.ndim == 1 else scale[:, None]
+
+
+def take_apart(view: Design) -> tuple[Design, Array, Array]:
+    """Return the stored matrix of a view, and the shift and the scale that the view applies to it.
+
+    Columns that a view keeps apart take their places in a sparse matrix; a dense matrix would have to be copied, and
+    the view is returned itself.
+    """
+    if isinstance(view, Standardized):
+        if view.far.size == 0:
+            return view.base, view.shift, view.scale
+        if isinstance(view.base, Sparse):
+            shift, scale = view.shift.copy(), view.scale.copy()
+            shift[view.far], scale[view.far] = 0.0, 1.0
+            return view.base.replaced(view.far, view.packed), shift, scale
+    return view, np.zeros(view.shape[1]), np.ones(view.shape[1])
+
+
+def unstandardized(design: Design) -> Design:
+    """The design that a view shows, or the design itself."""
+    return design.base if isinstance(design, Standardized) else design
+
+
+def stores_matrix(design: Design) -> bool:
+    """Whether a design has its matrix in memory, or mapped there."""
+    return isinstance(design, (Dense, Sparse))
+
+
+def stored_matrix(design: Design) -> Any:
+    """The matrix of a design, for whoever reads it without the design's products."""
+    if isinstance(design, Sparse):
+        return design.matrix
+    if isinstance(design, Dense):
+        return design.array
+    raise ValueError("this design does not store a matrix")
+
+
+def shift_and_scale(view: Design, index: Indices) -> tuple[Array, Array]:
+    """What a view subtracts from some columns, and what it then divides them by."""
+    if isinstance(view, Standardized):
+        return view.shift[index], view.scale[index]
+    return np.zeros(index.size), np.ones(index.size)
+
+
+def in_units_of_data(view: Design, index: Indices | slice, w: Array) -> tuple[Array, float]:
+    """Return what coefficients ``w`` of columns of a view are for the data, and the constant that goes with them."""
+    if not isinstance(view, Standardized):
+        return w, 0.0
+    coef = w / view.scale[index]
+    return coef, -float(view.shift[index] @ coef)
+
+
+def products_with_view(view: Design, products: Array, r: Array) -> Array:
+    """Return ``X'r`` of a view from that of the design it shows, which is overwritten."""
+    return view.own(products, r, np.arange(view.shape[1])) if isinstance(view, Standardized) else products
+
+
+def standardized(design: Design, weights: Array, *, center: bool, scale: bool) -> Design:
+    """Return the view with weighted mean 0 (``center``) and mean square 1 (``scale``).
+
+    Constant columns keep scale 1.
+    """
+    return view_with(design, design.moments(weights), center=center, scale=scale)
+
+
+def view_with(design: Design, moments: Moments, *, center: bool, scale: bool) -> Design:
+    """Return the standardised view from moments that are known already."""
+    # What is a view itself is shown by another one, so that it is not taken for what it shows.
+    if not (center or scale or isinstance(design, Standardized)):
+        return design
+    mean, rest, variance = moments
+    factor = np.ones(mean.size)
+    if scale:
+        factor = np.sqrt(variance if center else variance + mean**2)
+        factor[factor == 0.0] = 1.0
+    shift = mean if center else np.zeros(mean.size)
+    far = moments.far() if center else np.empty(0, dtype=np.intp)
+    packed = design.columns(far)
+    packed -= shift[far]
+    packed -= rest[far]
+    packed /= factor[far]
+    return Standardized(design, shift, factor, far, packed)

@@ -1,0 +1,121 @@
+"""The data as the checker of proofs reads them, and what the first pass over them has told it already.
+
+The check inside a solver takes sums of squares and products from the design, which has them anyway, together with
+rigorous bounds of their errors.  ``Certificate.verify`` reads everything itself.
+"""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.designs import Design, Moments, stored_matrix, stores_matrix
+from sparsest.core.losses import Loss, parameters_of
+from sparsest.proofs.columns import AllColumns, Columns
+from sparsest.proofs.data import Block, Bounds, Data
+from sparsest.proofs.fingerprint import fingerprint
+from sparsest.proofs.losses import RULES
+from sparsest.proofs.reading import ColumnBlocks
+from sparsest.proofs.rounding import growth
+
+# Sums of a survey are used for columns whose mean is at most this many deviations from zero, and whose sums of squares
+# are far from overflow and underflow; the others are read by the checker.
+_NEAR_ZERO = 8.0
+_SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-200, 1e200
+# Up to this many bytes of other columns are read and kept; with more of them the checker reads everything.
+_MOST_APART = 1 << 26
+# Variances of a survey are right up to this many times γ_2n, relatively.  In compressed columns the share of the zeros
+# has an error of γ_n, which is multiplied by the square of the mean, up to 64 variances; other errors are smaller.
+_SURVEY_ERROR = 512.0
+
+
+class Evidence:
+    """The data as the checker reads them, and their fingerprint, which a thread may compute meanwhile."""
+
+    def __init__(
+        self,
+        design: Design,
+        moments: Moments,
+        response: Array,
+        weights: Array,
+        loss: Loss,
+        fit_intercept: bool,
+        standardize: bool,
+        offset: Array | None,
+        exposure: Array | None,
+    ) -> None:
+        matrix = stored_matrix(design) if stores_matrix(design) else ColumnBlocks(design.shape, design.columns)
+        rule = RULES[loss.name](**parameters_of(loss))
+        self.data = Data(matrix, response, weights, rule, fit_intercept, standardize, offset, exposure)
+        self._design, self._moments = design, moments
+        self._found: list[str] = []
+        self._thread: Thread | None = None
+
+    def prepare(self) -> None:
+        """Begin to compute the fingerprint in a thread, so that it costs no time later.
+
+        Columns that are stored elsewhere are read by one thread at a time, and the search reads them.
+        """
+        if self._thread is None and stores_matrix(self._design):
+            self._thread = Thread(target=self._compute, name="sparsest-fingerprint", daemon=True)
+            self._thread.start()
+
+    def _compute(self) -> None:
+        self._found.append(fingerprint(self.data, self._design.digests))
+
+    def fingerprint(self) -> str:
+        """The fingerprint of the data; computed here, without kernels, if no thread does it, as in a forked process."""
+        if self._thread is not None:
+            self._thread.join()
+        if not self._found:
+            self._found.append(fingerprint(self.data))
+        return self._found[0]
+
+    def columns(self) -> Columns:
+        """All columns with what the survey has found; as the checker reads them where that is of no use."""
+        if not stores_matrix(self._design):
+            return AllColumns(self.data)
+        squares = self.data.total * (self._moments.variance + self._moments.mean**2)
+        ordinary = (squares >= _SMALLEST_SQUARES) & (squares <= _LARGEST_SQUARES)
+        ordinary &= self._moments.mean**2 <= _NEAR_ZERO**2 * self._moments.variance
+        apart = np.flatnonzero(~ordinary)
+        if 8 * self.data.n * apart.size > _MOST_APART:
+            return AllColumns(self.data)
+        return SurveyedColumns(self.data, self._design, self._moments, apart)
+
+
+class SurveyedColumns(Columns):
+    """All columns ``x̃_j = x_j`` with the sums of a survey and the products of the design; a few are read apart."""
+
+    def __init__(self, data: Data, design: Design, moments: Moments, apart: Indices) -> None:
+        super().__init__(data, np.arange(data.p))
+        self._design, self._apart = design, apart
+        error = _SURVEY_ERROR * growth(2 * data.n + 64)
+        square = moments.variance + moments.mean**2
+        ridge = (moments.variance if data.fit_intercept else square) if data.scaled else np.ones(data.p)
+        spread = error if data.scaled else 0.0
+        bounds = Bounds(
+            np.zeros(data.p, dtype=np.intc),
+            np.sqrt(data.total * square) * (1.0 + error),
+            ridge * (1.0 - spread),
+            ridge * (1.0 + spread),
+            1.0 / np.sqrt(np.where(ridge > 0.0, ridge, 1.0)),
+        )
+        block = data.block(apart)
+        self._of_apart = block.values
+        bounds.put(apart, block.bounds)
+        self._bounds = bounds
+
+    @property
+    def bounds(self) -> Bounds:
+        return self._bounds
+
+    def products(self, vectors: Array) -> Array:
+        products = self._design.tdot(vectors).T
+        products[:, self._apart] = vectors.T @ self._of_apart
+        return products
+
+    def block(self, positions: Indices) -> Block:
+        return self.data.block(positions)

@@ -1,0 +1,67 @@
+"""The intercept that fits best beside given predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sparsest.core.arrays import Array
+from sparsest.core.losses import Loss
+
+# Doublings of a bracket, which end where floats do, and steps inside it: halving alone takes 64 from any bracket to
+# the last digit.
+_DOUBLINGS = 1100
+_BRACKET_STEPS = 200
+# Steps of no more than this, relative to the residuals, are lost in rounding.
+_ROUNDING = 4e-16
+
+
+def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: float = 0.0) -> float:
+    """Minimise ``b → Σ ω ℓ(y, margin + b)`` by Newton steps inside a shrinking bracket; NaN where that is not a number.
+
+    Its slope changes sign within the reach of the residuals, or a few times as far for the logistic loss.
+    """
+
+    def slope(b: float) -> float:
+        return float(weights @ loss.derivative(y, margin + b))
+
+    at_start = slope(start)
+    if at_start == 0.0:
+        return start
+    if not np.isfinite(at_start):
+        return np.nan
+    # The two labels are 2 apart, whatever the margins are; logarithms of responses are not far apart.
+    reach = 1.0 if loss.log_link else max(float(np.abs(y - margin - start).max()), float(loss.classification))
+    curvature = float(weights @ loss.second_derivative(y, margin + start))
+    if abs(at_start) <= _ROUNDING * max(reach, abs(start)) * curvature:
+        return start
+    low, high = _bracket(slope, start, -1.0 if at_start > 0 else 1.0, reach)
+    b, step = 0.5 * (low + high), high - low
+    for _ in range(_BRACKET_STEPS):
+        g = slope(b)
+        curvature = float(weights @ loss.second_derivative(y, margin + b))
+        newton = b - g / curvature if curvature > 0 else np.inf
+        if g == 0.0 or newton == b:
+            break
+        low, high = (low, b) if g > 0 else (b, high)
+        # Far from the root of an exponential Newton's steps are all of one length: halving is faster there.
+        helps = low < newton < high and abs(newton - b) <= 0.5 * step
+        previous, b = b, newton if helps else 0.5 * (low + high)
+        step = abs(b - previous)
+        if abs(b - previous) <= _ROUNDING * max(reach, abs(b)):
+            break
+    return b
+
+
+def _bracket(slope: Callable[[float], float], start: float, sign: float, step: float) -> tuple[float, float]:
+    """Return an interval on whose ends the slope has different signs, as far as there is one; ``sign`` points to it."""
+    near = far = start
+    for _ in range(_DOUBLINGS):
+        near, far = far, far + sign * step
+        # A step may be lost in rounding; beyond all floats there is nothing to find.
+        if not np.isfinite(far) or not slope(far) * sign < 0.0:
+            break
+        step *= 2.0
+    far = far if np.isfinite(far) else near
+    return min(near, far), max(near, far)

@@ -1,0 +1,167 @@
+"""Products and sums over a dense matrix as it is stored: entries become float64 in registers, nothing is converted.
+
+The matrix comes as *lines*, a two-dimensional array in C order whose rows are the columns of a matrix in Fortran order
+or the rows of one in C order.  Every result is computed by the same operations whichever part of the matrix a call
+covers, so that it does not depend on how the work is divided among threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsest.runtime.jit import inlined, kernel
+
+# Rows whose sums are taken together before they are added up: 256 of 64 columns stay in the second cache.
+_PANEL, _TILE = 256, 64
+# A column of the tile is this much longer than the panel, so that neighbours do not compete for places in the cache.
+_PADDING = 8
+# Entries of four lines that are multiplied with one vector after the other: they stay in the first cache.
+_STRETCH = 1024
+# The bits of -0 in a word of 64, and half of the word's length.
+_MINUS_ZERO, _HALF_WORD = np.uint64(1 << 63), np.uint64(32)
+
+
+@kernel
+def line_products(lines, index, begin, end, vectors, out):
+    """``out[v, q] = Σ_i lines[index[q], i] vectors[v, i]`` for q from begin to end, four lines at a time."""
+    last, n = end - 1, vectors.shape[1]
+    for q in range(begin, end, 4):
+        at, bt, ct, dt = index[q], index[min(q + 1, last)], index[min(q + 2, last)], index[min(q + 3, last)]
+        for v in range(vectors.shape[0]):
+            for k in range(q, min(q + 4, end)):
+                out[v, k] = 0.0
+        for left in range(0, n, _STRETCH):
+            right = min(left + _STRETCH, n)
+            for v in range(vectors.shape[0]):
+                a, b, c, d = 0.0, 0.0, 0.0, 0.0
+                for i in range(left, right):
+                    x = vectors[v, i]
+                    a += lines[at, i] * x
+                    b += lines[bt, i] * x
+                    c += lines[ct, i] * x
+                    d += lines[dt, i] * x
+                out[v, q] += a
+                # At the end the last line stands in for those that are missing.
+                if q + 1 < end:
+                    out[v, q + 1] += b
+                if q + 2 < end:
+                    out[v, q + 2] += c
+                if q + 3 < end:
+                    out[v, q + 3] += d
+
+
+@kernel
+def line_sums(lines, index, begin, end, factors, out):
+    """``out[v, t] = Σ_q factors[v, q] lines[index[q], t]`` for t from begin to end, four lines at a time."""
+    last = index.size - 1
+    for left in range(begin, end, _STRETCH):
+        right = min(left + _STRETCH, end)
+        for v in range(factors.shape[0]):
+            for t in range(left, right):
+                out[v, t] = 0.0
+        for q in range(0, index.size, 4):
+            second, third, fourth = min(q + 1, last), min(q + 2, last), min(q + 3, last)
+            x, y = lines[index[q], left:right], lines[index[second], left:right]
+            z, u = lines[index[third], left:right], lines[index[fourth], left:right]
+            for v in range(factors.shape[0]):
+                a = factors[v, q]
+                b = factors[v, second] if q + 1 <= last else 0.0
+                c = factors[v, third] if q + 2 <= last else 0.0
+                d = factors[v, fourth] if q + 3 <= last else 0.0
+                total = out[v, left:right]
+                for t in range(right - left):
+                    total[t] += a * x[t] + b * y[t] + (c * z[t] + d * u[t])
+
+
+@inlined
+def _mean(panel, count):
+    """The mean of some entries; of equal entries exactly their value."""
+    first, total = panel[0], 0.0
+    for i in range(count):
+        total += panel[i] - first
+    return first + total / count
+
+
+@inlined
+def _add_panel(panel, count, at, share, targets, about, j, sums):
+    """Add what some rows of column j, which start at ``at``, contribute to its sums."""
+    first, second = 0.0, 0.0
+    # Slices, because an index that may be negative for all the compiler knows is looked at entry by entry.
+    part = share[at : at + count]
+    for i in range(count):
+        deviation = panel[i] - about
+        weighted = part[i] * deviation
+        first += weighted
+        second += weighted * deviation
+    sums[0, j] += first
+    sums[1, j] += second
+    for v in range(targets.shape[0]):
+        target, product = targets[v, at : at + count], 0.0
+        for i in range(count):
+            product += target[i] * (panel[i] - about)
+        sums[2 + v, j] += product
+
+
+@kernel
+def survey_lines(lines, begin, end, share, targets, about, sums):
+    """Sums over the columns from begin to end of a matrix whose lines are its columns.
+
+    ``about[j]`` becomes the mean a of the first rows.  Added to ``sums[:, j]`` are ``Σ share (x - a)``,
+    ``Σ share (x - a)²``, and ``Σ target (x - a)`` for each target.
+    """
+    n = lines.shape[1]
+    panel = np.empty(_PANEL)
+    for j in range(begin, end):
+        for at in range(0, n, _PANEL):
+            count = min(_PANEL, n - at)
+            stored = lines[j, at : at + count]
+            for i in range(count):
+                panel[i] = stored[i]
+            if at == 0:
+                about[j] = _mean(panel, count)
+            _add_panel(panel, count, at, share, targets, about[j], j, sums)
+
+
+@kernel
+def survey_across(lines, begin, end, share, targets, about, sums):
+    """The sums of :func:`survey_lines`, with the same roundings, for a matrix whose lines are its rows."""
+    n = lines.shape[0]
+    tile = np.empty((_TILE, _PANEL + _PADDING))
+    for left in range(begin, end, _TILE):
+        right = min(left + _TILE, end)
+        for at in range(0, n, _PANEL):
+            count = min(_PANEL, n - at)
+            for i in range(count):
+                stored = lines[at + i, left:right]
+                for k in range(right - left):
+                    tile[k, i] = stored[k]
+            for k in range(right - left):
+                j = left + k
+                if at == 0:
+                    about[j] = _mean(tile[k], count)
+                _add_panel(tile[k], count, at, share, targets, about[j], j, sums)
+
+
+@kernel
+def line_digests(words, keys, by_column, out):
+    """Multiply columns, given by the bits of their entries, with two vectors of keys modulo 2^64; ``out`` starts at 0.
+
+    What a word x contributes is ``x xor ⌊x/2^32⌋``, and -0 counts as 0.  Lines are columns, or rows.
+    """
+    for q in range(words.shape[0]):
+        line = words[q]
+        if by_column:
+            first, second = np.uint64(0), np.uint64(0)
+            for i in range(line.size):
+                x = line[i] if line[i] != _MINUS_ZERO else np.uint64(0)
+                folded = x ^ (x >> _HALF_WORD)
+                first += folded * keys[0, i]
+                second += folded * keys[1, i]
+            out[0, q], out[1, q] = first, second
+        else:
+            a, b, firsts, seconds = keys[0, q], keys[1, q], out[0], out[1]
+            for j in range(line.size):
+                x = line[j] if line[j] != _MINUS_ZERO else np.uint64(0)
+                folded = x ^ (x >> _HALF_WORD)
+                firsts[j] += folded * a
+                seconds[j] += folded * b

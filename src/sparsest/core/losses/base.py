@@ -1,0 +1,77 @@
+"""What every loss offers to the solvers."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from sparsest.core.arrays import Array
+
+# Arguments of exponentials are cut off here: a loss of 1e130 is one that no search returns to, and its square, which
+# line searches and norms take, is still a number.
+LARGEST_EXPONENT = 300.0
+# Logarithms of zero are taken here instead: they are multiplied by zero, or belong to the border of a domain.
+TINY = 1e-300
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """What every loss offers; ``y``, ``u`` and ``alpha`` broadcast against each other.
+
+    Losses are not negative and ``ℓ*(y, 0) = 0``: so α = 0 proves that no model costs less than nothing, and relative
+    gaps keep their meaning.  Those of generalised linear models are half their deviances.
+
+    Attributes
+    ----------
+    name : the word by which users choose it.
+    classification : whether ``y`` is -1 or 1.
+    log_link : whether ``y ≥ 0`` and its mean is predicted as ``e^u``.  A loss with neither classes nor a logarithmic
+        link depends on ``y - u`` alone.
+    positive : whether ``y = 0`` has no finite loss.
+    deviance : whether the share of the loss that a model explains is its usual score.
+    dispersion : what the variance of y is beside that which u implies: "one" where the loss is minus a logarithm of a
+        likelihood, "estimated" where there is a factor that the residuals tell, None where the loss has no such model.
+    smoothness : Lipschitz constant of the derivative in ``u``, whatever y is; ``inf`` where there is none.
+    domain_is_cone : whether ``α`` in the domain implies ``tα`` in it for every ``t ≥ 0``.
+    conjugate_is_quadratic : whether ``t → ℓ*(y, tα)`` is ``At + Bt²``.
+    limits : what :func:`sparsest.core.checks.number` asks of each parameter.
+    """
+
+    name: str
+    classification: bool
+    log_link: bool
+    positive: bool
+    deviance: bool
+    dispersion: str | None
+    smoothness: float
+    domain_is_cone: bool
+    conjugate_is_quadratic: bool
+    limits: dict[str, dict[str, float]]
+
+    def value(self, y: Any, u: Any) -> Any:
+        """``ℓ(y, u)``."""
+
+    def derivative(self, y: Any, u: Any) -> Any:
+        """``ℓ'(y, u)`` in ``u`` (a subgradient at a kink)."""
+
+    def second_derivative(self, y: Any, u: Any) -> Any:
+        """``ℓ''(y, u)`` in ``u`` (one element of the generalised derivative at a kink)."""
+
+    def conjugate(self, y: Any, alpha: Any) -> Any:
+        """``ℓ*(y, α)`` for ``α`` in the domain."""
+
+    def conjugate_derivative(self, y: Any, alpha: Any) -> Any:
+        """A subgradient of ``ℓ*(y, ·)`` at ``α``: the prediction that belongs to a dual point."""
+
+    def project(self, y: Any, alpha: Any) -> Any:
+        """The point of the conjugate's domain nearest to ``α``; the domain is an interval that holds 0."""
+
+    def smoothed(self, mu: float) -> Loss:
+        """The loss whose conjugate is ``ℓ* + μα²/2``; a smooth loss returns itself."""
+
+
+@runtime_checkable
+class PiecewiseLinear(Loss, Protocol):
+    """A loss that is a sum of hinges."""
+
+    def pieces(self, y: Array) -> list[tuple[Array, Array]]:
+        """``(a, s)`` with ``ℓ(y, u) = Σ max(0, a - s u)``."""

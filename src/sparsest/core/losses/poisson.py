@@ -1,0 +1,46 @@
+"""Poisson regression for counts and rates, with a logarithmic link."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.core.losses.base import LARGEST_EXPONENT, TINY
+
+
+class Poisson(NamedTuple):
+    """Half the Poisson deviance of the mean ``e^u``: ``e^u - yu - y + y log y``, ``y ≥ 0``."""
+
+    name = "poisson"
+    classification = False
+    log_link = True
+    positive = False
+    deviance = True
+    dispersion = "one"
+    smoothness = float("inf")
+    domain_is_cone = False
+    conjugate_is_quadratic = False
+    limits = {}
+
+    def value(self, y, u):
+        return np.exp(np.minimum(u, LARGEST_EXPONENT)) - y - y * (u - np.log(np.maximum(y, TINY)))
+
+    def derivative(self, y, u):
+        return np.exp(np.minimum(u, LARGEST_EXPONENT)) - y
+
+    def second_derivative(self, y, u):
+        return np.exp(np.minimum(u, LARGEST_EXPONENT)) + 0.0 * y
+
+    def conjugate(self, y, alpha):
+        m = np.maximum(alpha + y, 0.0)
+        return m * np.log(np.maximum(m, TINY)) - y * np.log(np.maximum(y, TINY)) - alpha
+
+    def conjugate_derivative(self, y, alpha):
+        return np.log(np.maximum(alpha + y, TINY))
+
+    def project(self, y, alpha):
+        return np.maximum(alpha, -y)
+
+    def smoothed(self, mu):
+        return self

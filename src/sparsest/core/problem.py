@@ -1,0 +1,213 @@
+"""The problem: data, ridge, sparsity, forced features and box, frozen; and its primal and dual values.
+
+    min_w  Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²  [+ λ0 ‖w‖_0]
+    s.t.   [‖w‖_0 ≤ k,]  [|w_j| ≤ M,]  w_j = 0 for j excluded
+
+For every dual point α (in the conjugate's domain, and with Σα = 0 under an intercept) and every region of the
+search, given by features forced in (S1) and out (S0),
+
+    D(α) = -Σ_i ω_i ℓ*(y_i, α_i/ω_i) - gain(q),     q_j = max {uw - w²/(2γ): |w| ≤ M},  u = X_j'α
+
+is a lower bound, where ``gain`` adds q over S1 and over the best free choice that the sparsity admits.  Without a box
+``q = (γ/2)u²``; with one it is ``M|u| - M²/(2γ)`` where ``γ|u| > M``, which is finite without a ridge too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.checks import column_numbers, number
+from sparsest.core.data import Data, make_data
+from sparsest.core.designs import Design
+from sparsest.core.losses import Loss
+from sparsest.core.sparsity import Region, Sparsity, check_sparsity
+
+SMALLEST_GAMMA = 1e-150
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A best-subset problem."""
+
+    data: Data
+    gamma: float
+    sparsity: Sparsity
+    include: Indices
+    exclude: Indices
+    max_coef: float | None = None
+
+    @property
+    def design(self) -> Design:
+        """The matrix, centred when there is an intercept."""
+        return self.data.design
+
+    @property
+    def y(self) -> Array:
+        """The response, less its offset."""
+        return self.data.y
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the observations."""
+        return self.data.weights
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+        return self.data.loss
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether there is an intercept."""
+        return self.data.fit_intercept
+
+    @property
+    def column_norms(self) -> Array:
+        """``√(Σ_i ω_i x_ij²)`` of every column of the design."""
+        return self.data.column_norms
+
+    @property
+    def n(self) -> int:
+        """Number of observations."""
+        return self.data.n
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return self.data.p
+
+    @property
+    def ridge(self) -> float:
+        """``λ = 1/γ``."""
+        return 1.0 / self.gamma
+
+    @property
+    def box(self) -> float:
+        """M: infinite where coefficients may be of any size."""
+        return np.inf if self.max_coef is None else self.max_coef
+
+    @property
+    def has_dual_bounds(self) -> bool:
+        """Whether a ridge or a box keeps gains finite: without either a dual point proves nothing."""
+        return bool(np.isfinite(self.gamma)) or self.max_coef is not None
+
+    @cached_property
+    def root(self) -> Region:
+        """The region of all admissible supports."""
+        return Region(self.include, self.exclude, self.p)
+
+    def with_sparsity(self, sparsity: Sparsity) -> Problem:
+        """Return the same problem with another k or λ0."""
+        return replace(self, sparsity=sparsity)
+
+    def with_gamma(self, gamma: float) -> Problem:
+        """Return the same problem with another γ."""
+        return replace(self, gamma=check_gamma(gamma))
+
+    def primal(self, margin: Array, w: Array, n_selected: int) -> float:
+        """The objective of coefficients ``w`` (packed or whole) whose predictions are ``margin``."""
+        fit = float(self.weights @ self.loss.value(self.y, margin))
+        with np.errstate(over="ignore"):
+            square = float(w @ w)
+        # Coefficients whose squares overflow are no model, whatever the ridge.
+        if not np.isfinite(square):
+            return np.inf
+        return fit + 0.5 * self.ridge * square + self.sparsity.cost(n_selected)
+
+    def conjugate_sum(self, alpha: Array) -> float:
+        """``Σ ω ℓ*(y, α/ω)``."""
+        return float(self.weights @ self.loss.conjugate(self.y, alpha / self.weights))
+
+    def feasible(self, alpha: Array) -> Array:
+        """Return a dual point near ``alpha`` that is in the domain and, under an intercept, sums to zero."""
+        return self.data.feasible(alpha)
+
+    def gains(self, alpha: Array) -> Array:
+        """The gain of every feature at α."""
+        return self.gains_from(self.design.tdot(alpha))
+
+    def gains_from(self, products: Array) -> Array:
+        """``max {uw - w²/(2γ): |w| ≤ M}`` for the products ``u = X_j'α`` of the chosen features.
+
+        Without ridge and box only features that are exactly orthogonal to α gain nothing; all others gain infinity.
+        """
+        if self.max_coef is None:
+            if np.isfinite(self.gamma):
+                return 0.5 * self.gamma * products**2
+            return np.where(products == 0.0, 0.0, np.inf)
+        w = np.abs(self.coefficients_from(products))
+        return w * (np.abs(products) - 0.5 * self.ridge * w)
+
+    def coefficients_from(self, products: Array) -> Array:
+        """The w at which the gains of these products are attained; there must be a ridge or a box."""
+        if np.isinf(self.gamma):
+            return self.box * np.sign(products)
+        return np.clip(self.gamma * products, -self.box, self.box)
+
+
+def check_gamma(gamma: Any) -> float:
+    """Return γ as a float, or say what is wrong with it; squares of γ and of 1/γ must be numbers."""
+    value = number(gamma, "gamma", above=0, finite=False)
+    if not (SMALLEST_GAMMA <= value <= 1e150 or np.isinf(value)):
+        raise ValueError(f"gamma must be between 1e-150 and 1e150, or inf for no ridge, got {value!r}")
+    return value
+
+
+def check_max_coef(max_coef: Any) -> float | None:
+    """Return M as a float, or None for no box; or say what is wrong with it."""
+    if max_coef is None:
+        return None
+    value = number(max_coef, "max_coef", above=0, or_else="None")
+    if not 1e-150 <= value <= 1e150:
+        raise ValueError(
+            f"max_coef must be between 1e-150 and 1e150, or None for coefficients of any size, got {value!r}"
+        )
+    return value
+
+
+def make_problem(
+    X: Any,
+    y: Any,
+    k: int | None = None,
+    *,
+    l0_penalty: float | None = None,
+    gamma: float = np.inf,
+    include: Sequence[int] = (),
+    exclude: Sequence[int] = (),
+    max_coef: float | None = None,
+    **settings: Any,
+) -> Problem:
+    """Check the user's data and build the problem; ``settings`` are those of :func:`sparsest.core.data.make_data`."""
+    data = make_data(X, y, **settings)
+    return pose(data, k, l0_penalty=l0_penalty, gamma=gamma, include=include, exclude=exclude, max_coef=max_coef)
+
+
+def pose(
+    data: Data,
+    k: int | None = None,
+    *,
+    l0_penalty: float | None = None,
+    gamma: float = np.inf,
+    include: Sequence[int] = (),
+    exclude: Sequence[int] = (),
+    max_coef: float | None = None,
+) -> Problem:
+    """Pose a problem on data that have been checked."""
+    inside, outside = _check_forced(include, exclude, data.p)
+    sparsity = check_sparsity(k, l0_penalty, inside.size, data.p - outside.size)
+    return Problem(data, check_gamma(gamma), sparsity, inside, outside, check_max_coef(max_coef))
+
+
+def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tuple[Indices, Indices]:
+    inside = np.unique(column_numbers(include, "include", p))
+    outside = np.unique(column_numbers(exclude, "exclude", p))
+    both = np.intersect1d(inside, outside)
+    if both.size:
+        raise ValueError(f"columns {both.tolist()} are both in include and in exclude")
+    return inside, outside

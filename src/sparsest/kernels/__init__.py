@@ -1,1 +1,0 @@
-"""Compiled kernels: the only package that imports numba."""

@@ -1,7 +1,0 @@
-"""HTML and SVG from plain values, for reports and notebooks: tables, charts and their style; nothing of models."""
-
-from sparsest.markup.charts import Series, chart, paths_chart, scores_chart
-from sparsest.markup.style import STYLE, fragment, paragraph
-from sparsest.markup.tables import bar, table
-
-__all__ = ["STYLE", "Series", "bar", "chart", "fragment", "paragraph", "paths_chart", "scores_chart", "table"]

@@ -1,0 +1,191 @@
+"""The function :func:`penalty_path`: checks of its arguments, and the warning where alphas did not converge."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Array
+from sparsest.core.checks import as_array, as_numbers, number, optional, whole_number
+from sparsest.core.data import make_data
+from sparsest.core.designs import feature_names
+from sparsest.core.losses import Loss, make_loss
+from sparsest.core.penalties import Penalty, path_penalty
+from sparsest.paths.path import PathSolver, default_tol
+from sparsest.paths.path_result import PathResult
+from sparsest.results.advice import convergence_warning
+from sparsest.runtime.clock import Clock
+
+# More models than anybody looks at: a slip, such as the seed given as their number.
+_MOST_ALPHAS = 10**6
+# Violations are measured against the usual penalty: a factor below this share of it would be as good as none.
+_LEAST_FACTOR = 1e-8
+
+
+def penalty_path(
+    X: Any,
+    y: Any,
+    penalty: str | Penalty = "l1",
+    *,
+    loss: str | Loss = "squared",
+    epsilon: float | None = None,
+    delta: float | None = None,
+    theta: float | None = None,
+    alphas: int | Any = 100,
+    l1_ratio: float = 1.0,
+    concavity: float | None = None,
+    max_features: int | None = None,
+    n_features: int | None = None,
+    fit_intercept: bool = True,
+    standardize: bool = True,
+    sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
+    penalty_factor: Any = None,
+    tol: float | None = None,
+    max_iter: int = 10_000,
+    time_limit: float = np.inf,
+) -> PathResult:
+    """Fit a path of l1, elastic-net, MCP or SCAD penalised models.
+
+    Minimises ``(1/Σω) Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; α f_j)`` for each alpha, with f the penalty factors.  For
+    MCP and SCAD with a loss that is not squared see the notes.
+
+    Parameters
+    ----------
+    X : matrix, sparse matrix or data frame of shape (n, p).
+    y : targets, or two labels for a classification loss.
+    penalty : {"l1", "elastic_net", "mcp", "scad"}, or an object of :mod:`sparsest.core.penalties`.
+    loss : a smooth loss: {"squared", "logistic", "squared_hinge", "squared_epsilon_insensitive", "huber", "poisson",
+        "gamma", "negative_binomial", "tweedie"}, or an object of :mod:`sparsest.core.losses`.
+    epsilon, delta, theta : parameters of the loss, see :func:`sparsest.best_subset`.
+    alphas : how many, log-spaced from the smallest alpha with an empty model to 1e-2 (n < p) or 1e-4 of it, with
+        rescaled penalties (see the notes) to 5e-2 or 1e-3; or the alphas themselves, in any order.  Automatic paths end
+        where the fit is perfect; those of MCP and SCAD always do, with rescaled penalties where 1 % of the constant
+        model's loss is left, and also where classes are separated and no finite solution is found.
+    l1_ratio : share of the l1 part, in (0, 1]; the rest is a ridge.  For the elastic net, MCP and SCAD.
+    concavity : the g of MCP (default 3) or SCAD (default 3.7), relative to the curvature of the loss; see the notes.
+    max_features : stop when a solution has this many nonzero coefficients; none with more is returned.
+    n_features : end with the last solution of at most this many nonzero coefficients.  Where the alphas pass over that
+        number, one between them that has it takes the place of the first with more (bisection); so a wanted number of
+        features is really used wherever the path has it.
+    fit_intercept : whether to fit a constant, which is never penalised.
+    standardize : whether the penalty acts on columns scaled to mean square 1; coefficients are returned for the
+        data as given in either case.
+    sample_weight : weights of the observations; a weight of 2 equals a duplicated row.
+    offset : numbers that are added to ``x'w + b``.
+    exposure : numbers above zero that the mean is proportional to, for losses with a logarithmic link.
+    penalty_factor : factor of alpha for every feature, used as it is; 0 means never penalised.
+    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha times the
+        median of the penalty factors that are not zero.
+        None means 2e-3 where n < p and 1e-5 elsewhere, for MCP and SCAD 1e-2 and 1e-3.  Objectives of convex penalties
+        are more precise than that: in our benchmarks their relative errors are below 2e-4 and 1e-6.
+    max_iter : sweeps of coordinate descent for each alpha, at most.
+    time_limit : seconds after which no further alpha is begun; Ctrl-C does the same.
+
+    Returns
+    -------
+    PathResult
+        As many models as alphas were asked for, the largest alpha first, also if they were given in another order.
+        Where the path ended early (``stopped`` says why), ``solved`` is False and the last model is repeated.
+
+    Notes
+    -----
+    MCP and SCAD that are chosen by their names are rescaled by the curvature of the loss (Breheny and Huang, 2011, and
+    their package ncvreg): they act on ``v_j w_j``, where ``v_j = Σ_i ω_i ℓ''(y_i, u_i) x_ij² / Σ_i ω_i x_ij²`` is the
+    curvature of the loss along column j at the solution.  A concavity then means the same for every loss, and for the
+    squared loss, of which ``v_j = 1``, nothing changes.  Solutions satisfy
+
+    - ``-Σ_i ω_i ℓ'(y_i, u_i) x_ij / Σω = φ'(v_j w_j; α f_j)`` where ``w_j ≠ 0``,
+    - ``|Σ_i ω_i ℓ'(y_i, u_i) x_ij| / Σω ≤ φ'(0+; α f_j)`` where ``w_j = 0``.
+
+    As v depends on the solution, this is an estimating equation and not the minimum of one objective;
+    ``kkt_violations`` are the largest violations of it, relative to alpha.  Losses whose curvature jumps (Huber's, the
+    squared hinge and the squared ε-insensitive loss) have it averaged over a small window, so that solutions exist.
+    A penalty object such as ``sparsest.core.penalties.MCP(12.0)`` is used as it is: its concavity does not depend on
+    the loss, and solutions are local minima.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Once, if alphas did not reach ``tol``; ``converged`` tells which.
+    """
+    precision = optional(number, above=0, below=1)(tol, "tol")
+    clock = Clock(number(time_limit, "time_limit", above=0, finite=False))
+    settings = PathSolver(
+        penalty=path_penalty(penalty, l1_ratio, concavity),
+        alphas=check_alphas(alphas),
+        max_features=optional(whole_number, least=0)(max_features, "max_features"),
+        n_features=optional(whole_number, least=0)(n_features, "n_features"),
+        max_iter=whole_number(max_iter, "max_iter", least=1),
+    )
+    chosen = make_loss(loss, epsilon=epsilon, delta=delta, theta=theta)
+    data = make_data(
+        X, y, loss=chosen, fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
+        offset=offset, exposure=exposure,
+    )  # fmt: skip
+    factor = check_factor(penalty_factor, data.p)
+    # Passing over the data takes a part of the time.
+    precision = precision or default_tol(data.design.shape, settings.penalty.convex)
+    settings = replace(settings, tol=precision, time_limit=clock.left())
+    path = settings.solve(data, factor)
+    warn_unconverged(path, settings)
+    return replace(
+        path,
+        seconds=clock.seconds(),
+        loss=chosen,
+        feature_names=feature_names(X),
+        classes=np.unique(as_array(y, "y")) if data.loss.classification else None,
+        fit_intercept=data.fit_intercept,
+    )
+
+
+def check_alphas(alphas: Any) -> Array | int:
+    """How many alphas are wanted, or, if they were given, the alphas in falling order."""
+    array = as_array(alphas, "alphas")
+    if array.ndim == 0:
+        return whole_number(alphas, "alphas", least=1, most=_MOST_ALPHAS, or_else="an array of alphas")
+    given = as_numbers(array, "alphas")
+    if given.ndim != 1 or given.size == 0 or not np.isfinite(given).all() or not (given > 0.0).all():
+        raise ValueError("alphas must be a whole number or a one-dimensional array of finite numbers > 0")
+    return np.sort(given)[::-1]
+
+
+def check_factor(penalty_factor: Any, p: int) -> Array:
+    """Factors of alpha, one for each feature."""
+    if penalty_factor is None:
+        return np.ones(p)
+    factor = as_numbers(as_array(penalty_factor, "penalty_factor"), "penalty_factor")
+    if factor.shape != (p,):
+        raise ValueError(f"penalty_factor must have {p} entries, got shape {factor.shape}")
+    if not np.isfinite(factor).all() or (factor < 0).any():
+        raise ValueError("penalty_factor must be finite and not negative")
+    positive = factor[factor > 0.0]
+    if positive.size and positive.min() < _LEAST_FACTOR * np.median(positive):
+        raise ValueError(
+            f"the smallest positive penalty_factor, {positive.min():.3g}, is below {_LEAST_FACTOR:g} of their median: "
+            "use 0 for features that are never penalised"
+        )
+    return factor
+
+
+def warn_unconverged(path: PathResult, settings: PathSolver) -> None:
+    """Say once how many of the alphas that were solved did not converge, and what to do about it."""
+    failed = path.solved & ~path.converged
+    if not failed.any():
+        return
+    measure, reached = "violation", path.kkt_violations
+    if path.dual_gaps is not None:
+        measure, reached = "duality gap", path.dual_gaps
+    advice = "raise tol or leave out the smallest alphas: rounding, or classes without overlap, allow no more"
+    if (path.n_iter[failed] >= settings.max_iter).any():
+        advice = f"raise max_iter={settings.max_iter} or tol, or leave out the smallest alphas"
+    warnings.warn(
+        f"{failed.sum()} of {path.alphas.size} alphas did not converge: the {measure} is up to "
+        f"{reached[failed].max():.1e}, above tol={settings.tol:g}; {advice}",
+        convergence_warning(),
+        stacklevel=3,
+    )

@@ -1,0 +1,149 @@
+"""The duality gap of a convex penalised fit.
+
+With ``θ = ω ℓ'(y, Xw + b)`` and a scale s that makes ``sθ`` feasible, the dual value is
+``D = -Σ ω ℓ*(y, sθ/ω) - Σ_j φ*(s X_j'θ; α f_j)``.  Feasible points are orthogonal to columns that are not penalised,
+and sum to zero with an intercept: where θ does not, its projection takes its place.  Where that cannot be made
+feasible, the dual point zero is used, whose value is zero: the gap is then as large as the objective.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.penalties import ConvexPenalty
+from sparsest.paths.task import Task
+from sparsest.paths.working_set import WorkingSet
+
+# A dual point on the edge of the feasible set is moved inside by this share: rounding must not make it infeasible.
+_INSIDE = 1.0 - 1e-15
+# Inner products of at most this, relative to the sum of the absolute terms, are zero but for rounding.
+_ORTHOGONAL = 1e-11
+# A point that is out of the domain by no more than this, relatively, is on its edge but for rounding.
+_DOMAIN_ROUNDING = 1e-13
+# Projections until that is reached: the first may lose digits where columns are nearly dependent.
+_MAX_PROJECTIONS = 4
+# Eigenvalues of a Gram matrix below this share of the largest are those of dependent columns.
+DEPENDENT = 1e-12
+
+
+class DualPoint(NamedTuple):
+    """A point that is orthogonal to all columns that are not penalised.
+
+    Attributes
+    ----------
+    theta : the point; None if it is ``ω ℓ'(y, Xw + b)`` itself.
+    inside : the gradients there of the features in the working set.
+    shift : its distance from ``ω ℓ'(y, Xw + b)``, which bounds how far other gradients are from those there.
+    scale : times this it is in the domain of the conjugate losses.
+    """
+
+    theta: Array | None
+    inside: Array
+    shift: float
+    scale: float
+
+
+def dual_margins(task: Task, slope: Array, usable: Mask) -> tuple[float, float]:
+    """The largest ratio of norm to slope of penalised columns, and the sum of their norms² over twice the curvature.
+
+    Slopes and curvatures are those of the penalty at zero for ``α = 1``.
+    """
+    penalised = usable & (slope > 0.0)
+    norms, factor = task.norms[penalised], task.factor[penalised]
+    with np.errstate(divide="ignore"):
+        spread = 0.5 * norms**2 / np.asarray(task.penalty.second_derivative(1.0, factor))
+    return float((norms / slope[penalised]).max(initial=0.0)), float(spread.sum())
+
+
+def duality_gap(
+    task: Task, fit: WorkingSet, alpha: float, checked: Indices, checked_grad: Array, margins: tuple[float, float]
+) -> float:
+    """Primal minus dual value.
+
+    Parameters
+    ----------
+    fit : the solution on the working set.
+    checked, checked_grad : features outside the working set that may exceed their limit, and their gradients.  All
+        others are within their limits: they neither bind the dual point nor cost anything there.
+    margins : of :func:`dual_margins`, for those others if the dual point is not θ.
+    """
+    lam, w = alpha * task.factor[fit.index], fit.w
+    penalty = float(task.penalty.value(w, lam).sum())
+    primal = fit.loss_value() + penalty
+    penalised = lam > 0.0
+    point = _dual_point(task, fit, np.flatnonzero(~penalised))
+    if point is None:
+        return primal
+    shift = point.shift
+    grad = np.concatenate([point.inside[penalised], np.abs(checked_grad) + shift * task.norms[checked]])
+    bounds = np.concatenate([lam[penalised], alpha * task.factor[checked]])
+    gap = primal
+    if task.penalty.second_derivative(1.0, alpha) > 0.0:
+        # The conjugate of a penalty with curvature is finite everywhere: nothing need be scaled for it.
+        conjugates = _conjugates(task, point.scale * grad, bounds)
+        if point.theta is None:
+            # As θ is the derivative of the loss at Xw + b, the losses on both sides make up θ'Xw.
+            gap = min(gap, penalty + float(w @ point.inside) + conjugates)
+        else:
+            beyond = shift**2 * margins[1] / alpha
+            gap = min(gap, primal + fit.conjugate_sum(point.scale, point.theta) + conjugates + beyond)
+    if gap > task.tol * fit.null_loss:
+        excess = float((np.abs(grad) / task.penalty.threshold(bounds)).max(initial=0.0))
+        excess = max(excess, 1.0 + shift * margins[0] / alpha)
+        scale = min(1.0 / excess, point.scale)
+        dual = -fit.conjugate_sum(scale, point.theta) - _conjugates(task, scale * grad, bounds)
+        gap = min(gap, primal - dual)
+    return max(gap, 0.0) if gap < np.inf else np.inf
+
+
+def _dual_point(task: Task, fit: WorkingSet, unpenalised: Indices) -> DualPoint | None:
+    """θ, or its projection, with weights that keep it in the domain of the losses where that is possible."""
+    balanced = fit.exact or not task.fit_intercept
+    if balanced and unpenalised.size == 0:
+        return DualPoint(None, fit.grad(), 0.0, 1.0)
+    theta, root = fit.theta, np.sqrt(task.weights)
+    names = fit.index[unpenalised]
+    limit = task.norms[names] * float(np.linalg.norm(theta / root))
+    balanced = balanced or abs(float(theta.sum())) <= _ORTHOGONAL * float(np.abs(theta).sum())
+    if balanced and (np.abs(fit.grad()[unpenalised]) <= _ORTHOGONAL * limit).all():
+        return DualPoint(None, fit.grad(), 0.0, 1.0)
+    free = task.view.columns(names)
+    if task.fit_intercept:
+        free = np.column_stack([np.ones(theta.size), free])
+    projected = _projection(theta, free, fit.dual_room())
+    if projected is None:
+        return None
+    slopes = projected / task.weights
+    within = task.loss.project(task.y, slopes)
+    share = np.divide(within, slopes, out=np.ones(theta.size), where=within != slopes)
+    scale = min(max(float(share.min()), 0.0), 1.0)
+    scale = 1.0 if scale > 1.0 - _DOMAIN_ROUNDING else scale
+    return DualPoint(projected, fit.pack.tdot(projected, 0), float(np.linalg.norm((projected - theta) / root)), scale)
+
+
+def _projection(theta: Array, free: Array, metric: Array) -> Array | None:
+    """The nearest point that is orthogonal to some columns, in units of this diagonal metric; None if there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gram = free.T @ (metric[:, None] * free)
+        size = np.sqrt(gram.diagonal())
+        gram /= np.outer(size, size)
+    if not np.isfinite(gram).all():
+        return None
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > DEPENDENT * values[-1]
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    for _ in range(_MAX_PROJECTIONS):
+        off = theta @ free
+        if (np.abs(off) <= _ORTHOGONAL * (np.abs(theta) @ np.abs(free))).all():
+            return theta
+        theta = theta - metric * (free @ (inverse @ (off / size) / size))
+    return None
+
+
+def _conjugates(task: Task, grad: Array, lam: Array) -> float:
+    # The caller asks for convex penalties alone; to look at the protocol here would take as long as the sums.
+    penalty = cast(ConvexPenalty, task.penalty)
+    return float(penalty.conjugate(grad * _INSIDE, lam).sum())

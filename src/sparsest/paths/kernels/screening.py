@@ -1,0 +1,155 @@
+"""Which gradients have to be computed, and which features will be needed soon, from gradients at earlier points.
+
+With ω the weights and θ the derivatives of the losses, points are kept as ``τ = θ/√ω``.  Gradients g, g' known at two
+points τ', τ'' bound the one at τ: ``|X_j'θ| ≤ |s g + t g'| + ‖X_j‖ ‖τ - sτ' - tτ''‖`` for all s and t, with the norm
+``‖x‖² = Σ ω x²`` of columns.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.runtime.jit import kernel
+
+# Rounding errors of the differences of squares in the bound, relative to the size of τ.
+_BOUND_ROUNDING = 1e-7
+# Points whose angle's squared sine is less than this count as parallel.
+_PARALLEL = 1e-10
+# Features whose extrapolated gradient exceeds this share of its limit are foreseen.
+_FORESEEN_SHARE = 0.99
+
+
+class Memory(NamedTuple):
+    """What is known of the gradients.
+
+    Attributes
+    ----------
+    value, earlier : every feature's gradient where it was computed last, and at the alpha before that.
+    reference, before : which points these are; as many as there are points stands for none.  They are unsigned, as
+        indices that may be negative take a third longer.
+    points, products, alphas : the points, their inner products, and the alphas they belong to.
+    latest : which point is the last.
+    """
+
+    value: Array
+    earlier: Array
+    reference: NDArray[np.uint8]
+    before: NDArray[np.uint8]
+    points: Array
+    products: Array
+    alphas: Array
+    latest: Indices
+
+
+@kernel
+def inner_products(memory, tau):
+    """The inner products of τ with all points, and with itself."""
+    inner, square = np.empty(memory.alphas.size), 0.0
+    for a in range(inner.size):
+        point, product = memory.points[a], 0.0
+        for i in range(tau.size):
+            product += point[i] * tau[i]
+        inner[a] = product
+    for i in range(tau.size):
+        square += tau[i] * tau[i]
+    return inner, square
+
+
+@kernel
+def _spans(products, inner, square):
+    """How well points, one or two, make up τ: ``‖τ - first·τ_a - second·τ_b‖ ≤ distance``, for all a and b.
+
+    The last a and b stand for no point.
+    """
+    m, slack = inner.size, _BOUND_ROUNDING * np.sqrt(square)
+    first, second, distance = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1)), np.empty((m + 1, m + 1))
+    for b in range(m + 1):
+        distance[m, b] = np.inf
+    for a in range(m):
+        alone = inner[a] / products[a, a]
+        for b in range(m):
+            x, y = alone, 0.0
+            det = products[a, a] * products[b, b] - products[a, b] * products[a, b]
+            if a != b and det > _PARALLEL * products[a, a] * products[b, b]:
+                x = (products[b, b] * inner[a] - products[a, b] * inner[b]) / det
+                y = (products[a, a] * inner[b] - products[a, b] * inner[a]) / det
+            first[a, b], second[a, b] = x, y
+            rest = max(square - x * inner[a] - y * inner[b], 0.0)
+            distance[a, b] = np.sqrt(rest) + slack * (1.0 + abs(x) + abs(y))
+        first[a, m], distance[a, m] = first[a, a], distance[a, a]
+    return first, second, distance
+
+
+@kernel
+def unsettled(memory, inner, square, norms, slope, alpha, outside, out):
+    """Write down the features outside whose gradients may exceed ``α·slope``; returns how many.
+
+    ``inner`` and ``square`` are the inner products of τ.  What was known only at the oldest point is forgotten.
+    """
+    m, count = inner.size, 0
+    oldest = (memory.latest[0] + 1) % m
+    first, second, distance = _spans(memory.products, inner, square)
+    value, earlier, reference, before = memory.value, memory.earlier, memory.reference, memory.before
+    for j in range(outside.size):
+        a, b = reference[j], before[j]
+        if outside[j]:
+            bound = abs(first[a, b] * value[j] + second[a, b] * earlier[j]) + distance[a, b] * norms[j]
+            if not bound <= alpha * slope[j]:
+                out[count] = j
+                count += 1
+        if b == oldest:
+            before[j] = m
+        if a == oldest:
+            reference[j], value[j], before[j] = before[j], earlier[j], m
+    return count
+
+
+@kernel
+def remember(memory, tau, inner, square, alpha, needed, count, fresh):
+    """Let τ replace the oldest point, with the gradients that were computed there."""
+    m = memory.alphas.size
+    place = (memory.latest[0] + 1) % m
+    for q in range(count):
+        j = needed[q]
+        a = memory.reference[j]
+        # What was computed before for the same alpha says nothing about how gradients change with it.
+        if a < m and memory.alphas[a] != alpha:
+            memory.earlier[j], memory.before[j] = memory.value[j], a
+        memory.value[j], memory.reference[j] = fresh[q], place
+    for i in range(tau.size):
+        memory.points[place, i] = tau[i]
+    for a in range(m):
+        memory.products[place, a] = memory.products[a, place] = inner[a]
+    memory.products[place, place] = max(square, 1e-300)
+    memory.alphas[place], memory.latest[0] = alpha, place
+
+
+@kernel
+def foreseen(memory, slope, alpha, outside, least, out):
+    """Write down the features outside whose gradients at α will nearly reach their limits; returns how many.
+
+    Those of which fewer than ``least`` gradients are known, one or two, are left out.
+    """
+    m, count = memory.alphas.size, 0
+    # From a point to α, and that as a share of the way from one point to another.
+    steps, shares = np.empty(m), np.zeros((m, m + 1))
+    for a in range(m):
+        steps[a] = memory.alphas[a] - alpha
+        for b in range(m):
+            if memory.alphas[b] > memory.alphas[a]:
+                shares[a, b] = steps[a] / (memory.alphas[b] - memory.alphas[a])
+    value, earlier, reference, before = memory.value, memory.earlier, memory.reference, memory.before
+    for j in range(outside.size):
+        a, b = reference[j], before[j]
+        if outside[j] and a < m and (b < m or least == 1):
+            # Gradients seldom move faster than α; concave penalties make solutions jump, and gradients with them.
+            most = abs(steps[a]) * slope[j]
+            guess = value[j] + min(max((value[j] - earlier[j]) * shares[a, b], -most), most)
+            if abs(guess) > _FORESEEN_SHARE * alpha * slope[j]:
+                out[count] = j
+                count += 1
+    return count

@@ -1,0 +1,417 @@
+"""The walk along a path of a quadratic loss, compiled as a whole.
+
+    min_w  c'w + w'Gw/2 + Σ_j φ(w_j; α f_j)
+
+over columns that come in two forms, NamedTuples whose methods are compiled with the step:
+
+=============  ==============================================================================================
+``Lines``      a dense matrix of float64 in Fortran order; columns in use are copied, and their Gram matrix is kept
+``Stored``     compressed sparse columns; those in use are copied, and a residual is kept
+=============  ==============================================================================================
+
+With ω the weights and r the residual, ``τ = √ω r`` is the form in which residuals are kept: ``X_j'(√ω τ)`` is the
+gradient, and the loss is ``‖τ‖²/2``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.kernels.descent import descend, extrapolate, threshold, violation
+from sparsest.core.kernels.lines import entries_in_use, fits, lags, products, residual, restart, slopes, take_in
+from sparsest.paths.kernels.screening import foreseen, inner_products, remember, unsettled
+from sparsest.runtime.jit import inlined, kernel, second_derivative, value
+
+# Why a step returns: it is done, the buffers are full, sweeps are too slow, or all sweeps allowed have been made.
+DONE, FULL, SLOW, EXHAUSTED = 0, 1, 2, 3
+# Multiplications after which a walk returns, so that clocks are looked at: some 30 ms.
+_WALK_WORK = 3e7
+# With no more features than this all of them are in the set from the start: then no more products with the
+# observations are needed.
+FEW_FEATURES = 256
+# Columns at zero are dropped when the set has more than this many for each that is in use, and as many as there may be
+# from the start.
+_MAX_CROWDING = 1.5
+
+# Violation, as a share of α, to which a working set is minimised while it still grows.
+_GROWING_VIOLATION = 1e-2
+# A goal within this factor of that is aimed at from the start; while the set may still grow, Newton steps come too
+# early unless they save this many times what they cost.
+_NEARLY_TIGHT, _EARLY_PATIENCE = 0.05, 10.0
+# Features whose gradient is within this share of its limit join together with violators: most would be needed soon.
+_NEAR_SHARE = 0.96
+# The violation asked for is chosen such that the gap will be about this share of the tolerance.
+_GAP_SHARE = 0.9
+# Features of which fewer gradients are known are not foreseen: a path over 200 × 100,000 took a hundred times as long.
+_LEAST_GRADIENTS = 2
+# Sweeps after which those that are still needed are estimated from the progress so far.
+_TRIAL_SWEEPS = 12
+# However small a sweep is, the calls of a Newton step are worth no more of them: with ten features the time of 8,000,
+# which would soon be all that are allowed.
+_MOST_CALL_SWEEPS = 300.0
+# Rounds of minimising and checking; one or two are usual.
+_MAX_ROUNDS = 200
+# A dual point on the edge of the feasible set is moved inside by this share: rounding must not make it infeasible.
+_INSIDE = 1.0 - 1e-15
+
+
+class Point(NamedTuple):
+    """Buffers for the working set: coefficients now and at the last α, slopes, λ; τ; and how many features there are.
+
+    ``theta``, ``fresh`` and ``found`` are room for n and twice p numbers.
+    """
+
+    w: Array
+    before: Array
+    grad: Array
+    lam: Array
+    tau: Array
+    theta: Array
+    size: Indices
+    outside: Mask
+    found: Indices
+    fresh: Array
+
+
+class Fixed(NamedTuple):
+    """What does not change along a path.
+
+    Attributes
+    ----------
+    origin : the gradient at zero; factor : of α, for each feature; slope : of the penalty at zero, for ``α = 1``.
+    norms : of the columns; root : √ω; target : √ω y; null_loss : ``‖target‖²/2``.
+    free_curvature : the smallest eigenvalue of the unpenalised columns' Gram matrix, inf if there are none.
+    reach, spread : the largest ratio of norm to slope, and the sum of squared norms over twice the penalty's curvature
+        for ``α = 1``, of the other columns.
+    """
+
+    origin: Array
+    factor: Array
+    slope: Array
+    norms: Array
+    root: Array
+    target: Array
+    null_loss: float
+    free_curvature: float
+    reach: float
+    spread: float
+
+
+@kernel
+def _check(columns, at, fixed, memory, alpha):
+    """Compute the gradients outside that may exceed their limits; returns how many, and the largest excess."""
+    residual(columns, at.w[: at.size[0]], fixed.target, at.tau)
+    total = 0.0
+    for i in range(at.tau.size):
+        at.theta[i] = fixed.root[i] * at.tau[i]
+        total += at.theta[i]
+    inner, square = inner_products(memory, at.tau)
+    count = unsettled(memory, inner, square, fixed.norms, fixed.slope, alpha, at.outside, at.found)
+    products(columns, at.found, count, at.theta, total, at.fresh)
+    remember(memory, at.tau, inner, square, alpha, at.found, count, at.fresh)
+    excess = 0.0
+    for q in range(count):
+        excess = max(excess, abs(at.fresh[q]) - alpha * fixed.slope[at.found[q]])
+    return count, excess
+
+
+@kernel
+def admit(columns, at, fixed, alpha, count, share):
+    """Take in those found whose gradients exceed a share of their limits (all if it is 0); False if room is lacking."""
+    first, full = at.size[0], False
+    end = first
+    for q in range(count):
+        j = at.found[q]
+        if not at.outside[j] or (share > 0.0 and abs(at.fresh[q]) <= share * alpha * fixed.slope[j]):
+            continue
+        full = end >= at.w.size or not fits(columns, end, j)
+        if full:
+            break
+        columns.names[end], at.outside[j] = j, False
+        at.w[end], at.before[end], at.lam[end] = 0.0, 0.0, alpha * fixed.factor[j]
+        end += 1
+    if end > first:
+        at.size[0] = end
+        take_in(columns, first, end - first)
+        slopes(columns, at.w[:end], first, fixed.origin, at.grad[:end])
+    return not full
+
+
+@kernel
+def begin(columns, at, fixed, memory, alpha, ratio):
+    """Guess the solution for the next α, and take in the features it will need; False if there is no room."""
+    m = at.size[0]
+    for q in range(m):
+        at.lam[q] = alpha * fixed.factor[columns.names[q]]
+    step = extrapolate(at.w[:m], at.before[:m], at.lam[:m], ratio)
+    restart(columns, at.w[:m], step, fixed.target, at.grad[:m])
+    count = foreseen(memory, fixed.slope, alpha, at.outside, _LEAST_GRADIENTS, at.found)
+    return admit(columns, at, fixed, alpha, count, 0.0)
+
+
+@kernel
+def _loss(columns, w, grad, fixed):
+    """The loss at w, and ``c'w``."""
+    along, total = 0.0, 0.0
+    for q in range(w.size):
+        along += w[q] * fixed.origin[columns.names[q]]
+        total += w[q] * grad[q]
+    return fixed.null_loss + 0.5 * (along + total), along
+
+
+@kernel
+def _gap(columns, at, fixed, penalty, alpha, count):
+    """The duality gap of a penalty that is the sum of an absolute value and a square.
+
+    The dual point is the residual without its part in the span of unpenalised columns, as it is or scaled so that all
+    slopes are within their limits; the penalty's conjugate is ``excess²/2κ`` with κ its curvature.  The part that is
+    left out has at most the norm ``shift``, by which norms and inner products of the dual point are bounded.
+    """
+    m, deviation, free = at.size[0], np.sqrt(2.0 * fixed.null_loss), 0.0
+    w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
+    loss, along = _loss(columns, w, grad, fixed)
+    for q in range(m):
+        if lam[q] == 0.0:
+            free += grad[q] * grad[q]
+    shift, largest, conjugate = 0.0, 0.0, 0.0
+    if free > 0.0:
+        shift = np.sqrt(free / fixed.free_curvature)
+        # Slopes that were not computed are within their limits before the shift.
+        largest, conjugate = 1.0 + shift * fixed.reach / alpha, shift * shift * fixed.spread / alpha
+    primal = loss
+    for q in range(m):
+        if lam[q] != 0.0:
+            primal += value(penalty, w[q], lam[q])
+            limit, slope = threshold(penalty, lam[q]), abs(grad[q]) + shift * fixed.norms[columns.names[q]]
+            largest = max(largest, slope / limit)
+            if slope > limit:
+                conjugate += 0.5 * (slope - limit) ** 2 / second_derivative(penalty, 1.0, lam[q])
+    for q in range(count):
+        j = at.found[q]
+        limit, slope = alpha * fixed.slope[j], abs(at.fresh[q]) + shift * fixed.norms[j]
+        largest = max(largest, slope / limit)
+        if slope > limit:
+            conjugate += 0.5 * (slope - limit) ** 2 / second_derivative(penalty, 1.0, alpha * fixed.factor[j])
+    along += 2.0 * fixed.null_loss
+    # The response's product with the dual point is known up to this.
+    certain = max(abs(along) - deviation * shift, 0.0)
+    scale = certain / (2.0 * loss) if loss > 0.0 else 1.0
+    if scale * largest > 1.0:
+        scale = _INSIDE / largest
+    dual = max(scale * (certain - scale * loss), along - deviation * shift - loss - conjugate)
+    # The dual point zero has the value zero.
+    return max(primal - max(dual, 0.0), 0.0)
+
+
+@kernel
+def _largest_violation(alpha, tol):
+    """The violation that is allowed however small the gap."""
+    return min(_GROWING_VIOLATION, 0.5 * tol ** (2.0 / 3.0)) * alpha
+
+
+@kernel
+def _goal(w, fixed, penalty, alpha, tol, share):
+    """The violation at which the gap will be about a share of what is allowed.
+
+    The gap is about the violation times 2‖w‖₁, or its square times the number of active features over twice the
+    penalty's curvature.
+    """
+    size, active, allowed = 0.0, 1, share * tol * fixed.null_loss
+    for q in range(w.size):
+        size += abs(w[q])
+        active += w[q] != 0.0
+    by_curvature = np.sqrt(2.0 * allowed * second_derivative(penalty, 1.0, alpha) / active)
+    goal = max(allowed / max(size, 1e-300), by_curvature)
+    return max(min(goal, _largest_violation(alpha, tol)), 1e-15 * alpha)
+
+
+@kernel
+def _minimise(columns, at, penalty, goal, allowed, patience):
+    """Sweep until the violation is at most the goal; returns the sweeps, the violation, and whether they are slow.
+
+    The first sweeps for an α often raise the violation: they are not called slow for that before as many have been made
+    as a Newton step costs.
+    """
+    m = at.size[0]
+    w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
+    before, sweeps, budget = violation(grad, w, lam, m, penalty), 0, _TRIAL_SWEEPS
+    worst = np.inf if lags(columns) else before
+    while worst > goal and sweeps < allowed:
+        made, worst = descend(columns, w, grad, lam, penalty, goal, min(budget, allowed - sweeps))
+        sweeps += made
+        if not worst > goal:
+            break
+        if worst >= before and sweeps < patience:
+            budget = 2 * made
+            continue
+        needed = np.log(worst / goal) * made / max(np.log(before / worst), 1e-9 * made)
+        if needed > patience:
+            return sweeps, worst, True
+        budget, before = int(needed) + 1, worst
+    return sweeps, worst, False
+
+
+@kernel
+def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowed, patience):
+    """Minimise at α; returns why it ended, the sweeps made, the largest violation, the loss and the relative gap.
+
+    Parameters
+    ----------
+    tol : of the gap relative to the loss at zero, if convex, else of the violation relative to α.
+    tight : whether the working set is complete but for the last digits.
+    allowed : sweeps that may be made.
+    patience : the sweeps that a Newton step is worth: if more are needed, the caller should make one.
+    """
+    share, sweeps, gap, worst, count, excess, loss = _GAP_SHARE, 0, np.inf, np.inf, 0, 0.0, 0.0
+    p, code = fixed.origin.size, EXHAUSTED
+    for _ in range(_MAX_ROUNDS):
+        m = at.size[0]
+        goal = _goal(at.w[:m], fixed, penalty, alpha, tol, share) if convex else tol * alpha
+        endurance = patience if tight else _EARLY_PATIENCE * patience
+        if not tight and goal < _NEARLY_TIGHT * _GROWING_VIOLATION * alpha:
+            goal = _GROWING_VIOLATION * alpha
+        made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance)
+        sweeps += made
+        if slow:
+            return SLOW, sweeps, worst, loss, gap
+        if m < p:
+            count, excess = _check(columns, at, fixed, memory, alpha)
+            if excess > goal and sweeps < allowed:
+                if not admit(columns, at, fixed, alpha, count, _NEAR_SHARE):
+                    return FULL, sweeps, worst, loss, gap
+                continue
+        if made == 0 or not lags(columns):
+            slopes(columns, at.w[:m], 0, fixed.origin, at.grad[:m])
+        worst = max(violation(at.grad[:m], at.w[:m], at.lam[:m], m, penalty), excess)
+        loss = _loss(columns, at.w[:m], at.grad[:m], fixed)[0]
+        if convex:
+            gap = _gap(columns, at, fixed, penalty, alpha, count) / max(fixed.null_loss, 1e-300)
+        # A penalty with curvature has small gaps also where conditions are much violated.
+        reached = gap <= tol and worst <= _largest_violation(alpha, tol) if convex else worst <= tol * alpha
+        if reached or sweeps >= allowed:
+            code = DONE if reached else EXHAUSTED
+            break
+        if tight and convex:
+            share *= 0.3 * max(tol / gap, 1e-3)
+        tight = True
+    return code, sweeps, worst, loss, gap
+
+
+class Price(NamedTuple):
+    """What a Newton step costs, in sweeps.
+
+    Attributes
+    ----------
+    sweeps : in any case.
+    entries : of G that a sweep would touch in the time that the calls take.
+    rebuild : for each active feature, if fewer than ``enough`` of them are in the inverse that is there.
+    """
+
+    sweeps: float
+    entries: float
+    rebuild: float
+    enough: float
+
+
+@kernel
+def newton_price(price, w):
+    """What a Newton step at w costs, in sweeps."""
+    active = 0
+    for j in range(w.size):
+        active += w[j] != 0.0
+    rebuild = price.rebuild * active if active > price.enough else 0.0
+    return price.sweeps + min(price.entries / (1.0 + active * w.size), _MOST_CALL_SWEEPS) + rebuild
+
+
+class Track(NamedTuple):
+    """What a walk leaves behind, with room for some alphas, and at first for all features at least.
+
+    Attributes
+    ----------
+    features, w : nonzero coefficients and their features, those of one alpha after those of the other.
+    ends : where those of each alpha end.
+    sweeps, violations, losses, gaps : for each alpha.
+    """
+
+    features: Indices
+    w: Array
+    ends: Indices
+    sweeps: Indices
+    violations: Array
+    losses: Array
+    gaps: Array
+
+
+class Limits(NamedTuple):
+    """Where a walk stops.
+
+    Attributes
+    ----------
+    tol, convex : see :func:`solve`.
+    sweeps : for each alpha.
+    features : no alpha is begun when there are so many nonzero coefficients.
+    loss : nor when no more is left of the loss.
+    """
+
+    tol: float
+    convex: bool
+    sweeps: int
+    features: int
+    loss: float
+
+
+@inlined
+def _record(columns, at, track, k, start):
+    """Note the nonzero coefficients from this place on; returns the end."""
+    end = start
+    for q in range(at.size[0]):
+        if at.w[q] != 0.0:
+            track.features[end], track.w[end] = columns.names[q], at.w[q]
+            end += 1
+    track.ends[k] = end
+    return end
+
+
+@kernel
+def crowded(columns, at, fixed):
+    """Whether the working set has many features at zero that may go."""
+    wanted = 0
+    for q in range(at.size[0]):
+        wanted += at.w[q] != 0.0 or fixed.factor[columns.names[q]] == 0.0
+    return at.size[0] > _MAX_CROWDING * wanted + FEW_FEATURES
+
+
+@kernel
+def walk(columns, penalty, at, fixed, memory, track, alphas, before, last, limits, price):
+    """Solve for falling alphas; returns how many are done, and what the next returned if it needs help.
+
+    Parameters
+    ----------
+    alphas : the alphas to solve for.
+    before, last : the two alphas before them.
+    """
+    work, end = 0.0, 0
+    for k in range(alphas.size):
+        alpha, ratio = alphas[k], 0.0
+        if before > last:
+            ratio = max(last - alpha, 0.0) / (before - last)
+        if not begin(columns, at, fixed, memory, alpha, ratio):
+            return k, FULL, 0, 0.0
+        patience = newton_price(price, at.w[: at.size[0]])
+        code, sweeps, worst, loss, gap = solve(
+            columns, penalty, at, fixed, memory, alpha, limits.tol, limits.convex, False, limits.sweeps, patience
+        )
+        if code in (FULL, SLOW):
+            return k, code, sweeps, worst
+        track.sweeps[k], track.violations[k], track.losses[k], track.gaps[k] = sweeps, worst, loss, gap
+        start, end = end, _record(columns, at, track, k, end)
+        work += (sweeps + 1) * entries_in_use(columns, at.size[0]) + at.tau.size * at.size[0]
+        before, last = last, alpha
+        if end - start >= limits.features or loss < limits.loss or crowded(columns, at, fixed):
+            return k + 1, DONE, 0, 0.0
+        if work > _WALK_WORK or track.w.size - end < fixed.origin.size:
+            return k + 1, DONE, 0, 0.0
+    return alphas.size, DONE, 0, 0.0

@@ -1,0 +1,288 @@
+"""What :func:`sparsest.penalty_path` returns: one model for each penalty strength, and what is known of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsest.core.arrays import Array, Mask
+from sparsest.core.checks import number
+from sparsest.core.data import added_to_predictions
+from sparsest.core.designs import as_design, feature_names
+from sparsest.core.losses import LOSSES, Loss, make_loss, mean_of, parameters_of
+from sparsest.paths import path_files
+
+
+class Stop(Enum):
+    """Why a path ended; the text is what to tell the user."""
+
+    COMPLETE = "solved for every alpha"
+    SATURATED = "ended where the model fits perfectly: smaller alphas would only follow noise"
+    MAX_FEATURES = "ended at the largest number of features that was allowed"
+    N_FEATURES = "ended with the last model of at most the number of features that was asked for"
+    TIME_LIMIT = "stopped at the time limit"
+    INTERRUPTED = "interrupted"
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        """Say how the member is found again; skops, unlike pickle, does not know of enumerations."""
+        return type(self), (self.value,)
+
+
+class LinearModel(NamedTuple):
+    """Coefficients and intercept for the data as given."""
+
+    coef: Array
+    intercept: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PathResult:
+    """One model for each penalty strength, m of them, the strongest penalty first.
+
+    There are as many columns as alphas were asked for.  Where the path ended early, ``solved`` is False, and the
+    columns repeat the last model that was solved (the constant model if there was none): so the paths of several folds
+    stay aligned.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (m,), falling.
+    coefs : csc_array of shape (p, m), on the scale of the data as given.
+    intercepts : ndarray of shape (m,).
+    n_nonzero : ndarray of int, nonzero coefficients of each model.
+    solved : ndarray of bool, whether the path came as far as this alpha; True up to some alpha, then False.
+    converged : ndarray of bool, whether the gap (or violation) reached ``tol``; False where not solved.
+    dual_gaps : relative duality gap of each model, or None for the penalties that have none (MCP, SCAD); infinite where
+        not solved.  They bound the excess over the smallest objective, also with features that are not penalised; where
+        no better bound is known, they are as large as the objective.
+    kkt_violations : largest violation of the optimality conditions, relative to alpha times the median of the penalty
+        factors that are not zero; infinite where not solved.
+    locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
+        the solution whatever side of the penalty's kinks they are on; None for the others.
+    n_iter : sweeps of coordinate descent for each alpha, with those of the steps that lead to it.
+    stopped : why the path ended.
+    seconds : time for the whole path, without that for compiling kernels.
+    loss : the loss.
+    feature_names : names of the columns if X was a data frame, else None.
+    classes : the two labels in sorted order for a classification loss, else None.
+    fit_intercept : whether models have an intercept.
+    rescaled : whether MCP or SCAD were rescaled by the curvature of the loss, see :func:`sparsest.penalty_path`: models
+        then solve an estimating equation, of which ``kkt_violations`` are the violations, and ``locally_convex`` is
+        about the objective in which the curvatures of the solution are kept.
+    about : what else is worth keeping in a file, in JSON's types.
+    """
+
+    alphas: Array
+    coefs: Any
+    intercepts: Array
+    n_nonzero: NDArray[np.int_]
+    solved: Mask
+    converged: Mask
+    dual_gaps: Array | None
+    kkt_violations: Array
+    locally_convex: Mask | None
+    n_iter: NDArray[np.int_]
+    stopped: Stop
+    seconds: float
+    loss: Loss = field(default_factory=lambda: make_loss("squared"))
+    feature_names: list[str] | None = None
+    classes: NDArray[Any] | None = None
+    fit_intercept: bool = True
+    rescaled: bool = False
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def alpha_of(self, k: int) -> float:
+        """The smallest alpha before the first model of more than k features."""
+        last = int(self.solved.sum())
+        many = np.flatnonzero(self.n_nonzero[:last] > k)
+        end = int(many[0]) if many.size else last
+        if end == 0:
+            raise ValueError(f"no model of this path has at most {k} features")
+        return float(self.alphas[end - 1])
+
+    def at(self, alpha: float) -> LinearModel:
+        """The model at any alpha between the largest and the smallest that were solved.
+
+        At an alpha of the path it is that model; between two of them coefficients and intercept are interpolated
+        linearly.  For the squared loss with the l1 penalty that is exact where both have the same support and signs.
+
+        Returns
+        -------
+        LinearModel
+            ``coef`` of p entries, and ``intercept``.
+        """
+        known = self.alphas[self.solved]
+        if known.size == 0:
+            raise ValueError("no alpha of this path was solved: raise max_features or the alphas")
+        strength = number(alpha, "alpha", least=float(known[-1]), most=float(known[0]))
+        after = int(np.searchsorted(-known, -strength))
+        before = after if known[after] == strength else after - 1
+        if before == after:
+            return LinearModel(self._column(after), float(self.intercepts[after]))
+        share = (known[before] - strength) / (known[before] - known[after])
+        coef = (1.0 - share) * self._column(before) + share * self._column(after)
+        return LinearModel(coef, float((1.0 - share) * self.intercepts[before] + share * self.intercepts[after]))
+
+    def _column(self, i: int) -> Array:
+        return self.coefs[:, [i]].toarray()[:, 0]
+
+    def decision_function(
+        self, X: Any, alpha: float | None = None, *, offset: Any = None, exposure: Any = None
+    ) -> Array:
+        """``Xw + b`` of every row, with offset and exposure: for classes positive on the side of the second one.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame of n rows
+        alpha : one penalty strength, see :meth:`at`; all of the path by default
+        offset, exposure : those of the rows of X, as in the fit
+
+        Returns
+        -------
+        ndarray of shape (n, m), or (n,) for one alpha
+        """
+        names, design = feature_names(X), as_design(X)
+        p = self.coefs.shape[0]
+        if design.shape[1] != p:
+            raise ValueError(f"X has {design.shape[1]} columns, but the path was fitted to {p}")
+        if names is not None and self.feature_names is not None and names != self.feature_names:
+            raise ValueError("the columns of X have other names than those that the path was fitted to")
+        if alpha is None:
+            used = np.unique(self.coefs.indices)
+            values = design.dot(self.coefs[used].toarray(), used) + self.intercepts
+        else:
+            coef, intercept = self.at(alpha)
+            values = design.dot(coef) + intercept
+        added = added_to_predictions(offset, exposure, design.shape[0], self.loss)
+        values = (values.T + added).T
+        if not np.isfinite(values).all():
+            raise ValueError("X contains NaN or infinity: impute or drop those entries first")
+        return values
+
+    def predict(self, X: Any, alpha: float | None = None, *, offset: Any = None, exposure: Any = None) -> NDArray[Any]:
+        """Predictions for every row: labels for a classification loss, means ``e^u`` for a logarithmic link, else u.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame of n rows
+        alpha : one penalty strength, see :meth:`at`; all of the path by default
+        offset, exposure : those of the rows of X, as in the fit
+
+        Returns
+        -------
+        ndarray of shape (n, m), or (n,) for one alpha
+        """
+        values = self.decision_function(X, alpha, offset=offset, exposure=exposure)
+        return mean_of(self.loss, values) if self.classes is None else self.classes[(values > 0.0).astype(np.intp)]
+
+    def to_frame(self) -> Any:
+        """The coefficients as a pandas DataFrame: a row for each alpha, a column for each feature that is ever used.
+
+        The first column is ``(intercept)``; the others have the features' names, or their numbers.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        used = np.unique(self.coefs.indices)
+        names = used.tolist() if self.feature_names is None else [self.feature_names[j] for j in used]
+        table = np.column_stack([self.intercepts, self.coefs[used].toarray().T])
+        return pd.DataFrame(table, index=pd.Index(self.alphas, name="alpha"), columns=["(intercept)", *names])
+
+    def save(self, path: str | Path) -> None:
+        """Write all models to one file of JSON, see :mod:`sparsest.paths.path_files`; whole or not at all."""
+        if LOSSES.get(self.loss.name) is not type(self.loss):
+            raise ValueError(f"a path with the loss {self.loss.name!r}, which is no loss of sparsest, cannot be saved")
+        labels = None if self.classes is None else self.classes.tolist()
+        ends = self.coefs.indptr.tolist()
+        columns, entries = self.coefs.indices.tolist(), self.coefs.data.tolist()
+        parts = [slice(start, end) for start, end in pairwise(ends)]
+        plain = (
+            "alphas",
+            "intercepts",
+            "solved",
+            "converged",
+            "dual_gaps",
+            "kkt_violations",
+            "locally_convex",
+            "n_iter",
+        )
+        arrays = {name: getattr(self, name) for name in plain}
+        kept = {
+            "loss": self.loss.name,
+            "parameters": parameters_of(self.loss),
+            "fit_intercept": self.fit_intercept,
+            "rescaled": self.rescaled,
+            "feature_names": self.feature_names,
+            "p": int(self.coefs.shape[0]),
+            "classes": labels,
+            "support": [columns[part] for part in parts],
+            "coef": [entries[part] for part in parts],
+            **{name: None if values is None else values.tolist() for name, values in arrays.items()},
+            "stopped": self.stopped.name,
+            "seconds": float(self.seconds),
+            "about": self.about,
+        }
+        path_files.write(path, kept)
+
+    @classmethod
+    def load(cls, path: str | Path) -> PathResult:
+        """Read what ``save`` wrote; nothing in the file is executed."""
+        kept = path_files.read(path)
+        if kept["stopped"] not in Stop.__members__:
+            raise ValueError(f"{path} has the unknown end {kept['stopped']!r}")
+        counts = [len(columns) for columns in kept["support"]]
+        indices = np.array([j for columns in kept["support"] for j in columns], dtype=np.intp)
+        data = np.array([value for coef in kept["coef"] for value in coef], dtype=np.float64)
+        coefs = sp.csc_array((data, indices, np.append(0, np.cumsum(counts))), shape=(kept["p"], len(counts)))
+        gaps, convex, labels = (kept[name] for name in ("dual_gaps", "locally_convex", "classes"))
+        return cls(
+            alphas=np.array(kept["alphas"], dtype=np.float64),
+            coefs=coefs,
+            intercepts=np.array(kept["intercepts"], dtype=np.float64),
+            n_nonzero=np.array(counts, dtype=np.int_),
+            solved=np.array(kept["solved"], dtype=bool),
+            converged=np.array(kept["converged"], dtype=bool),
+            dual_gaps=None if gaps is None else np.array(gaps),
+            kkt_violations=np.array(kept["kkt_violations"]),
+            locally_convex=None if convex is None else np.array(convex, dtype=bool),
+            n_iter=np.array(kept["n_iter"], dtype=np.int_),
+            stopped=Stop[kept["stopped"]],
+            seconds=float(kept["seconds"]),
+            loss=make_loss(kept["loss"], **kept["parameters"]),
+            feature_names=kept["feature_names"],
+            classes=None if labels is None else np.array(labels),
+            fit_intercept=kept["fit_intercept"],
+            rescaled=kept["rescaled"],
+            about=kept["about"],
+        )
+
+    def _repr_html_(self) -> str:
+        """The coefficients over the penalty, for notebooks."""
+        from sparsest.results.markup import fragment, paragraph, paths_chart
+
+        used = np.unique(self.coefs.indices)
+        names = [f"column {j}" if self.feature_names is None else self.feature_names[j] for j in used.tolist()]
+        return fragment(paragraph(repr(self)), paths_chart(self.alphas, self.coefs[used].toarray(), names))
+
+    def __repr__(self) -> str:
+        """Grid, sizes and what is missing at a glance."""
+        m, n_solved = self.alphas.size, int(self.solved.sum())
+        parts = [
+            self.stopped.name,
+            f"{m} alphas from {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}",
+            f"up to {self.n_nonzero.max()} of {self.coefs.shape[0]} features",
+        ]
+        if self.rescaled:
+            parts.append("concavity rescaled by the curvature of the loss")
+        if n_solved < m:
+            parts.append(f"{m - n_solved} not solved")
+        if self.converged.sum() < n_solved:
+            parts.append(f"{n_solved - self.converged.sum()} not converged")
+        return f"PathResult({', '.join(parts)}, seconds={self.seconds:.3g})"

@@ -1,0 +1,227 @@
+"""Minimise a quadratic model plus a penalty over a pack of columns.
+
+    min_w  g'(w - w0) + (w - w0)'G(w - w0)/2 + Σ_j φ(w_j; λ_j)
+
+Sweeps of coordinate descent find the active features, and Newton steps on those make the solution precise.  After
+every few sweeps, the sweeps that are still needed are estimated from the progress so far; a Newton step is made where
+that is more than its price.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.kernels.descent import descend, step_change, violation
+from sparsest.core.kernels.sparse import stored_solve
+from sparsest.core.penalties import Penalty
+from sparsest.paths.active_inverse import ActiveInverse
+from sparsest.paths.kernels.walk import Price, newton_price
+
+# Rounds of sweeps and a Newton step; a few are usual, and the limit only keeps a slow one from going on for ever.
+_MAX_ROUNDS = 200
+# Sweeps between Newton steps that fail because the active matrix is singular.
+_SWEEPS_IF_SINGULAR = 50
+
+# Sweeps before the first Newton step and between others.
+_FIRST_SWEEPS, _SWEEPS = 12, 3
+
+# The price of a Newton step in sweeps.  On large sets it is what a solve with the inverse and one product with G cost.
+# On small ones calls from Python dominate: about 0.2 ms, in which a sweep would touch as many entries of G.
+# Four times the first price means up to three times the sweeps; an eighth of the second saves a quarter of them for
+# Newton steps that take as long.
+_NEWTON_SWEEPS = 4.0
+_NEWTON_CALL_ENTRIES = 8e5
+# Of conjugate gradients over stored columns twenty iterations are usual, each of which costs half as much as a sweep.
+_CG_SWEEPS = 12.0
+# A new inverse of a active features costs a³ and a sweep with them a²: one tenth of a sweep for each.
+_REBUILD_SWEEPS_PER_FEATURE = 0.1
+# An inverse that holds less than this share of the active features will be computed anew.
+_LEAST_HELD = 0.75
+# The residual of a Newton step relative to its right-hand side: the active set is seldom right yet, and more digits
+# would be wasted.
+_NEWTON_ACCURACY = 0.01
+# Conjugate gradients with the inverse as preconditioner: one where it is exact, a few where curvatures lag.
+_MAX_REFINEMENTS = 12
+# Conjugate gradients over stored columns: ten to thirty are usual; if columns are nearly dependent, sweeps do better.
+_MAX_CG_ITERATIONS = 100
+# Curvature along a direction that is no more than this, relative to the preconditioner's, is rounding.
+_LEAST_CURVATURE = 1e-10
+# A Newton step beyond zero is cut off there, and shortened while the cut step does not descend.
+_CLIPPED_SHARES = (1.0, 0.5, 0.25, 0.125)
+
+
+class Iterate(NamedTuple):
+    """Coefficients, the gradient of the quadratic there, which both change in place, and what the penalty is."""
+
+    w: Array
+    grad: Array
+    lam: Array
+    penalty: Penalty
+
+    def violation(self) -> float:
+        """The largest violation of the optimality conditions."""
+        return float(violation(self.grad, self.w, self.lam, self.w.size, self.penalty))
+
+
+class Quadratic(ABC):
+    """How to minimise a quadratic, given as a model for the kernels of coordinate descent, plus a penalty."""
+
+    @property
+    @abstractmethod
+    def price(self) -> Price:
+        """What a Newton step costs, in sweeps."""
+
+    @abstractmethod
+    def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
+        """Solve ``(G_AA + diag κ) d = goal``; returns d and Gd, or None if that is singular."""
+
+    @abstractmethod
+    def keep(self, positions: Indices, size: int) -> None:
+        """Of so many columns, only those at these positions remain."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """The columns have other weights now."""
+
+    def minimise(self, model: Any, at: Iterate, tol: float, max_sweeps: int) -> tuple[int, float]:
+        """Sweep and step until the violation is at most ``tol``; returns the number of sweeps and the violation.
+
+        Parameters
+        ----------
+        at : where to start; it becomes the solution.
+        """
+        n_sweeps, budget, worst = 0, _FIRST_SWEEPS, at.violation()
+        for _ in range(_MAX_ROUNDS):
+            # What is not a number ends it too.
+            if not worst > tol or n_sweeps >= max_sweeps:
+                break
+            before = worst
+            sweeps, worst = descend(model, *at, tol, min(budget, max_sweeps - n_sweeps))
+            n_sweeps += sweeps
+            if not worst > tol:
+                break
+            digits_per_sweep = max(np.log(before / worst) / sweeps, 1e-9)
+            needed = np.log(worst / tol) / digits_per_sweep
+            if needed <= newton_price(self.price, at.w):
+                budget = int(needed) + 1
+            else:
+                budget = _SWEEPS if self.newton(model, at, tol) else _SWEEPS_IF_SINGULAR
+                worst = at.violation()
+        return n_sweeps, worst
+
+    def newton(self, model: Any, at: Iterate, tol: float) -> bool:
+        """One Newton step on the active features, no coordinate beyond zero; False if it would not descend."""
+        w, grad, lam, penalty = at
+        penalised = lam.real > 0.0
+        active = np.flatnonzero((w != 0.0) | ~penalised)
+        kappa, goal = np.zeros(w.size), np.zeros(w.size)
+        kappa[active] = penalty.second_derivative(w[active], lam[active])
+        goal[active] = -grad[active] - penalty.derivative(w[active], lam[active])
+        enough = max(0.1 * tol, _NEWTON_ACCURACY * float(np.abs(goal).max(initial=0.0)))
+        solution = self._solve(model, goal, active, kappa, enough) if active.size else None
+        if solution is None:
+            return False
+        step, product = solution
+        crossing = (w * (w + step) < 0.0) & penalised
+        if not crossing.any():
+            return _move(model, at, step, product)
+        for share in _CLIPPED_SHARES:
+            beyond = crossing & (w * (w + share * step) < 0.0)
+            clipped = np.where(beyond, -w, share * step)
+            image = share * product + model.image(np.where(beyond, -w - share * step, 0.0))
+            if _move(model, at, clipped, image):
+                return True
+        # Up to the first coordinate that reaches zero.
+        reach = np.full(w.size, np.inf)
+        reach[crossing] = -w[crossing] / step[crossing]
+        share = reach.min()
+        return _move(model, at, np.where(reach <= share, -w, share * step), share * product)
+
+
+def _move(model: Any, at: Iterate, step: Array, product: Array) -> bool:
+    """Take the step if it lowers the objective; ``product`` is G times it."""
+    w, grad, lam, penalty = at
+    if not step_change(grad, product, step, w, lam, penalty) < 0.0:
+        return False
+    w += step
+    grad += product
+    model.follow(step)
+    return True
+
+
+class Direct(Quadratic):
+    """Newton steps by the inverse of the active part of G, which follows the set of active features."""
+
+    def __init__(self) -> None:
+        self._inverse = ActiveInverse()
+
+    def keep(self, positions: Indices, size: int) -> None:
+        """Of so many columns, only those at these positions remain."""
+        self._inverse.keep(positions, size)
+
+    def forget(self) -> None:
+        """The columns have other weights now."""
+        self._inverse.reset()
+
+    @property
+    def price(self) -> Price:
+        """What a Newton step costs, in sweeps."""
+        enough = self._inverse.size / _LEAST_HELD
+        return Price(_NEWTON_SWEEPS, _NEWTON_CALL_ENTRIES, _REBUILD_SWEEPS_PER_FEATURE, enough)
+
+    def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
+        """Conjugate gradients with the inverse as preconditioner.
+
+        One iteration is enough where that is exact.  It lags for the elastic net and leaves out what is
+        concave: there more follow, and a direction of negative curvature ends them.
+        """
+        if not self._inverse.adapt(model.gram, active, kappa[active]):
+            return None
+        step, product, square = np.zeros(goal.size), np.zeros(goal.size), 0.0
+        residual, direction = goal, step
+        for iteration in range(_MAX_REFINEMENTS):
+            z = self._inverse.solve(residual)
+            previous, square = square, float(residual @ z)
+            direction = z + (square / previous) * direction if iteration else z
+            image = model.image(direction)
+            curved = np.zeros(goal.size)
+            curved[active] = image[active] + kappa[active] * direction[active]
+            curvature = float(direction @ curved)
+            if not curvature > _LEAST_CURVATURE * square:
+                # Without concavity the first step is a Newton step of the tangent majorant, which descends.
+                return (step, product) if iteration else (direction, image)
+            share = square / curvature
+            step = step + share * direction
+            product = product + share * image
+            residual = residual - share * curved
+            if np.abs(residual).max() <= tol:
+                break
+        return step, product
+
+
+class Iterative(Quadratic):
+    """Newton steps by conjugate gradients alone: over stored columns an iteration costs about as much as a sweep."""
+
+    def keep(self, positions: Indices, size: int) -> None:
+        """Nothing is known of the columns."""
+
+    def forget(self) -> None:
+        """Nothing is known of the columns."""
+
+    @property
+    def price(self) -> Price:
+        """What a Newton step costs, in sweeps."""
+        return Price(_CG_SWEEPS, 0.0, 0.0, 0.0)
+
+    def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
+        step = stored_solve(model, goal, active, kappa, tol, _MAX_CG_ITERATIONS)
+        return step, model.image(step)
+
+
+def make_quadratic(has_gram: bool) -> Quadratic:
+    """Return what suits models with a Gram matrix, or without."""
+    return Direct() if has_gram else Iterative()

@@ -1,0 +1,168 @@
+"""Fits on a working set with a concave penalty that is rescaled by the curvature of the loss.
+
+With v the curvature of the loss along the columns *at the solution*, solutions satisfy
+
+    X_j'θ + φ'(v_j w_j; λ_j) = 0 where w_j ≠ 0,      |X_j'θ| ≤ λ_j elsewhere,
+
+an estimating equation, which is not the stationarity of one objective.  Quadratic models of the loss with v kept as it
+is find out which coefficients are not zero, and Newton steps with the derivative of v solve the equation for these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from scipy.linalg import lapack
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.paths.quadratic import Iterate
+from sparsest.paths.task import Task
+from sparsest.paths.working_set import LAST_ACCURACY, MAX_MODEL_SWEEPS, MODEL_ACCURACY, WorkingSet
+
+# A curvature that jumps is averaged over this many deviations of the predictions on either side, so that the equation
+# has solutions: with 500 observations the jump of one would be as large as the tolerance.
+_WINDOW = 0.1
+# Curvatures are at least this share of the largest that the loss has: 1e-4 for the logistic loss, as in ncvreg.
+_LEAST_BEND = 4e-4
+# Steps of finite differences for the derivative of the curvature.
+_DIFFERENCE = 1e-4
+# Models for one λ; five are usual.
+_MAX_MODELS = 60
+# Shares of a step that are tried, and the part of the promised progress that is asked for.
+_SHARES, _LEAST_PROGRESS = (1.0, 0.5, 0.25), 0.3
+# Where steps do not lower the violation, v of the new points leads back and forth, or the model has several minima:
+# after the first number of such steps models are left after few sweeps, and after the second steps become ever shorter.
+_WHOLE_MODELS, _FEW_SWEEPS, _WHOLE_STEPS = 2, 2, 3
+# Newton steps may end at a point near which there is no solution.  To leave it, from the second time on so many single
+# sweeps are made for each time, each with its own v and by this share, whatever the violation.
+_PLAIN_SWEEPS, _PLAIN_SHARE = 3, 0.5
+
+
+class RescaledSet(WorkingSet):
+    """A working set whose penalty takes ``λ + iv`` for λ, see :class:`sparsest.core.penalties.Rescaled`."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._norms = task.norms
+        smoothness = task.loss.smoothness
+        self._least_bend = _LEAST_BEND * smoothness if np.isfinite(smoothness) else self._least_curvature
+        # Where conjugates are quadratic, curvatures are 0 or 1.
+        jumps = task.loss.conjugate_is_quadratic
+        self._window = _WINDOW * float(np.sqrt(2.0 * self.null_loss / self._typical_curvature())) if jumps else 0.0
+
+    def _bends(self, u: Array) -> Array:
+        """The curvature of each observation's loss."""
+        if self._window > 0.0:
+            ends = (self.loss.derivative(self.y, u + sign * self._window) for sign in (1.0, -1.0))
+            second = np.subtract(*ends) / (2.0 * self._window)
+        else:
+            second = self.loss.second_derivative(self.y, u)
+        return self.weights * np.maximum(second, self._least_bend)
+
+    def strengths(self, lam: Array) -> Array:
+        """``λ + iv``, with v relative to that of the squared loss."""
+        squares = self.pack.squares(self._bends(self.margin + self.b))
+        return lam + 1j * squares / self._norms[self.index] ** 2
+
+    def _minimise_models(self, lam: Array, tol: float) -> float:
+        n_astray, n_plain = 0, 0
+        best = np.inf, self.w, self.margin, self.b
+        for _ in range(_MAX_MODELS):
+            strengths = self.strengths(lam)
+            worst = self.violation(strengths)
+            if worst < best[0]:
+                best = worst, self.w, self.margin, self.b
+            if not worst > tol or self.exhausted:
+                break
+            self._weigh()
+            if n_plain > 0:
+                n_plain -= 1
+                with self._damped():
+                    self._sweep(strengths, worst, _PLAIN_SHARE)
+            elif not self._newton_step(strengths, worst):
+                with self._damped():
+                    astray = not self._approach(strengths, worst, tol, n_astray)
+                n_plain = _PLAIN_SWEEPS * n_astray * astray
+                n_astray += astray
+        if best[0] > tol:
+            # What the last steps led to is no better than where they began.
+            self._place(*best[1:])
+        return best[0]
+
+    @contextmanager
+    def _damped(self) -> Iterator[None]:
+        """Models that are curved where the loss is linear, meanwhile: Newton steps need the curvature of the loss."""
+        least = self._damping
+        if least > 0.0:
+            self._damping = 1.0
+            self._weigh()
+        yield
+        self._damping = least
+
+    def _newton_step(self, strengths: Array, worst: float) -> bool:
+        """A Newton step of the equation for the nonzero coefficients; whether it was progress."""
+        active = np.flatnonzero(self.w)
+        at_zero = np.abs(self.grad()) - self.penalty.threshold(strengths)
+        waiting = float(at_zero[self.w == 0.0].max(initial=0.0))
+        if active.size == 0 or active.size > self.y.size or waiting > (1.0 - _LEAST_PROGRESS) * worst:
+            return False
+        step = np.zeros(self.w.size)
+        step[active] = lapack.dgesv(self._jacobian(active, strengths[active]), -self._equation(active, strengths))[2]
+        return bool(np.isfinite(step).all()) and self._progress(step, strengths.real, worst)
+
+    def _equation(self, active: Indices, strengths: Array) -> Array:
+        return self.grad()[active] + self.penalty.derivative(self.w[active], strengths[active])
+
+    def _jacobian(self, active: Indices, strengths: Array) -> Array:
+        """The derivative of the equation, with that of v: ``∂v_j/∂w_k = Σ ω ℓ‴ x_ij² x_ik`` of centred x_k."""
+        w, v, u = self.w[active], strengths.imag, self.margin + self.b
+        change = (self._bends(u + _DIFFERENCE) - self._bends(u - _DIFFERENCE)) / (2.0 * _DIFFERENCE)
+        drift = self.pack.third_moments(active, change)
+        if self.fit_intercept:
+            means = self.pack.tdot(self._weights_kept)[active]
+            drift -= np.outer(self.pack.squares(change)[active], means)
+        second = np.asarray(self.penalty.second_derivative(w, strengths))
+        jacobian = self.pack.gram(active) + (second * w / (v * self._norms[self.index[active]] ** 2))[:, None] * drift
+        jacobian[np.diag_indices(active.size)] += second
+        return jacobian
+
+    def _progress(self, step: Array, lam: Array, worst: float) -> bool:
+        """Go as far along a step as the violation falls enough; no penalised coefficient changes its sign."""
+        start, margin, b = self.w, self.margin, self.b
+        for share in _SHARES:
+            target = start + share * step
+            target[(target * start < 0.0) & (lam > 0.0)] = 0.0
+            self._place(target, self.pack.dot(target), b)
+            if self.violation(self.strengths(lam)) <= (1.0 - _LEAST_PROGRESS * share) * worst:
+                return True
+        self._place(start, margin, b)
+        return False
+
+    def _approach(self, strengths: Array, worst: float, tol: float, n_astray: int) -> bool:
+        """Go towards the solution of the quadratic model with v as it is; whether the violation fell.
+
+        ``n_astray`` is how often it did not before.
+        """
+        goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
+        relaxation = _WHOLE_STEPS / max(n_astray, _WHOLE_STEPS)
+        step = self._model_step(strengths, goal, MAX_MODEL_SWEEPS if n_astray < _WHOLE_MODELS else _FEW_SWEEPS)
+        if self._progress(step, strengths.real, worst):
+            return True
+        # The objective with v as it is falls along most steps; where it does not, a single sweep has to do.
+        if self._move(self.w + relaxation * step, strengths) == 0.0:
+            self._sweep(strengths, worst, relaxation)
+        return False
+
+    def _sweep(self, strengths: Array, worst: float, share: float) -> None:
+        """Make a share of the step of one sweep, whatever the violation."""
+        target = self.w + share * self._model_step(strengths, MODEL_ACCURACY * worst, 1)
+        self._place(target, self.pack.dot(target), self.b)
+
+    def _model_step(self, strengths: Array, goal: float, most: int) -> Array:
+        """The step of so many sweeps over the quadratic model."""
+        at = Iterate(self.w.copy(), self.grad().copy(), strengths, self.penalty)
+        allowed = min(self.max_sweeps - self.n_sweeps, most)
+        self.n_sweeps += self.quadratic.minimise(self.pack.model(self._residual), at, goal, allowed)[0]
+        return at.w - self.w

@@ -1,0 +1,108 @@
+"""The walk along a path: each α starts from the solutions of those before."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.paths.task import Task
+
+# A drop of α below this share is walked in steps whose solutions are not reported, at most so many: they reach 3e-13
+# of any α.
+LARGEST_DROP = 0.75
+_MAX_STEPS = 100
+# A path is saturated where less than this share of the constant model's loss is left.
+SATURATED_LOSS = 1e-3
+# With a penalty that is rescaled by the curvature of the loss where less than this share is left, as in ncvreg: the
+# curvature vanishes with the loss.
+SATURATED_RESCALED_LOSS = 1e-2
+# Violation, relative to α, to which passing solutions and working sets that still grow are minimised.
+GROWING_VIOLATION = 1e-2
+# Violation to which unpenalised features are fitted at the start, as a share of the largest gradient.
+UNPENALISED_VIOLATION = 1e-10
+
+
+class Fit(NamedTuple):
+    """The solution for one α, on the scale of the view.
+
+    Attributes
+    ----------
+    features, w : the features whose coefficients are not zero, and these.
+    b : the intercept.
+    gap : relative duality gap; None for penalties that have none.
+    kkt : violation of the optimality conditions, relative to α.
+    locally_convex : whether the objective is convex around the solution.
+    saturated : whether smaller α would only follow noise.
+    n_sweeps : sweeps made.
+    """
+
+    features: Indices
+    w: Array
+    b: float
+    gap: float | None
+    kkt: float
+    locally_convex: bool
+    saturated: bool
+    n_sweeps: int
+
+
+class Walk(ABC):
+    """The state of a path.
+
+    Attributes
+    ----------
+    null_intercept : the intercept of the model without features.
+    alpha_max : the smallest alpha at which all penalised features are zero, seen from the start.
+    alpha, before : the alpha that was reached last, and the one before.
+    """
+
+    null_intercept: float
+    alpha_max: float
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.slope = np.asarray(task.penalty.threshold(task.factor))
+        self.outside = task.usable
+
+    def _begin(self, gradient: Array) -> None:
+        """Stand before the largest alpha, where the gradient is this."""
+        penalised = self.task.usable & (self.slope > 0.0)
+        self.alpha_max = float((np.abs(gradient[penalised]) / self.slope[penalised]).max(initial=0.0))
+        self.alpha = self.before = self.alpha_max
+
+    @abstractmethod
+    def _pass(self, alpha: float, max_sweeps: int) -> int:
+        """Go to this alpha without much precision; returns the sweeps made."""
+
+    @abstractmethod
+    def _reach(self, alpha: float, n_sweeps: int) -> Fit:
+        """Solve for this alpha, on the way to which so many sweeps were made."""
+
+    def follow(self, alphas: Array, max_features: int, may_saturate: bool) -> list[Fit]:
+        """Solve for the next of these alphas, or for some of them.
+
+        Parameters
+        ----------
+        max_features, may_saturate : no alpha follows one with so many features, or one where the path is saturated.
+        """
+        return [self.advance(float(alphas[0]))]
+
+    def advance(self, alpha: float) -> Fit:
+        """Solve for the next alpha; a far one is reached in steps."""
+        n_steps, n_sweeps = 1, 0
+        if alpha < self.alpha:
+            n_steps = min(int(np.ceil(np.log(alpha / self.alpha) / np.log(LARGEST_DROP))), _MAX_STEPS)
+        if n_steps > 1:
+            for passing in self.alpha * (alpha / self.alpha) ** (np.arange(1, n_steps) / n_steps):
+                n_sweeps += self._pass(float(passing), self.task.max_iter - n_sweeps)
+                self.before, self.alpha = self.alpha, float(passing)
+        fit = self._reach(alpha, n_sweeps)
+        self.before, self.alpha = self.alpha, alpha
+        return fit
+
+    def _ratio(self, alpha: float) -> float:
+        """How far the next alpha is, as a multiple of the last step."""
+        return max(self.alpha - alpha, 0.0) / (self.before - self.alpha) if self.before > self.alpha else 0.0

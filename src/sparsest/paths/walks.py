@@ -1,0 +1,15 @@
+"""Which walk suits a task."""
+
+from __future__ import annotations
+
+from sparsest.core.designs.columns import path_columns
+from sparsest.paths.compiled_walk import CompiledWalk
+from sparsest.paths.general_walk import GeneralWalk
+from sparsest.paths.task import Task, is_quadratic
+from sparsest.paths.walk import Walk
+
+
+def make_walk(task: Task) -> Walk:
+    """Compiled steps where one quadratic serves for ever and kernels can read the columns; else steps of Python."""
+    columns = path_columns(task.view, task.weights, task.fit_intercept) if is_quadratic(task.loss) else None
+    return GeneralWalk(task) if columns is None else CompiledWalk(task, columns)

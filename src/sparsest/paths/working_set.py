@@ -1,0 +1,422 @@
+"""Penalised fits on a working set of columns: outer Newton models of the loss, each minimised with the penalty.
+
+    min_w  F(w) = min_b Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; λ_j)        Σω = 1
+
+The intercept is always at its best value, so the gradient is ``X'θ`` with ``θ = ω ℓ'(y, Xw + b)``, ``Σθ = 0``,
+and the Hessian is the Gram matrix of the columns centred with the weights ``h = ω ℓ''``.  These weights are
+kept while they serve (for ever under the squared loss) and recomputed when progress slows.  Every step must lower the
+objective.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.intercepts import best_intercept
+from sparsest.core.kernels.descent import extrapolate, violation
+from sparsest.core.penalties import make_penalty
+from sparsest.paths.quadratic import Iterate, make_quadratic
+from sparsest.paths.task import Task, is_quadratic
+
+# Models for one λ; five are usual for the logistic loss.
+_MAX_MODELS = 100
+# A model whose minimiser leaves more than this share of the violation is made with new weights next time: new weights
+# cost a Gram matrix, and old ones only a few more models.  At 0.1 a logistic path takes 20 % fewer sweeps and more Gram
+# matrices, at 0.7 twice the sweeps.
+_SLOW_PROGRESS = 0.3
+# Violation to which a model is minimised: relative to that of the fit, as the model is not right either, but a third of
+# what is asked for at last.  A tenth of it takes 7 % more sweeps, ten times as much 27 % fewer but more models.
+MODEL_ACCURACY, LAST_ACCURACY = 0.03, 0.3
+# Columns at zero are dropped when the set has more than this many for each that is in use, and 64: dropping costs a
+# copy of the Gram matrix, and keeping them a part of every sweep.  At 1.0 and at 3.0 there are up to 30 and 15 % more.
+_MAX_CROWDING, _SPARE_COLUMNS = 1.3, 64
+# Steps of a concave penalty's fit may grow by this many doublings; each costs a pass over the observations.
+_MAX_DOUBLINGS = 8
+_MAX_HALVINGS = 12
+# Objectives that differ by less than this, relatively, are equal but for rounding.
+_OBJECTIVE_ROUNDING = 1e-14
+# Models after which a concave fit of separated classes is given up: it has no minimum.
+_MAX_SEPARATED_MODELS = 3
+# Where a loss of differences is linear, models have this share of its secant curvature at least: more after a step of
+# which only a small part descends, and less after one that is taken as it is.  The whole of it never shortens a step.
+_LEAST_DAMPING, _SHORTENED_STEP, _DAMPING_STEP = 1e-3, 0.25, 10.0
+# Sweeps for one model: the next will be better than this one's last digits.
+MAX_MODEL_SWEEPS = 500
+# A model without curvature has no minimum: observations keep at least this share of a typical curvature at the start.
+_LEAST_CURVATURE = 1e-4
+# A margin at which a loss that levels off is zero.
+_LARGE_MARGIN = 30.0
+# The intercept's slope may be this share of the mean slope at the start: duality gaps need a θ that sums to zero.
+_SLOPE_ROUNDING = 1e-14
+# Stands for infinity where a loss is asked for the ends of its domain.
+_FAR = 1e300
+_MAX_INTERCEPT_STEPS = 12
+# A step that leaves no more than this share of the violation is taken without a look at a convex objective.
+_CLEAR_PROGRESS = 0.5
+
+
+class WorkingSet:
+    """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients.
+
+    ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.
+    """
+
+    def __init__(self, task: Task) -> None:
+        y, weights, loss, penalty = task.y, task.weights, task.loss, task.penalty
+        self.y, self.weights, self.loss, self.penalty = y, weights, loss, penalty
+        self.fit_intercept = task.fit_intercept
+        self.pack = task.view.pack(task.fit_intercept)
+        self.quadratic = make_quadratic(self.pack.has_gram)
+        self.index = np.empty(0, dtype=np.intp)
+        self.w, self._before = np.empty(0), np.empty(0)
+        self.n_sweeps = self.max_sweeps = 0
+        self.exact = is_quadratic(loss)
+        self._tangents = make_penalty("l1")
+        self._grad: Array | None = None
+        self._margin: Array | None = None
+        self._loss_value: float | None = None
+        self.b = 0.0
+        self._slope_allowed = 0.0
+        self._mass = 1.0
+        self._set_margin(np.zeros(y.size), 0.0)
+        self._slope_allowed = _SLOPE_ROUNDING * float(np.abs(self._theta).sum())
+        self.null_loss = float(weights @ loss.value(y, self.b))
+        self._least_curvature = _LEAST_CURVATURE * self._typical_curvature()
+        self._damping = 0.0 if loss.classification or loss.log_link else _LEAST_DAMPING
+        self.origin = np.empty(0)
+        self._weigh()
+
+    def _set_margin(self, margin: Array, b: float) -> None:
+        # Centred columns leave the intercept of a quadratic loss as it is.
+        if self.fit_intercept and not (self.exact and self.w.size):
+            b, self._theta = self._best_intercept(margin, b)
+        else:
+            self._theta = self._slopes(margin, b)
+        self._margin, self.b, self._loss_value = margin, b, None
+
+    def _slopes(self, margin: Array, b: float) -> Array:
+        return self.weights * self.loss.derivative(self.y, margin + b)
+
+    @property
+    def margin(self) -> Array:
+        """``Xw``; of an exact model it is computed only when it is wanted."""
+        if self._margin is None:
+            self._set_margin(self.pack.dot(self.w), self.b)
+        assert self._margin is not None
+        return self._margin
+
+    @property
+    def theta(self) -> Array:
+        """``θ = ω ℓ'(y, Xw + b)``."""
+        _ = self.margin
+        return self._theta
+
+    def _best_intercept(self, margin: Array, b: float) -> tuple[float, Array]:
+        """The intercept and θ there: the secant method from a near guess, the bracketing search where it fails."""
+        guess, mass = b, self._mass
+        theta = self._slopes(margin, b)
+        slope = float(theta.sum())
+        for _ in range(_MAX_INTERCEPT_STEPS):
+            if abs(slope) <= self._slope_allowed:
+                return b, theta
+            if not mass > 0.0:
+                break
+            step, before = slope / mass, slope
+            b -= step
+            theta = self._slopes(margin, b)
+            slope = float(theta.sum())
+            mass = (before - slope) / step
+        b = best_intercept(self.loss, self.y, self.weights, margin, guess)
+        return b, self._slopes(margin, b)
+
+    def _typical_curvature(self) -> float:
+        """The mean curvature here, or that of a parabola with the same mean value and mean square slope if larger."""
+        u = self.margin + self.b
+        second = float(self.weights @ self.loss.second_derivative(self.y, u))
+        value, slope = self.null_loss, float(self.weights @ self.loss.derivative(self.y, u) ** 2)
+        typical = max(second, 0.5 * slope / value if value > 0.0 else 0.0)
+        return typical if typical > 0.0 else 1.0
+
+    def _curvature(self) -> Array:
+        u = self.margin + self.b
+        second = self.loss.second_derivative(self.y, u)
+        if self._damping > 0.0:
+            # A loss of y - u has the slope of a parabola around y with this curvature.
+            secant = np.abs(self.loss.derivative(self.y, u)) / np.maximum(np.abs(u - self.y), 1e-300)
+            second = np.maximum(second, self._damping * secant)
+        return self.weights * np.maximum(second, self._least_curvature)
+
+    def _damp(self, share: float) -> bool:
+        """Learn from the share of a step that was taken; whether another model should be tried for that."""
+        before = self._damping
+        if share < _SHORTENED_STEP:
+            self._damping = min(before * _DAMPING_STEP, 1.0)
+        elif share == 1.0 and before > 0.0:
+            self._damping = max(before / _DAMPING_STEP, _LEAST_DAMPING)
+        return self._damping > before
+
+    def strengths(self, lam: Array) -> Array:
+        """What the penalty takes for λ, here."""
+        return lam
+
+    def _weigh(self) -> None:
+        """Let the model have the curvature of the loss here."""
+        h = self._curvature()
+        self._mass = float(h.sum())
+        self._weights_kept = h / self._mass
+        self.pack.weigh(h)
+        self.quadratic.forget()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no more sweeps are allowed."""
+        return self.n_sweeps >= self.max_sweeps
+
+    def loss_value(self) -> float:
+        """``Σ ω ℓ`` at the current coefficients."""
+        if self.exact and self.w.size:
+            return self.null_loss + 0.5 * float(self.w @ (self.origin[self.index] + self.grad()))
+        margin = self.margin
+        if self._loss_value is None:
+            self._loss_value = float(self.weights @ self.loss.value(self.y, margin + self.b))
+        return self._loss_value
+
+    def conjugate_sum(self, scale: float, theta: Array | None = None) -> float:
+        """``Σ ω ℓ*(y, sθ/ω)``, of another θ than that here if one is given.
+
+        With a quadratic loss, and ``Σθ = 0``, it follows from gradients.
+        """
+        if theta is None and self.exact and self.w.size:
+            along = float(self.w @ self.origin[self.index]) + 2.0 * self.null_loss
+            return scale * (scale * self.loss_value() - along)
+        slopes = scale * (self.theta if theta is None else theta) / self.weights
+        # Rounding must not lead out of the domain.
+        return float(self.weights @ self.loss.conjugate(self.y, self.loss.project(self.y, slopes)))
+
+    def dual_room(self) -> Array:
+        """How far each θ may move: the curvature of its loss, but no farther than to the end of its domain."""
+        u = self.margin + self.b
+        slopes = self._theta / self.weights
+        low, high = (self.loss.project(self.y, np.full(u.size, end)) for end in (-_FAR, _FAR))
+        room = np.minimum(slopes - low, high - slopes)
+        return self.weights * np.minimum(self.loss.second_derivative(self.y, u), np.maximum(room, 0.0))
+
+    @property
+    def separated(self) -> bool:
+        """Whether ever larger coefficients would fit ever better: where a penalty levels off, no minimum is left."""
+        if not self.loss.classification or not (self.y * (self.margin + self.b) > 0.0).all():
+            return False
+        return bool((self.loss.value(self.y, _LARGE_MARGIN * self.y) > 0.0).all())
+
+    def add(self, index: Indices) -> None:
+        """Take in these columns of the design, with coefficients of zero."""
+        m, zeros = self.index.size, np.zeros(index.size)
+        self.pack.append(index)
+        self.index = np.concatenate([self.index, index])
+        self.w, self._before = np.concatenate([self.w, zeros]), np.concatenate([self._before, zeros])
+        if self._grad is not None:
+            self._grad = np.concatenate([self._grad, self._gradient(m)])
+
+    def prune(self, unpenalised: Mask) -> Indices:
+        """Let go of features at zero when they are many, keep the unpenalised; returns those let go."""
+        m = self.index.size
+        wanted = (self.w != 0.0) | unpenalised
+        positions = np.flatnonzero(wanted)
+        if m <= _MAX_CROWDING * positions.size + _SPARE_COLUMNS:
+            return np.empty(0, dtype=np.intp)
+        gone = self.index[~wanted]
+        self.pack.keep(positions)
+        self.quadratic.keep(positions, m)
+        self.index, self.w, self._before = self.index[positions], self.w[positions], self._before[positions]
+        self._grad = None if self._grad is None else self._grad[positions]
+        return gone
+
+    def predict(self, ratio: float, lam: Array) -> None:
+        """Move on by so many times the step from the solution before the last to the last."""
+        grad = self.grad() if self._linear else None
+        step = extrapolate(self.w, self._before, lam, ratio)
+        self._margin, self._grad = None, None if grad is None else grad + self.pack.model(None).image(step)
+
+    def minimise(self, lam: Array, tol: float) -> float:
+        """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
+        if self.exact:
+            return self._minimise_exact(lam, tol)
+        # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._minimise_models(lam, tol)
+
+    def _minimise_models(self, lam: Array, tol: float) -> float:
+        previous, fresh, shortened, n_separated = np.inf, False, False, 0
+        concave = not self.penalty.convex
+        for _ in range(_MAX_MODELS):
+            worst = self.violation(lam)
+            n_separated += concave and self.separated
+            if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:
+                break
+            fresh = shortened or (worst > _SLOW_PROGRESS * previous and not fresh)
+            if fresh:
+                self._weigh()
+            previous = worst
+            goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
+            share = self._improve(lam, goal, worst)
+            improved, shortened = share > 0.0, self._damp(share)
+            # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
+            if concave and not self.separated:
+                improved |= self._newton(lam)
+            if not improved and fresh and not shortened:
+                break
+        return worst
+
+    def _newton(self, lam: Array) -> bool:
+        """One Newton step on the nonzero coefficients, if the objective is convex in them; whether it descends."""
+        active = np.flatnonzero(self.w)
+        if active.size == 0 or active.size > self.y.size:
+            return False
+        w, strength = self.w[active], lam[active]
+        self._weigh()
+        hessian = self.pack.gram(active)
+        hessian[np.diag_indices(active.size)] += self.penalty.second_derivative(w, strength)
+        factor, info = lapack.dpotrf(hessian, lower=1)
+        if info != 0:
+            return False
+        slope = self.grad()[active] + self.penalty.derivative(w, strength)
+        goal = w - lapack.dpotrs(factor, slope, lower=1)[0]
+        goal[(goal * w < 0.0) & (strength > 0.0)] = 0.0
+        before, margin, b = self.w, self.margin, self.b
+        target = self.w.copy()
+        target[active] = goal
+        descended = self._move(target, lam) > 0.0
+        if descended and self.separated:
+            # There is no minimum that way.
+            descended = False
+            self._place(before, margin, b)
+        return descended
+
+    def _minimise_exact(self, lam: Array, tol: float) -> float:
+        at = Iterate(self.w, self.grad(), lam, self.penalty)
+        sweeps, worst = self.quadratic.minimise(
+            self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps
+        )
+        self.n_sweeps += sweeps
+        self._margin = None
+        return worst
+
+    def violation(self, lam: Array) -> float:
+        """The violation at the current coefficients, from the gradient that is kept; ``lam`` are the strengths."""
+        return float(violation(self.grad(), self.w, lam, self.index.size, self.penalty))
+
+    @property
+    def _residual(self) -> Array | None:
+        """What a model without a Gram matrix has to know."""
+        return None if self.pack.has_gram else self.theta
+
+    @property
+    def _linear(self) -> bool:
+        """Whether gradients follow from the Gram matrix alone."""
+        return self.exact and self.pack.has_gram
+
+    def grad(self) -> Array:
+        """The gradient of the working set."""
+        if self._grad is None:
+            self._grad = self._gradient(0)
+        return self._grad
+
+    def _gradient(self, first: int) -> Array:
+        """Compute the gradient from this column on."""
+        if self._linear:
+            return self.origin[self.index[first:]] + self.pack.model(None).image(self.w)[first:]
+        return self.pack.tdot(self.theta, first)
+
+    def verify(self) -> None:
+        """Compute the gradient anew, in place of the one that a quadratic loss carries along."""
+        if self.exact:
+            self._grad = None
+
+    def _improve(self, lam: Array, tol: float, violation: float) -> float:
+        """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
+
+        A concave penalty on an inexact model would allow long steps that the line search has to take back; with
+        its majorant the model is convex and every step towards its minimiser descends.  ``violation`` is that of w.
+        Returns the share of the step that was taken.
+        """
+        penalty, strength = self.penalty, lam
+        concave = not penalty.convex
+        if concave:
+            slope = np.abs(penalty.derivative(self.w, lam))
+            penalty, strength = self._tangents, np.where(self.w == 0.0, penalty.threshold(lam), slope)
+        start, at = self.w, Iterate(self.w.copy(), self.grad().copy(), strength, penalty)
+        most = min(self.max_sweeps - self.n_sweeps, MAX_MODEL_SWEEPS)
+        sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, most)
+        self.n_sweeps += sweeps
+        share = self._move(at.w, lam, 0.0 if concave else _CLEAR_PROGRESS * violation)
+        if concave and share > 0.0:
+            self._stretch(start, lam)
+        return share
+
+    def _objective(self, lam: Array) -> float:
+        return self.loss_value() + float(self.penalty.value(self.w, lam).sum())
+
+    def convex_beyond(self, kappa: Array) -> bool:
+        """Whether the Hessian over the nonzero coefficients exceeds ``diag(κ)``."""
+        active = np.flatnonzero(self.w)
+        if active.size == 0:
+            return True
+        if active.size > self.y.size:
+            return False
+        if not self.exact:
+            self._weigh()
+        hessian = self.pack.gram(active)
+        hessian[np.diag_indices(active.size)] -= kappa[active]
+        return lapack.dpotrf(hessian, lower=1)[1] == 0
+
+    def _move(self, goal: Array, lam: Array, enough: float = 0.0) -> float:
+        """Go to the model's minimiser, or as far towards it as the objective falls; returns the share gone.
+
+        A violation of at most ``enough`` is progress, whatever the objective.
+        """
+        start, margin, b = self.w, self.margin, self.b
+        # The intercept that the quadratic model expects is a good start for the best one.
+        image = self.pack.dot(goal)
+        step = image - margin
+        drift = float(self._weights_kept @ step) if self.fit_intercept else 0.0
+        before = np.inf
+        for halving in range(_MAX_HALVINGS):
+            share = 0.5**halving
+            if halving == 0:
+                self._place(goal, image, b - drift)
+            else:
+                self._place(start + share * (goal - start), margin + share * step, b - share * drift)
+            if enough > 0.0 and self.violation(lam) <= enough:
+                return share
+            if halving == 0:
+                loss = float(self.weights @ self.loss.value(self.y, margin + b))
+                before = loss + float(self.penalty.value(start, lam).sum())
+            if self._objective(lam) <= before + _OBJECTIVE_ROUNDING * abs(before):
+                return share
+        self._place(start, margin, b)
+        return 0.0
+
+    def _place(self, w: Array, margin: Array, b: float) -> None:
+        """Be at these coefficients, whose margins are given."""
+        self.w, self._grad = w, None
+        self._set_margin(margin, b)
+
+    def _stretch(self, start: Array, lam: Array) -> None:
+        """Grow coefficients further while that helps: tangents let those that escape zero do so but slowly.
+
+        Not so far that classes are separated: there is no minimum that way.
+        """
+        growth = np.where(np.abs(self.w) > np.abs(start), self.w - start, 0.0)
+        along = self.pack.dot(growth)
+        best = self._objective(lam)
+        for _ in range(_MAX_DOUBLINGS):
+            w, margin, b = self.w, self.margin, self.b
+            self._place(w + growth, margin + along, b)
+            value = self._objective(lam)
+            if not value < best or self.separated:
+                self._place(w, margin, b)
+                return
+            best = value
+            growth, along = 2.0 * growth, 2.0 * along

@@ -1,0 +1,1 @@
+"""What a solver returns: the model, its files, its description in words and HTML, and inference after selection."""

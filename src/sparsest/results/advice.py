@@ -1,0 +1,69 @@
+"""The warning about a search that was to prove its model and stopped short of it."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from math import isinf
+
+from sparsest.results.result import Result
+from sparsest.runtime.events import Status
+
+# Methods that search until there is a proof; the others promise none.
+_PROVING = ("tree", "cuts")
+_ADVICE = {
+    Status.TIME_LIMIT: "give it more time (time_limit), or make the problem easier (a smaller gamma or k)",
+    Status.NODE_LIMIT: "raise node_limit or max_memory, or make the problem easier (a smaller gamma or k)",
+    Status.HEURISTIC: "rounding errors leave no more to prove; a larger gap_tol accepts it",
+}
+_NO_RIDGE = (
+    "without a ridge (gamma=inf) nothing could be proved of this model: that needs the squared loss, more observations "
+    "than features and a fit that is not perfect, or so few supports that all can be tried; give a finite gamma"
+)
+
+
+def warn_if_short(results: Sequence[Result], method: str) -> None:
+    """Warn once if a search for a proof has ended without it, and not because the user wanted that."""
+    short = [result for result in results if result.status in _ADVICE]
+    if method not in _PROVING or not short:
+        return
+    worst = max(short, key=lambda result: result.gap)
+    where = "" if len(results) == 1 else f"k = {worst.statement.k}, the worst of {len(short)} of {len(results)}: "
+    warnings.warn(where + _message(worst), convergence_warning(), stacklevel=level_of_the_user())
+
+
+def _message(result: Result) -> str:
+    if isinf(result.statement.gamma) and result.lower_bound <= _floor(result):
+        return _NO_RIDGE
+    if result.status is Status.HEURISTIC and not result.trace.get("screening", {"safe": True})["safe"]:
+        left = result.trace["screening"]["n_not_excluded"]
+        return f"screening was heuristic: {left} of the dropped features may be in a better model; raise screen"
+    ended = result.status.value.partition(";")[0] if result.status is not Status.HEURISTIC else "the search is complete"
+    return f"{ended}, with a gap of {result.gap:.2g} left to prove: {_ADVICE[result.status]}"
+
+
+def _floor(result: Result) -> float:
+    """What is proved before any search: losses are not negative, and features that are forced in have their price."""
+    return (result.statement.l0_penalty or 0.0) * len(result.statement.include)
+
+
+def convergence_warning() -> type[UserWarning]:
+    """Scikit-learn's ConvergenceWarning, or its base class UserWarning where scikit-learn is not loaded.
+
+    Who names the class in a filter has loaded it.  Loading it here takes a second, which a time limit does not have.
+    """
+    if "sklearn" not in sys.modules:
+        return UserWarning
+    from sklearn.exceptions import ConvergenceWarning
+
+    category: type[UserWarning] = ConvergenceWarning
+    return category
+
+
+def level_of_the_user() -> int:
+    """How far up the stack the call from outside of the package is, seen from the one who warns."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsest":
+        level, frame = level + 1, frame.f_back
+    return level + 1

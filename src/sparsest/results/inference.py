@@ -1,0 +1,239 @@
+"""Standard errors, tests and intervals of the coefficients of chosen features, from a refit without shrinkage.
+
+With the rows ``z`` of the chosen columns, weights ω and losses ℓ at the refit, the covariance of the coefficients is
+
+- ``nonrobust``: ``φ (Σ ω E[ℓ''] zz')⁻¹``.  φ is 1 for the logistic, Poisson and negative binomial losses (whose theta
+  is taken as known), and Pearson's ``Σ ω ℓ'²/E[ℓ''] / (n - m)`` for the squared, gamma and Tweedie losses: for the
+  squared loss the residual variance;
+- ``HC0``: ``H⁻¹ (Σ ω²ℓ'² zz') H⁻¹`` with ``H = Σ ωℓ'' zz'`` (Huber 1967, White 1980), which needs no model of the
+  variance and holds for every smooth loss; ``HC1`` multiplies it by ``n/(n - m)``, ``HC2`` and ``HC3`` divide ``ℓ'²``
+  by ``1 - h`` and ``(1 - h)²`` with the leverages ``h = ω ℓ'' z'H⁻¹z`` (MacKinnon and White 1985).
+
+All of it is conditional on the features.  Where the same rows have chosen them, p-values are too small and intervals
+too narrow, the more so the more candidates there were: :func:`sparsest.bootstrap` shows how stable the choice is, and
+:func:`sparsest.multi_split` gives p-values that hold after selection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from scipy import stats
+
+from sparsest.core.arrays import Array
+from sparsest.core.checks import flag, number, optional, word
+from sparsest.core.losses import Loss
+from sparsest.results.plain_tables import data_frame, text_table
+from sparsest.results.refits import NoRefit, Refit, refit
+
+COVARIANCES = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
+WEIGHTS = ("precision", "frequency")
+INTERCEPT = "(intercept)"
+SAME_ROWS = (
+    "Conditional on the chosen features: the same rows have chosen them, so p-values are too small and intervals too "
+    "narrow. sparsest.bootstrap and sparsest.multi_split take the choice into account."
+)
+OTHER_ROWS = "Conditional on the chosen features, which other rows have chosen: the p-values hold for these rows."
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """What :meth:`sparsest.Result.inference` returns: one entry for each chosen feature, and the intercept last.
+
+    Attributes
+    ----------
+    names : of the features, and "(intercept)" if there is one
+    model : coefficients of the model, which a ridge may have shrunk
+    coef : coefficients of the refit without shrinkage, to which all that follows belongs
+    per_deviation : ``coef`` times the standard deviation of its feature; NaN for the intercept
+    standard_error, statistic, p_value : of the hypothesis that a coefficient is zero
+    lower, upper : ends of the confidence intervals
+    covariance : matrix of the covariances of ``coef``
+    confidence : level of the intervals
+    cov_type : "nonrobust" or "HC0" to "HC3"
+    distribution : of the statistics, "t" or "z"
+    degrees_of_freedom : observations (or the sum of their frequencies) less coefficients
+    dispersion : the factor φ of the variance; NaN for robust covariances of losses without a model of the response
+    same_rows : whether the rows are those that chose the features
+    """
+
+    names: tuple[str, ...]
+    model: Array
+    coef: Array
+    per_deviation: Array
+    standard_error: Array
+    statistic: Array
+    p_value: Array
+    lower: Array
+    upper: Array
+    covariance: Array
+    confidence: float
+    cov_type: str
+    distribution: str
+    degrees_of_freedom: float
+    dispersion: float
+    same_rows: bool
+
+    @property
+    def order(self) -> list[int]:
+        """Entries with the largest effects per standard deviation first, and the intercept last."""
+        size = np.where(np.isnan(self.per_deviation), -1.0, np.abs(self.per_deviation))
+        return [int(j) for j in np.argsort(-size, kind="stable")]
+
+    @property
+    def note(self) -> str:
+        """What the numbers are conditional on."""
+        return SAME_ROWS if self.same_rows else OTHER_ROWS
+
+    def to_frame(self) -> Any:
+        """A pandas data frame with a row for each coefficient, the largest effects per standard deviation first."""
+        columns = ("per_deviation", "model", "coef", "standard_error", "statistic", "p_value", "lower", "upper")
+        order = self.order
+        return data_frame(
+            {name: getattr(self, name)[order] for name in columns}, [self.names[j] for j in order], "feature"
+        )
+
+    def summary(self, width: int = 80) -> str:
+        """A table as text, the largest effects per standard deviation first, and what its numbers are conditional on.
+
+        Parameters
+        ----------
+        width : the largest number of characters of a line of the table
+        """
+        letter = self.distribution
+        interval = f"{100 * self.confidence:g} % interval"
+        heads = ["feature", "per SD", "model", "refit", "SE", letter, "p", interval]
+        rows = []
+        for j in self.order:
+            effect = "" if np.isnan(self.per_deviation[j]) else f"{self.per_deviation[j]:.4g}"
+            values = [f"{x[j]:.4g}" for x in (self.model, self.coef, self.standard_error)]
+            interval = f"{self.lower[j]:.4g} … {self.upper[j]:.4g}"
+            rows.append(
+                [self.names[j], effect, *values, f"{self.statistic[j]:.2f}", p_value_text(self.p_value[j]), interval]
+            )
+        error = "" if self.cov_type == "nonrobust" else f"{self.cov_type} standard errors, "
+        free = f", {self.degrees_of_freedom:g} degrees of freedom" if letter == "t" else ""
+        title = f"Coefficients without shrinkage ({error}{letter} statistics{free})"
+        return "\n".join([title, *text_table(heads, rows, width), *wrap(self.note, width)])
+
+    def __str__(self) -> str:
+        """The summary."""
+        return self.summary()
+
+
+def p_value_text(p: float) -> str:
+    """A p-value with two digits."""
+    return "< 1e-16" if p < 1e-16 else f"{p:.2g}"
+
+
+def infer(
+    columns: Array,
+    y: Any,
+    names: Sequence[str],
+    *,
+    loss: Loss,
+    fit_intercept: bool = True,
+    model: Array | None = None,
+    cov_type: str | None = None,
+    confidence: float = 0.95,
+    use_t: bool | None = None,
+    weights: str = "precision",
+    same_rows: bool = True,
+    **given: Any,
+) -> Inference:
+    """Refit columns without shrinkage and compute what is known of their coefficients.
+
+    Parameters
+    ----------
+    columns : n × m, the chosen features
+    names : of the columns
+    model : coefficients of the model, the intercept last; by default those of the refit
+    cov_type, confidence, use_t, weights : see :meth:`sparsest.Result.inference`
+    same_rows : whether the rows have chosen the features
+    **given : ``sample_weight``, ``offset`` and ``exposure``
+    """
+    kind = optional(_covariance)(cov_type, "cov_type") or ("HC0" if loss.dispersion is None else "nonrobust")
+    if kind == "nonrobust" and loss.dispersion is None:
+        raise ValueError(
+            f"the {loss.name} loss has no model of the response's variance: use cov_type 'HC0', 'HC1', 'HC2' or 'HC3'"
+        )
+    level = number(confidence, "confidence", above=0, below=1)
+    frequency = word(weights, "weights", words=WEIGHTS) == "frequency"
+    fit = refit(columns, y, names, loss=loss, fit_intercept=fit_intercept, **given)
+    free = (float(fit.data.weights.sum()) if frequency else fit.data.n) - fit.rows.shape[1]
+    if free <= 0.0:
+        raise ValueError("the weights, taken as frequencies, leave no degree of freedom: give weights='precision'")
+    dispersion = _dispersion(fit, free)
+    inner = dispersion * _inverse(fit, fit.expected_curvature) if kind == "nonrobust" else _robust(fit, kind, frequency)
+    covariance = fit.to_data @ inner @ fit.to_data.T
+    error = np.sqrt(np.diag(covariance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(error > 0.0, fit.coef / error, np.sign(fit.coef) * np.inf)
+    # Of the losses with a dispersion only that of normal responses has a quadratic conjugate.
+    normal = kind == "nonrobust" and loss.conjugate_is_quadratic
+    student = normal if use_t is None else flag(use_t, "use_t")
+    law = stats.t(free) if student else stats.norm()
+    reach = law.ppf(0.5 + 0.5 * level) * error
+    intercept = (INTERCEPT,) if fit_intercept else ()
+    return Inference(
+        names=(*names, *intercept),
+        model=fit.coef if model is None else model,
+        coef=fit.coef,
+        per_deviation=fit.coef * np.append(fit.data.deviations(np.arange(len(names))), [np.nan] * len(intercept)),
+        standard_error=error,
+        statistic=statistic,
+        p_value=2.0 * law.sf(np.abs(statistic)),
+        lower=fit.coef - reach,
+        upper=fit.coef + reach,
+        covariance=covariance,
+        confidence=level,
+        cov_type=kind,
+        distribution="t" if student else "z",
+        degrees_of_freedom=float(free),
+        dispersion=dispersion,
+        same_rows=same_rows,
+    )
+
+
+def _covariance(value: Any, name: str, or_else: str = "") -> str:
+    return word(value, name, words=COVARIANCES)
+
+
+def _dispersion(fit: Refit, free: float) -> float:
+    """The factor of the variance: 1, Pearson's statistic over its degrees of freedom, or NaN without a model."""
+    kind = fit.data.loss.dispersion
+    if kind != "estimated":
+        return 1.0 if kind == "one" else np.nan
+    assert fit.expected_curvature is not None
+    return float(fit.data.weights @ (fit.slope**2 / fit.expected_curvature)) / free
+
+
+def _inverse(fit: Refit, curvature: Any) -> Array:
+    """``(Σ ωc zz')⁻¹`` through an orthogonal factorisation, which keeps digits."""
+    root = la.qr(np.sqrt(fit.data.weights * curvature)[:, None] * fit.rows, mode="r")[0][: fit.rows.shape[1]]
+    try:
+        inverse = la.solve_triangular(root, np.eye(root.shape[0]))
+    except la.LinAlgError as error:
+        raise NoRefit("too few observations are curved at the refit: there are no standard errors") from error
+    return np.asarray(inverse @ inverse.T)
+
+
+def _robust(fit: Refit, kind: str, frequency: bool) -> Array:
+    """The sandwich of Huber and White in the coordinates of the rows."""
+    weights, (n, m) = fit.data.weights, fit.rows.shape
+    bread = _inverse(fit, fit.curvature)
+    # A frequency counts equal observations, each with the score of one.
+    score = (weights if frequency else weights**2) * fit.slope**2
+    leverage = fit.curvature * np.einsum("ij,ij->i", fit.rows @ bread, fit.rows) * (1.0 if frequency else weights)
+    total = float(weights.sum()) if frequency else n
+    if kind == "HC1":
+        score = score * total / (total - m)
+    elif kind in ("HC2", "HC3"):
+        # A leverage of 1 belongs to an observation that is fitted perfectly, whatever it is.
+        score = score / np.maximum(1.0 - leverage, 1e-10) ** (1 if kind == "HC2" else 2)
+    return np.asarray(bread @ (fit.rows.T @ (score[:, None] * fit.rows)) @ bread)

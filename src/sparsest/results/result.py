@@ -1,0 +1,303 @@
+"""What a solver returns: the model, its bound and the proof of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.checks import column_names
+from sparsest.core.data import added_to_predictions, make_data
+from sparsest.core.designs import Design, as_design
+from sparsest.core.losses import LOSSES, Loss, mean_of
+from sparsest.proofs.certificate import Certificate, relative_gap
+from sparsest.proofs.statement import Statement
+from sparsest.results import result_files
+from sparsest.results.plain_tables import data_frame, text_table
+from sparsest.results.wording import advice_sentence, explained_sentence, proof_sentence, shares_of
+from sparsest.runtime.events import Status
+
+if TYPE_CHECKING:
+    from sparsest.results.inference import Inference
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A model, the bound no other model can beat, and the proof of it; the data are no part of it.
+
+    Attributes
+    ----------
+    coef : p coefficients, for the data as given
+    intercept : the constant, for the data as given
+    support : the columns of the model, in increasing order
+    objective, lower_bound : values of the problem that was solved (on standardised columns if that was asked for)
+    gap : relative distance between them
+    status : how the search ended
+    statement : the problem, all of it but the data, and the data's fingerprint
+    certificate : what proves the bound; None where ``proof=False`` was asked for, and only the trivial bound is claimed
+    trace : what the method tells of its work
+    seconds, n_nodes : what it took
+    feature_names : names of all columns, or None
+    classes : the two labels in sorted order, the second one the positive class; None for a regression
+    about : what else is worth keeping in a file, in JSON's types; the command line notes its settings here, and how it
+        has read the columns
+    null_loss : the loss of the model without features; None for a result from a file that does not have it
+    deviations : standard deviations of the chosen columns; None likewise
+    """
+
+    coef: Array
+    intercept: float
+    support: Indices
+    objective: float
+    lower_bound: float
+    status: Status
+    statement: Statement
+    certificate: Certificate | None = None
+    trace: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    n_nodes: int = 0
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    classes: NDArray[Any] | None = None
+    about: dict[str, Any] = field(default_factory=dict, repr=False)
+    null_loss: float | None = None
+    deviations: Array | None = field(default=None, repr=False)
+
+    # What the columns of ``rows`` are.
+    heads: ClassVar[tuple[str, ...]] = ("feature", "coefficient", "per standard deviation")
+
+    @property
+    def gap(self) -> float:
+        """Relative distance between objective and lower bound."""
+        return relative_gap(self.objective, self.lower_bound)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the chosen columns; their numbers where there are no names."""
+        return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.support.tolist()]
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The loss, with its parameters."""
+        return LOSSES[self.statement.loss](**self.statement.parameters)
+
+    def decision_function(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
+        """``Xw + b`` for every row of X, with the offset and the logarithm of the exposure added.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame with the columns of the fit
+        offset, exposure : those of the rows of X, as in the fit
+        """
+        design, chosen = self._columns_of(X)
+        added = added_to_predictions(offset, exposure, design.shape[0], self.loss)
+        return np.asarray(chosen @ self.coef[self.support] + self.intercept + added)
+
+    def _columns_of(self, X: Any) -> tuple[Design, Array]:
+        """X as a design, and the chosen columns of it; or what is wrong with them."""
+        design = as_design(X)
+        if design.shape[1] != self.coef.size:
+            raise ValueError(f"X has {design.shape[1]} columns, the model is for {self.coef.size}")
+        names = column_names(X)
+        if None not in (names, self.feature_names) and names != self.feature_names:
+            raise ValueError("the columns of X have other names, or another order, than those of the fit")
+        chosen = design.columns(self.support)
+        if not np.isfinite(chosen).all():
+            raise ValueError("X contains NaN or infinity in the columns of the model")
+        return design, chosen
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> NDArray[Any]:
+        """Predict the response of every row of X.
+
+        It is the label for a classification loss, the mean ``e^u`` for losses with a logarithmic link (of the whole
+        exposure, where one is given), the quantile for the quantile loss, and u for the others.
+        """
+        score = self.decision_function(X, offset=offset, exposure=exposure)
+        if self.classes is not None:
+            return self.classes[(score > 0).astype(int)]
+        return mean_of(self.loss, score)
+
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Array:
+        """Probabilities of the two labels, in the order of ``classes``; only for the logistic loss."""
+        if self.statement.loss != "logistic":
+            raise ValueError(f"probabilities need loss='logistic', this model has loss={self.statement.loss!r}")
+        return probabilities(self.decision_function(X, offset=offset))
+
+    def inference(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+        cov_type: str | None = None,
+        confidence: float = 0.95,
+        use_t: bool | None = None,
+        weights: str = "precision",
+    ) -> Inference:
+        """Standard errors, tests and intervals of the chosen features' coefficients, from a refit without shrinkage.
+
+        They are conditional on the chosen features.  Where the same rows have chosen them, which the fingerprint of the
+        data tells, p-values are too small and intervals too narrow; for rows that the selection has not seen they hold.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame with the columns of the fit: its rows, or others
+        y, sample_weight, offset, exposure : of the rows of X, as in the fit
+        cov_type : "nonrobust" trusts the model of the response's variance; "HC0", "HC1", "HC2" and "HC3" do not.  By
+            default "nonrobust", and "HC0" for losses without such a model (Huber's and squared insensitive and hinge
+            losses).  Losses with kinks have neither: see :func:`sparsest.bootstrap`
+        confidence : level of the intervals
+        use_t : whether statistics are compared with Student's t instead of the normal distribution; by default for the
+            squared loss with "nonrobust" errors, as in statsmodels
+        weights : what ``sample_weight`` means: "precision" (the variance of a response is inverse to its weight) or
+            "frequency" (an observation occurred so many times)
+
+        Returns
+        -------
+        Inference
+            Arrays with an entry for each coefficient, ``to_frame()`` and ``summary()``.
+
+        Raises
+        ------
+        ValueError
+            If the refit has no unique or no finite coefficients: features that depend on each other, classes that are
+            separated, or no more observations than coefficients.
+        """
+        from sparsest.results.inference import infer
+
+        design, columns = self._columns_of(X)
+        about, model = self.statement, self.coef[self.support]
+        settings: dict[str, Any] = {"loss": self.loss, "fit_intercept": about.fit_intercept}
+        settings |= {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+        whole = make_data(design, y, standardize=about.standardize, **settings)
+        return infer(
+            columns, y, self.names, model=np.append(model, self.intercept) if about.fit_intercept else model,
+            cov_type=cov_type, confidence=confidence, use_t=use_t, weights=weights,
+            same_rows=whole.evidence.fingerprint() == about.fingerprint, **settings,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model and what is proved of it in JSON's types."""
+        return {
+            "features": dict(zip(self.names, self.coef[self.support].tolist(), strict=True)),
+            "support": self.support.tolist(),
+            "intercept": float(self.intercept),
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "status": self.status.name,
+            "seconds": self.seconds,
+            "n_nodes": self.n_nodes,
+        }
+
+    def to_frame(self) -> Any:
+        """Return the chosen columns and their coefficients as a pandas data frame, one row for each."""
+        return data_frame({"column": self.support, "coefficient": self.coef[self.support]}, self.names, "feature")
+
+    def save(self, path: str | Path) -> None:
+        """Write the model, its problem and its certificate to one file of JSON, without the data and the trace.
+
+        See :mod:`sparsest.results.result_files` for what is in it.
+        """
+        kept = {
+            "support": self.support.tolist(),
+            "coef": self.coef[self.support].tolist(),
+            "intercept": float(self.intercept),
+            "objective": float(self.objective),
+            "lower_bound": float(self.lower_bound),
+            "status": self.status.name,
+            "seconds": float(self.seconds),
+            "n_nodes": int(self.n_nodes),
+            "feature_names": None if self.feature_names is None else list(self.feature_names),
+            "classes": None if self.classes is None else self.classes.tolist(),
+            "about": self.about,
+            "null_loss": None if self.null_loss is None else float(self.null_loss),
+            "deviations": None if self.deviations is None else self.deviations.tolist(),
+        }
+        result_files.write(path, kept, self.statement, self.certificate)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """Read what ``save`` wrote; nothing in the file is executed."""
+        kept, statement, certificate = result_files.read(path)
+        support = np.array(kept["support"], dtype=np.intp)
+        coef = np.zeros(statement.p)
+        coef[support] = kept["coef"]
+        if kept["status"] not in Status.__members__:
+            raise ValueError(f"{path} has the unknown status {kept['status']!r}")
+        return cls(
+            coef=coef,
+            intercept=kept["intercept"],
+            support=support,
+            objective=kept["objective"],
+            lower_bound=kept["lower_bound"],
+            status=Status[kept["status"]],
+            statement=statement,
+            certificate=certificate,
+            seconds=kept["seconds"],
+            n_nodes=kept["n_nodes"],
+            feature_names=None if kept["feature_names"] is None else tuple(kept["feature_names"]),
+            classes=None if kept["classes"] is None else np.array(kept["classes"]),
+            about=kept["about"],
+            null_loss=kept["null_loss"],
+            deviations=None if kept["deviations"] is None else np.array(kept["deviations"], dtype=np.float64),
+        )
+
+    def __repr__(self) -> str:
+        """Objective, bound, gap and size at a glance."""
+        return (
+            f"Result({self.status.name}, {self.support.size} features, objective={self.objective:.6g}, "
+            f"lower_bound={self.lower_bound:.6g}, gap={self.gap:.2e}, seconds={self.seconds:.3g})"
+        )
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Names, coefficients and effects per standard deviation as text, by size of the effects; the intercept last.
+
+        Where standard deviations are not known, the largest coefficients are first.
+        """
+        coef, names = self.coef[self.support], self.names
+        effects = coef if self.deviations is None else coef * self.deviations
+        texts = [f"{effect:.6g}" if self.deviations is not None else "" for effect in effects]
+        order = np.argsort(-np.abs(effects), kind="stable")
+        return [*((names[i], f"{coef[i]:.6g}", texts[i]) for i in order), ("(intercept)", f"{self.intercept:.6g}", "")]
+
+    def proof_lines(self) -> tuple[str, str]:
+        """Objective, bound and gap; and how the search ended."""
+        return (
+            f"objective {self.objective:.8g}, lower bound {self.lower_bound:.8g}, gap {self.gap:.2%}",
+            f"{self.status.name}: {self.status.value} ({self.n_nodes} nodes, {self.seconds:.2f} s)",
+        )
+
+    def summary(self) -> str:
+        """Return the problem in words, the model, and what is proved of it, as text."""
+        model = text_table(self.heads, self.rows())
+        return "\n".join([self.statement.sentence(), *model, *self.proof_lines(), *self.explained_lines()])
+
+    def explained_lines(self) -> list[str]:
+        """What objective and bound mean: how much this model explains, and any other could; and what to do."""
+        found = shares_of(self.statement, self.objective, self.lower_bound, self.null_loss, self.support.size)
+        if found is None:
+            return []
+        return [explained_sentence(self.statement, found), advice_sentence(self.statement, self.status.name, found)]
+
+    def _repr_html_(self) -> str:
+        """The parts of a report that need no data, for notebooks."""
+        from sparsest.results.markup import fragment, paragraph, table
+
+        sentence = proof_sentence(self.statement, self.status.name, self.gap)
+        below = ". ".join((*self.proof_lines(), self.statement.sentence())) + "."
+        model = table(list(self.heads), self.rows(), right=(1, 2))
+        meaning = [paragraph(" ".join(self.explained_lines()))] if self.explained_lines() else []
+        return fragment(paragraph(sentence, strong=True), *meaning, model, paragraph(below))
+
+
+def probabilities(score: Array) -> Array:
+    """Probabilities of the two classes under the logistic loss."""
+    positive = 1.0 / (1.0 + np.exp(-np.clip(score, -700.0, 700.0)))
+    return np.column_stack([1.0 - positive, positive])

@@ -1,0 +1,196 @@
+"""The clock of a search: its time limit, Ctrl-C, and the events it sends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any, TypeVar
+
+from sparsest.runtime.events import Event, Incumbent, Status
+from sparsest.runtime.jit import compiling_seconds
+
+Callback = Callable[[Event], Any]
+Built = TypeVar("Built")
+
+# Seconds between looks at the clock while kernels run.
+_LOOK_AT_CLOCK = 0.05
+
+
+class _Keyboard:
+    """What Ctrl-C does while searches run in the main thread, possibly one inside the other (from a callback).
+
+    An exception that a signal raises inside a compiled kernel is lost, with all that was found; so no handler that
+    may raise one runs there.  The first Ctrl-C is the wish to stop, and a second one is raised.  A handler that the
+    program has set itself runs at the next look at the clock; KeyboardInterrupt from it is the wish to stop.
+    """
+
+    def __init__(self) -> None:
+        self.heard = False
+        self._clocks: list[Clock] = []
+        self._usual: Any = None
+        self._postponed: list[tuple[int, FrameType | None]] = []
+
+    @contextmanager
+    def serve(self, clock: Clock) -> Iterator[None]:
+        """Let Ctrl-C stop this clock; do nothing outside the main thread, or where Ctrl-C is not the program's."""
+        first = not self._clocks
+        usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+        if not callable(usual):
+            yield
+            return
+        self._clocks.append(clock)
+        if first:
+            self._usual = usual
+            signal.signal(signal.SIGINT, self._hear)
+        try:
+            yield
+        except SystemError as error:
+            # What a second one raised inside a kernel.
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise KeyboardInterrupt from error
+            raise
+        finally:
+            try:
+                self.catch_up()
+            finally:
+                self._clocks.pop()
+                if first:
+                    self._release()
+
+    def _release(self) -> None:
+        """Give Ctrl-C back, unless somebody has taken it meanwhile."""
+        self.heard = False
+        if signal.getsignal(signal.SIGINT) == self._hear:
+            signal.signal(signal.SIGINT, self._usual)
+
+    def _hear(self, signum: int, frame: FrameType | None) -> None:
+        if self._usual is not signal.default_int_handler:
+            self._postponed.append((signum, frame))
+            return
+        self._stop()
+        signal.signal(signal.SIGINT, self._usual)
+
+    def _stop(self) -> None:
+        self.heard = True
+        for clock in self._clocks:
+            clock.interrupted = True
+
+    def catch_up(self) -> None:
+        """Run the program's own handler for signals that came since the last time."""
+        while self._postponed and threading.current_thread() is threading.main_thread():
+            try:
+                self._usual(*self._postponed.pop(0))
+            except KeyboardInterrupt:
+                if self.heard:
+                    raise
+                self._stop()
+
+
+_keyboard = _Keyboard()
+
+
+_of_processor: ContextVar[bool] = ContextVar("of_processor", default=False)
+
+
+@contextmanager
+def counting_processor_time() -> Iterator[None]:
+    """Let clocks that are started within count seconds of the processor, so that limits do not depend on its load."""
+    token = _of_processor.set(True)
+    try:
+        yield
+    finally:
+        _of_processor.reset(token)
+
+
+class Clock:
+    """Time since the start, the limit, and the wish to stop: the callback's, or that of Ctrl-C.
+
+    Time spent on compiling kernels does not count.
+    """
+
+    def __init__(self, time_limit: float, callback: Callback | None = None) -> None:
+        self._of_processor = _of_processor.get()
+        self._began, self._compiling = self._now(), compiling_seconds()
+        self.limit = time_limit
+        self.callback = callback
+        self.interrupted = False
+        # Seconds before the limit that are needed for what comes after the search.
+        self.reserved = 0.0
+
+    def _now(self) -> float:
+        return time.process_time() if self._of_processor else time.perf_counter()
+
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return max(self._now() - self._began - (compiling_seconds() - self._compiling), 0.0)
+
+    def left(self) -> float:
+        """Seconds until the limit."""
+        return max(self.limit - self.seconds(), 0.0)
+
+    def expired(self) -> bool:
+        """Whether the search has to stop now; to be asked several times a second."""
+        _keyboard.catch_up()
+        return self.interrupted or self.seconds() >= self.limit - self.reserved
+
+    def listening(self) -> AbstractContextManager[None]:
+        """Take the first Ctrl-C as the wish to stop, so that what was found is not lost; a second one is raised."""
+        return _keyboard.serve(self)
+
+    @contextmanager
+    def watching(self, halt: Callable[[], None]) -> Iterator[None]:
+        """Let another thread call ``halt`` when the search has to stop: compiled kernels do not look at the clock."""
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_LOOK_AT_CLOCK):
+                if self.expired():
+                    halt()
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+    def interrupt(self, error: KeyboardInterrupt) -> None:
+        """Take an exception as the wish to stop, unless it is a second Ctrl-C: that is raised."""
+        if _keyboard.heard:
+            raise error
+        self.interrupted = True
+
+    def tell(self, event: Event) -> None:
+        """Send an event; a callback that returns True stops the search, and so does Ctrl-C inside it."""
+        try:
+            if self.callback is not None and self.callback(event) is True:
+                self.interrupted = True
+        except KeyboardInterrupt as error:
+            self.interrupt(error)
+
+    def relay(self, event: Event) -> bool:
+        """Send an event of a search within this one; True stops that search too."""
+        self.tell(event)
+        return self.interrupted
+
+    def found(self, objective: float, support: Iterable[int]) -> None:
+        """Send the event of a new incumbent."""
+        self.tell(Incumbent(self.seconds(), objective, tuple(int(j) for j in support)))
+
+    def early(self) -> Status:
+        """Why the search stopped before its end."""
+        return Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT
+
+
+def finish_despite_interrupt(build: Callable[[], Built]) -> Built:
+    """Put a result together even if Ctrl-C comes meanwhile: what was found is not lost; a second one gives up."""
+    try:
+        return build()
+    except KeyboardInterrupt:
+        if _keyboard.heard:
+            raise
+        return build()

@@ -1,0 +1,73 @@
+"""Events that a search sends to its callback, and how it ended."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Status(Enum):
+    """How a search ended; the text is what to tell the user."""
+
+    OPTIMAL = "proved optimal within the gap tolerance"
+    TIME_LIMIT = "stopped at the time limit; the gap is what is not yet proved"
+    NODE_LIMIT = "stopped at the node or memory limit; the gap is what is not yet proved"
+    INTERRUPTED = "interrupted; the gap is what is not yet proved"
+    HEURISTIC = "a good solution; the gap is what one dual bound leaves open"
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        """Say how the member is found again; skops, unlike pickle, does not know of enumerations."""
+        return type(self), (self.value,)
+
+
+class Root(NamedTuple):
+    """The root bound is known."""
+
+    seconds: float
+    lower_bound: float
+    n_free: int
+
+
+class Incumbent(NamedTuple):
+    """A better solution was found."""
+
+    seconds: float
+    objective: float
+    support: tuple[int, ...]
+
+
+class Bound(NamedTuple):
+    """The lower bound or the number of nodes has moved."""
+
+    seconds: float
+    lower_bound: float
+    objective: float
+    n_nodes: int
+
+
+class Done(NamedTuple):
+    """The search has ended."""
+
+    seconds: float
+    lower_bound: float
+    objective: float
+    status: Status
+
+
+class Fold(NamedTuple):
+    """A fold of a cross-validation is done."""
+
+    seconds: float
+    n_done: int
+    n_folds: int
+
+
+class Repetition(NamedTuple):
+    """A repetition of a whole selection, on resampled or on split rows, is done."""
+
+    seconds: float
+    n_done: int
+    n_repetitions: int
+
+
+Event = Root | Incumbent | Bound | Done | Fold | Repetition

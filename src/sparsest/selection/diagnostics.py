@@ -1,0 +1,152 @@
+"""What to know about a chosen model: what each feature adds, what is like it, held-out scores, influential rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.data import encode_labels
+from sparsest.core.designs import as_design
+from sparsest.core.losses import PiecewiseLinear
+from sparsest.core.problem import Problem
+from sparsest.results.result import Result
+from sparsest.subset.api import best_subset, problem_of
+from sparsest.subset.fits.support import fit_support
+
+_SUBSTITUTES = 3
+_FOLDS, _SEED = 5, 0
+
+
+class Substitute(NamedTuple):
+    """A column that was not chosen, and its correlation with one that was."""
+
+    column: int
+    correlation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What :func:`diagnose` finds about a result with m features.
+
+    Attributes
+    ----------
+    explained : part of the constant model's objective that the model takes away: for the squared loss about R²
+    without : the same for the best model without each of the features
+    deviations : standard deviations of the chosen columns
+    correlations : m × m, of the chosen columns
+    substitutes : for every feature the columns outside that correlate most with it
+    influence : Cook's distance of every row, by one Newton step; None for losses without curvature
+    """
+
+    explained: float
+    without: Array
+    deviations: Array
+    correlations: Array
+    substitutes: list[list[Substitute]]
+    influence: Array | None
+
+
+def diagnose(result: Result, X: Any, y: Any, *, sample_weight: Any = None, **added: Any) -> Diagnosis:
+    """Look at a model together with its data.
+
+    Parameters
+    ----------
+    result : what ``best_subset`` returned
+    X, y, sample_weight : the data of the result, which does not keep them
+    **added : their ``offset`` and ``exposure``
+    """
+    problem = problem_of(result, X, y, sample_weight, **added)
+    chosen = result.support
+    empty = fit_support(problem, np.empty(0, dtype=np.intp)).primal
+    full = fit_support(problem, chosen).primal
+    without = [fit_support(problem, np.delete(chosen, j)).primal for j in range(chosen.size)]
+    weights, columns = problem.data.weights, problem.data.design.columns(chosen)
+    products = problem.data.design.tdot(weights[:, None] * columns)
+    norms = problem.data.column_norms
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlations = np.nan_to_num(products / norms[:, None] / norms[chosen])
+    n = as_design(X).shape[0]
+    used = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return Diagnosis(
+        explained=_share(full, empty),
+        without=np.array([_share(value, empty) for value in without]),
+        deviations=problem.data.deviations(chosen),
+        correlations=correlations[chosen],
+        substitutes=[_substitutes(correlations[:, j], chosen) for j in range(chosen.size)],
+        influence=_influence(problem, chosen, used),
+    )
+
+
+def _share(value: float, of: float) -> float:
+    return 1.0 - value / of if of > 0.0 else 0.0
+
+
+def _substitutes(correlations: Array, chosen: Indices) -> list[Substitute]:
+    size = np.abs(correlations)
+    size[chosen] = -1.0
+    best = np.argsort(-size, kind="stable")[:_SUBSTITUTES]
+    return [Substitute(int(j), float(correlations[j])) for j in best if size[j] > 0.0]
+
+
+def _influence(problem: Problem, chosen: Indices, used: Array) -> Array | None:
+    """``(ωℓ')² z'H⁻¹z / (1-h)²`` over the number of coefficients and the noise, with ``h = ωℓ'' z'H⁻¹z``.
+
+    z is a row of the chosen columns with the intercept's 1, H the Hessian of the objective.  For the squared loss
+    without a ridge this is Cook's distance; the noise is 1 for losses of classes.
+    """
+    data = problem.data
+    if isinstance(data.loss, PiecewiseLinear):
+        return None
+    fit = fit_support(problem, chosen)
+    columns = data.design.columns(chosen)
+    margin = columns @ fit.w + fit.b
+    slope = data.weights * data.loss.derivative(data.y, margin)
+    curvature = data.weights * data.loss.second_derivative(data.y, margin)
+    rows = np.column_stack([columns, np.ones(data.n)]) if data.fit_intercept else columns
+    ridge = np.zeros(rows.shape[1])
+    ridge[: chosen.size] = 1.0 / problem.gamma
+    hessian = rows.T @ (curvature[:, None] * rows) + np.diag(ridge)
+    leverage = np.einsum("ij,ij->i", rows @ np.linalg.pinv(hessian, hermitian=True), rows)
+    free = max(data.n - rows.shape[1], 1)
+    noise = (
+        1.0 if data.loss.classification or data.loss.log_link else float(data.weights @ (data.y - margin) ** 2) / free
+    )
+    inside = np.clip(1.0 - curvature * leverage, 1e-12, None)
+    distance = slope**2 * leverage / inside**2 / max(rows.shape[1], 1) / max(noise, np.finfo(float).tiny)
+    every = np.zeros(used.size)
+    every[np.flatnonzero(used)] = distance
+    return every
+
+
+def held_out(result: Result, X: Any, y: Any, **rows: Any) -> Array | None:
+    """Predictions of every row (for classes scores) by a model that was chosen and fitted without it.
+
+    The rows are divided into five parts; for each of them the features are chosen anew, by the method "local", from the
+    other four.  None where there are too few rows, or too few of one class.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    about, design, target = result.statement, as_design(X), np.asarray(y)
+    smallest = design.shape[0]
+    if result.classes is not None:
+        smallest = int(np.unique(encode_labels(target)[0], return_counts=True)[1].min())
+    if smallest < 2 * _FOLDS:
+        return None
+    kind = KFold if result.classes is None else StratifiedKFold
+    scores = np.empty(design.shape[0])
+    given = {name: np.asarray(values) for name, values in rows.items() if values is not None}
+    parameters: dict[str, Any] = about.parameters
+    for train, test in kind(_FOLDS, shuffle=True, random_state=_SEED).split(np.zeros((target.size, 1)), target):
+        model = best_subset(
+            design.rows(train), target[train], about.k, l0_penalty=about.l0_penalty, gamma=about.gamma,
+            max_coef=about.max_coef, loss=about.loss, method="local", fit_intercept=about.fit_intercept,
+            standardize=about.standardize, include=about.include, exclude=about.exclude, **parameters,
+            **{name: values[train] for name, values in given.items()},
+        )  # fmt: skip
+        added = {name: values[test] for name, values in given.items() if name != "sample_weight"}
+        predict = model.predict if result.classes is None else model.decision_function
+        scores[test] = predict(design.rows(test), **added)
+    return scores

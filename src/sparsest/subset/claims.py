@@ -1,0 +1,143 @@
+"""From what a search knows to a certificate, whose bound is what the checker proves."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence, Set
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.designs import shift_and_scale
+from sparsest.core.intercepts import best_intercept
+from sparsest.core.losses import parameters_of
+from sparsest.core.problem import Problem
+from sparsest.proofs.certificate import Certificate
+from sparsest.proofs.check import Proved, prove, prove_closed
+from sparsest.proofs.columns import AllColumns, Columns
+from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import DualPoint, Fix, Leaf, Point, Proof
+from sparsest.subset.fits.support import SupportFit
+
+_log = logging.getLogger("sparsest")
+# Claims allow for this many times the rounding errors of a check.  Another check may find twice its own errors less, by
+# bounds of errors that are up to √10 times as large as here, because norms are about another centre.
+_CAUTION = 8.0
+# A check with the sums of the solver's first pass is repeated with the checker's own, which are more accurate, where it
+# leaves more than this part of the tolerance between the bound and that of the search.
+_SHARE_OF_TOLERANCE = 0.02
+
+
+def statement_of(problem: Problem) -> Statement:
+    """The problem in the words of a certificate."""
+    sparsity = problem.sparsity
+    return Statement(
+        n=problem.n,
+        p=problem.p,
+        loss=problem.data.stated_loss.name,
+        parameters={name: float(value) for name, value in parameters_of(problem.data.stated_loss).items()},
+        offset=problem.data.offset is not None,
+        exposure=problem.data.exposure is not None,
+        gamma=float(problem.gamma),
+        k=sparsity.k,
+        l0_penalty=sparsity.l0_penalty,
+        max_coef=problem.max_coef,
+        include=tuple(problem.include.tolist()),
+        exclude=tuple(problem.exclude.tolist()),
+        fit_intercept=problem.fit_intercept,
+        standardize=problem.data.standardize,
+        fingerprint=problem.data.evidence.fingerprint(),
+    )
+
+
+def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
+    """A model for the data as given; its intercept is fitted anew about the means, where no digits are lost."""
+    shift, scale = shift_and_scale(problem.design, fit.support)
+    coef = fit.w / scale
+    if problem.max_coef is not None:
+        coef = _within_box(problem, fit.support, coef)
+    if not problem.fit_intercept:
+        return Incumbent(fit.support, coef, np.zeros(coef.size), 0.0, 0.0)
+    data = problem.data.evidence.data
+    margin = (data.raw(fit.support) - shift) @ coef + data.offset
+    rest = best_intercept(
+        problem.data.stated_loss, data.y, data.weights, margin, float(fit.b) + problem.data.y_offset - data.y_shift
+    )
+    return Incumbent(fit.support, coef, shift, float(data.y_shift), float(rest))
+
+
+def _within_box(problem: Problem, support: Indices, coef: Array) -> Array:
+    """Coefficients that the check finds inside the box, on any machine: those at its border become a little smaller."""
+    assert problem.max_coef is not None
+    sizes = sizes_above(problem.data.evidence.data, statement_of(problem), support, coef)
+    # On columns as they are sizes are exact; else they are known to some roundings of sums over n observations.
+    rounding = 16.0 * problem.n * float(np.finfo(float).eps) if problem.data.standardize else 0.0
+    most = problem.max_coef * (1.0 - rounding)
+    return np.where(sizes > most, coef * (most / np.where(sizes > 0.0, sizes, 1.0)), coef)
+
+
+def single_leaf(alpha: NDArray[np.float64]) -> Proof:
+    """The proof that consists of one dual point."""
+    return Proof((Leaf(0),), (DualPoint(alpha),))
+
+
+class Settled(NamedTuple):
+    """A proof, and the bound that the checker proves by it."""
+
+    proof: Proof
+    bound: float
+
+
+def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs: int | None = None) -> Settled:
+    """Check a proof of a search, on ``n_jobs`` threads; one that proves nothing is replaced by the trivial one.
+
+    Rounding may cause that where columns are nearly dependent.
+    """
+    statement, evidence = statement_of(problem), problem.data.evidence
+
+    def check(columns: Columns) -> Proved:
+        return prove(evidence.data, statement, proof, bound, columns, _CAUTION, threads=n_jobs)
+
+    columns = evidence.columns()
+    proved = check(columns)
+    if bound - proved.bound > _SHARE_OF_TOLERANCE * gap_tol * abs(bound) and not isinstance(columns, AllColumns):
+        proved = max(proved, check(AllColumns(evidence.data)), key=lambda found: found.bound)
+    if proved.complaints:
+        _log.debug("the check refuses a proof: %s", proved.complaints[0])
+    if not proved.bound > _floor(problem):
+        return trivial(problem)
+    return Settled(proof, proved.bound)
+
+
+def bound_of_others(problem: Problem, proof: Proof, excepted: Set[tuple[int, ...]]) -> float:
+    """The bound that the checker proves for all supports but some."""
+    evidence = problem.data.evidence
+    given = evidence.data, statement_of(problem), proof, np.inf, evidence.columns(), _CAUTION
+    return prove(*given, excepted).bound
+
+
+def closed_by(problem: Problem, fixes: Sequence[Fix], points: Sequence[Point]) -> float:
+    """The bound that the checker proves of what steps close that fix features of all supports."""
+    evidence = problem.data.evidence
+    return prove_closed(evidence.data, statement_of(problem), fixes, points, evidence.columns(), _CAUTION)
+
+
+def trivial(problem: Problem) -> Settled:
+    """The bound that needs no data: losses are not negative, and features forced in have their price."""
+    return Settled(single_leaf(np.zeros(problem.n)), _floor(problem))
+
+
+def _floor(problem: Problem) -> float:
+    """The price of the features forced in, which every proof gives, but for rounding."""
+    return problem.sparsity.cost(problem.include.size) * (1.0 - 1e-15)
+
+
+def certify(problem: Problem, fit: SupportFit, settled: Settled) -> Certificate:
+    """Build the certificate of a settled proof."""
+    statement, incumbent = statement_of(problem), incumbent_of(problem, fit)
+    _, objective = objective_bounds(problem.data.evidence.data, statement, incumbent)
+    # A bound above the objective is rounding.
+    return Certificate(statement, incumbent, objective, float(min(settled.bound, objective)), settled.proof)

@@ -1,0 +1,134 @@
+"""One-tree engines for the cutting planes: SCIP by a constraint handler, Gurobi by lazy constraints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+# A support is cut off when its value is above the engine's by more than this part of the objective.
+_VIOLATED = 1e-6
+
+if TYPE_CHECKING:
+    from sparsest.subset.cuts.method import _CutSearch
+
+
+def _missing(package: str, extra: str) -> ValueError:
+    return ValueError(f"this engine needs {package}: install it with pip install 'sparsest[{extra}]'")
+
+
+def _coefficients(constant: float, q: np.ndarray, scale: float) -> dict[int, float]:
+    """The coefficients of ``η + q's ≥ constant``, by feature.
+
+    One above the constant does no more than the constant itself, as η is not negative, and engines refuse numbers above
+    their infinity.
+    """
+    least = np.minimum(q, max(constant, 0.0))
+    return {int(j): float(least[j] / scale) for j in np.flatnonzero(least)}
+
+
+def run_scip(search: _CutSearch, until: float) -> None:
+    """Run one SCIP tree that adds a cut at every integral point that violates it, until a second of the clock."""
+    try:
+        from pyscipopt import SCIP_RESULT, Conshdlr, Model, quicksum
+    except ImportError as error:
+        raise _missing("PySCIPOpt", "scip") from error
+    n_features, forced, k, price, scale = search.master_arguments()
+    model = Model()
+    model.hideOutput()
+    s = [model.addVar(vtype="B", lb=1.0 if forced[j] else 0.0) for j in range(n_features)]
+    eta = model.addVar(lb=0.0)
+    model.addCons(quicksum(s) <= k)
+
+    def cut(constant: float, q: np.ndarray) -> Any:
+        terms = [coefficient * s[j] for j, coefficient in _coefficients(constant, q, scale).items()]
+        return quicksum([eta, *terms]) >= constant / scale
+
+    class Handler(Conshdlr):
+        """Separates integral points."""
+
+        def violated(self, solution: Any, add: bool) -> bool:
+            if search.clock.expired():
+                model.interruptSolve()
+            chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s], dtype=bool)
+            if chosen.sum() > k:
+                return True  # a heuristic's candidate that violates the other constraint
+            constant, q = search.separate(chosen)
+            if model.getSolVal(solution, eta) >= (constant - q[chosen].sum()) / scale - _VIOLATED:
+                return False
+            if add:
+                model.addCons(cut(constant, q))
+            return True
+
+        def consenfolp(self, constraints: Any, n_useful: int, infeasible: bool) -> dict[str, Any]:
+            return {"result": SCIP_RESULT.CONSADDED if self.violated(None, True) else SCIP_RESULT.FEASIBLE}
+
+        def consenfops(self, constraints: Any, n_useful: int, infeasible: bool, objective: bool) -> dict[str, Any]:
+            return self.consenfolp(constraints, n_useful, infeasible)
+
+        def conscheck(self, constraints: Any, solution: Any, *checks: Any) -> dict[str, Any]:
+            return {"result": SCIP_RESULT.INFEASIBLE if self.violated(solution, False) else SCIP_RESULT.FEASIBLE}
+
+        def conslock(self, constraint: Any, lock: Any, n_positive: int, n_negative: int) -> None:
+            for variable in (*s, eta):
+                model.addVarLocks(variable, n_positive + n_negative, 0)
+
+    for constant, q in search.cuts():
+        model.addCons(cut(constant, q))
+    model.includeConshdlr(
+        Handler(), "cuts", "cuts of the value of a support", chckpriority=-10, enfopriority=-10, needscons=False
+    )
+    model.setObjective(eta + (price / scale) * quicksum(s), "minimize")
+    model.setParam("limits/time", max(until - search.clock.seconds(), 0.01))
+    model.setParam("limits/gap", 0.3 * search.settings.gap_tol)
+    model.setParam("numerics/feastol", 1e-9)
+    # Presolving may fix variables by dual arguments that lazily added cuts invalidate.
+    model.setParam("misc/allowstrongdualreds", False)
+    model.setParam("misc/allowweakdualreds", False)
+    model.optimize()
+    # SCIP catches Ctrl-C itself.
+    search.clock.interrupted |= model.getStatus() == "userinterrupt" and search.clock.left() > 0.0
+
+
+def run_gurobi(search: _CutSearch, until: float) -> None:
+    """Run one Gurobi tree with lazy constraints, until a second of the clock."""
+    try:
+        import gurobipy
+        from gurobipy import GRB
+    except ImportError as error:
+        raise _missing("gurobipy", "gurobi") from error
+    n_features, forced, k, price, scale = search.master_arguments()
+    environment = gurobipy.Env(params={"OutputFlag": 0})
+    model = gurobipy.Model(env=environment)
+    s = model.addVars(n_features, vtype=GRB.BINARY, lb=forced.astype(float).tolist())
+    eta = model.addVar(lb=0.0)
+    model.setObjective(eta + (price / scale) * s.sum(), GRB.MINIMIZE)
+    model.addConstr(s.sum() <= k)
+
+    def cut(constant: float, q: np.ndarray) -> Any:
+        terms = [coefficient * s[j] for j, coefficient in _coefficients(constant, q, scale).items()]
+        return eta + gurobipy.quicksum(terms) >= constant / scale
+
+    def callback(model: Any, where: int) -> None:
+        if where != GRB.Callback.MIPSOL:
+            return
+        values = model.cbGetSolution(s)
+        chosen = np.array([values[j] > 0.5 for j in range(n_features)], dtype=bool)
+        constant, q = search.separate(chosen)
+        if model.cbGetSolution(eta) < (constant - q[chosen].sum()) / scale - _VIOLATED:
+            model.cbLazy(cut(constant, q))
+        if search.clock.expired():
+            model.terminate()
+
+    for constant, q in search.cuts():
+        model.addConstr(cut(constant, q))
+    model.Params.LazyConstraints = 1
+    model.Params.TimeLimit = max(until - search.clock.seconds(), 0.01)
+    model.Params.MIPGap = 0.3 * search.settings.gap_tol
+    model.Params.FeasibilityTol = 1e-9
+    try:
+        model.optimize(callback)
+    except gurobipy.GurobiError as error:
+        raise ValueError(f"Gurobi could not solve the master problem: {error}") from error
+    # Gurobi catches Ctrl-C itself.
+    search.clock.interrupted |= model.Status == GRB.INTERRUPTED and search.clock.left() > 0.0

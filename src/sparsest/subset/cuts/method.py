@@ -1,0 +1,212 @@
+"""The method "cuts": outer approximation by cutting planes (Bertsimas, Pauphilet and Van Parys 2019, Algorithm 1).
+
+    repeat   (s, η) ← argmin of the present cuts;   add the cut of α*(s)      until η ≥ c(s) - ε
+
+The relaxation comes first: it gives cuts, an incumbent, and fixes features, so that the master problem is small.  It is
+solved by one tree in which cuts are added at integral points.  With HiGHS that tree is our own, with its linear
+programs (:mod:`sparsest.subset.cuts.tree`); SCIP and Gurobi search in a tree of theirs for the better part of the
+time, and ours then proves what their cuts prove.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Mask
+from sparsest.core.problem import Problem
+from sparsest.proofs.steps import DualPoint, Leaf, Proof, Step
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Callback, Clock, finish_despite_interrupt
+from sparsest.runtime.events import Bound, Root, Status
+from sparsest.subset.cuts.pool import CutPool
+from sparsest.subset.cuts.tree import CutTree
+from sparsest.subset.fits.support import SupportFit, fit_support
+from sparsest.subset.local_search import LocalSearch
+from sparsest.subset.relaxation.living import Living
+from sparsest.subset.relaxation.relaxer import Relaxer
+from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
+from sparsest.subset.results import make_result, start_clock, start_support
+
+ENGINES = ("highs", "scip", "gurobi")
+# The part of the time that is left for the proof when another engine searches.
+_FOR_THE_PROOF = 0.4
+# Regions are closed this near to the incumbent, as a part of the tolerance; the rest is for rounding.
+_CLOSED = 0.9
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Settings of the cutting planes; ``pool`` is a :class:`CutPool` of an earlier run on the same data and loss."""
+
+    time_limit: float = 60.0
+    gap_tol: float = 1e-4
+    engine: str = "highs"
+    pool: CutPool | None = None
+    node_limit: int = 10_000_000
+    moves: LocalSearch = field(default_factory=LocalSearch)
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise ValueError(f"unknown engine {self.engine!r}; choose one of {', '.join(ENGINES)}")
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Search until the gap is closed or a limit is reached."""
+        if not problem.has_dual_bounds:
+            raise ValueError(
+                "cutting planes need a ridge or a box: give a finite gamma or max_coef, or use method='tree'"
+            )
+        clock = start_clock(problem, self.time_limit, callback)
+        with clock.listening():
+            return self._solve(_CutSearch(self, problem, clock), start)
+
+    def _solve(self, search: _CutSearch, start: Any) -> Result:
+        status = Status.OPTIMAL
+        try:
+            search.begin(start)
+            status = search.run()
+        except KeyboardInterrupt as error:
+            search.clock.interrupt(error)
+            status = Status.INTERRUPTED
+        return finish_despite_interrupt(lambda: search.result(status))
+
+
+class _CutSearch:
+    """The mutable state of one search."""
+
+    def __init__(self, settings: Cuts, problem: Problem, clock: Clock) -> None:
+        self.settings, self.problem, self.clock = settings, problem, clock
+        self.pool = CutPool() if settings.pool is None else settings.pool
+        if settings.pool is not None:
+            self.pool.insist_on_data(problem)
+        self.fit: SupportFit = fit_support(problem, problem.include)
+        self.survivors = np.arange(problem.p)
+        self.forced = np.zeros(problem.p, dtype=bool)
+        self.fixings = Fixings()
+        self.tree: CutTree | None = None
+        self.trace: dict[str, Any] = {"seconds": {}}
+        self.rounds, self.n_nodes, self.bound = 0, 0, 0.0
+        self.relaxed_alpha = np.zeros(problem.n)
+        # Cuts of the tree, by their numbers in the pool.
+        self._numbers: list[int] = []
+
+    def begin(self, start: Any) -> None:
+        """Find an incumbent, solve the relaxation, and fix features."""
+        problem, clock = self.problem, self.clock
+        self._offer(self.settings.moves.search(problem, start=start_support(start, problem), expired=clock.expired))
+        living = Living(problem)
+        relaxed = Relaxer(0.1 * self.settings.gap_tol + 1e-9).relax(
+            problem, problem.root, living, warm_start(start, problem), self._after_round, self.fixings, clock.expired
+        )
+        self.survivors = np.setdiff1d(np.arange(problem.p), relaxed.region.forced_out)
+        self.forced = np.isin(self.survivors, relaxed.region.forced_in)
+        self.bound, self.relaxed_alpha = relaxed.dual, relaxed.alpha
+        if clock.expired():
+            return
+        first = self.pool.add(problem, relaxed.alpha)
+        self.pool.add(problem, self.fit.alpha)
+        self.tree = CutTree(problem, self.survivors, self.forced, abs(self.fit.primal), self.separate)
+        for number in [first, *(i for i in range(len(self.pool)) if i != first)]:
+            self._add_to_tree(number)
+        self.tree.begin()
+        self.trace["relaxation"] = summary(problem, relaxed, living)
+        self.trace["seconds"]["root"] = clock.seconds()
+        clock.tell(Root(clock.seconds(), self.bound, self.survivors.size))
+
+    @property
+    def cutoff(self) -> float:
+        """Regions with this bound cannot improve the incumbent by more than the tolerance."""
+        return self.fit.primal - _CLOSED * self.settings.gap_tol * abs(self.fit.primal)
+
+    def _after_round(self, relaxed: Relaxed) -> float:
+        self._offer(fit_support(self.problem, relaxed.rounded(self.problem), expired=self.clock.expired))
+        return self.cutoff
+
+    def _offer(self, fit: SupportFit) -> None:
+        if fit.primal < self.fit.primal:
+            self.fit = fit
+            self.clock.found(fit.primal, fit.support)
+
+    def separate(self, chosen: Mask) -> tuple[float, Array]:
+        """Evaluate a support; return its cut's constant and gains over the survivors."""
+        fit = fit_support(self.problem, self.survivors[chosen])
+        self._offer(fit)
+        number = self.pool.add(self.problem, fit.alpha)
+        self.rounds += 1
+        self._numbers.append(number)
+        return self.cut(number)
+
+    def cut(self, number: int) -> tuple[float, Array]:
+        """The constant of a cut of the pool, and its gains over the survivors."""
+        constant, q = self.pool.cut(number, self.problem)
+        return constant, q[self.survivors]
+
+    def _add_to_tree(self, number: int) -> None:
+        assert self.tree is not None
+        self._numbers.append(number)
+        self.tree.add(*self.cut(number))
+
+    def cuts(self) -> list[tuple[float, Array]]:
+        """All cuts of the tree."""
+        return [self.cut(number) for number in self._numbers]
+
+    def master_arguments(self) -> tuple[int, Mask, int, float, float]:
+        """Size, forced features, budget, price and scale of the master problem."""
+        sparsity, size = self.problem.sparsity, self.survivors.size
+        return size, self.forced, sparsity.most(size), sparsity.price, abs(self.fit.primal)
+
+    def run(self) -> Status:
+        """Let the engine search, and prove what its cuts prove."""
+        if self.tree is None:
+            return self.clock.early()
+        if self.settings.engine != "highs" and self.bound < self.cutoff:
+            from sparsest.subset.cuts import engines
+
+            search = engines.run_scip if self.settings.engine == "scip" else engines.run_gurobi
+            known = len(self._numbers)
+            left = self.clock.limit - self.clock.seconds()
+            search(self, self.clock.seconds() + (1.0 - _FOR_THE_PROOF) * left)
+            for number in self._numbers[known:]:
+                assert self.tree is not None
+                self.tree.add(*self.cut(number))
+        return self._prove()
+
+    def _prove(self) -> Status:
+        tree = self.tree
+        assert tree is not None
+        while not tree.is_finished():
+            if self.clock.expired():
+                return self.clock.early()
+            if self.n_nodes >= self.settings.node_limit:
+                return Status.NODE_LIMIT
+            tree.step(self.cutoff, self.clock.left())
+            self.n_nodes += 1
+            self.bound = max(self.bound, self._proved())
+            self.clock.tell(Bound(self.clock.seconds(), self.bound, self.fit.primal, self.n_nodes))
+        return Status.OPTIMAL
+
+    def _proved(self) -> float:
+        """What fixing and the tree have proved."""
+        assert self.tree is not None
+        return min(self.tree.lower_bound(), self.fixings.closed)
+
+    def result(self, status: Status) -> Result:
+        """Certify what was found."""
+        self.trace.update(cuts=len(self.pool), rounds=self.rounds, engine=self.settings.engine)
+        otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
+        points, steps = [*self.fixings.points], list[Step]()
+        if self.tree is None:
+            steps = [*self.fixings.fixes, Leaf(len(points))]
+            points.append(DualPoint(self.relaxed_alpha))
+            bound = min(self.bound, self.fixings.closed)
+        else:
+            steps = [*self.fixings.fixes, *self.tree.steps(len(points))]
+            points += [DualPoint(self.pool.alphas[number]) for number in self._numbers]
+            bound = self._proved()
+        proof = Proof(steps, points)
+        return make_result(
+            self.problem, self.fit, proof, bound, clock=self.clock, gap_tol=self.settings.gap_tol,
+            otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes,
+        )  # fmt: skip

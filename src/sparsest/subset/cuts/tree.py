@@ -1,0 +1,239 @@
+"""Branch and bound over cuts: every region is bounded by a convex combination of them.
+
+    min_s max_i (c_i - q_i's) ≥ Σ_i μ_i c_i - gain(Σ_i μ_i q_i)      for all μ ≥ 0 with Σμ = 1
+
+The best multipliers of a region are the dual values of a linear program, which HiGHS solves; what they prove is plain
+arithmetic, so nothing depends on that solver's tolerances.  Where the linear program's support is integral, its own cut
+is added: one tree with lazily added cuts.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
+from sparsest.proofs.steps import Branch, Combination, Leaf, Step
+
+State = NDArray[np.int8]
+
+# Support entries this near to 0 or 1 count as integral.
+_INTEGRAL = 1e-6
+# Multipliers below this part of the largest are left out: they prove nothing and lengthen the proof.
+_SMALL_MULTIPLIER = 1e-9
+
+
+class LinearProgram:
+    """``min η + price·Σs`` over the cuts and the box of a region, divided by ``scale``."""
+
+    def __init__(self, n_features: int, k: int, price: float, scale: float) -> None:
+        import highspy
+
+        self.scale = max(scale, 1e-300)
+        self.n_features = n_features
+        self.model = highspy.Highs()
+        for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
+            self.model.setOptionValue(name, value)
+        self._infinity = highspy.kHighsInf
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        # One call for all columns: each call takes time in proportion to the columns there are.
+        self._index = np.arange(n_features, dtype=np.int32)
+        self.model.addVars(n_features, np.zeros(n_features), np.ones(n_features))
+        self.model.changeColsCost(n_features, self._index, np.full(n_features, price / self.scale))
+        self.model.addVar(-self._infinity, self._infinity)
+        self.model.changeColCost(n_features, 1.0)
+        self.model.addRow(-self._infinity, float(k), n_features, self._index, np.ones(n_features))
+
+    def add(self, constant: float, q: Array) -> None:
+        """Add the cut ``η + q's ≥ constant``."""
+        used = np.flatnonzero(q)
+        index = np.append(used, self.n_features).astype(np.int32)
+        self.model.addRow(
+            constant / self.scale, self._infinity, index.size, index, np.append(q[used] / self.scale, 1.0)
+        )
+
+    def solve(self, state: State, seconds: float) -> tuple[Array, Array] | None:
+        """Return the best s and the multipliers of the cuts for a region; None without an answer."""
+        self.model.setOptionValue("time_limit", float(self.model.getRunTime() + max(seconds, 0.01)))
+        low, high = (state == 1).astype(np.float64), (state >= 0).astype(np.float64)
+        self.model.changeColsBounds(self.n_features, self._index, low, high)
+        if not self._run():
+            # A basis that was good for another region may be singular or useless for this one.
+            self.model.clearSolver()
+            if not self._run():
+                return None
+        solution = self.model.getSolution()
+        multipliers = np.maximum(np.asarray(solution.row_dual)[1:], 0.0)
+        return np.asarray(solution.col_value)[: self.n_features], multipliers
+
+    def _run(self) -> bool:
+        self.model.run()
+        return bool(self.model.getModelStatus() == self._optimal)
+
+
+class _Closed(NamedTuple):
+    """The multipliers that close a region, of the cuts with these numbers."""
+
+    cuts: Indices
+    multipliers: Array
+
+
+@dataclass(slots=True)
+class _Node:
+    """A region: its bound with the multipliers that prove it, and what became of it."""
+
+    state: State
+    bound: float
+    proof: _Closed
+    feature: int = 0
+    children: tuple[_Node, _Node] | None = None
+
+
+class CutTree:
+    """The search over the survivors; ``separate`` evaluates a support and returns the constant and gains of its cut."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        survivors: Indices,
+        forced: Mask,
+        scale: float,
+        separate: Callable[[Mask], tuple[float, Array]],
+    ) -> None:
+        self.problem, self.survivors, self.separate = problem, survivors, separate
+        # The rule among the survivors: k is at most their number.
+        self.rule = problem.sparsity
+        self.k = self.rule.most(survivors.size)
+        self.program = LinearProgram(survivors.size, self.k, self.rule.price, scale)
+        self.constants, self.gains = np.empty(0), np.empty((0, survivors.size))
+        self._separated: set[bytes] = set()
+        self._count = 0
+        self.root = self._node(forced.astype(np.int8), -np.inf, _Closed(np.zeros(1, dtype=np.intp), np.ones(1)))
+        self._open: list[tuple[float, int, _Node]] = []
+        self.closed = np.inf
+
+    def begin(self) -> None:
+        """Begin with all regions, bounded by the first cut."""
+        self._improve(self.root, np.eye(1, self.constants.size)[0])
+        self._push(self.root)
+
+    def add(self, constant: float, q: Array) -> None:
+        """Add a cut."""
+        self.constants, self.gains = np.append(self.constants, constant), np.vstack([self.gains, q])
+        self.program.add(constant, q)
+
+    def _push(self, node: _Node) -> None:
+        self._count += 1
+        heapq.heappush(self._open, (node.bound, self._count, node))
+
+    def lower_bound(self) -> float:
+        """The smallest bound of all regions."""
+        return min(self.closed, self._open[0][0] if self._open else np.inf)
+
+    def is_finished(self) -> bool:
+        """Whether no region is open."""
+        return not self._open
+
+    def step(self, cutoff: float, seconds: float) -> None:
+        """Take the region with the lowest bound and close it, split it, or cut its support off."""
+        node = self._open[0][2]
+        if node.bound >= cutoff:
+            self._close(node)
+        else:
+            self._treat(node, cutoff, self.program.solve(node.state, seconds))
+        # What came of it has no lower bound and is younger; until now the region is open, whatever interrupts.
+        heapq.heappop(self._open)
+
+    def _treat(self, node: _Node, cutoff: float, solved: tuple[Array, Array] | None) -> None:
+        free = np.flatnonzero(node.state == 0)
+        if solved is None:
+            self._do_without(node, cutoff, free)
+            return
+        s, multipliers = solved
+        self._improve(node, multipliers)
+        distance = np.minimum(s[free], 1.0 - s[free])
+        if node.bound >= cutoff:
+            self._close(node)
+        elif free.size and distance.max() > _INTEGRAL:
+            self._split(node, int(free[distance.argmax()]))
+        else:
+            self._cut_off(node, s > 0.5, free)
+
+    def _do_without(self, node: _Node, cutoff: float, free: Indices) -> None:
+        """Treat a region whose linear program has no answer: by single cuts, and by splitting where they gain most."""
+        for single in np.eye(self.constants.size):
+            self._improve(node, single)
+        if node.bound >= cutoff:
+            self._close(node)
+        elif free.size:
+            gains = node.proof.multipliers @ self.gains[node.proof.cuts]
+            self._split(node, int(free[gains[free].argmax()]))
+        else:
+            self._cut_off(node, node.state == 1, free)
+
+    def _cut_off(self, node: _Node, chosen: Mask, free: Indices) -> None:
+        """Add the cut of an integral support; where it has been added before, rounding is in the way: split."""
+        key = np.packbits(chosen).tobytes()
+        if key not in self._separated:
+            self._separated.add(key)
+            self.add(*self.separate(chosen))
+            self._push(node)
+        elif free.size:
+            self._split(node, int(free[0]))
+        else:
+            self._close(node)
+
+    def _improve(self, node: _Node, multipliers: Array) -> None:
+        """Take over multipliers that prove a better bound."""
+        used = np.flatnonzero(multipliers > _SMALL_MULTIPLIER * multipliers.max(initial=0.0))
+        if not used.size:
+            return
+        weights = multipliers[used] / multipliers[used].sum()
+        q = weights @ self.gains[used]
+        gain = self.rule.gain(q, _region(node.state))
+        bound = float(weights @ self.constants[used]) - gain
+        if bound > node.bound:
+            node.bound, node.proof = bound, _Closed(used, weights)
+
+    def _split(self, node: _Node, feature: int) -> None:
+        states = node.state.copy(), node.state.copy()
+        states[0][feature], states[1][feature] = 1, -1
+        inside, outside = (self._node(state, node.bound, node.proof) for state in states)
+        node.feature, node.children = feature, (inside, outside)
+        self._push(inside)
+        self._push(outside)
+
+    def _node(self, state: State, bound: float, proof: _Closed) -> _Node:
+        """A node; what the rule decides is decided."""
+        state[self.rule.propagate(_region(state)).forced_out] = -1
+        return _Node(state, bound, proof)
+
+    def _close(self, node: _Node) -> None:
+        self.closed = min(self.closed, node.bound)
+
+    def steps(self, first_point: int) -> list[Step]:
+        """The proof of the bound: a tree of branches and combinations of the cuts, numbered from ``first_point``."""
+        steps: list[Step] = []
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            if node.children is not None:
+                steps.append(Branch(int(self.survivors[node.feature])))
+                stack += [node.children[1], node.children[0]]
+            elif node.proof.cuts.size == 1:
+                steps.append(Leaf(first_point + int(node.proof.cuts[0])))
+            else:
+                steps.append(Combination(first_point + node.proof.cuts, node.proof.multipliers))
+        return steps
+
+
+def _region(state: NDArray[np.int8]) -> Region:
+    """The region of a node among the survivors."""
+    return Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)

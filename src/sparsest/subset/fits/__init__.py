@@ -1,0 +1,1 @@
+"""The best model on given features, for every loss, ridge and box."""

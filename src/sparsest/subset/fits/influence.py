@@ -1,0 +1,85 @@
+"""The influence of single observations on the model of a support: degrees of freedom and leave-one-out predictions.
+
+With ``A = [X_S 1]``, the curvatures ``c_i = ω_i ℓ''_i`` and the slopes ``g_i = ω_i ℓ'_i`` at the model, the leverages
+are ``h_i = c_i a_i'(A'diag(c)A + Λ)^{-1}a_i``, Λ being the ridge of all but the intercept.  Their sum is the effective
+number of degrees of freedom, and one Newton step leads from the model to that without observation i, which predicts
+
+    u_i + (g_i / c_i) h_i / (1 - h_i).
+
+For the squared loss that is exact: its residual is ``(y_i - u_i) / (1 - h_i)``.  For other smooth losses it is the
+approximation of Rad and Maleki (2020, JRSS B 82).  The columns keep their scale, that of all observations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+
+from sparsest.core.arrays import Array
+from sparsest.core.losses import Loss, PiecewiseLinear
+from sparsest.core.problem import Problem
+from sparsest.subset.fits.support import SupportFit
+
+# Share of the largest singular value below which a direction is rounding error.
+_NO_DIRECTION = 1e-12
+# An observation with a leverage this near to 1 is fitted whatever its response is: without it nothing predicts it.
+_WHOLE_LEVERAGE = 1.0 - 1e-10
+
+
+class Influence(NamedTuple):
+    """The leverages of the observations, and what the models without each of them predict for it."""
+
+    leverages: Array
+    left_out: Array
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """The effective number of degrees of freedom, the intercept included."""
+        return float(self.leverages.sum())
+
+
+def check_curved(loss: Loss) -> None:
+    """Refuse losses that have no curvature, hence no leverages."""
+    if isinstance(loss, PiecewiseLinear):
+        raise ValueError(f"the {loss.name} loss has no curvature, hence no leverages: use cross-validation instead")
+
+
+def influence(problem: Problem, fit: SupportFit) -> Influence:
+    """The influence of every observation on a model of the problem."""
+    loss, y, weights = problem.loss, problem.y, problem.weights
+    check_curved(loss)
+    block = problem.design.columns(fit.support)
+    margin = block @ fit.w + fit.b
+    curvature, slope = weights * loss.second_derivative(y, margin), weights * loss.derivative(y, margin)
+    h = _leverages(block, curvature, problem.ridge, problem.fit_intercept)
+    whole = h >= _WHOLE_LEVERAGE
+    step = np.divide(slope, curvature, out=np.zeros(y.size), where=curvature > 0.0)
+    left_out = margin + step * h / np.where(whole, 1.0, 1.0 - h)
+    return Influence(h, np.where(whole & (curvature > 0.0), np.nan, left_out))
+
+
+def leave_one_out_error(problem: Problem, fit: SupportFit) -> float:
+    """The weighted mean loss of predictions for observations that were left out; infinite where one has none."""
+    left_out = influence(problem, fit).left_out
+    if np.isnan(left_out).any():
+        return np.inf
+    return float(problem.weights @ problem.loss.value(problem.y, left_out)) / float(problem.weights.sum())
+
+
+def _leverages(block: Array, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
+    """Squared row norms of an orthonormal basis of ``[√c A; √Λ]``, of which the first rows count."""
+    n, m = block.shape
+    columns = np.column_stack([block, np.ones(n)]) if fit_intercept else block
+    stacked = np.sqrt(curvature)[:, None] * columns
+    if ridge > 0.0:
+        stacked = np.vstack([stacked, np.sqrt(ridge) * np.eye(m, columns.shape[1])])
+    # Units do not matter for which directions are rounding errors.
+    scale = np.linalg.norm(stacked, axis=0)
+    stacked = stacked[:, scale > 0.0] / scale[scale > 0.0]
+    if not stacked.shape[1]:
+        return np.zeros(n)
+    left, values, _ = la.svd(stacked, full_matrices=False, check_finite=False)
+    basis = left[:n, values > _NO_DIRECTION * values[0]]
+    return np.minimum(np.einsum("ij,ij->i", basis, basis), 1.0)

@@ -1,0 +1,234 @@
+"""Cholesky factors, eigenvalues, and regularised least squares on few columns without loss of digits.
+
+    ½ Σ_i ω_i (z_i - x_i'w)² + ½ λ‖w‖²
+
+Columns are divided by ``e_j = √(Σω x_j² + λ)``, so that units do not matter.  Where Cholesky's factor of the scaled
+Gram matrix shows that these are well conditioned, they are the coordinates to work in.  Elsewhere the singular value
+decomposition of ``[√ω X; √λ I] diag(1/e) = P diag(s) V'`` gives coordinates t in which they are orthogonal: with
+``P = [√ω C; B]`` the predictions are ``Ct`` and the ridge is ``½‖Bt‖²``, ``C'diag(ω)C + B'B = I``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import scipy.linalg as la
+from scipy.linalg import lapack
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from sparsest.core.arrays import Array
+
+Number = TypeVar("Number", float, Array)
+
+# The least pivot of an equilibrated Gram matrix that Cholesky's factor is used for: its square is the part of a column
+# that the others leave, so that normal equations keep half of the digits, and one refinement brings back the rest.
+_LEAST_PIVOT = 1e-4
+
+# Shares of the largest singular value below which a direction may be rounding error.  Which of these cuts is best
+# depends on the data: each that makes a difference is tried.
+_CUTS = (1e-15, 1e-13, 1e-11)
+
+# Share of the largest pivot at which a direction of the row space is nothing but rounding errors.
+_NO_DIRECTION = 1e-14
+
+# Shifts of a matrix that is not positive definite: each is 100 times the one before, the first a rounding error.
+_SHIFTS = 12
+
+# Up to this size a singular value decomposition takes no more time than Lanczos steps.
+_FEW_COLUMNS = 60
+
+# Corrections of coefficients in a nearly dependent basis: each gains three digits or more.
+_CORRECTIONS = 3
+
+
+class Coordinates(NamedTuple):
+    """A basis of the column space: predictions ``Ct``, ridge ``½ Σ μ_j t_j²``.
+
+    Attributes
+    ----------
+    columns : C.
+    ridge : μ.
+    factor : Cholesky's factor of ``C'diag(ω)C + diag(μ)``, or None where that is the identity.
+    """
+
+    columns: Array
+    ridge: Array
+    factor: Array | None
+
+    def solve(self, g: Array) -> Array:
+        """``(C'diag(ω)C + diag(μ))^{-1} g``."""
+        return g if self.factor is None or not g.size else lapack.dpotrs(self.factor, g, lower=1)[0]
+
+
+class Scaled(NamedTuple):
+    """Coordinates that are the coefficients times a scale of their columns."""
+
+    coordinates: Coordinates
+    scale: Array
+
+    def coefficients(self, t: Array) -> Array:
+        """The w of a t."""
+        return t / self.scale
+
+    def margin(self, block: Array, w: Array, b: float) -> Array:
+        """The predictions ``Xw + b``."""
+        return block @ w + b
+
+    def inverse(self, w: Array) -> Array:
+        """The t of a w."""
+        return w * self.scale
+
+
+class Orthogonal(NamedTuple):
+    """Orthogonal coordinates of nearly dependent columns: ``basis = [√ω C; B]`` and ``w = back t``."""
+
+    coordinates: Coordinates
+    stacked: Array
+    basis: Array
+    back: Array
+
+    def coefficients(self, t: Array) -> Array:
+        """The w of a t, corrected until its predictions are those of t: large coefficients cancel in them."""
+        goal, w = self.basis @ t, self.back @ t
+        for _ in range(_CORRECTIONS):
+            w = w + self.back @ (self.basis.T @ residual(goal, self.stacked, w))
+        return w
+
+    def margin(self, block: Array, w: Array, b: float) -> Array:
+        """The predictions ``Xw + b``, in which large coefficients cancel."""
+        return residual(np.full(block.shape[0], b), block, -w)
+
+    def inverse(self, w: Array) -> Array:
+        """The t of a w."""
+        return self.basis.T @ (self.stacked @ w)
+
+
+def coordinates(columns: Array, weights: Array, ridge: float) -> Iterator[Scaled | Orthogonal]:
+    """Yield coordinates to minimise in: one choice where columns are well conditioned, else those worth a trial."""
+    m = columns.shape[1]
+    root = np.sqrt(weights)
+    weighted = columns if (root == 1.0).all() else root[:, None] * columns
+    gram = weighted.T @ weighted
+    squares = gram.diagonal() + ridge
+    # A column of zeros is no direction: any scale will do.
+    scale = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    if m == 0:
+        yield Scaled(Coordinates(columns, np.empty(0), None), scale)
+        return
+    gram /= scale[:, None] * scale
+    gram.flat[:: m + 1] = 1.0
+    factor = cholesky(gram)
+    if factor is not None and factor.diagonal().min() >= _LEAST_PIVOT:
+        yield Scaled(Coordinates(columns / scale, ridge / scale**2, factor), scale)
+        return
+    stacked = weighted if ridge == 0.0 else np.vstack([weighted, np.sqrt(ridge) * np.eye(m)])
+    left, values, right = la.svd(stacked / scale, full_matrices=False, check_finite=False)
+    # Dependent columns of no weight at all leave nothing.
+    ranks = {int(np.count_nonzero(values > cut * values[0])) for cut in _CUTS}
+    for rank in sorted(ranks, reverse=True):
+        basis, back = left[:, :rank], (right[:rank].T / values[:rank]) / scale[:, None]
+        bottom = basis[root.size :]
+        mu = np.zeros(rank)
+        if ridge > 0.0:
+            mu, turn = la.eigh(bottom.T @ bottom, check_finite=False)
+            basis, back = basis @ turn, back @ turn
+        C = np.asfortranarray(basis[: root.size] / root[:, None])
+        yield Orthogonal(Coordinates(C, np.clip(mu, 0.0, 1.0), None), stacked, basis, back)
+
+
+def row_space(columns: Array, scale: bool) -> tuple[Array, Array]:
+    """Return few columns L and a matrix Q with ``XQ = L`` whose columns are orthogonal, in units of X's if ``scale``.
+
+    With large columns first and pivoting, small columns keep their digits.
+    """
+    norms = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    factor = np.where(norms > 0.0, norms, 1.0) if scale else np.ones(norms.size)
+    order = np.argsort(-norms)
+    Q, R, pivots = la.qr((columns / factor).T[order], mode="economic", pivoting=True, check_finite=False)
+    pivot = np.abs(R.diagonal())
+    rank = int(np.count_nonzero(pivot > _NO_DIRECTION * pivot[0]))
+    packed, rotation = np.empty((R.shape[1], rank), order="F"), np.empty((norms.size, rank))
+    packed[pivots], rotation[order] = R[:rank].T, Q[:, :rank]
+    return packed, rotation / factor[:, None]
+
+
+def residual(z: Array, A: Array, w: Array) -> Array:
+    """``z - Aw``, computed as if in twice the precision: error-free products and sums (Dekker 1971, Knuth 1969)."""
+    total, low = z.astype(np.float64), np.zeros(z.size)
+    for j in range(w.size):
+        product, error = _two_product(A[:, j], -w[j])
+        low += error
+        total, error = _two_sum(total, product)
+        low += error
+    return total + low
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """``a + b`` and its rounding error."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _two_product(a: Array, b: float) -> tuple[Array, Array]:
+    """``ab`` and its rounding error."""
+    product = a * b
+    a_high, a_low = _split(a)
+    b_high, b_low = _split(b)
+    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def _split(a: Number) -> tuple[Number, Number]:
+    """Two halves of 26 bits that add up to a number."""
+    c = 134217729.0 * a
+    high = c - (c - a)
+    return high, a - high
+
+
+def cholesky(H: Array) -> Array | None:
+    """Cholesky's lower factor; None where H is not positive definite, as far as rounding shows it, or not finite."""
+    factor, info = lapack.dpotrf(H, lower=1)
+    return factor if info == 0 and np.isfinite(factor.diagonal()).all() else None
+
+
+def inverse_semidefinite(H: Array) -> Array:
+    """The inverse of a positive semidefinite matrix, or its pseudo-inverse where it is singular."""
+    if H.shape[0] == 0:
+        return H
+    factor = cholesky(H)
+    return la.pinvh(H, check_finite=False) if factor is None else solve_positive(factor, np.eye(H.shape[0]))
+
+
+def largest_eigenvalue_of_square(A: Array) -> float:
+    """The largest eigenvalue of ``A'A``; by Lanczos steps where A is large, which need a few products only."""
+    m = A.shape[1]
+    if m < _FEW_COLUMNS:
+        return float(np.linalg.norm(A, 2) ** 2)
+    operator = LinearOperator((m, m), matvec=lambda v: A.T @ (A @ v), dtype=np.float64)
+    return float(eigsh(operator, k=1, which="LA", v0=np.ones(m), tol=1e-9, return_eigenvectors=False)[0])
+
+
+def factor_positive(H: Array) -> Array | None:
+    """Return Cholesky's factor of H, which is overwritten, plus the least shift that makes it positive definite.
+
+    None if there is none, as where H is not finite.
+    """
+    size = H.shape[0]
+    level = float(np.trace(H)) / max(size, 1)
+    if size == 0 or not np.isfinite(level):
+        return H if size == 0 else None
+    shift = max(1e-16 * level, float(np.finfo(np.float64).tiny))
+    for _ in range(_SHIFTS):
+        factor = cholesky(H)
+        if factor is not None:
+            return factor
+        H.flat[:: size + 1] += shift
+        shift *= 100.0
+    return None
+
+
+def solve_positive(factor: Array, right: Array) -> Array:
+    """Solve with Cholesky's factor."""
+    return lapack.dpotrs(factor, right, lower=1)[0] if right.size else right

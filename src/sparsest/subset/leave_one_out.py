@@ -1,0 +1,106 @@
+"""The ridge by leave-one-out: γ and the support are chosen in turn until both stay.
+
+For a support the leave-one-out error of every γ is known in closed form (:mod:`sparsest.subset.fits.influence`), so
+no model is fitted to a part of the data.  The choice of the support is no part of that error: it is that of the models
+on this support, and too small for models whose features were chosen by the same responses.  With more features than
+observations it therefore shrinks too little; ``benchmarks/README.md`` has errors on held-out rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Indices
+from sparsest.core.problem import Problem
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Callback, Clock
+from sparsest.subset.fits.influence import check_curved, leave_one_out_error
+from sparsest.subset.fits.support import fit_support
+from sparsest.subset.relaxation.method import Relaxation
+from sparsest.subset.results import Solver
+
+# γ is sought within this factor of the default, at first at so many points.
+_FACTOR, _POINTS = 1e3, 13
+# The best γ is then known to this part, and the search for the support ends after so many turns.
+_PRECISION, _MOST_TURNS = 1e-3, 10
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+class Turn(NamedTuple):
+    """A support, the γ with the smallest leave-one-out error for it, and that error."""
+
+    support: Indices
+    gamma: float
+    error: float
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Chooses γ for the support and the support for γ; ``inner`` solves, at the end, for the γ that was chosen."""
+
+    inner: Any
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Take turns, first with the relaxation, then with the method itself; the problem's γ is the first."""
+        check_curved(problem.loss)
+        if problem.max_coef is not None:
+            raise ValueError("gamma='loo' has no closed form with max_coef: give a number or 'auto', or cross-validate")
+        clock = Clock(self.inner.time_limit, callback)
+        quick = Relaxation(gap_tol=self.inner.gap_tol)
+        with clock.listening():
+            turns: list[Turn] = []
+            result = self._alternate(quick, problem, start, clock, turns, lambda event: clock.interrupted)
+            result = self._alternate(self.inner, problem, result, clock, turns, clock.relay)
+        history = {
+            "supports": [turn.support for turn in turns],
+            "gammas": [turn.gamma for turn in turns],
+            "errors": [turn.error for turn in turns],
+            "stable": np.array_equal(turns[-1].support, result.support),
+        }
+        return replace(result, trace={**result.trace, "leave_one_out": history}, seconds=clock.seconds())
+
+    def _alternate(
+        self, solver: Solver, problem: Problem, start: Any, clock: Clock, turns: list[Turn], told: Callback
+    ) -> Result:
+        """Solve for the last γ until the support is the one that γ was chosen for; the turns go on in the list."""
+        result, met = start, set[bytes]()
+        for _ in range(_MOST_TURNS):
+            gamma = turns[-1].gamma if turns else problem.gamma
+            limited = replace(solver, time_limit=max(clock.left(), 1e-3))  # type: ignore[type-var]
+            result = limited.solve(problem.with_gamma(gamma), result, told)
+            if turns and np.array_equal(turns[-1].support, result.support):
+                break
+            if clock.expired():
+                break
+            if result.support.tobytes() in met:
+                # Supports and ridges go round: the best of them ends it.
+                best = min(turns, key=lambda turn: turn.error)
+                turns.append(best)
+                return limited.solve(problem.with_gamma(best.gamma), best.support, told)
+            met.add(result.support.tobytes())
+            turns.append(best_turn(problem, result.support))
+        return result
+
+
+def best_turn(problem: Problem, support: Indices) -> Turn:
+    """The γ with the smallest leave-one-out error of the models on a support, within limits about the problem's own."""
+    if not support.size:
+        return Turn(support, problem.gamma, leave_one_out_error(problem, fit_support(problem, support)))
+    columns = problem.design.columns(support)
+
+    def error(log_gamma: float) -> float:
+        changed = problem.with_gamma(float(np.exp(log_gamma)))
+        return leave_one_out_error(changed, fit_support(changed, support, columns=columns))
+
+    reach = np.log(_FACTOR)
+    grid = np.log(problem.gamma) + np.linspace(-reach, reach, _POINTS)
+    at = int(np.argmin([error(t) for t in grid]))
+    low, high = grid[max(at - 1, 0)], grid[min(at + 1, _POINTS - 1)]
+    while high - low > _PRECISION:
+        a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        low, high = (low, b) if error(a) <= error(b) else (a, high)
+    best = 0.5 * (low + high)
+    return Turn(support, float(np.exp(best)), error(best))

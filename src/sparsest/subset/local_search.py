@@ -1,0 +1,391 @@
+"""A strong incumbent: blockwise forward selection, then swaps, additions and removals by their scores.
+
+With curvatures ``D = ωℓ''`` at the present fit, ``N = (X_S'DX_S + λI)^{-1}``, gradient g and ``A = X'DX_S N``,
+exchanging feature j of the support for feature i changes the quadratic model of the objective by
+
+    w_j²/(2N_jj) - (g_i + A_ij w_j/N_jj)² / (2(d_i + A_ij²/N_jj)),     d_i = X_i'DX_i + λ - (A N^{-1} A')_ii .
+
+For the squared loss the model is the objective, so the scores are exact and the best move is taken; for the others the
+most promising moves are refitted and the first that improves is taken.  Columns are divided by their norms first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg as la
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.losses import PiecewiseLinear, Squared
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
+from sparsest.runtime.threads import single_threaded
+from sparsest.subset.fits.linear_algebra import inverse_semidefinite
+from sparsest.subset.fits.support import SupportFit, fit_support
+
+# Predicted decrease, position in the pool of what goes out, and of what comes in.
+Move = tuple[float, int | None, int | None]
+
+_IMPROVEMENT = 1e-9
+
+# Share of a column's square that the support leaves of it, below which the score's is rounding error; and share of its
+# norm below which what remains of the column itself is.
+_DEPENDENT = 1e-9
+# Products of features with those of the support that are computed at a time.
+_PRODUCTS_AT_ONCE = 4_000_000
+_NO_DIRECTION = 1e-14
+# Features that are left out for a detour where every move has to be fitted.
+_DETOURS_BY_FITS = 4
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """Settings of the search for an incumbent; ``expired`` is asked between moves.
+
+    A ``thorough`` search ends where no swap with any feature improves the model, or its quadratic model; another one
+    where none does with the ``pool`` of features that have the largest products with the residuals.
+    """
+
+    rounds: int = 8
+    pool: int = 400
+    trials: int = 8
+    max_moves: int = 1000
+    thorough: bool = True
+
+    def search(
+        self,
+        problem: Problem,
+        region: Region | None = None,
+        start: Indices | None = None,
+        expired: Callable[[], bool] = lambda: False,
+        improved: Callable[[SupportFit], None] = lambda fit: None,
+    ) -> SupportFit:
+        """Return the best model found, starting from a support or from forward selection."""
+        region = problem.root if region is None else region
+        if start is None:
+            fit = forward(problem, region, self.rounds, expired)
+        else:
+            fit = fit_support(problem, np.sort(start), expired=expired)
+        improved(fit)
+        moves = 0
+        # The features that the residuals point to first; where none of them helps, those by whose swaps most is won.
+        thorough = False
+        while moves < self.max_moves and not expired():
+            promise = (_swap_promise if thorough else _promise)(problem, fit)
+            pool = self._pool(problem, region, fit, promise)
+            better, taken = self._exhaust_pool(pool, fit, self.max_moves - moves, expired, improved)
+            moves += taken
+            if better is not None:
+                fit, thorough = better, False
+            elif thorough or not self.thorough or pool.features.size == region.p - region.forced_out.size:
+                break
+            else:
+                thorough = True
+        return fit
+
+    def polish(self, problem: Problem, support: Indices, expired: Callable[[], bool] = lambda: False) -> SupportFit:
+        """Improve a given support by moves until none helps."""
+        return self.search(problem, start=support, expired=expired)
+
+    def detour(self, problem: Problem, fit: SupportFit, expired: Callable[[], bool] = lambda: False) -> SupportFit:
+        """Leave a local optimum: search without one of its features, then with it again; one feature after the other.
+
+        Those that are missed least come first.  Where that leads to a better model, it begins anew from there.
+        """
+        better: SupportFit | None = fit
+        while better is not None and not expired():
+            fit, better = better, self._detour(problem, better, expired)
+        return fit
+
+    def _detour(self, problem: Problem, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
+        """The first better model that is found; None if there is none."""
+        exact = isinstance(problem.loss, Squared)
+        searching = self if exact else replace(self, trials=1)
+        pool = self._pool(problem, problem.root, fit, _swap_promise(problem, fit))
+        for feature in pool.by_loss(fit)[: None if exact else _DETOURS_BY_FITS]:
+            there = pool.refit(fit, feature, None, expired)
+            for banned in ([feature], []):
+                pool.banned = banned
+                there = searching._exhaust_pool(pool, there, self.max_moves, expired)[0] or there
+            if there.primal < fit.primal - _IMPROVEMENT * abs(fit.primal):
+                return there
+        return None
+
+    def _pool(self, problem: Problem, region: Region, fit: SupportFit, promise: Array) -> _Pool:
+        """The support and the most promising features outside."""
+        outside = np.setdiff1d(region.free, fit.support)
+        size = max(self.pool, 4 * fit.support.size)
+        if outside.size > size:
+            outside = outside[np.argpartition(-promise[outside], size)[:size]]
+        return _Pool(problem, region, np.union1d(fit.support, outside))
+
+    def _exhaust_pool(
+        self,
+        pool: _Pool,
+        fit: SupportFit,
+        max_moves: int,
+        expired: Callable[[], bool],
+        improved: Callable[[SupportFit], None] = lambda fit: None,
+    ) -> tuple[SupportFit | None, int]:
+        """Make moves among the features of a pool until none improves."""
+        best: SupportFit | None = None
+        for moves in range(max_moves):
+            if expired():
+                return best, moves
+            with single_threaded():
+                move = self._best_move(pool, fit if best is None else best, expired)
+            if move is None:
+                return best, moves
+            best = move
+            improved(best)
+        return best, max_moves
+
+    def _best_move(self, pool: _Pool, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
+        exact = isinstance(pool.problem.loss, Squared) and pool.problem.max_coef is None
+        threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
+        for predicted, out, into in pool.moves(fit, self.trials):
+            # Other scores, and those with a box, are a guess, of whose sign too: their best moves are tried whatever it
+            # says.
+            if (exact and predicted <= threshold) or expired():
+                return None
+            candidate = pool.refit(fit, out, into, expired, fit.primal)
+            if candidate.primal < fit.primal - threshold:
+                return candidate
+        return None
+
+
+def _promise(problem: Problem, fit: SupportFit) -> Array:
+    """What every feature promises beside the support: its product with the dual point, in units of its norm."""
+    return np.abs(problem.design.tdot(slopes(problem, fit))) / np.maximum(problem.column_norms, 1e-300)
+
+
+def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
+    """What every feature promises in the place of another: the largest decrease of the quadratic model by its swaps.
+
+    Products with the residuals say nothing of a feature that imitates one of the support.
+    """
+    if not fit.support.size:
+        return _promise(problem, fit)
+    design, scale = problem.design, np.where(problem.column_norms > 0.0, problem.column_norms, 1.0)
+    inside = scale[fit.support]
+    columns = design.columns(fit.support)
+    curvature = _curvature(problem, columns @ fit.w + fit.b)
+    columns /= inside
+    weighted = curvature[:, None] * columns
+    if problem.fit_intercept and curvature.sum() > 0:
+        weighted -= np.outer(curvature, weighted.sum(axis=0) / curvature.sum())
+    H = columns.T @ weighted
+    H.flat[:: inside.size + 1] += problem.ridge / inside**2 + 1e-12
+    N = inverse_semidefinite(H)
+    n_diagonal = np.maximum(np.diagonal(N), 1e-300)
+    w = fit.w * inside
+    gradient = design.tdot(slopes(problem, fit)) / scale
+    mean_curvature = float(curvature.sum() / problem.weights.sum())
+    promise = np.empty(problem.p)
+    width = max(1, _PRODUCTS_AT_ONCE // inside.size)
+    for begin in range(0, problem.p, width):
+        part = np.arange(begin, min(begin + width, problem.p))
+        cross = design.tdot(weighted, None if part.size == problem.p else part) / scale[part, None]
+        # Where nearly dependent columns have coefficients beyond all scales there is no number, and no promise.
+        with np.errstate(over="ignore", invalid="ignore"):
+            A = cross @ N
+            d = mean_curvature + problem.ridge / scale[part] ** 2 - np.einsum("ij,ij->i", A, cross)
+            slope = gradient[part, None] - A * (w / n_diagonal)
+            d = np.maximum(d, _DEPENDENT)[:, None] + A**2 / n_diagonal
+            promise[part] = (slope**2 / (2.0 * d) - w**2 / (2.0 * n_diagonal)).max(axis=1)
+    return promise
+
+
+def _curvature(problem: Problem, margin: Array) -> Array:
+    """``ωℓ''`` at given predictions; a loss with kinks has none, and that of its smoothed form ranks moves instead."""
+    return problem.weights * problem.loss.smoothed(1.0).second_derivative(problem.y, margin)
+
+
+class _Pool:
+    """The features that a round of moves looks at: packed columns, and their products with those of supports."""
+
+    def __init__(self, problem: Problem, region: Region, features: Indices) -> None:
+        self.problem, self.features = problem, features
+        self.columns = problem.design.columns(features)
+        self.movable = ~np.isin(features, region.forced_in)
+        norms = problem.column_norms[features]
+        self.scale = np.where(norms > 0.0, norms, 1.0)
+        # Positions of features that must not come in.
+        self.banned: list[int] = []
+        # Of the squared loss, whose curvatures are the weights: the products that are known.
+        self._gram, self._known = np.empty((0, 0)), np.zeros(features.size, dtype=bool)
+        self._squares = (norms / self.scale) ** 2
+
+    def products(self, fit: SupportFit) -> tuple[Array, Array]:
+        """``X'DX_S`` and the diagonal of ``X'DX`` over the pool, in units of the columns' norms.
+
+        D is centred away under an intercept.
+        """
+        inside = self.positions(fit.support)
+        if not isinstance(self.problem.loss, Squared):
+            curvature = _curvature(self.problem, self.columns[:, inside] @ fit.w + fit.b)
+            sums, total = self.columns.T @ curvature / self.scale, float(curvature.sum())
+            centred = sums / np.sqrt(total) if self.problem.fit_intercept and total > 0 else np.zeros(sums.size)
+            squares = curvature @ np.square(self.columns / self.scale) - centred**2
+            return self._cross(curvature, inside) - np.outer(centred, centred[inside]), squares
+        if not self._gram.size:
+            self._gram = np.empty((self.features.size, self.features.size), order="F")
+        missing = inside[~self._known[inside]]
+        # Columns of the design are centred by the weights.
+        self._gram[:, missing] = self._cross(self.problem.weights, missing)
+        self._known[missing] = True
+        return self._gram[:, inside], self._squares
+
+    def _cross(self, curvature: Array, some: Indices) -> Array:
+        """``X'DX_some`` in units of the columns' norms."""
+        weighted = curvature[:, None] * (self.columns[:, some] / self.scale[some])
+        return self.columns.T @ weighted / self.scale[:, None]
+
+    def positions(self, support: Indices) -> Indices:
+        return np.searchsorted(self.features, support)
+
+    def _outside(self, inside: Indices) -> Indices:
+        free = np.ones(self.features.size, dtype=bool)
+        free[inside] = False
+        free[self.banned] = False
+        return np.flatnonzero(free)
+
+    def by_loss(self, fit: SupportFit) -> list[int]:
+        """The positions of a support's features that may leave it, those first that are missed least."""
+        inside, (cross, _) = self.positions(fit.support), self.products(fit)
+        H = cross[inside]
+        H.flat[:: inside.size + 1] += self.problem.ridge / self.scale[inside] ** 2 + 1e-12
+        drop = (fit.w * self.scale[inside]) ** 2 / np.maximum(np.diagonal(inverse_semidefinite(H)), 1e-300)
+        order = inside[np.argsort(drop, kind="stable")]
+        return [int(at) for at in order if self.movable[at]]
+
+    def refit(
+        self,
+        fit: SupportFit,
+        out: int | None,
+        into: int | None,
+        expired: Callable[[], bool] = lambda: False,
+        cutoff: float = np.inf,
+    ) -> SupportFit:
+        """Fit the support with one feature (a position in the pool) taken out and one taken in, below ``cutoff``."""
+        keep = np.ones(fit.support.size, dtype=bool)
+        if out is not None:
+            keep &= fit.support != self.features[out]
+        support, w = fit.support[keep], fit.w[keep]
+        if into is not None:
+            at = int(np.searchsorted(support, self.features[into]))
+            support, w = np.insert(support, at, self.features[into]), np.insert(w, at, 0.0)
+        columns = self.columns[:, self.positions(support)]
+        return fit_support(self.problem, support, (w, fit.b), columns, expired, cutoff)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def moves(self, fit: SupportFit, count: int) -> list[Move]:
+        """The most promising moves; gains may be predicted beyond all floats, and differences of such are none."""
+        problem, (cross, squares) = self.problem, self.products(fit)
+        inside = self.positions(fit.support)
+        outside = self._outside(inside)
+        gradient = self.columns[:, outside].T @ slopes(problem, fit) / self.scale[outside]
+        ridge = problem.ridge / self.scale**2
+        w = fit.w * self.scale[inside]
+        H = cross[inside]
+        H.flat[:: inside.size + 1] += ridge[inside] + 1e-12
+        N = inverse_semidefinite(H)
+        cross = cross[outside]
+        A = cross @ N
+        own = squares[outside] + ridge[outside]
+        d = own - np.einsum("ij,ij->i", A, cross)
+        dependent = np.flatnonzero(d <= _DEPENDENT * np.maximum(own, 1e-300))
+        d[dependent] = np.inf
+        if np.isinf(problem.gamma) and isinstance(problem.loss, Squared):
+            d[dependent], gradient[dependent] = self._remainders(fit, inside, outside[dependent])
+        n_diagonal = np.maximum(np.diagonal(N), 1e-300)
+        price = problem.sparsity.price
+        drop = w**2 / (2.0 * n_diagonal)
+        movable = np.flatnonzero(self.movable[inside])
+        found: list[Move] = []
+        if outside.size and inside.size < problem.sparsity.most(problem.p):
+            found += _top(gradient**2 / (2.0 * d) - price, count, lambda i: (None, int(outside[i])))
+        if price > 0:
+            found += _top(price - drop[movable], count, lambda j: (int(inside[movable[j]]), None))
+        if movable.size and outside.size:
+            # At a minimum the gradient of the loss at i grows by A_ij w_j / N_jj when j leaves.
+            B = A[:, movable]
+            scale = n_diagonal[movable]
+            slope = gradient[:, None] - B * (w[movable] / scale)
+            swap = slope**2 / (2.0 * (d[:, None] + B**2 / scale)) - drop[movable]
+            m = movable.size
+            found += _top(swap.ravel(), count, lambda c: (int(inside[movable[c % m]]), int(outside[c // m])))
+        found.sort(key=lambda move: -move[0])
+        return found[:count]
+
+    def _remainders(self, fit: SupportFit, inside: Indices, features: Indices) -> tuple[Array, Array]:
+        """Squares and slopes of what the support leaves of nearly dependent columns, from these themselves."""
+        if features.size == 0 or inside.size == 0:
+            return np.full(features.size, np.inf), np.zeros(features.size)
+        root = np.sqrt(self.problem.weights)
+        basis = la.qr(root[:, None] * self.columns[:, inside] / self.scale[inside], mode="economic")[0]
+        rest = root[:, None] * self.columns[:, features] / self.scale[features]
+        for _ in range(2):  # The second projection removes the rounding errors of the first.
+            rest = rest - basis @ (basis.T @ rest)
+        squares = np.einsum("ij,ij->j", rest, rest)
+        return np.where(squares > _NO_DIRECTION**2, squares, np.inf), rest.T @ (fit.alpha / root)
+
+
+def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int | None]]) -> list[Move]:
+    """The largest scores with the moves they belong to."""
+    if scores.size == 0:
+        return []
+    count = min(count, scores.size)
+    scores = np.where(np.isnan(scores), -np.inf, scores)
+    chosen = np.argpartition(-scores, count - 1)[:count]
+    return [(float(scores[c]), *name(int(c))) for c in chosen]
+
+
+def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[], bool] = lambda: False) -> SupportFit:
+    """Grow a support in a few rounds, each taking the features with the largest dual gains."""
+    free = region.free[problem.column_norms[region.free] > 0]
+    budget = min(problem.sparsity.budget(region), free.size)
+    fit = fit_support(problem, np.sort(region.forced_in))
+    priced = problem.sparsity.price > 0.0
+    step = 16 if priced else max(1, math.ceil(budget / rounds))
+    chosen = 0
+    for _ in range(rounds):
+        candidates = np.setdiff1d(free, fit.support)
+        take = min(step, budget - chosen, candidates.size)
+        if take <= 0 or expired():
+            break
+        score = _forward_scores(problem, fit, candidates)
+        best = np.argpartition(-score, take - 1)[:take]
+        if priced:
+            best = best[score[best] > problem.sparsity.price]
+            if best.size == 0:
+                break
+        grown = fit_support(problem, np.sort(np.concatenate([fit.support, candidates[best]])), expired=expired)
+        if grown.primal >= fit.primal and priced:
+            break
+        fit, chosen = grown, chosen + best.size
+    return fit
+
+
+def slopes(problem: Problem, fit: SupportFit) -> Array:
+    """The dual point of a fit; for a loss with kinks the slopes of a smoothed one.
+
+    At kinks the dual point of a fit is any of many where responses are tied: moves that followed it would not be the
+    same for a row given twice and for a weight of two.
+    """
+    if not isinstance(problem.loss, PiecewiseLinear):
+        return fit.alpha
+    margin = problem.design.columns(fit.support) @ fit.w + fit.b
+    return problem.weights * problem.loss.smoothed(1.0).derivative(problem.y, margin)
+
+
+def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> Array:
+    """``g²/(2d)`` with the curvature of a column alone: what adding one feature would gain, roughly."""
+    known = fit.support.size == 0 and not isinstance(problem.loss, PiecewiseLinear)
+    products = problem.data.null.products if known else problem.design.tdot(slopes(problem, fit))
+    gradient = products[candidates]
+    curvature = problem.column_norms[candidates] ** 2 * problem.data.curvature + problem.ridge
+    return gradient**2 / (2.0 * curvature)

@@ -1,0 +1,99 @@
+"""The method "relaxation": solve the Boolean relaxation, round it, refit and polish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparsest.core.arrays import Indices
+from sparsest.core.problem import Problem
+from sparsest.proofs.certificate import relative_gap
+from sparsest.proofs.steps import DualPoint, Leaf, Proof
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.events import Root, Status
+from sparsest.subset.fits.support import SupportFit, fit_support
+from sparsest.subset.local_search import LocalSearch
+from sparsest.subset.relaxation.living import Living
+from sparsest.subset.relaxation.relaxer import Relaxer
+from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
+from sparsest.subset.results import make_result, start_clock, start_support
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The method "relaxation": solve the relaxation, round it, refit and polish.
+
+    ``proof=False`` keeps no proof: there is no certificate, and nothing is called optimal.
+    """
+
+    time_limit: float = 60.0
+    gap_tol: float = 1e-4
+    relaxation_tol: float = 1e-4
+    fixing: bool = True
+    polish: bool = True
+    proof: bool = True
+    moves: LocalSearch = field(default_factory=LocalSearch)
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Return the rounded solution with the relaxation's bound; OPTIMAL when they meet."""
+        if not problem.has_dual_bounds:
+            raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
+        clock = start_clock(problem, self.time_limit, callback)
+        with clock.listening():
+            return self._solve(problem, start, clock)
+
+    def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
+        incumbent = _Incumbent(problem, clock, start_support(start, problem))
+        living, fixings = Living(problem), Fixings()
+        relaxed = Relaxer(self.relaxation_tol).relax(
+            problem,
+            problem.root,
+            living,
+            warm_start(start, problem),
+            incumbent.after if self.fixing else None,
+            fixings,
+            clock.expired,
+        )
+        clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free.size))
+        incumbent.after(relaxed)
+        bound = min(relaxed.dual, fixings.closed)
+        assert incumbent.fit is not None
+        open_gap = relative_gap(incumbent.fit.primal, bound) > self.gap_tol
+        if self.polish and open_gap and not clock.expired():
+            incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
+        otherwise = clock.early() if clock.expired() else Status.HEURISTIC
+        points = (*fixings.points, DualPoint(relaxed.alpha))
+        proof = Proof((*fixings.fixes, Leaf(len(points) - 1)), points) if self.proof else None
+        result = make_result(
+            problem, incumbent.fit, proof, bound, clock=clock, gap_tol=self.gap_tol,
+            otherwise=otherwise, trace={"relaxation": summary(problem, relaxed, living)},
+        )  # fmt: skip
+        result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL
+        return result
+
+
+class _Incumbent:
+    """The best model so far; rounding a relaxed solution may improve it."""
+
+    def __init__(self, problem: Problem, clock: Clock, support: Indices | None) -> None:
+        self.problem, self.clock = problem, clock
+        self.fit: SupportFit | None = None
+        self._tried: set[bytes] = set()
+        if support is not None:
+            self.offer(fit_support(problem, support, expired=clock.expired))
+
+    def offer(self, fit: SupportFit) -> None:
+        """Keep the better model."""
+        if self.fit is None or fit.primal < self.fit.primal:
+            self.fit = fit
+            self.clock.found(fit.primal, fit.support)
+
+    def after(self, relaxed: Relaxed) -> float:
+        """Try the rounded support; return the best objective so far."""
+        support = relaxed.rounded(self.problem)
+        if support.tobytes() not in self._tried:
+            self._tried.add(support.tobytes())
+            self.offer(fit_support(self.problem, support, expired=self.clock.expired))
+        assert self.fit is not None
+        return self.fit.primal

@@ -1,0 +1,106 @@
+"""Solutions of the Boolean relaxation: where to start from, what was found and fixed, and what a result tells of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
+from sparsest.proofs.steps import DualPoint, Fix
+from sparsest.results.result import Result
+from sparsest.subset.relaxation.living import Living
+
+
+class Start(NamedTuple):
+    """Relaxed coefficients to begin from."""
+
+    features: Indices
+    w: Array
+    b: float
+
+
+class Relaxed(NamedTuple):
+    """A solution of the relaxation over a region: primal point, dual point, and their values."""
+
+    region: Region
+    features: Indices
+    w: Array
+    b: float
+    sigma: float
+    alpha: Array
+    q: Array
+    primal: float
+    dual: float
+    rounds: int
+    iterations: int
+
+    @property
+    def gap(self) -> float:
+        """Relative primal-dual gap of the relaxation."""
+        return (self.primal - self.dual) / max(abs(self.primal), 1e-300) if np.isfinite(self.primal) else 1.0
+
+    def indicator(self, problem: Problem) -> Array:
+        """The relaxed indicator ``s`` of every feature, before it is cut off at 1."""
+        s = np.zeros(problem.p)
+        used = self.w != 0
+        size = np.abs(self.w[used])
+        s[self.features[used]] = np.maximum(
+            min(self.sigma, 1e200) * (np.sqrt(problem.ridge) * size), size / problem.box
+        )
+        s[self.region.forced_in] = 1.0
+        return s
+
+    def rounded(self, problem: Problem) -> Indices:
+        """An admissible support: the forced features and the largest relaxed ones."""
+        return problem.sparsity.rounded(self.indicator(problem), self.region)
+
+
+class Fixings:
+    """The steps that lead from the root to a region by fixings, each with its dual point."""
+
+    def __init__(self) -> None:
+        self.points: list[DualPoint] = []
+        self.fixes: list[Fix] = []
+        # The smallest bound of all that was closed.
+        self.closed = np.inf
+
+    def fix(self, alpha: Array, inside: Indices, outside: Indices, bound: float) -> None:
+        """Note that a dual point closes the other sides of these features with at least this bound."""
+        self.closed = min(self.closed, bound)
+        self.points.append(DualPoint(alpha))
+        self.fixes.append(Fix(len(self.points) - 1, inside, outside))
+
+
+def summary(problem: Problem, relaxed: Relaxed, living: Living) -> dict[str, Any]:
+    """What a result tells of its relaxation."""
+    n_root = problem.include.size, problem.exclude.size
+    return {
+        "primal": relaxed.primal,
+        "dual": relaxed.dual,
+        "gap": relaxed.gap,
+        "features": relaxed.features,
+        "w": relaxed.w,
+        "b": relaxed.b,
+        "s": np.minimum(relaxed.indicator(problem), 1.0),
+        "alpha": relaxed.alpha,
+        "fixed_in": relaxed.region.forced_in[n_root[0] :],
+        "fixed_out": relaxed.region.forced_out[n_root[1] :],
+        "separation": problem.sparsity.separation(relaxed.q, relaxed.region),
+        "passes": living.passes,
+        "rounds": relaxed.rounds,
+        "iterations": relaxed.iterations,
+    }
+
+
+def warm_start(start: Any, problem: Problem) -> Start | None:
+    """The relaxed coefficients of an earlier result, or those of its model."""
+    if not isinstance(start, Result) or start.coef.size != problem.p:
+        return None
+    known = start.trace.get("relaxation")
+    if known is None:
+        return None
+    allowed = ~np.isin(known["features"], problem.exclude)
+    return Start(known["features"][allowed], known["w"][allowed], known["b"])

@@ -1,0 +1,161 @@
+"""Screening: a ranking keeps some features, a method solves for them, and dual points exclude the dropped ones.
+
+The Boolean relaxation ranks features by their gains, a Lasso path by when they enter.
+
+A dual point α of the whole problem bounds every support that has a given feature j: by ``D(α) + q_(k) - q_j`` for a q_j
+outside of the k largest gains.  Where that is at least the objective for every feature that was dropped, screening was
+*safe*: no better support has one of them, and these bounds, before the steps of the restricted problem's proof, prove
+the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.losses import PiecewiseLinear
+from sparsest.core.penalties import make_penalty
+from sparsest.core.problem import Problem
+from sparsest.core.ridge import default_gamma
+from sparsest.paths.path import PathSolver
+from sparsest.proofs.steps import DualPoint, Fix, Proof
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.events import Done, Event, Status
+from sparsest.subset.claims import closed_by
+from sparsest.subset.dual import DualBound, best_bound
+from sparsest.subset.fits.support import SupportFit, fit_support
+from sparsest.subset.relaxation.living import Living
+from sparsest.subset.relaxation.relaxer import Relaxer
+from sparsest.subset.relaxation.solution import warm_start
+from sparsest.subset.results import make_result, start_support
+
+# The relaxation that ranks features is solved to this gap, or a part of that which is wanted: its point has to exclude.
+_PRECISION, _PART, _LEAST_PRECISION = 1e-3, 0.1, 1e-9
+
+
+# What ranks features.
+RANKINGS = ("relaxation", "path")
+# Alphas of the path that ranks features, its precision, and for how many times the features wanted it goes on: several
+# may enter at once.
+_N_ALPHAS, _PATH_TOL, _ENTERED = 100, 1e-3, 2
+# A penalty factor with which no feature enters.
+_NEVER = 1e15
+
+
+@dataclass(frozen=True)
+class Screened:
+    """Solves by ``inner`` on the ``size`` features that rank first ``by`` the relaxation or a path."""
+
+    inner: Any
+    size: int
+    time_limit: float = 60.0
+    gap_tol: float = 1e-4
+    by: str = RANKINGS[0]
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Screen, solve, and prove what the dual points allow; ``trace["screening"]`` tells of it."""
+        least = problem.include.size if problem.sparsity.k is None else problem.sparsity.k
+        if self.size < least:
+            raise ValueError(f"screen must keep at least the {least} features that a model may have, got {self.size}")
+        clock = Clock(self.time_limit, callback)
+        with clock.listening():
+            return self._solve(problem, start, clock)
+
+    def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
+        score, alphas = (self._path if self.by == "path" else self._relaxation)(problem, start, clock)
+        kept = self._keep(problem, score, start_support(start, problem))
+        dropped = np.setdiff1d(problem.root.free, kept)
+        restricted = replace(problem, exclude=np.sort(np.concatenate([problem.exclude, dropped])))
+
+        def told(event: Event) -> bool:
+            return clock.interrupted if isinstance(event, Done) else clock.relay(event)
+
+        inner = replace(self.inner, time_limit=max(clock.left(), 1e-3)).solve(restricted, start, told)
+        fit = fit_support(problem, inner.support)
+        bounds = [best_bound(problem, alpha, problem.root) for alpha in (*alphas, *_points(inner, fit))]
+        closed = _closing_bounds(problem, bounds, dropped)
+        points = [DualPoint(bound.alpha) for bound in bounds]
+        fixes = _closing_steps(closed, dropped)
+        lowest = closed_by(problem, fixes, points) if fixes else np.inf
+        cutoff = inner.objective - self.gap_tol * abs(inner.objective)
+        screening = {
+            "kept": kept,
+            "safe": bool(lowest >= cutoff),
+            "bound_of_dropped": lowest,
+            "n_not_excluded": int((closed.max(axis=0) < cutoff).sum()),
+            "restricted_lower_bound": inner.lower_bound,
+            "restricted_certificate": inner.certificate,
+        }
+        return make_result(
+            problem, fit, _joined(inner, fixes, points), min(lowest, inner.lower_bound), clock=clock,
+            gap_tol=self.gap_tol, otherwise=Status.HEURISTIC if inner.status is Status.OPTIMAL else inner.status,
+            trace={**inner.trace, "screening": screening}, n_nodes=inner.n_nodes,
+        )  # fmt: skip
+
+    def _relaxation(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
+        """The gains of the relaxation, the rounded support first; and its dual point."""
+        # Features are ranked with a ridge also where there is neither ridge nor box.
+        curved = problem if problem.has_dual_bounds else problem.with_gamma(default_gamma(problem.data))
+        relaxer = Relaxer(min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION))
+        relaxed = relaxer.relax(curved, curved.root, Living(curved), warm_start(start, problem), expired=clock.expired)
+        score = relaxed.q.copy()
+        score[relaxed.rounded(curved)] = np.inf
+        return score, [relaxed.alpha]
+
+    def _path(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
+        """How early features enter a Lasso path, in which forced ones have no penalty; it has no dual point for us."""
+        if isinstance(problem.loss, PiecewiseLinear):
+            raise ValueError(f"screen_by='path' needs a smooth loss, not {problem.loss.name!r}: use 'relaxation'")
+        factor = np.ones(problem.p)
+        factor[problem.include], factor[problem.exclude] = 0.0, _NEVER
+        most = min(_ENTERED * self.size, problem.p)
+        seconds = max(clock.left(), 1e-3)
+        solver = PathSolver(make_penalty("l1"), _N_ALPHAS, max_features=most, tol=_PATH_TOL, time_limit=seconds)
+        entries = solver.solve(problem.data, factor).coefs.tocoo()
+        first = np.full(problem.p, _N_ALPHAS)
+        np.minimum.at(first, entries.row, entries.col)
+        # At the same alpha, and where none was small enough, the products with the response decide.
+        products = np.abs(problem.data.null.products) / np.maximum(problem.column_norms, 1e-300)
+        return (_N_ALPHAS - first) + 0.5 * products / max(float(products.max(initial=0.0)), 1e-300), []
+
+    def _keep(self, problem: Problem, score: Array, first: Indices | None) -> Indices:
+        """The features forced in, those of the start, then the largest scores."""
+        if first is not None:
+            score[first] = np.inf
+        free = problem.root.free
+        n_free = max(min(self.size, problem.p) - problem.include.size, 0)
+        order = free[np.argsort(-score[free], kind="stable")]
+        return np.sort(np.concatenate([problem.include, order[:n_free]]))
+
+
+def _points(inner: Result, fit: SupportFit) -> list[Array]:
+    """Dual points that may exclude features: that of the model, and that of the method's relaxation."""
+    known = inner.trace.get("relaxation")
+    return [fit.alpha, *([] if known is None else [known["alpha"]])]
+
+
+def _closing_bounds(problem: Problem, bounds: list[DualBound], dropped: Indices) -> Array:
+    """For every dual point, a bound of the supports that have each of the dropped features."""
+    position = np.searchsorted(problem.root.free, dropped)
+    return np.array(
+        [bound.value + problem.sparsity.forcing_costs(bound.q, problem.root).inside[position] for bound in bounds]
+    )
+
+
+def _closing_steps(closed: Array, dropped: Indices) -> list[Fix]:
+    """Steps that close each dropped feature by the point that does it best."""
+    best, nothing = closed.argmax(axis=0), np.empty(0, dtype=np.intp)
+    return [Fix(i, nothing, dropped[best == i]) for i in range(len(closed)) if (best == i).any()]
+
+
+def _joined(inner: Result, fixes: list[Fix], points: list[DualPoint]) -> Proof | None:
+    """The proof of the whole problem: dropped features are closed, and what is left is the restricted problem."""
+    if inner.certificate is None:
+        return None
+    proof = inner.certificate.proof
+    moved = [fix._replace(point=len(proof.points) + fix.point) for fix in fixes]
+    return Proof((*moved, *proof.steps), (*proof.points, *points), proof.splits)

@@ -1,0 +1,80 @@
+"""Best subsets for several numbers of features and ridges, each from the result of one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.checks import as_array, number, shown, whole_number
+from sparsest.core.data import Data
+from sparsest.core.problem import Problem
+from sparsest.core.ridge import gamma_grid
+from sparsest.core.sparsity import check_sparsity
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Clock
+from sparsest.runtime.events import Event
+
+Callback = Callable[[Event], Any]
+
+# Doubling γ has changed nothing where coefficients have moved by less than this part of their length.
+NO_CHANGE = 0.01
+
+
+def check_ks(ks: Any) -> list[int]:
+    """Numbers of features, as given."""
+    try:
+        entries = list(ks)
+    except TypeError as error:
+        raise ValueError(f"ks must be a list of numbers of features, got {shown(ks)}") from error
+    if not entries:
+        raise ValueError("ks is empty: give at least one number of features")
+    return [whole_number(k, "every entry of ks", least=0) for k in entries]
+
+
+def check_gammas(gammas: Any, data: Data, k: int) -> list[float]:
+    """The γs of a grid: as given, one number, or those that ``"auto"`` stands for."""
+    if isinstance(gammas, str) and gammas == "auto":
+        return gamma_grid(data, k).tolist()
+    given = as_array(gammas, "gammas")
+    if given.ndim > 1 or given.size == 0 or given.dtype.kind not in "fiu":
+        raise ValueError(f"gammas must be 'auto', a number or a list of numbers, got {shown(gammas)}")
+    return [
+        number(value, "every entry of gammas", above=0, finite=False, or_else="'auto'")
+        for value in np.atleast_1d(given)
+    ]
+
+
+def solve_grid(
+    solver: Any, problem: Problem, ks: list[int], gammas: list[float], start: Any, told: Callback | None, doubled: bool
+) -> dict[tuple[float, int], Result]:
+    """Solve for rising γ and rising k, each from the result of the γ before, or of the k before.
+
+    With ``doubled`` γs, no more are tried after one that has changed nothing.
+    """
+    n_allowed = problem.p - problem.exclude.size
+    rules = {k: check_sparsity(k, None, problem.include.size, n_allowed) for k in ks}
+    found: dict[tuple[float, int], Result] = {}
+    clock = Clock(np.inf)
+    before: float | None = None
+    with clock.listening():
+        for gamma in gammas:
+            for k in ks:
+                start = start if before is None else found[before, k]
+                one = problem.with_gamma(gamma).with_sparsity(rules[k])
+                start = found[gamma, k] = solver.solve(one, start, _stop_at_once if clock.expired() else told)
+            if doubled and before is not None and all(_unchanged(found[before, k], found[gamma, k]) for k in ks):
+                break
+            before = gamma
+    return found
+
+
+def _unchanged(result: Result, other: Result) -> bool:
+    """Whether two models have the same support, and hardly different coefficients."""
+    distance, length = np.linalg.norm(result.coef - other.coef), np.linalg.norm(other.coef)
+    return np.array_equal(result.support, other.support) and bool(distance <= NO_CHANGE * length)
+
+
+def _stop_at_once(event: Event) -> bool:
+    return True

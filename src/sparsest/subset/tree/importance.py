@@ -1,0 +1,111 @@
+"""What all models near the optimum say of each feature: how often it is in one, and the range of its coefficient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.results.plain_tables import data_frame, shortened, text_table
+
+_SHOWN, _NAMED = 20, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """Ranges over models: an entry for each feature that is in one of them, those in most models first.
+
+    Attributes
+    ----------
+    features : numbers of the columns
+    share : the share of the models that contain each
+    lower, upper : smallest and largest coefficient in the models that contain it, for the data as given
+    deviations : standard deviations of the columns
+    n_models : number of models
+    complete : whether these are provably all models within the distance that was asked for
+    feature_names : names of all columns, or None
+    """
+
+    features: Indices
+    share: Array
+    lower: Array
+    upper: Array
+    deviations: Array
+    n_models: int
+    complete: bool
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the features; their numbers where there are no names."""
+        return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.features.tolist()]
+
+    def to_frame(self) -> Any:
+        """A pandas data frame with a row for each feature."""
+        columns = {
+            "column": self.features,
+            "share": self.share,
+            "lower": self.lower,
+            "upper": self.upper,
+            "lower_per_deviation": self.lower * self.deviations,
+            "upper_per_deviation": self.upper * self.deviations,
+        }
+        return data_frame(columns, self.names, "feature")
+
+    def summary(self, width: int = 80) -> str:
+        """A table as text.
+
+        Parameters
+        ----------
+        width : the largest number of characters of a line of the table
+        """
+        every = ", ".join(shortened(name, 30) for name in np.array(self.names)[self.share == 1.0][:_NAMED])
+        more = ", …" * (int((self.share == 1.0).sum()) > _NAMED)
+        these = f"All {self.n_models} models" if self.complete else f"{self.n_models} models that were found of more"
+        lines = wrap(f"{these}; in each of them: {every or 'no feature'}{more}", width)
+        rows = [
+            [name, f"{share:.0%}", f"{low:.4g} … {high:.4g}", f"{low * scale:.4g} … {high * scale:.4g}"]
+            for name, share, low, high, scale in zip(
+                self.names[:_SHOWN], self.share, self.lower, self.upper, self.deviations, strict=False
+            )
+        ]
+        left = self.features.size - _SHOWN
+        table = text_table(["feature", "in", "coefficient", "per SD"], rows, width)
+        return "\n".join([*lines, *table, *[f"  {left} more are in fewer models"] * (left > 0)])
+
+    def __str__(self) -> str:
+        """The summary."""
+        return self.summary()
+
+
+def importance_of(
+    supports: list[Indices],
+    coefs: list[Array],
+    deviations: dict[int, float],
+    complete: bool,
+    feature_names: tuple[str, ...] | None = None,
+) -> Importance:
+    """Ranges over models with these supports and coefficients.
+
+    Parameters
+    ----------
+    deviations : standard deviation of each column that occurs
+    complete : whether these are all models that there are
+    """
+    columns = np.concatenate([np.empty(0, dtype=np.intp), *supports])
+    values = np.concatenate([np.empty(0), *coefs])
+    features, place, times = np.unique(columns, return_inverse=True, return_counts=True)
+    lower, upper = np.full(features.size, np.inf), np.full(features.size, -np.inf)
+    np.minimum.at(lower, place, values)
+    np.maximum.at(upper, place, values)
+    scale = np.array([deviations[j] for j in features.tolist()])
+    size = np.maximum(np.abs(lower), np.abs(upper)) * scale
+    order = np.lexsort((-size, -times))
+    share = times / max(len(supports), 1)
+    return Importance(
+        features[order].astype(np.intp), share[order], lower[order], upper[order], scale[order],
+        n_models=len(supports), complete=complete, feature_names=feature_names,
+    )  # fmt: skip

@@ -1,0 +1,219 @@
+"""Best subset of few features by leaps and bounds: depth first, every node by one sweep.
+
+For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ b_A' M_A^{-1} b_A`` bounds all
+its supports.  With ``N = M_A^{-1}`` and ``ŵ = N b_A``, leaving out feature j alone costs ``c_j = ŵ_j²/(2N_jj)``, and
+leaving out several costs at least the largest of their c_j: if d of the free features have to go, at least the d-th
+smallest.  A region with at most ``exhaust`` ≤ 2 features still to choose is closed by trying them all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.proofs.steps import LEAF
+from sparsest.runtime.jit import inlined, kernel
+from sparsest.subset.relaxation.kernels.fista import largest_sum
+
+# How far a node of the search is: entered, or with one of its branches open.
+ENTERED, INSIDE, OUTSIDE = 0, 1, 2
+NO_FEATURE = -1
+
+
+@kernel
+def sweep_in(G, r, alive, inside, j, G_new, r_new):
+    """Project the residual Gram matrix and products off feature j; return what adding j gains."""
+    m = r.size
+    pivot = G[j, j]
+    for a in range(m):
+        if alive[a] and not inside[a] and a != j:
+            t = G[a, j] / pivot
+            r_new[a] = r[a] - t * r[j]
+            for c in range(m):
+                G_new[a, c] = G[a, c] - t * G[j, c]
+    return 0.5 * r[j] * r[j] / pivot
+
+
+@inlined
+def sweep_out(N, w, alive, j, N_new, w_new):
+    """Take feature j out of the inverse and the coefficients; return what that costs."""
+    m = w.size
+    pivot = N[j, j]
+    for a in range(m):
+        if alive[a] and a != j:
+            t = N[a, j] / pivot
+            w_new[a] = w[a] - t * w[j]
+            for c in range(m):
+                N_new[a, c] = N[a, c] - t * N[j, c]
+    return 0.5 * w[j] * w[j] / pivot
+
+
+@inlined
+def best_completion(G, r, alive, inside, left, need):
+    """Return the largest gain above ``need`` of adding at most ``left`` ≤ 2 features, and which, or NO_FEATURE."""
+    first, second, best = NO_FEATURE, NO_FEATURE, need
+    m = r.size
+    if left == 0:
+        return best, first, second
+    for i in range(m):
+        if not alive[i] or inside[i]:
+            continue
+        a, ri = G[i, i], r[i]
+        if a > 0.0 and 0.5 * ri * ri > best * a:
+            best, first, second = 0.5 * ri * ri / a, i, -1
+        if left == 1:
+            continue
+        for j in range(i):
+            if alive[j] and not inside[j]:
+                e, h, rj = G[j, i], G[j, j], r[j]
+                determinant = a * h - e * e
+                if determinant > 1e-14 * a * h:
+                    gain = 0.5 * (ri * ri * h - 2.0 * ri * rj * e + rj * rj * a)
+                    if gain > best * determinant:
+                        best, first, second = gain / determinant, i, j
+    return best, first, second
+
+
+@inlined
+def branch_feature(N, w, alive, inside, drop, work):
+    """Return the free feature that costs most to leave out, and the least cost of leaving out ``drop`` of them."""
+    feature, most, count = NO_FEATURE, -1.0, 0
+    for j in range(w.size):
+        if alive[j] and not inside[j]:
+            cost = 0.5 * w[j] * w[j] / N[j, j]
+            work[count] = cost
+            count += 1
+            if cost > most:
+                feature, most = j, cost
+    # The drop-th smallest of count values is the (count - drop + 1)-th largest.
+    return feature, largest_sum(work[:count], count - drop + 1)[1]
+
+
+class Levels(NamedTuple):
+    """The nodes from the root to the present one, by their depth.
+
+    N, w, f are the inverse, coefficients and bound over the living features; G, r, g the residual Gram matrix, products
+    and value given those inside.  ``side`` is ENTERED, then INSIDE while the branch with the ``feature`` is open, then
+    OUTSIDE.
+    """
+
+    N: Array
+    w: Array
+    f: Array
+    G: Array
+    r: Array
+    g: Array
+    alive: Mask
+    inside: Mask
+    side: Indices
+    feature: Indices
+
+
+def make_levels(depth: int, m: int) -> Levels:
+    """Room for that many levels over m features."""
+
+    def numbers(*shape: int) -> Array:
+        return np.zeros((depth, *shape))
+
+    return Levels(
+        numbers(m, m), numbers(m), numbers(), numbers(m, m), numbers(m), numbers(),
+        alive=np.zeros((depth, m), dtype=bool), inside=np.zeros((depth, m), dtype=bool),
+        side=np.zeros(depth, dtype=np.int64), feature=np.zeros(depth, dtype=np.int64),
+    )  # fmt: skip
+
+
+@inlined
+def copy_row(rows, d):
+    """Copy row d to the next one."""
+    for j in range(rows.shape[1]):
+        rows[d + 1, j] = rows[d, j]
+
+
+@inlined
+def copy_matrix(matrices, d):
+    """Copy matrix d to the next one."""
+    for i in range(matrices.shape[1]):
+        for j in range(matrices.shape[2]):
+            matrices[d + 1, i, j] = matrices[d, i, j]
+
+
+@kernel
+def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
+    """Go on with the search for ``max_nodes`` nodes or until ``log`` is full.
+
+    Where at most ``exhaust`` features are left to choose, all choices are compared.  Returns the depth (-1 at the end),
+    the upper bound, the numbers of nodes and of entries in ``log``: a feature for a branch, LEAF for a closed region,
+    in preorder.
+    """
+    N, w, f, G, r, g, alive, inside, side, feature = levels
+    m = w.shape[1]
+    work = np.empty(m)
+    nodes, logged = 0, 0
+    while depth >= 0 and nodes < max_nodes and logged < log.size - 2:
+        d = depth
+        if side[d] == ENTERED:
+            nodes += 1
+            n_in, n_alive = 0, 0
+            for j in range(m):
+                if alive[d, j]:
+                    n_alive += 1
+                if inside[d, j]:
+                    n_in += 1
+            cutoff = upper - tolerance * abs(upper)
+            closed = f[d] >= cutoff
+            left = k - n_in
+            if not closed and n_alive <= k:
+                closed = True
+                if f[d] < upper:
+                    upper = f[d]
+                    for j in range(m):
+                        best[j] = alive[d, j]
+            elif not closed and left <= exhaust:
+                closed = True
+                gain, first, second = best_completion(G[d], r[d], alive[d], inside[d], left, g[d] - upper)
+                if first != NO_FEATURE or (left == 0 and g[d] < upper):
+                    upper = g[d] - gain if first != NO_FEATURE else g[d]
+                    for j in range(m):
+                        best[j] = inside[d, j]
+                    if first != NO_FEATURE:
+                        best[first] = True
+                    if second != NO_FEATURE:
+                        best[second] = True
+            elif not closed:
+                feature[d], cost = branch_feature(N[d], w[d], alive[d], inside[d], n_alive - k, work)
+                closed = f[d] + cost >= cutoff
+            if closed:
+                log[logged] = LEAF
+                logged += 1
+                depth -= 1
+                continue
+            j = feature[d]
+            log[logged] = j
+            logged += 1
+            side[d] = INSIDE
+            copy_row(alive, d)
+            copy_row(inside, d)
+            copy_matrix(N, d)
+            copy_row(w, d)
+            f[d + 1] = f[d]
+            g[d + 1] = g[d] - sweep_in(G[d], r[d], alive[d], inside[d], j, G[d + 1], r[d + 1])
+            inside[d + 1, j] = True
+            side[d + 1] = ENTERED
+            depth = d + 1
+        elif side[d] == INSIDE:
+            j = feature[d]
+            side[d] = OUTSIDE
+            copy_row(alive, d)
+            copy_row(inside, d)
+            copy_matrix(G, d)
+            copy_row(r, d)
+            g[d + 1] = g[d]
+            f[d + 1] = f[d] + sweep_out(N[d], w[d], alive[d], j, N[d + 1], w[d + 1])
+            alive[d + 1, j] = False
+            side[d + 1] = ENTERED
+            depth = d + 1
+        else:
+            depth -= 1
+    return depth, upper, nodes, logged

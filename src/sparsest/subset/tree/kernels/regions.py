@@ -1,0 +1,177 @@
+"""Regions of the tree: the bound that a point gives them, what it fixes, and which features matter in them.
+
+``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.  The bound for ``u`` and ridges δ is
+``-½ quadratic - gain(u)``, where gain adds ``u_j²/(2δ_j)``, or what a finite box leaves of it, less its price, over the
+forced features and the best free choice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsest.runtime.jit import inlined, kernel
+from sparsest.subset.relaxation.kernels.box import gain_in_box
+from sparsest.subset.relaxation.kernels.fista import largest_sum
+
+NO_FEATURE = -1
+
+
+@inlined
+def list_alive(state, alive):
+    """Write the features that are not forced out into ``alive``; return their number and how many are forced in."""
+    count, forced = 0, 0
+    for j in range(state.size):
+        if state[j] >= 0:
+            alive[count] = j
+            count += 1
+            if state[j] == 1:
+                forced += 1
+    return count, forced
+
+
+@inlined
+def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, box, q, work):
+    """Return ``-½w'Hw - gain(u)``, and the last gain inside and the first outside the best free choice."""
+    gain = 0.0
+    free = 0
+    for j in alive:
+        if box < np.inf:
+            q[j] = gain_in_box(u[j], root_delta[j], box)
+        else:
+            ratio = u[j] / root_delta[j]
+            q[j] = 0.5 * ratio * ratio
+        if state[j] == 1:
+            gain += q[j] - price
+        else:
+            work[free] = max(q[j] - price, 0.0)
+            free += 1
+    left = budget - n_in
+    total, last = largest_sum(work[:free], left)
+    gain += total
+    following = 0.0
+    for j in range(max(left, 0), free):
+        following = max(following, work[j])
+    if left <= 0:
+        last, following = np.inf, np.inf
+    elif left >= free:
+        last = 0.0
+    return -0.5 * quadratic - gain, last + price, following + price
+
+
+@kernel
+def tighten(u, quadratic, root_delta, state, budget, price, box, cutoff):
+    """Return a point's bound for a region, and what it fixes in and out against ``cutoff``; ``state`` is narrowed.
+
+    Then come the features that had to be out for this, as their gains would count (it holds with the others free), and
+    the least bound of the sides that are closed.
+    """
+    m = state.size
+    alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
+    count, n_in = list_alive(state, alive)
+    bound, last, following = region_bound(
+        u, quadratic, root_delta, state, alive[:count], n_in, budget, price, box, q, work
+    )
+    slack = cutoff - bound
+    inside, outside = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    n_inside, n_outside, least = 0, 0, np.inf
+    if slack > 0.0:
+        for j in alive[:count]:
+            if state[j] == 0:
+                if last - q[j] > slack:
+                    least = min(least, last - q[j])
+                    state[j] = -1
+                    outside[n_outside] = j
+                    n_outside += 1
+                elif q[j] - following > slack:
+                    least = min(least, q[j] - following)
+                    state[j] = 1
+                    inside[n_inside] = j
+                    n_inside += 1
+    # What has been fixed out just now has smaller gains.
+    most = following if n_inside else last
+    level, n_needed = np.sqrt(2.0 * most), 0
+    for j in range(m):
+        # The condition that is rarely met comes first.  A box makes gains smaller.
+        if not abs(u[j]) <= root_delta[j] * level and state[j] == -1:
+            small = box < np.inf and gain_in_box(u[j], root_delta[j], box) <= most
+            alive[n_needed] = j
+            n_needed += not small
+    # Copies: what is kept must not hold on to the memory of all features.
+    return bound, inside[:n_inside].copy(), outside[:n_outside].copy(), alive[:n_needed].copy(), bound + least
+
+
+@kernel
+def nearest(indicator, state, target):
+    """Return the free feature whose indicator is nearest to ``target``, or NO_FEATURE where all are integral.
+
+    Distances count as shares of the way from the target to 0 and to 1.
+    """
+    best, score = NO_FEATURE, 1e-7
+    for j in range(state.size):
+        if state[j] == 0:
+            closeness = min(indicator[j] / target, (1.0 - indicator[j]) / (1.0 - target))
+            if closeness > score:
+                best, score = j, closeness
+    return best
+
+
+@kernel
+def undecided(indicator):
+    """The distance of an indicator to the nearest integral one."""
+    total = 0.0
+    for s in indicator:
+        total += min(s, 1.0 - s)
+    return total
+
+
+@kernel
+def unpack(w, state, root_delta, sigma, box):
+    """Return the features with coefficients, these, and the indicator of all."""
+    used, indicator, count = np.empty(w.size, dtype=np.int64), np.empty(w.size), 0
+    for j in range(w.size):
+        if w[j] != 0.0:
+            used[count] = j
+            count += 1
+        share = max(sigma * root_delta[j] * abs(w[j]), abs(w[j]) / box)
+        indicator[j] = 1.0 if state[j] == 1 else min(1.0, share)
+    used, values = used[:count].copy(), np.empty(count)
+    for a in range(count):
+        values[a] = w[used[a]]
+    return used, values, indicator
+
+
+@kernel
+def sigma_of_gains(q, w, state, alive, left, price, work):
+    """Return the σ whose threshold ``1/(2σ²)`` is the least gain of the best choice among features with coefficients.
+
+    Where the box limits all coefficients, these do not tell it.
+    """
+    count = 0
+    for j in alive:
+        if state[j] == 0 and w[j] != 0.0:
+            work[count] = q[j]
+            count += 1
+    least = price
+    if 0 < left <= count:
+        least = max(largest_sum(work[:count], left)[1], price)
+    return 1.0 / np.sqrt(2.0 * least) if least > 0.0 else np.inf
+
+
+@kernel
+def pick_working_set(q, w, state, alive, sigma, extra, work, chosen):
+    """Write forced, nonzero and up to ``extra`` features above the threshold into ``chosen``; return how many."""
+    threshold = 0.999 * 0.5 / (sigma * sigma) if 0.0 < sigma < np.inf else 0.0
+    count = 0
+    for j in alive:
+        if state[j] == 0 and w[j] == 0.0 and q[j] > threshold:
+            work[count] = q[j]
+            count += 1
+    level = threshold
+    if count > extra:
+        level = max(level, largest_sum(work[:count], extra)[1]) if extra > 0 else np.inf
+    size = 0
+    for j in alive:
+        if state[j] == 1 or w[j] != 0.0 or q[j] > level or (q[j] == level and level > threshold):
+            chosen[size] = j
+            size += 1
+    return size

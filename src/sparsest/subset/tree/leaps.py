@@ -1,0 +1,183 @@
+"""Leaps and bounds over few features: squared loss, at most k features, a weak ridge or none, and no box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.core.arrays import Indices
+from sparsest.core.losses import Squared
+from sparsest.core.problem import Problem
+from sparsest.proofs.regression_tree import RegressionBounds
+from sparsest.proofs.steps import LEAF, RegressionTree
+from sparsest.runtime.clock import Clock
+from sparsest.subset.claims import statement_of
+from sparsest.subset.fits.support import SupportFit
+from sparsest.subset.tree.goal import Limits
+from sparsest.subset.tree.kernels.leaps import ENTERED, INSIDE, leap, make_levels, sweep_in
+from sparsest.subset.tree.tuning import USUAL
+
+MOST_FEATURES = 128
+# The log has room for what the nodes of a slice write, if these are no more.
+_MOST_SLICE_NODES, _LOG_ENTRIES = 20_000, 1 << 16
+# Nodes are closed at this part of the tolerance, and rounding may take another: sweeps lose some digits.
+_CLOSING_SHARE, _ROUNDING_SHARE = 0.9, 0.05
+
+
+class Part(NamedTuple):
+    """The parts of time, nodes and memory that leaps and bounds may use."""
+
+    time: float
+    nodes: float
+    memory: float
+
+
+ALL = Part(1.0, 1.0, 1.0)
+# Where regions can go on.
+BEFORE_REGIONS = Part(0.3, 0.9, 0.5)
+
+
+class Leaps:
+    """A depth-first search that can be stopped between slices of nodes.
+
+    Where rounding errors of the whole sum of squares pass what may be spared, as with a nearly perfect fit, no two
+    features are chosen at once, and the bound is checked at the end; that limits the nodes to one slice.
+    """
+
+    def __init__(
+        self,
+        sums: RegressionBounds,
+        forced: NDArray[np.bool_],
+        fit: SupportFit,
+        gap_tol: float,
+        keep: bool,
+        slice_nodes: int,
+    ) -> None:
+        self.sums, self.gap_tol = sums, gap_tol
+        self.slice_nodes = max(1, min(slice_nodes, _MOST_SLICE_NODES))
+        self.forced = sums.features[forced]
+        m = forced.size
+        c, r = sums.about_zero()
+        self.zero_margin = sums.relative_error() * c
+        self.precise = self.zero_margin <= _ROUNDING_SHARE * gap_tol * abs(fit.primal)
+        levels = self.levels = make_levels(m + 2, m)
+        levels.N[0], levels.w[0], levels.f[0] = sums.model()
+        levels.G[0], levels.r[0], levels.g[0] = sums.M, r, c
+        levels.alive[0] = True
+        for j in np.flatnonzero(forced):
+            G, r = levels.G[0].copy(), levels.r[0].copy()
+            levels.g[0] -= sweep_in(levels.G[0], levels.r[0], levels.alive[0], levels.inside[0], j, G, r)
+            levels.G[0], levels.r[0] = G, r
+            levels.inside[0, j] = True
+        self.depth, self.upper = 0, fit.primal
+        self.best = np.zeros(m, dtype=bool)
+        self.n_nodes = 0
+        self._keep = keep or not self.precise
+        self._log: list[NDArray[np.int32]] = []
+        self._logged = 0
+
+    @classmethod
+    def start(
+        cls,
+        problem: Problem,
+        survivors: Indices,
+        forced: NDArray[np.bool_],
+        fit: SupportFit,
+        gap_tol: float,
+        keep: bool,
+        slice_nodes: int = USUAL.leaps_slice,
+    ) -> Leaps | None:
+        """Return a search over the survivors; None where the full model is not determined well enough.
+
+        ``keep`` the tree for a proof.  The clock is looked at after every slice of nodes.
+        """
+        few = 2 < survivors.size <= MOST_FEATURES and survivors.size + problem.fit_intercept < problem.n
+        if (
+            not few
+            or problem.sparsity.k is None
+            or problem.sparsity.price > 0.0
+            or problem.max_coef is not None
+            or not isinstance(problem.loss, Squared)
+        ):
+            return None
+        kept = np.isin(fit.support, survivors)
+        about = RegressionTree(fit.support[kept], fit.w[kept], np.empty(0, dtype=np.int32))
+        try:
+            sums = RegressionBounds(problem.data.evidence.data, statement_of(problem), survivors, about)
+        except ValueError:
+            return None
+        if sums.relative_error() > _ROUNDING_SHARE * gap_tol:
+            return None
+        return cls(sums, forced, fit, gap_tol, keep, slice_nodes)
+
+    def run(self, proceed: Callable[[], bool], node_limit: float) -> None:
+        """Search until the end, until ``proceed`` says no, or for a number of nodes."""
+        log = np.empty(_LOG_ENTRIES, dtype=np.int32)
+        most = int(node_limit) if self.precise else min(int(node_limit), self.slice_nodes)
+        while self.depth >= 0 and self.n_nodes < most and proceed():
+            self.depth, self.upper, nodes, logged = leap(
+                self.levels, self.depth, self.sums.k, 2 if self.precise else 0, self.upper,
+                _CLOSING_SHARE * self.gap_tol, self.best, log, min(self.slice_nodes, most - self.n_nodes),
+            )  # fmt: skip
+            self.n_nodes += nodes
+            if self._keep:
+                self._log.append(log[:logged].copy())
+                self._logged += logged
+
+    def run_within(self, clock: Clock, limits: Limits, part: Part, report: Callable[[int], None]) -> None:
+        """Search until the end or up to a part of the limits; ``report`` is told the number of nodes now and then."""
+        until = clock.seconds() + part.time * (clock.limit - clock.seconds())
+
+        def proceed() -> bool:
+            report(self.n_nodes)
+            room = self.nbytes() < part.memory * limits.max_memory
+            return room and not clock.expired() and clock.seconds() < until
+
+        self.run(proceed, part.nodes * limits.node_limit)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no region is open."""
+        return self.depth < 0
+
+    def nbytes(self) -> int:
+        """Memory it takes, while its log is put together too."""
+        return self.levels.N.nbytes + self.levels.G.nbytes + 8 * self._logged
+
+    def support(self) -> Indices:
+        """The best support found; empty when none beat the first upper bound."""
+        return self.sums.features[self.best]
+
+    def bound(self, cutoff: float, primal: float) -> float:
+        """The smallest bound of all regions for an incumbent's value; closed ones have passed ``cutoff``.
+
+        They were closed against the search's own upper value, which a fit of its support need not reach.
+        """
+        passed = min(cutoff, self.upper - _CLOSING_SHARE * self.gap_tol * abs(self.upper))
+        if not self.precise or self.zero_margin > _ROUNDING_SHARE * self.gap_tol * abs(primal):
+            known = self._keep and self._logged <= _LOG_ENTRIES
+            return self.sums.prove(self.step().entries, self.forced, passed) if known else -np.inf
+        bounds = [self.sums.bound(np.flatnonzero(inside).tolist(), alive) for inside, alive in self._open()]
+        return min([passed, *bounds])
+
+    def step(self) -> RegressionTree:
+        """The proof: the tree so far, with a leaf for every open region."""
+        log = np.concatenate([*self._log, np.empty(0, dtype=np.int32)])
+        entries = np.where(log == LEAF, LEAF, self.sums.features[log]).astype(np.int32)
+        leaves = np.full(len(self._open()), LEAF, dtype=np.int32)
+        return self.sums.step._replace(entries=np.concatenate([entries, leaves]))
+
+    def _open(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """What is inside and alive in every open region: the present node's, and the other side of branches above."""
+        levels, regions = self.levels, []
+        for d in range(self.depth + 1):
+            alive = levels.alive[d].copy()
+            if levels.side[d] == INSIDE:
+                alive[levels.feature[d]] = False
+                regions.append((levels.inside[d], alive))
+        if self.depth >= 0 and levels.side[self.depth] == ENTERED:
+            regions.append((levels.inside[self.depth], levels.alive[self.depth]))
+        return regions

@@ -1,0 +1,85 @@
+"""The method "tree": branch and bound over features, with a proof of everything it closes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparsest.core.problem import Problem
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Callback, Clock, finish_despite_interrupt
+from sparsest.runtime.events import Status
+from sparsest.subset.enumeration import Enumeration, enumerate_supports, is_tiny
+from sparsest.subset.local_search import LocalSearch
+from sparsest.subset.relaxation.solution import warm_start
+from sparsest.subset.results import make_result, start_clock, start_support
+from sparsest.subset.tree.goal import BestSupport, Limits
+from sparsest.subset.tree.search import Search
+from sparsest.subset.tree.tuning import USUAL, Tuning
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Settings of the branch and bound.
+
+    ``max_memory`` bounds open nodes, proof, copied columns and Gram matrix together, in bytes: the search goes
+    depth-first when open nodes take half of what the rest leaves, and stops with NODE_LIMIT at the whole.
+    ``proof=False`` keeps no proof: there is no certificate, and nothing is called optimal.  ``n_jobs`` threads (all
+    cores by default) do not change the result.
+    """
+
+    time_limit: float = 60.0
+    gap_tol: float = 1e-4
+    node_limit: int = 10_000_000
+    max_memory: float = 2e9
+    n_jobs: int | None = None
+    proof: bool = True
+    moves: LocalSearch = field(default_factory=LocalSearch)
+    tuning: Tuning = USUAL
+
+    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+        """Search until the gap is closed or a limit is reached."""
+        clock = start_clock(problem, self.time_limit, callback)
+        with clock.listening():
+            return self._solve(problem, start, clock)
+
+    def limits(self) -> Limits:
+        """What the search itself has to know of these settings."""
+        return Limits(self.gap_tol, self.node_limit, self.max_memory, self.n_jobs, self.proof, self.tuning)
+
+    def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
+        """Search, and put the result together whatever ends it."""
+        goal = BestSupport(problem, clock, self.gap_tol, self.moves)
+        search = Search(problem, goal, clock, self.limits())
+        status = Status.OPTIMAL
+        try:
+            support = start_support(start, problem)
+            if support is not None:
+                goal.begin_at(support)
+            status = search.run(warm_start(start, problem))
+        except KeyboardInterrupt as error:
+            clock.interrupt(error)
+            status = Status.INTERRUPTED
+        return finish_despite_interrupt(lambda: self._result(search, goal, status))
+
+    def _result(self, search: Search, goal: BestSupport, status: Status) -> Result:
+        """Certify the incumbent; a tiny problem whose bounds do not meet is enumerated."""
+        problem, clock, trace = search.problem, search.clock, search.trace
+        seconds = trace["seconds"].get("tree", 0.0)
+        trace["nodes_per_second"] = search.n_nodes / seconds if seconds > 0 else 0.0
+        trace["proof"] = "logged" if self.proof else "switched off: no certificate"
+        if goal.starts:
+            trace["starts"] = goal.starts
+        began = clock.seconds()
+        proof = search.assemble()
+        trace["seconds"]["assembling"] = clock.seconds() - began
+
+        def try_all(bound: float) -> Enumeration | None:
+            possible = self.proof and is_tiny(problem) and not clock.expired()
+            return enumerate_supports(problem, clock.expired) if possible else None
+
+        return make_result(
+            problem, goal.fit, proof, search.lower_bound(), clock=clock, gap_tol=self.gap_tol,
+            otherwise=Status.HEURISTIC if status is Status.OPTIMAL else status, trace=trace, n_nodes=search.n_nodes,
+            n_jobs=self.n_jobs, fallback=try_all,
+        )  # fmt: skip

@@ -1,0 +1,407 @@
+"""Branch and bound over features: relax the first node, then take, relax, and close or split nodes.
+
+    while there are open nodes and there is time:
+        take the nodes with the lowest bounds
+        relax each; hand the rounded support to the goal
+        fix what the bound decides; close the node, or split it on a feature
+
+Nodes are taken in batches of a fixed size, solved by any number of threads, and dealt with in order, so the search
+and its certificate do not depend on the number of threads.  The bound is the smallest over open and closed nodes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Indices
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
+from sparsest.proofs.steps import Proof
+from sparsest.runtime.clock import Clock
+from sparsest.runtime.events import Bound, Root, Status
+from sparsest.runtime.threads import single_threaded
+from sparsest.subset.claims import settle
+from sparsest.subset.dual import bound_of_zero
+from sparsest.subset.relaxation.solution import Start
+from sparsest.subset.tree.adapting import Adapting
+from sparsest.subset.tree.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Tightened
+from sparsest.subset.tree.bounders import make_bounder
+from sparsest.subset.tree.frontier import Frontier, Node, branching_feature
+from sparsest.subset.tree.goal import Goal, Limits
+from sparsest.subset.tree.leaps import ALL, BEFORE_REGIONS, Leaps
+from sparsest.subset.tree.proof_log import ProofLog, ProofTime
+from sparsest.subset.tree.root import relax_root
+from sparsest.subset.tree.roundings import Roundings
+from sparsest.subset.tree.threads import Job, collect, submit
+
+# Nodes taken at a time: enough work for some threads, few enough to be chosen by their bounds.
+_BATCH_SIZE = 16
+# Nodes with an integral relaxation are relaxed again, more precisely, at most so often.
+_MOST_REPEATS = 20
+# Points of proofs are rounded where the tolerance is at least this and so many features survive; that may cost this
+# part of the tolerance.  With 1e-2 files were a quarter smaller, but a quarter of the nodes had to be relaxed again.
+_ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING_SHARE = 1e-6, 100, 1e-4
+# Open nodes keep products that could be computed anew while they take less than this part of the memory.
+_KEPT_PRODUCTS_SHARE = 0.1
+# So few survivors are searched sooner than other supports are.
+_SOON_SEARCHED = 32
+# Setting up is repeated over the features that are left as long as at most this part is.
+_WORTH_REPEATING = 0.9
+
+
+class Search:
+    """One search: its frontier, its bounds and its proof; ``goal`` says what it is after."""
+
+    def __init__(self, problem: Problem, goal: Goal, clock: Clock, limits: Limits) -> None:
+        self.problem, self.goal, self.clock, self.limits = problem, goal, clock, limits
+        # The features that are not excluded yet, and what bounds nodes over them unless the first is closed at once.
+        self.survivors: Indices = np.arange(problem.p)
+        self.bounder: Bounder | None = None
+        self.log = ProofLog(problem, limits.proof)
+        self.root: Node | None = None
+        self.frontier = Frontier()
+        # Nodes being dealt with: neither open nor closed if an interrupt comes.
+        self.in_hand: deque[Node] = deque()
+        # The smallest bound of all that is closed.
+        self.closed = np.inf
+        self.n_nodes = 0
+        self.trace: dict[str, Any] = {"seconds": {}}
+        self.leaps_bound = -np.inf
+        self.adapting = Adapting(limits.tuning)
+        self.proof_time = ProofTime(clock)
+        self.roundings, self._told = Roundings(), 0.0
+
+    def run(self, start: Start | None = None) -> Status:
+        """Search until no node is open or a limit is reached; ``start`` is where the first relaxation begins."""
+        began = self.clock.seconds()
+        coefficients = self._relax_root(start)
+        if not self._is_root_open():
+            return self._begun(began)
+        with self.clock.watching(self._halt):
+            self._set_up(coefficients)
+            status = self._begun(began)
+            return self._explore() if self._is_root_open() else status
+
+    def _begun(self, began: float) -> Status:
+        """Say what is known of the first node; return the status if that is all."""
+        root = self.root
+        assert root is not None
+        self.trace["seconds"] |= {"root": self.clock.seconds() - began, "tree": 0.0}
+        self.clock.tell(Root(self.clock.seconds(), root.bound, int((root.state == 0).sum())))
+        return Status.OPTIMAL if root.bound >= self.goal.cutoff else self.clock.early()
+
+    def _is_root_open(self) -> bool:
+        """Whether the first node is not closed yet, and there is time to go on with it."""
+        assert self.root is not None
+        return self.root.bound < self.goal.cutoff and not self.clock.expired()
+
+    def _halt(self) -> None:
+        """Let kernels leave what they are at."""
+        if self.bounder is not None:
+            self.bounder.halt()
+
+    def _relax_root(self, start: Start | None) -> Start:
+        """Relax the first node and fix features; return the relaxed coefficients."""
+        relaxed = relax_root(self.problem, self.goal, self.clock, self.limits.gap_tol, start)
+        point = self.log.note(*relaxed.points)
+        self.log.fixes, self.closed = relaxed.fixes, relaxed.closed
+        if relaxed.summary is not None:
+            self.trace["relaxation"] = relaxed.summary
+        state = np.zeros(self.problem.p, dtype=np.int8)
+        state[relaxed.region.forced_in], state[relaxed.region.forced_out] = 1, -1
+        self.survivors = np.flatnonzero(state >= 0)
+        self.root = Node(state[self.survivors], relaxed.bound, point)
+        self.in_hand = deque([self.root])
+        return relaxed.coefficients
+
+    def _set_up(self, start: Start) -> None:
+        """Set up bounds over the survivors; where they do not close the first node, search for a better support."""
+        self._use(start)
+        if self.bounder is not None and self.bounder.strong:
+            self._narrow_root()
+        before = self.goal.cutoff
+        if self._is_root_open() and self.survivors.size > _SOON_SEARCHED:
+            self.goal.search_locally()
+        if self.bounder is not None and self.goal.cutoff < before:
+            self._narrow_root()
+
+    def _narrow_root(self) -> None:
+        """Relax the first node by the bounds over the survivors, and again as long as that fixes many more."""
+        while self._is_root_open():
+            root = self.root
+            assert root is not None
+            before = int((root.state >= 0).sum())
+            [outcome] = self._bounder.solve([Request(root.warm, root.state)], self.goal.cutoff)
+            self._absorb(root, outcome)
+            self._try_rounding(outcome, root.state)
+            left = np.flatnonzero(root.state >= 0)
+            if left.size > _WORTH_REPEATING * before:
+                break
+            self.log.note_fixes(root.fixes, self.survivors)
+            start = Start(self.survivors[root.warm.positions], root.warm.w, root.warm.b)
+            self.root = Node(root.state[left], root.bound, root.point)
+            self.in_hand = deque([self.root])
+            self.survivors = self.survivors[left]
+            self._use(start)
+
+    def _use(self, start: Start) -> None:
+        """Bound nodes over the survivors from now on, beginning with these coefficients."""
+        assert self.root is not None
+        rounded = self.limits.gap_tol >= _ROUNDED_TOLERANCE and self.survivors.size >= _ROUNDED_SURVIVORS
+        rounding = _ROUNDING_SHARE * self.limits.gap_tol * abs(self.goal.fit.primal) if rounded else 0.0
+        try:
+            self.bounder = make_bounder(self.problem, self.survivors, rounding, self.clock.expired, self.limits.tuning)
+        except OutOfTime:
+            return
+        if not self.clock.expired():
+            self.bounder.strengthen()
+        self.root.warm = self.bounder.start(*start)
+
+    @property
+    def _bounder(self) -> Bounder:
+        """What bounds nodes, once that has been set up."""
+        assert self.bounder is not None
+        return self.bounder
+
+    def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
+        """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
+        point = self.log.note_outcome(self._bounder, outcome.point)
+        tightened = self._narrow(node.state, outcome.point, point, node.fixes)
+        if tightened.bound > node.bound:
+            node.bound, node.point, node.needed = tightened.bound, point, tightened.needed
+        node.warm = self._bounder.compress(
+            outcome.point, self.frontier.bytes < _KEPT_PRODUCTS_SHARE * self.limits.max_memory
+        )
+        return point
+
+    def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Tightened]]) -> Tightened:
+        """Return a point's bound for a region, and note what it fixes."""
+        tightened = self._bounder.tighten(dense, state, self.goal.cutoff)
+        if tightened.inside.size or tightened.outside.size:
+            fixes.append((point, tightened))
+            self.closed = min(self.closed, tightened.closed)
+        return tightened
+
+    def _explore(self) -> Status:
+        """Close the first node by what is known or by leaps and bounds; otherwise take, relax, and close or split."""
+        root = self.root
+        assert root is not None
+        began = self.clock.seconds()
+        if self.bounder is None:
+            return self.clock.early()
+        by_leaps = None if self.goal.exhaustive else self._leaps(began)
+        if by_leaps is not None or self._only_leaps:
+            self._close(root)
+            return by_leaps or Status.HEURISTIC
+        self._push(root)
+        self.in_hand.clear()
+        self.adapting.begin(self.bounder, root)
+        with single_threaded(), ThreadPoolExecutor(self.limits.n_jobs or os.cpu_count() or 1) as pool:
+            status = self._take_batches(pool)
+        self.trace["seconds"]["tree"] = self.clock.seconds() - began
+        return status
+
+    def _take_batches(self, pool: ThreadPoolExecutor) -> Status:
+        """Take, relax, and split or close nodes until none is open."""
+        status = Status.OPTIMAL
+        jobs: list[Job] = []
+        while self.frontier or jobs:
+            self.proof_time.reserve(self.n_nodes, self._try_proof)
+            if self.clock.expired():
+                status = self.clock.early()
+                break
+            if self.n_nodes >= self.limits.node_limit or self._memory() > self.limits.max_memory:
+                status = Status.NODE_LIMIT
+                break
+            room = self.limits.max_memory - (self._memory() - self.frontier.bytes)
+            self.frontier.depth_first(self.frontier.bytes > 0.5 * room)
+            # The next nodes are taken before the last ones are dealt with: threads never wait for that.
+            adapt = self.adapting.is_due(self.n_nodes)
+            following = [] if adapt else self._submit(pool)
+            done, jobs = self._collect(jobs), following
+            if not done:
+                status = Status.INTERRUPTED
+                break
+            if adapt:
+                self._adapt()
+            self._report(self.lower_bound(), self.n_nodes)
+        for job in jobs:
+            job.cancel()
+        while self.in_hand:
+            self.frontier.push(self.in_hand.popleft())
+        return status
+
+    def _submit(self, pool: ThreadPoolExecutor) -> list[Job]:
+        """Let threads relax the next nodes."""
+        cutoff = self.goal.cutoff
+        requests = [Request(node.warm, node.state, self.adapting.suits(node, cutoff)) for node in self._batch()]
+        return submit(pool, self._bounder, requests, cutoff)
+
+    def _collect(self, jobs: list[Job]) -> bool:
+        """Deal with relaxed regions; False when relaxing some has failed, and these stay open."""
+        for outcome in collect(jobs):
+            if outcome is None:
+                return False
+            self._deal(self.in_hand[0], outcome)
+            self.in_hand.popleft()
+        return True
+
+    @property
+    def _only_leaps(self) -> bool:
+        """Without a ridge or a box only a well conditioned Gram matrix gives bounds to branch with."""
+        return not self.problem.has_dual_bounds and not self._bounder.strong
+
+    def _leaps(self, began: float) -> Status | None:
+        """Try leaps and bounds where it may be faster, for a part of all limits; None when regions have to go on."""
+        root, settings, clock = self.root, self.limits, self.clock
+        assert root is not None
+        left = root.state >= 0
+        survivors, forced = self.survivors[left], root.state[left] == 1
+        given = settings.gap_tol, settings.proof, settings.tuning.leaps_slice
+        search = Leaps.start(self.problem, survivors, forced, self.goal.fit, *given)
+        if search is None:
+            return None
+        part = ALL if self._only_leaps else BEFORE_REGIONS
+        search.run_within(clock, settings, part, lambda n_nodes: self._report(root.bound, n_nodes))
+        self.n_nodes += search.n_nodes
+        if search.best.any():
+            self.goal.rounded(np.sort(search.support()))
+        bound = min(self.closed, search.bound(self.goal.cutoff, self.goal.fit.primal))
+        if bound > root.bound:
+            self.leaps_bound = bound
+            self.log.note_leaps(root, self.survivors, search.step())
+        self.trace["seconds"]["tree"] = clock.seconds() - began
+        if search.finished:
+            return Status.OPTIMAL if bound >= self.goal.cutoff else None
+        if not self._only_leaps:
+            return None
+        return clock.early() if clock.expired() else Status.NODE_LIMIT
+
+    def _adapt(self) -> None:
+        began = self.clock.seconds()
+        self.adapting.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()))
+        seconds = self.trace["seconds"]
+        seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
+
+    def _batch(self) -> Iterator[Node]:
+        """The next regions that still may hold something better; the others are closed."""
+        taken = 0
+        while self.frontier and taken < _BATCH_SIZE:
+            self.in_hand.append(self.frontier.next())
+            node = self.frontier.pop()
+            if node.bound >= self.goal.cutoff:
+                self._close(node)
+                self.in_hand.pop()
+            else:
+                taken += 1
+                yield node
+
+    def _deal(self, node: Node, outcome: NodeOutcome) -> None:
+        """Close or split a region that has been relaxed."""
+        self.n_nodes += 1
+        if outcome.lift is not None:
+            self.adapting.weigh(node, outcome.lift)
+        point = self._absorb(node, outcome)
+        self._try_rounding(outcome, node.state)
+        if node.bound >= self.goal.cutoff:
+            self._close(node)
+            return
+        feature = branching_feature(outcome.indicator, node.state)
+        if feature is None:
+            self._integral(node, outcome, point)
+        else:
+            self._split(node, outcome, point, feature)
+
+    def _integral(self, node: Node, outcome: NodeOutcome, point: int) -> None:
+        """Go on with a node whose relaxation is integral though its bound is below the cutoff.
+
+        An exhaustive search splits it until one support is left.  Otherwise relaxing it more precisely closes it,
+        except for rounding errors.
+        """
+        free = np.flatnonzero(node.state == 0)
+        if self.goal.exhaustive and free.size:
+            self._split(node, outcome, point, int(free[np.argmax(outcome.indicator[free])]))
+            return
+        node.repeats += 1
+        if self.goal.exhaustive:
+            # The proof has to show that no other support is left here.
+            node.needed = None
+            self.goal.reached(self.survivors[node.state == 1])
+        if self.goal.exhaustive or node.repeats > _MOST_REPEATS:
+            self._close(node)
+        else:
+            self._push(node)
+
+    def _split(self, node: Node, outcome: NodeOutcome, point: int, feature: int) -> None:
+        children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
+        self.log.note_branch(node, feature, children)
+        for child in children:
+            self._push(child)
+        self.adapting.lately_split.append((outcome, node.state))
+        node.release()
+
+    def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
+        state = node.state.copy()
+        state[feature] = side
+        fixes: list[tuple[int, Tightened]] = []
+        tightened = self._narrow(state, outcome.point, point, fixes)
+        bound, needed = tightened.bound, tightened.needed
+        if not bound > node.bound:
+            bound, point, needed = node.bound, node.point, node.needed
+        return Node(state, bound, point, node.warm, node.depth + 1, node.divided, fixes, needed)
+
+    def _push(self, node: Node) -> None:
+        if node.bound >= self.goal.cutoff:
+            self._close(node)
+        else:
+            self.frontier.push(node)
+
+    def _close(self, node: Node) -> None:
+        self.closed = min(self.closed, node.bound)
+        node.release()
+
+    def _try_rounding(self, outcome: NodeOutcome, state: State) -> None:
+        """Offer the rounded indicator to the goal if it is due."""
+        due, polish = self.roundings.due(self.n_nodes, outcome.indicator)
+        if self.goal.exhaustive or not due:
+            return
+        among_survivors = Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)
+        self.goal.rounded(self.survivors[self.problem.sparsity.rounded(outcome.indicator, among_survivors)], polish)
+
+    def _memory(self) -> float:
+        return self.frontier.bytes + self.log.nbytes() + self._bounder.stored()
+
+    def _bound_of_nodes(self) -> float:
+        """The smallest bound over all nodes."""
+        return min(self.closed, self.frontier.lowest(), *(node.bound for node in self.in_hand))
+
+    def lower_bound(self) -> float:
+        """The better of what nodes and what leaps and bounds have proved."""
+        if self.root is None:
+            return bound_of_zero(self.problem, self.problem.root)
+        return max(self.leaps_bound, self._bound_of_nodes())
+
+    def _try_proof(self) -> None:
+        """Assemble and check the proof of what is known so far."""
+        proof = self.assemble()
+        if proof is not None:
+            settle(self.problem, proof, self.lower_bound(), self.limits.gap_tol, self.limits.n_jobs)
+
+    def assemble(self) -> Proof | None:
+        """The proof of the lower bound; None if none is kept."""
+        if not self.limits.proof:
+            return None
+        by_leaps = self.leaps_bound > self._bound_of_nodes()
+        return self.log.assemble(self.root, self.survivors, by_leaps)
+
+    def _report(self, bound: float, n_nodes: int) -> None:
+        now = self.clock.seconds()
+        if now - self._told > 0.05:
+            self._told = now
+            self.clock.tell(Bound(now, bound, self.goal.fit.primal, n_nodes))

@@ -1,0 +1,125 @@
+"""Cutting planes: against all supports, with every engine, and their certificates."""
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+
+from checks import against_enumeration, best_subset, best_subset_path, check_certificate
+from samples import LOSS_NAMES, sample
+from sparsest.proofs.steps import Combination, Leaf
+from sparsest.runtime.events import Bound, Root, Status
+from sparsest.subset.cuts.tree import CutTree, LinearProgram
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_enumeration(loss):
+    reached = against_enumeration(loss, method="cuts")
+    assert reached[False] == 0, reached
+
+
+def hard():
+    X, y = sample("squared", 30, 14, 2)
+    return X, y, best_subset(X, y, 4, gamma=0.5, method="cuts")
+
+
+def test_a_missing_cut_or_other_data_are_found():
+    X, y, result = hard()
+    certificate = result.certificate
+    proof = certificate.proof
+    combined = [i for i, step in enumerate(proof.steps) if isinstance(step, Combination)]
+    assert combined and all(step.points.size > 1 for step in proof.steps if isinstance(step, Combination))
+    shortened = [[*proof.steps[:at], Leaf(int(proof.steps[at].points[0])), *proof.steps[at + 1 :]] for at in combined]
+    # One cut alone may prove as much, but not everywhere.
+    assert any(not replace(certificate, proof=proof._replace(steps=steps)).verify(X, y) for steps in shortened)
+    assert not certificate.verify(X, y[::-1])
+    assert not replace(certificate, lower_bound=1.01 * certificate.lower_bound).verify(X, y)
+
+
+FAILURES = {
+    "always": lambda call: True,
+    "once": lambda call: call == 3,
+    "often": lambda call: call % 2 == 0,
+}
+
+
+@pytest.mark.parametrize("when", FAILURES)
+@pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 2.0}], ids=str)
+def test_linear_programs_without_an_answer_are_done_without(monkeypatch, form, when):
+    X, y = sample("squared", 30, 9, 2)
+    expected = best_subset(X, y, gamma=0.5, method="cuts", **form)
+    solve, calls = LinearProgram.solve, count()
+
+    def unreliable(self, state, seconds):
+        return None if FAILURES[when](next(calls)) else solve(self, state, seconds)
+
+    monkeypatch.setattr(LinearProgram, "solve", unreliable)
+    result = best_subset(X, y, gamma=0.5, method="cuts", **form)
+    assert next(calls) > 4
+    assert result.status is expected.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(expected.objective, rel=1.1e-4)
+    check_certificate(result, X, y)
+
+
+def test_what_stays_open_without_an_answer_is_no_time_limit(monkeypatch):
+    X, y = sample("squared", 30, 9, 2)
+    monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: None)
+    # Rounding alone keeps a gap open.
+    result = best_subset(X, y, 4, gamma=0.5, method="cuts", gap_tol=0.0)
+    assert result.gap < 1e-6
+    assert result.status is (Status.HEURISTIC if result.gap > 0.0 else Status.OPTIMAL)
+    check_certificate(result, X, y)
+
+
+def test_an_interruption_leaves_the_region_open(monkeypatch):
+    X, y = sample("squared", 30, 9, 2)
+
+    def interrupted(self, node, cutoff, solved):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CutTree, "_treat", interrupted)
+    result = best_subset(X, y, 4, gamma=0.5, method="cuts")
+    assert result.status is Status.INTERRUPTED
+    check_certificate(result, X, y)
+
+
+def test_path_in_k_is_the_same_one_by_one():
+    X, y = sample("squared", 40, 10, 3)
+    ks = [3, 1, 0, 10]
+    for method in ("tree", "cuts"):
+        path = best_subset_path(X, y, ks, gamma=0.3, method=method)
+        for k, result in zip(ks, path, strict=True):
+            assert result.status is Status.OPTIMAL and result.support.size <= k
+            assert result.objective == pytest.approx(best_subset(X, y, k, gamma=0.3).objective, rel=1.1e-4)
+            check_certificate(result, X, y)
+
+
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [
+        ({"time_limit": 1e-9}, Status.TIME_LIMIT),
+        ({"callback": lambda event: isinstance(event, Root)}, Status.INTERRUPTED),
+        ({"callback": lambda event: isinstance(event, Bound) and event.n_nodes == 20}, Status.INTERRUPTED),
+        ({"node_limit": 5}, Status.NODE_LIMIT),
+    ],
+    ids=["no time", "after the root", "at a node", "few nodes"],
+)
+def test_limits_leave_an_honest_result(limits, status):
+    X, y, result = hard()
+    early = best_subset(X, y, 4, gamma=0.5, method="cuts", **limits)
+    assert early.status is status
+    assert early.lower_bound <= result.objective * (1 + 1e-9) <= early.objective * (1 + 1e-4)
+    check_certificate(early, X, y)
+
+
+def test_bad_settings():
+    X, y = sample("squared", 30, 14, 2)
+    with pytest.raises(ValueError, match="unknown engine"):
+        best_subset(X, y, 4, method="cuts", engine="none")
+    with pytest.raises(ValueError, match="finite gamma"):
+        best_subset(X, y, 4, method="cuts", gamma=np.inf)
+    with pytest.raises(ValueError, match="ks is empty"):
+        best_subset_path(X, y, [])
+    with pytest.raises(ValueError, match="whole number"):
+        best_subset_path(X, y, [1.5])

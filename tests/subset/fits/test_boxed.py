@@ -1,0 +1,68 @@
+"""Quadratics over a box against SciPy, and the box as pieces of a loss."""
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear
+
+from sparsest.subset.fits.boxed import minimise_in_box, with_box
+from sparsest.subset.fits.interior_point import minimise, stack
+
+
+@pytest.mark.parametrize("shape", [(10, 1), (10, 6), (4, 6), (30, 25)], ids=str)
+@pytest.mark.parametrize("width", [1e-3, 0.3, 5.0])
+def test_quadratics_against_scipy(shape, width):
+    """Unique minima, and with fewer rows than columns values of minima that are not."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        A, z = rng.standard_normal(shape), rng.standard_normal(shape[0])
+        low, high = -width * rng.uniform(0.5, 1.0, shape[1]), width * rng.uniform(0.5, 1.0, shape[1])
+        low[0] = -np.inf
+        x = minimise_in_box(A.T @ A, A.T @ z, low, high)
+        expected = lsq_linear(A, z, (low, high), method="bvls", tol=1e-14)
+        assert (x >= low).all() and (x <= high).all()
+        assert 0.5 * np.sum((A @ x - z) ** 2) <= expected.cost + 1e-10
+        if shape[0] > shape[1]:
+            np.testing.assert_allclose(x, expected.x, atol=1e-8)
+
+
+def test_a_quadratic_without_any_curvature_ends_at_a_corner():
+    x = minimise_in_box(np.diag([1.0, 0.0, 0.0]), np.array([0.2, 1.0, -1.0]), np.full(3, -0.5), np.full(3, 0.5))
+    np.testing.assert_allclose(x, [0.2, 0.5, -0.5])
+
+
+def test_a_step_that_overflows_is_halved():
+    """Of a coefficient without a box, where hardly anything is curved."""
+    low, high = np.array([-1.0, -np.inf]), np.array([1.0, np.inf])
+    x = minimise_in_box(np.diag([1.0, 1e-300]), np.array([0.5, 1e8]), low, high)
+    assert np.isfinite(x).all() and abs(x[0] - 0.5) <= 1e-12 and x[1] > 0.0
+
+
+def test_what_is_no_number_is_none():
+    assert minimise_in_box(np.full((2, 2), np.nan), np.ones(2), np.full(2, -1.0), np.ones(2)) is None
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_pieces", [1, 2])
+def test_pieces_keep_coefficients_in_the_box(fit_intercept, n_pieces):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 4)) / 6.0
+    y = np.sign(A @ [9.0, -9.0, 1.0, 0.0] + 0.3 * rng.standard_normal(30))
+    pieces = [(np.ones(30), y), (0.1 - 3.0 * y, -np.ones(30))][:n_pieces]
+    box = np.array([0.5, 0.5, 0.5, 40.0])
+    rows = stack(A, np.ones(30), pieces, fit_intercept)
+    boxed = with_box(rows, box)
+    assert boxed.Z.shape == (34, 4 + fit_intercept) and boxed.a.size == boxed.sign.size == boxed.omega.size == 68
+    free, *_ = minimise(rows, np.full(4, 1e-3), fit_intercept, 1e-9, lambda: False)
+    w, _, alpha = minimise(boxed, np.full(4, 1e-3), fit_intercept, 1e-9, lambda: False)
+    assert np.abs(free[:2]).max() > 0.6
+    assert (np.abs(w) <= box * (1.0 + 1e-6)).all() and np.abs(w[:2]).max() >= 0.5 - 1e-6
+    assert alpha.size == 34
+
+
+@pytest.mark.parametrize("columns", [[1.0, 0.0], [0.0, 0.0]])
+def test_columns_of_zeros_have_a_box_like_others(columns):
+    """A cost of next to nothing would be out of the interior point's range."""
+    rows = stack(np.outer([1.0, -2.0, 3.0], columns), np.ones(3), [(np.ones(3), np.ones(3))], True)
+    boxed = with_box(rows, np.full(2, 0.5))
+    w, *_ = minimise(boxed, np.full(2, 1e-3), True, 1e-9, lambda: False)
+    assert np.isfinite(w).all() and (np.abs(w) <= 0.5 * (1.0 + 1e-6)).all() and abs(w[1]) <= 1e-6

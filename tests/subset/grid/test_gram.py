@@ -1,0 +1,40 @@
+"""Gram columns that come and go are those of the whole matrix."""
+
+import numpy as np
+import pytest
+
+from sparsest.core.data import make_data
+from sparsest.subset.grid.gram import Gram
+
+
+@pytest.mark.parametrize("most_bytes", [1e9, 8 * 12 * 5])
+def test_columns_of_the_whole_matrix(most_bytes):
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.standard_normal((30, 12)) + 3.0, rng.standard_normal(30), rng.uniform(0.5, 2.0, 30)
+    gram = Gram(make_data(X, y, standardize=True, sample_weight=weights), most_bytes)
+    mean = np.average(X, axis=0, weights=weights)
+    Z = (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
+    G, target = Z.T @ (weights[:, None] * Z), y - np.average(y, weights=weights)
+    for _ in range(20):
+        chosen = rng.permutation(12)[: rng.integers(1, 7)]
+        np.testing.assert_allclose(gram.rows(chosen), G[chosen], atol=1e-10)
+        np.testing.assert_allclose(gram.between(chosen), G[np.ix_(chosen, chosen)], atol=1e-10)
+        w = rng.standard_normal(chosen.size)
+        np.testing.assert_allclose(gram.residual(chosen, w), Z.T @ (weights * target) - G[:, chosen] @ w, atol=1e-10)
+    np.testing.assert_allclose(gram.diagonal, np.diag(G))
+    assert gram.square == pytest.approx(weights @ target**2)
+
+
+def test_columns_are_computed_when_they_are_first_needed(monkeypatch):
+    rng = np.random.default_rng(0)
+    data, asked = make_data(rng.standard_normal((9, 7)), rng.standard_normal(9)), []
+    usual = type(data.design).columns
+    monkeypatch.setattr(
+        type(data.design), "columns", lambda self, index: (asked.append(index.tolist()), usual(self, index))[1]
+    )
+    gram = Gram(data)
+    gram.rows(np.array([3, 1]))
+    gram.between(np.array([1, 3]))
+    gram.residual(np.array([1, 4, 5]), np.array([1.0, 0.0, 2.0]))
+    gram.rows(np.array([5, 2, 3]))
+    assert asked == [[3, 1], [5], [2]]

@@ -1,0 +1,71 @@
+"""The relaxation of a quadratic on few columns, and its Newton steps."""
+
+import numpy as np
+import pytest
+
+from sparsest.subset.relaxation import quadratic
+from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
+from sparsest.subset.relaxation.quadratic import newton_step, solve_quadratic
+
+M = 30
+
+
+def make(budget, price, n_forced=0, seed=0):
+    """Ill-conditioned columns: FISTA alone takes long."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, M)) @ np.diag(10.0 ** rng.uniform(-1.5, 1.0, M)) + rng.standard_normal((60, 1))
+    y = X[:, :6].sum(axis=1) + rng.standard_normal(60)
+    omega = Regulariser(rng.uniform(0.2, 2.0, M), np.arange(M) < n_forced, budget, price)
+    return X.T @ X, X.T @ y, omega
+
+
+def value(H, c, omega, w):
+    return 0.5 * w @ H @ w - c @ w + penalty_value(w, omega, 0.0)[0]
+
+
+def bound(H, c, omega, w):
+    return -0.5 * w @ H @ w - dual_gain(c - H @ w, omega)
+
+
+def never():
+    return False
+
+
+forms = pytest.mark.parametrize(("budget", "price"), [(4, 0.0), (M, 3.0), (4, 0.5), (M, 0.0)])
+
+
+@forms
+@pytest.mark.parametrize("n_forced", [0, 3])
+@pytest.mark.parametrize("stretch", [1e4, 1e9])
+def test_the_values_meet_and_are_those_of_the_point(budget, price, n_forced, stretch):
+    H, c, omega = make(budget, price, n_forced)
+    w = np.zeros(M)
+    primal, dual, _ = solve_quadratic(H, c, omega, w, 1e-8, np.inf, never, stretch)
+    assert 0.0 <= primal - dual + 1e-9 <= 1e-8 + 1e-9
+    assert primal == pytest.approx(value(H, c, omega, w), rel=1e-9)
+    assert bound(H, c, omega, w) <= dual + 1e-9
+
+
+@forms
+def test_newton_steps_never_increase_the_value_and_end_at_the_solution(budget, price):
+    H, c, omega = make(budget, price)
+    solution = np.zeros(M)
+    solve_quadratic(H, c, omega, solution, 1e-10, np.inf, never, 1e9)
+    rng = np.random.default_rng(1)
+    for size in (1.0, 1e-2, 1e-4):
+        w = solution * (1.0 + size * rng.standard_normal(M))
+        before = value(H, c, omega, w)
+        moved = newton_step(H, c, omega, w, penalty_value(w, omega, 0.0)[1], before)
+        assert value(H, c, omega, w) < before if moved else value(H, c, omega, w) == before
+    # The last one began so near that features in use, whole ones and signs were those of the solution.
+    assert moved
+    np.testing.assert_allclose(w, solution, rtol=1e-4, atol=1e-8)
+
+
+def test_newton_steps_save_iterations(monkeypatch):
+    H, c, omega = make(6, 0.0, seed=3)
+    counts = []
+    for first in (quadratic._FIRST_ITERATIONS, quadratic._MAX_ITERATIONS):
+        monkeypatch.setattr(quadratic, "_FIRST_ITERATIONS", first)
+        counts.append(solve_quadratic(H, c, omega, np.zeros(M), 1e-9, np.inf, never, 1e9)[2])
+    assert counts[0] < 0.5 * counts[1]

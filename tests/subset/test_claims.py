@@ -1,0 +1,50 @@
+"""Claims: bounds are what the checker proves, and proofs that it refuses are not used."""
+
+import numpy as np
+import pytest
+
+from samples import sample
+from sparsest.core.problem import make_problem
+from sparsest.proofs.check import prove
+from sparsest.proofs.steps import Leaf
+from sparsest.subset import claims
+from sparsest.subset.fits.support import fit_support
+
+
+@pytest.fixture
+def solved():
+    """A problem with a price and a forced feature, the fit of a support, and a proof that holds."""
+    X, y = sample("squared", 20, 6, 5)
+    problem = make_problem(X, y, 3, l0_penalty=0.2, gamma=0.1, include=[1])
+    fit = fit_support(problem, np.array([0, 1]))
+    return problem, fit, claims.single_leaf(fit.alpha)
+
+
+def test_a_bound_is_not_above_the_objective(solved):
+    problem, fit, proof = solved
+    objective = claims.certify(problem, fit, claims.trivial(problem)).objective
+    for bound in (0.5 * objective, 2.0 * objective):
+        assert claims.certify(problem, fit, claims.Settled(proof, bound)).lower_bound == min(bound, objective)
+
+
+def test_the_trivial_bound_is_the_price_of_forced_features(solved):
+    problem, fit, _ = solved
+    settled = claims.trivial(problem)
+    assert settled.bound == pytest.approx(0.2, rel=1e-12)
+    assert claims.certify(problem, fit, settled).verify(*sample("squared", 20, 6, 5))
+
+
+def test_a_claim_is_what_the_checker_proves_and_a_little_less(solved):
+    """With more caution than another check needs, which then finds at least as much, in whatever order it sums."""
+    problem, _, proof = solved
+    settled = claims.settle(problem, proof, 1e9, 1e-4)
+    proved = prove(problem.data.evidence.data, claims.statement_of(problem), proof)
+    assert settled.proof is proof and settled.bound < proved.bound
+    assert settled.bound == pytest.approx(proved.bound, rel=1e-12)
+
+
+def test_a_proof_that_is_refused_is_replaced_by_the_trivial_one(solved):
+    problem, _, proof = solved
+    refused = claims.settle(problem, proof._replace(steps=(Leaf(7),)), 1e9, 1e-4)
+    assert refused.proof.steps == (Leaf(0),) and not refused.proof.points[0].values.any()
+    assert refused.bound == pytest.approx(0.2, rel=1e-12)

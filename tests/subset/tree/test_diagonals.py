@@ -1,0 +1,166 @@
+"""Diagonals that strengthen the relaxation: they leave a semidefinite rest, lift bounds, and are checked."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from checks import solve
+from oracles import best_of, squared_values
+from samples import sample_weights
+from sparsest.core.problem import make_problem
+from sparsest.runtime.events import Status
+from sparsest.subset.tree import adapting
+from sparsest.subset.tree import gram_bounder as gram
+from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.diagonals import LoweredRidge, _raise_need, spare_diagonal
+
+
+@pytest.mark.parametrize("m", [1, 5, 20])
+@pytest.mark.parametrize("ridge", [0.0, 1.0])
+def test_spared_diagonal_leaves_a_semidefinite_rest(m, ridge):
+    for seed in range(5):
+        rng = np.random.default_rng([seed, m])
+        A = (rng.standard_normal((2 * m + 3, m)) + rng.standard_normal((2 * m + 3, 1))) * 10.0 ** rng.uniform(-3, 3, m)
+        M = A.T @ A + ridge * np.eye(m)
+        delta = spare_diagonal(M)
+        assert (delta > 0).all()
+        unit = np.sqrt(np.outer(np.diagonal(M), np.diagonal(M)))
+        assert np.linalg.eigvalsh((M - np.diag(delta)) / unit)[0] >= -1e-12
+        # Nearly all that can be spared: a little more is too much.
+        assert np.linalg.eigvalsh((M - 1.01 * np.diag(delta)) / unit)[0] < 0
+
+
+def test_nothing_is_spared_by_a_singular_matrix():
+    A = np.random.default_rng(0).standard_normal((10, 4))
+    A[:, 3] = A[:, 0] - A[:, 1]
+    assert spare_diagonal(A.T @ A) is None
+    assert spare_diagonal(np.zeros((2, 2))) is None
+
+
+def wide(n=40, p=120, seed=0):
+    """More correlated columns than observations, and noise."""
+    rng = np.random.default_rng([seed, n, p])
+    X = rng.standard_normal((n, p)) + 0.7 * rng.standard_normal((n, 1))
+    return X, X[:, :6].sum(axis=1) + 2.0 * rng.standard_normal(n)
+
+
+WIDE = {"k": 6, "gamma": 0.04}
+
+
+def relaxed(X, y, k=6, gamma=0.04):
+    """Nodes over all features and a relaxed first region."""
+    problem = make_problem(X, y, k, gamma=gamma)
+    nodes = gram.GramBounder(problem, np.arange(problem.p), rounding=0.0)
+    request = Request(nodes.start(np.arange(0), np.empty(0), 0.0), np.zeros(problem.p, dtype=np.int8))
+    cutoff = solve(X, y, k, gamma=gamma).objective
+    [outcome] = nodes.solve([request], cutoff)
+    assert outcome.bound < cutoff
+    return problem, nodes, request.state, outcome, cutoff
+
+
+def quadratic(nodes, delta):
+    return nodes.columns.T @ nodes.columns + np.diag(nodes.problem.ridge - delta)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gamma", [0.01, 0.04, 0.3])
+def test_a_shifted_ridge_leaves_a_semidefinite_rest_and_lifts_the_bound(seed, gamma):
+    problem, nodes, state, outcome, cutoff = relaxed(*wide(seed=seed), gamma=gamma)
+    lowered = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)])
+    assert (lowered.division.delta < problem.ridge).all() and (lowered.division.delta > 0).all()
+    division = lowered.raised(outcome)
+    delta = division.whole()
+    assert (delta > problem.ridge).any() and set(np.flatnonzero(delta > problem.ridge)) <= set(division.features)
+    size = np.linalg.norm(nodes.columns, 2) ** 2
+    assert np.linalg.eigvalsh(quadratic(nodes, delta))[0] >= -1e-12 * size
+    # Nearly as much as there is.
+    more = lowered.division.delta.copy()
+    more[division.features] += 1.1 * (division.delta - more[division.features])
+    assert np.linalg.eigvalsh(quadratic(nodes, more))[0] < 0.0
+    nodes.adapt([(outcome, state)], 1e9)
+    [better] = nodes.solve([Request(nodes.compress(outcome.point), state, divide=True)], cutoff)
+    # With a very weak ridge the features that gave some come in, and the bound may be lower: it is then not taken.
+    assert better.bound >= outcome.bound * (1.0 - 1e-9)
+    assert better.lift > 0.0 or gamma == 0.3
+
+
+def test_nothing_is_raised_where_nothing_is_fractional():
+    problem, nodes, state, outcome, _ = relaxed(*wide())
+    lowered = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)])
+    whole = outcome._replace(indicator=np.ones_like(outcome.indicator))
+    assert lowered.raised(whole) is None
+
+
+def test_bounds_are_adapted_only_in_the_memory_there_is():
+    X, y = wide()
+    _, nodes, state, outcome, cutoff = relaxed(X, y)
+    again, before = Request(nodes.compress(outcome.point), state, divide=True), nodes.stored()
+    for room, adapted in ((8.0 * X.size - 1.0, False), (8.0 * X.size, True)):
+        nodes.adapt([(outcome, state)], room)
+        [better] = nodes.solve([again], cutoff)
+        assert (better.lift is not None) == adapted == (nodes.stored() > before)
+
+
+def test_equal_columns_get_no_more_together_than_one():
+    X, y = wide()
+    X[:, 60:] = X[:, :60]
+    problem, nodes, state, outcome, _ = relaxed(X, y)
+    division = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)]).raised(outcome)
+    size = np.linalg.norm(nodes.columns, 2) ** 2
+    assert division is None or np.linalg.eigvalsh(quadratic(nodes, division.whole()))[0] >= -1e-12 * size
+
+
+@pytest.mark.parametrize("stored", [5, 1500])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 1.2}, {"k": 4, "l0_penalty": 0.4}], ids=str)
+def test_adapted_searches_agree_with_all_supports(adaptive, form, weighted, stored):
+    options, adapted = {"tuning": adaptive._replace(full_gram=stored)}, 0
+    for seed in range(4):
+        X, y = wide(9, 12, seed)
+        weights = sample_weights(weighted, 9, seed)
+        optimum, _ = best_of(squared_values(X, y, 0.4, weights), **form)
+        one, two = (
+            solve(X, y, **form, gamma=0.4, method="tree", sample_weight=weights, n_jobs=jobs, options=options)
+            for jobs in (1, 2)
+        )
+        assert one.status is Status.OPTIMAL and one.objective == pytest.approx(optimum, rel=1.1e-4)
+        assert one.lower_bound <= optimum * (1.0 + 1e-8)
+        assert one.n_nodes == two.n_nodes and str(one.certificate.proof.steps) == str(two.certificate.proof.steps)
+        adapted += any(split.base is not None for split in one.certificate.proof.splits)
+    assert adapted >= 2
+
+
+def test_adapted_bounds_need_fewer_regions(adaptive):
+    settings = {"k": 8, "gamma": 0.01, "method": "tree", "n_jobs": 1}
+    problems = [wide(100, 300, seed) for seed in range(4)]
+    adapted, plain = (
+        [solve(X, y, **settings, options={"tuning": tuning}) for X, y in problems]
+        for tuning in (adaptive, adaptive._replace(adapt_first=10**9))
+    )
+    for one, other in zip(adapted, plain, strict=True):
+        assert one.status is other.status is Status.OPTIMAL and np.array_equal(one.support, other.support)
+    assert sum(one.n_nodes for one in adapted) < sum(one.n_nodes for one in plain)
+
+
+def test_useless_adapting_ends(monkeypatch, adaptive):
+    X, y = wide()
+    weigh = adapting.Adapting.weigh
+    monkeypatch.setattr(adapting.Adapting, "weigh", lambda self, node, lift: weigh(self, node, -1.0))
+    tuning = adaptive._replace(adapt_trial=4)
+    result = solve(X, y, **WIDE, method="tree", n_jobs=1, options={"tuning": tuning})
+    tried = sum(split.base is not None for split in result.certificate.proof.splits)
+    assert result.status is Status.OPTIMAL and result.n_nodes > 100 and 0 < tried < 40
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e12, 0.0])
+def test_needs_of_features_without_coefficients(scale):
+    """In large units the limit of a feature without coefficient is infinite, and that is no warning."""
+    point = SimpleNamespace(
+        used=np.array([0, 1]), w=np.array([1.0, 0.0]), u=scale * np.array([1.0, 0.5, 0.2]), roots=np.ones(3)
+    )
+    outcome, need = SimpleNamespace(point=point, indicator=np.array([0.5, 0.0, 0.0])), np.zeros(3)
+    _raise_need(need, outcome, np.zeros(3, dtype=np.int8))
+    # The price is half the square of the first product.
+    wanted = [0.0] * 3 if scale == 0.0 else [1.0, 0.25, 0.04]
+    np.testing.assert_allclose(need, wanted)

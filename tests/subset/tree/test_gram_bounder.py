@@ -1,0 +1,166 @@
+"""Bounds in Gram space: the quadratic they are made of, stored or computed when needed, strengthened and rounded."""
+
+import numpy as np
+import pytest
+
+from checks import best_subset, solve
+from oracles import best_of, squared_values
+from samples import hard
+from sparsest.core.problem import make_problem
+from sparsest.datasets import make_toeplitz
+from sparsest.proofs.steps import PrimalPoint, SplitPoint
+from sparsest.runtime.events import Status
+from sparsest.subset.tree import gram_bounder as gram
+from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.kernels.node import NOT_STORED
+from sparsest.subset.tree.tuning import Tuning
+
+NONE = np.empty(0, dtype=np.intp)
+
+
+def grow(X, y, **settings):
+    """Solve by one thread and check all that the result says about itself."""
+    return solve(X, y, method="tree", **{"n_jobs": 1, **settings})
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 30)], ids=["equal", "weighted"])
+def test_a_point_has_the_objective_of_its_coefficients(weights):
+    """``constant + ½w'Hw - c'w`` and the ridge are the objective; ``u = c - Hw`` is what the bound is made of."""
+    X, y = hard(30, 8)
+    problem = make_problem(X, y, 3, gamma=0.3, sample_weight=weights)
+    bounder = gram.GramBounder(problem, np.array([0, 2, 3, 5]), 0.0)
+    state = np.array([1, 0, 1, 0], dtype=np.int8)
+    [outcome] = bounder.solve([Request(bounder.start(NONE, np.empty(0), 0.0), state)], 1e6)
+    used, w, u, quadratic, division, roots = outcome.point
+    margin = problem.design.dot(w, bounder.survivors[used])
+    residual = problem.y - margin - problem.data.intercept_for(margin)
+    objective = 0.5 * problem.weights @ residual**2
+    assert bounder.constant + 0.5 * quadratic - bounder.c[used] @ w == pytest.approx(objective, rel=1e-9)
+    np.testing.assert_allclose(u, problem.design.tdot(problem.weights * residual, bounder.survivors), rtol=1e-7)
+    np.testing.assert_allclose(roots, np.sqrt(problem.ridge))
+    assert division is bounder.division
+
+
+@pytest.mark.parametrize("gamma", [0.3, 10.0, np.inf])
+def test_strengthened_bounds_are_higher_and_hold(gamma):
+    X, y = hard(60, 8)
+    problem = make_problem(X, y, 3, gamma=gamma)
+    optimum, _ = best_of(squared_values(X, y, gamma), 3)
+    state, bounds = np.zeros(8, dtype=np.int8), []
+    for strengthen in (False, True) if np.isfinite(gamma) else (True,):
+        bounder = gram.GramBounder(problem, np.arange(8), 0.0)
+        if strengthen:
+            bounder.strengthen()
+            delta = bounder.division.whole()
+            assert bounder.strong and (delta >= problem.ridge).all()
+            rest = bounder.columns.T @ bounder.columns + np.diag(problem.ridge - delta)
+            assert np.linalg.eigvalsh(rest)[0] >= -1e-10 * np.trace(rest)
+        [outcome] = bounder.solve([Request(bounder.start(NONE, np.empty(0), 0.0), state)], 1.01 * optimum)
+        assert outcome.bound <= optimum * (1.0 + 1e-9)
+        bounds.append(outcome.bound)
+    assert bounds[-1] > 1.001 * bounds[0] or len(bounds) == 1
+    assert bounds[-1] > 0.8 * optimum
+
+
+def test_nothing_is_strengthened_where_nothing_is_spared():
+    X, y = hard(6, 8)
+    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8), 0.0)
+    bounder.strengthen()
+    assert not bounder.strong and (bounder.division.whole() == 1.0 / 0.3).all()
+
+
+def test_starts_keep_what_survived():
+    X, y = hard(30, 8)
+    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.array([1, 4, 6]), 0.0)
+    warm = bounder.start(np.array([0, 4, 6, 1]), np.array([1.0, 2.0, 0.0, 3.0]), 0.5)
+    assert warm.positions.tolist() == [1, 0] and warm.w.tolist() == [2.0, 3.0] and warm.division is bounder.division
+
+
+def test_points_are_kept_with_or_without_their_products():
+    X, y = hard(30, 8)
+    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8), 0.0)
+    state = np.zeros(8, dtype=np.int8)
+    [outcome] = bounder.solve([Request(bounder.start(NONE, np.empty(0), 0.0), state)], 1e6)
+    light, heavy = bounder.compress(outcome.point), bounder.compress(outcome.point, keep_products=True)
+    assert light.u is None and heavy.nbytes() == light.nbytes() + 8 * 8
+    for warm in (light, heavy):
+        [again] = bounder.solve([Request(warm, state)], 1e6)
+        assert again.bound == pytest.approx(outcome.bound, rel=1e-9)
+
+
+def test_the_form_of_points_follows_from_what_the_check_has():
+    """Splits are numbered once; without the Gram matrix a proof needs no split for the plain ridge."""
+    X, y = hard(30, 8)
+    problem, splits = make_problem(X, y, 3, gamma=0.3), []
+    bounder = gram.GramBounder(problem, np.array([0, 2, 5]), 0.0)
+    state = np.zeros(3, dtype=np.int8)
+    [outcome] = bounder.solve([Request(bounder.start(NONE, np.empty(0), 0.0), state)], 1e6)
+    first, second = (bounder.proof_point(outcome.point, splits) for _ in range(2))
+    assert isinstance(first, SplitPoint) and first.split == second.split == 0 and len(splits) == 1
+    assert splits[0].features.tolist() == [0, 2, 5] and splits[0].base is None
+    bounder.gram.complete = False
+    plain = bounder.proof_point(outcome.point, splits)
+    assert isinstance(plain, PrimalPoint) and len(splits) == 1
+    assert np.array_equal(plain.features, bounder.survivors[outcome.point.used])
+
+
+def test_columns_of_the_gram_matrix():
+    """Those that were asked for, each once, in a store that grows."""
+    columns = np.asfortranarray(np.random.default_rng(0).standard_normal((20, 600)))
+    found = gram.GramColumns(columns, full_gram=5)
+    assert not found.complete and found.count == 0
+    for asked in (np.array([3, 1]), np.array([1, 2]), np.arange(600)):
+        found.add(asked)
+        store, slot = found.stored
+        assert (slot[asked] != NOT_STORED).all()
+        np.testing.assert_allclose(store[:, slot[asked]], columns.T @ columns[:, asked], atol=1e-12)
+    assert found.count == 600 and np.array_equal(np.sort(slot), np.arange(600))
+
+
+@pytest.mark.parametrize("form", [{"k": 5}, {"l0_penalty": 20.0}], ids=str)
+def test_columns_of_the_gram_matrix_computed_when_needed(regions, form):
+    X, y = hard(80, 25)
+    whole = grow(X, y, **form, gamma=0.05)
+    lazily = {"tuning": Tuning(full_gram=5, gram_columns=1)}
+    one, two = (grow(X, y, **form, gamma=0.05, n_jobs=n_jobs, options=lazily) for n_jobs in (1, 2))
+    for lazy in (one, two):
+        assert lazy.status is whole.status is Status.OPTIMAL
+        assert np.array_equal(lazy.support, whole.support) and not lazy.certificate.proof.splits
+        assert lazy.lower_bound == pytest.approx(whole.lower_bound, rel=1e-4)
+    assert one.n_nodes == two.n_nodes and str(one.certificate.proof.steps) == str(two.certificate.proof.steps)
+
+
+def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions):
+    X, y = hard(80, 25)
+    few = Tuning(full_gram=5)
+    settings = {"k": 5, "gamma": 0.05, "max_memory": 1e7, "options": {"tuning": few}}
+    assert grow(X, y, **settings).status is Status.OPTIMAL
+    monkeypatch.setattr(gram.GramBounder, "stored", lambda self: 2e7)
+    assert grow(X, y, **settings).status is Status.NODE_LIMIT
+    monkeypatch.undo()
+    nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0, tuning=few)
+    nodes.start(np.arange(4), np.ones(4), 0.0)
+    assert nodes.gram.count == np.count_nonzero(nodes.gram.stored[1] != NOT_STORED) > 0
+    assert nodes.stored() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
+
+
+def test_rounded_points_are_on_their_grid_and_bounds_belong_to_them():
+    data = make_toeplitz(80, 150, 5, rho=0.5, snr=1.0, rng=1)
+    X = data.X * 2.0 ** np.random.default_rng(0).integers(-3, 4, size=150)
+    problem = make_problem(X, data.y, 5, gamma=0.01)
+    state = np.zeros(150, dtype=np.int8)
+    exact = gram.GramBounder(problem, np.arange(150), 0.0)
+    cutoff = best_subset(X, data.y, 5, gamma=0.01).objective
+    [plain] = exact.solve([Request(exact.start(NONE, np.empty(0), 0.0), state)], cutoff)
+    for part in (1e-3, 1e-5):
+        nodes = gram.GramBounder(problem, np.arange(150), part * cutoff)
+        [outcome] = nodes.solve([Request(nodes.start(NONE, np.empty(0), 0.0), state)], cutoff)
+        point = outcome.point
+        stored = nodes.proof_point(point, [])
+        np.testing.assert_array_equal(stored.values.astype(np.float64), point.w)
+        multiples = point.w / nodes.grid[point.used] * 16.0**8
+        np.testing.assert_array_equal(multiples, np.rint(multiples))
+        u = nodes.c - nodes.columns.T @ (nodes.columns[:, point.used] @ point.w)
+        np.testing.assert_allclose(point.u, u, atol=1e-9 * np.abs(u).max())
+        assert outcome.bound >= plain.bound - 0.1 * (cutoff - plain.bound) - 10.0 * part * cutoff
+    assert not exact.grid.any()

@@ -1,0 +1,223 @@
+"""The log of a search: what it keeps, what it counts, and the proof that it puts together."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from samples import sample
+from sparsest.core.problem import make_problem
+from sparsest.proofs.steps import LEAF, Branch, DualPoint, Fix, Leaf, RegressionTree, Split, SplitPoint
+from sparsest.subset.tree.bounder import Tightened
+from sparsest.subset.tree.frontier import Node
+from sparsest.subset.tree.proof_log import ProofLog, ProofTime
+
+SURVIVORS = np.array([2, 5, 7, 11])
+
+
+@pytest.fixture
+def problem():
+    return make_problem(*sample("squared", 12, 13), 2)
+
+
+def fixing(point, inside, outside):
+    """What a point fixes; it needs everything that is out."""
+    return point, Tightened(0.0, inside, outside, None, np.inf)
+
+
+def region(point, fixes=()):
+    node = Node(np.zeros(4, dtype=np.int8), 0.0, point)
+    node.fixes += fixes
+    return node
+
+
+def indices(*numbers):
+    return np.array(numbers, dtype=np.intp)
+
+
+def dual(value):
+    return DualPoint(np.full(12, float(value)))
+
+
+def leaps(*entries):
+    return RegressionTree(indices(5), np.ones(1), np.array(entries, dtype=np.int32))
+
+
+def same(step, other):
+    return type(step) is type(other) and all(np.array_equal(a, b) for a, b in zip(step, other, strict=True))
+
+
+def test_a_tree_is_written_in_preorder_with_the_points_it_needs(problem):
+    log = ProofLog(problem, kept=True)
+    assert [log.note(dual(i)) for i in range(6)] == list(range(6))
+    log.note_fixes([fixing(5, indices(0), indices(3))], SURVIVORS)
+    root, inside, outside, first, second = region(0), region(1), region(4), region(3), region(4)
+    root.fixes.append(fixing(2, indices(), indices(1)))
+    log.note_branch(root, 2, (inside, outside))
+    log.note_branch(inside, 1, (first, second))
+    proof = log.assemble(root, SURVIVORS, by_leaps=False)
+    expected = [
+        Fix(0, indices(2), indices(11)),
+        Fix(1, indices(), indices(5)),
+        Branch(7),
+        Branch(5),
+        Leaf(2),
+        Leaf(3),
+        Leaf(3),
+    ]
+    assert len(proof.steps) == len(expected) and all(map(same, proof.steps, expected))
+    # Those of the regions that were split, 0 and 1, are not needed.
+    assert [point.values[0] for point in proof.points] == [5.0, 2.0, 3.0, 4.0]
+
+
+def test_splits_are_numbered_anew_with_their_bases(problem):
+    log = ProofLog(problem, kept=True)
+    log.splits += [
+        Split(indices(2), np.array([9.0])),
+        Split(indices(2, 5), np.array([1.0, 2.0])),
+        Split(indices(7), np.array([3.0])),
+        Split(indices(5), np.array([4.0]), base=1),
+        Split(indices(7), np.array([5.0]), base=1),
+    ]
+    for split in (0, 3, 4, 1, 2):
+        log.note(SplitPoint(indices(5), np.array([float(split)]), split))
+    root = region(0)
+    children = region(2), region(1)
+    log.note_branch(root, 1, children)
+    log.note_branch(children[1], 0, (region(3), region(1)))
+    proof = log.assemble(root, SURVIVORS, by_leaps=False)
+    for point in proof.points:
+        split, old = proof.splits[point.split], log.splits[int(point.values[0])]
+        assert np.array_equal(split.delta, old.delta)
+        assert np.array_equal(split.features, old.features)
+        if old.base is None:
+            assert split.base is None
+        else:
+            assert np.array_equal(proof.splits[split.base].delta, log.splits[old.base].delta)
+            # A base is an earlier one.
+            assert split.base < point.split
+    assert len(proof.points) == len(proof.splits) == 3
+    # The log itself stays as it was.
+    assert [split.base for split in log.splits] == [None, None, None, 1, 1]
+
+
+def test_what_leaps_prove_stands_below_what_is_fixed(problem):
+    log = ProofLog(problem, kept=True)
+    for i in range(3):
+        log.note(dual(i))
+    log.note_fixes([fixing(2, indices(), indices(0))], SURVIVORS)
+    tree = leaps(7, LEAF, LEAF)
+    log.note_leaps(region(0, [fixing(1, indices(2), indices())]), SURVIVORS, tree)
+    proof = log.assemble(region(0), SURVIVORS, by_leaps=True)
+    assert same(proof.steps[0], Fix(0, indices(), indices(2)))
+    assert same(proof.steps[1], Fix(1, indices(7), indices()))
+    assert proof.steps[2] is tree
+    assert [point.values[0] for point in proof.points] == [2.0, 1.0]
+
+
+def test_memory_is_counted_once(problem):
+    log = ProofLog(problem, kept=True)
+    log.note(dual(1), dual(2))
+    assert log.nbytes() == log.nbytes() == 2 * dual(1).nbytes() == 2 * 12 * 8
+    log.note(dual(3))
+    assert log.nbytes() == 3 * 12 * 8
+    log.note_branch(region(0), 1, (region(0), region(0)))
+    assert log.nbytes() > 3 * 12 * 8
+    before, tree = log.nbytes(), leaps(7, LEAF, LEAF)
+    log.note_leaps(region(0), SURVIVORS, tree)
+    assert log.nbytes() == before + tree.entries.nbytes
+
+
+def test_nothing_is_kept_that_nobody_asked_for(problem):
+    log = ProofLog(problem, kept=False)
+    log.note(dual(1))
+    node = region(0)
+    log.note_branch(node, 1, (region(0), region(0)))
+    log.note_leaps(node, SURVIVORS, leaps(LEAF))
+    assert node.children is None
+    assert log.nbytes() == 0.0
+    assert not log.points and not log.leaps
+
+
+def test_without_a_root_one_point_proves_what_it_can(problem):
+    proof = ProofLog(problem, kept=True).assemble(None, SURVIVORS, by_leaps=False)
+    assert list(proof.steps) == [Leaf(0)]
+    assert not proof.points[0].values.any()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_collection_is_left_as_it_was(problem, enabled):
+    usual = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        ProofLog(problem, kept=True).assemble(None, SURVIVORS, by_leaps=False)
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if usual else gc.disable)()
+
+
+def test_below_the_root_only_those_are_fixed_out_that_something_needs_to_be_out(problem):
+    """Leaves of either side need some, and so do fixings that are needed themselves; fixings in stay all the same."""
+    log = ProofLog(problem, kept=True)
+    for i in range(8):
+        log.note(dual(i))
+    root, other = region(0), region(7)
+    # A first fixing that only the second needs, a second and a third that leaves need; the one of a leaf nobody needs.
+    middle = region(1)
+    middle.fixes += [
+        (2, Tightened(0.0, indices(), indices(1), indices(), np.inf)),
+        (3, Tightened(0.0, indices(), indices(2), indices(1), np.inf)),
+        (4, Tightened(0.0, indices(), indices(3), indices(), np.inf)),
+    ]
+    left, right = region(5), region(6)
+    left.needed, right.needed = indices(2), indices(3)
+    left.fixes.append((4, Tightened(0.0, indices(), indices(1), indices(), np.inf)))
+    log.note_branch(root, 0, (middle, other))
+    log.note_branch(middle, 0, (left, right))
+    proof = log.assemble(root, SURVIVORS, by_leaps=False)
+    expected = [
+        Branch(2),
+        Fix(0, indices(), indices(5)),
+        Fix(1, indices(), indices(7)),
+        Fix(2, indices(), indices(11)),
+        Branch(2),
+        Leaf(3),
+        Leaf(4),
+        Leaf(5),
+    ]
+    assert len(proof.steps) == len(expected) and all(map(same, proof.steps, expected))
+    assert [point.values[0] for point in proof.points] == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+
+
+class Watch:
+    """A clock that is set by hand."""
+
+    def __init__(self):
+        self.now, self.reserved, self.limit = 0.0, 0.0, 100.0
+
+    def seconds(self):
+        return self.now
+
+
+def test_time_to_assemble_and_check_the_proof_is_reserved():
+    """By what a trial took for each node; there are two of them."""
+    watch, trials = Watch(), []
+    time = ProofTime(watch)
+
+    def assemble():
+        trials.append(None)
+        watch.now += 2.0
+
+    time.reserve(900, assemble)
+    assert not trials and watch.reserved == 0.0
+    watch.now = 20.0
+    time.reserve(1000, assemble)
+    assert len(trials) == 1 and watch.reserved == pytest.approx(1.1 * 2.0)
+    time.reserve(2000, assemble)
+    assert len(trials) == 1 and watch.reserved == pytest.approx(1.1 * 4.0)
+    watch.now = 51.0
+    time.reserve(4000, assemble)
+    assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 2.0)
+    watch.now = 90.0
+    time.reserve(8000, assemble)
+    assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 4.0)

@@ -1,0 +1,80 @@
+"""What keeps proofs small: only fixings that something needs, and coefficients with few digits."""
+
+import numpy as np
+import pytest
+
+from checks import best_subset, check_certificate
+from sparsest.datasets import make_toeplitz
+from sparsest.proofs.steps import Branch, Fix, Leaf, PrimalPoint, SplitPoint
+from sparsest.subset.tree import proof_log
+from sparsest.subset.tree.bounder import Tightened
+from sparsest.subset.tree.frontier import Node
+from sparsest.subset.tree.tuning import Tuning
+
+NONE = np.empty(0, dtype=np.intp)
+
+
+def columns(*numbers):
+    return np.array(numbers, dtype=np.intp)
+
+
+def region(point, needed, fixes=()):
+    return Node(np.empty(0, dtype=np.int8), 0.0, point, fixes=list(fixes), needed=needed)
+
+
+def fixing(point, inside, outside, needed):
+    return point, Tightened(0.0, columns(*inside), columns(*outside), needed, np.inf)
+
+
+def steps_of(root):
+    """Steps with lists instead of arrays, over survivors from 100 on."""
+    return [
+        step._replace(inside=step.inside.tolist(), outside=step.outside.tolist()) if isinstance(step, Fix) else step
+        for step in proof_log._steps_below(root, np.arange(100, 110))
+    ]
+
+
+def test_fixings_that_nothing_needs_are_left_out():
+    inside = region(1, columns(3), [fixing(2, [], [3, 4], NONE)])
+    outside = region(4, NONE, [fixing(5, [], [5, 6], NONE)])
+    root = region(0, NONE, [fixing(6, [], [8, 9], NONE)])
+    root.feature, root.children = 2, (inside, outside)
+    # What the root fixes stays whole.
+    assert steps_of(root) == [Fix(6, [], [108, 109]), Branch(102), Fix(2, [], [103]), Leaf(1), Leaf(4)]
+
+
+def test_a_fixing_that_is_left_out_needs_nothing_itself():
+    """And one that stays needs what its point does, also for the features that it fixes in."""
+    for last, first in ((columns(), []), (columns(5), [103])):
+        below = region(0, last, [fixing(1, [], [5], columns(3))])
+        above = region(0, NONE, [fixing(2, [], [3, 4], NONE)])
+        above.feature, above.children = 7, (below, region(0, NONE))
+        root = region(0, NONE)
+        root.feature, root.children = 6, (above, region(0, NONE))
+        listed = [step.outside for step in steps_of(root) if isinstance(step, Fix)]
+        assert listed == ([first, [105]] if first else [])
+    leaf = region(0, NONE, [fixing(2, [], [3, 4], NONE), fixing(1, [8], [5], columns(4))])
+    root = region(0, NONE)
+    root.feature, root.children = 6, (leaf, region(0, NONE))
+    assert [step for step in steps_of(root) if isinstance(step, Fix)] == [Fix(2, [], [104]), Fix(1, [108], [])]
+
+
+def test_points_that_do_not_know_what_they_need_keep_all_above():
+    leaf = region(0, None, [fixing(2, [], [3, 4], NONE)])
+    root = region(0, NONE)
+    root.feature, root.children = 6, (leaf, region(0, NONE))
+    assert steps_of(root)[1] == Fix(2, [], [103, 104])
+
+
+@pytest.mark.parametrize("sparsity", [{"k": 6, "gamma": 0.02}, {"l0_penalty": 6.0, "gamma": 0.005}], ids=str)
+@pytest.mark.parametrize("full", [True, False], ids=["Gram matrix", "columns of it"])
+def test_small_proofs_hold(regions, sparsity, full):
+    """A search with many fixings, whose proof keeps few: its check finds the bound that was claimed."""
+    tuning = Tuning(full_gram=1500 if full else 10)
+    data = make_toeplitz(120, 200, 6, rho=0.6, snr=1.0, rng=3)
+    result = best_subset(data.X, data.y, method="tree", n_jobs=1, **sparsity, options={"tuning": tuning})
+    assert result.n_nodes > 20
+    check_certificate(result, data.X, data.y)
+    proof = result.certificate.proof
+    assert sum(step.outside.size for step in proof.steps if isinstance(step, Fix)) < 20 * len(proof.steps)
+    assert any(isinstance(point, (PrimalPoint, SplitPoint)) for point in proof.points)

@@ -1,0 +1,36 @@
+"""Jobs of several regions: outcomes come in the order of the requests, up to a job that fails."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sparsest.subset.tree.threads import collect, submit
+
+
+class Squares:
+    """Stands in for a bounder: what it gives for a request is its square; negative ones fail."""
+
+    def __init__(self, together):
+        self.together, self.sizes = together, []
+
+    def solve(self, requests, cutoff):
+        self.sizes.append(len(requests))
+        if min(requests) < 0:
+            raise MemoryError("no room")
+        return [cutoff * request**2 for request in requests]
+
+
+@pytest.mark.parametrize(("count", "together", "sizes"), [(0, 8, []), (1, 8, [1]), (5, 8, [2, 3]), (16, 4, [4] * 4)])
+def test_outcomes_come_in_order(count, together, sizes):
+    bounder = Squares(together)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = submit(pool, bounder, range(count), 10.0)
+        assert list(collect(jobs)) == [10.0 * i**2 for i in range(count)]
+    assert sorted(bounder.sizes) == sizes
+
+
+def test_a_failure_ends_them_with_a_warning():
+    with ThreadPoolExecutor(2) as pool:
+        jobs = submit(pool, Squares(2), [1, 2, -1, 3, 4, 5], 1.0)
+        with pytest.warns(RuntimeWarning, match=r"ended early by MemoryError\('no room'\)"):
+            assert list(collect(jobs)) == [1.0, 4.0, None]
