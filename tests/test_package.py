@@ -52,6 +52,8 @@ TESTED_ELSEWHERE = {
         (f"plots/{name}" for name in ("paths", "ranges", "search", "selection", "style", "validation")),
         "plots/test_plots",
     ),
+    # Tuples, tested with what shows them.
+    "runtime/events": "runtime/test_progress",
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
     # What the bootstrap returns.
