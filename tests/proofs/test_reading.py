@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
+from core.designs.storages import twice
+from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,21 @@ def test_matrices_keep_their_entries(make):
     matrix = as_matrix(make(X))
     assert np.array_equal(matrix.toarray() if sp.issparse(matrix) else matrix, X)
     assert not sp.issparse(matrix) or matrix.format == "csc"
+
+
+@pytest.mark.parametrize("kind", [sp.coo_array, sp.csc_array, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.int8, bool, np.float32])
+def test_duplicate_entries_are_added_in_double_precision(kind, dtype):
+    """Twice 100 overflows an int8, two Booleans add up to one, and twice 3e38 is infinite in single precision."""
+    large = 3e38 if dtype is np.float32 else 100
+    once = np.array([[0, large, -3], [1, 0, large]]).astype(dtype)
+    assert np.array_equal(as_matrix(twice(once, kind)).toarray(), 2.0 * once.astype(float))
+
+
+def test_duplicate_integers_that_double_precision_cannot_represent():
+    for kind in (sp.coo_array, sp.csc_array):
+        with pytest.raises(ValueError, match="X holds integers that double precision cannot represent"):
+            as_matrix(twice(np.array([[2**53, 1]]), kind))
 
 
 @pytest.mark.parametrize(
@@ -45,10 +61,10 @@ def test_bad_responses(y):
 
 def test_the_largest_whole_numbers():
     """2^53 - 1 and all below are floating-point numbers; of 2^53 nobody knows which whole number was meant."""
-    insist_on_exact(np.array([2**53 - 1, 1 - 2**53]), "X")
+    require_exact(np.array([2**53 - 1, 1 - 2**53]), "X")
     for bad in (2**53, -(2**53)):
         with pytest.raises(ValueError, match="X holds integers that double precision cannot represent"):
-            insist_on_exact(np.array([0, bad]), "X")
+            require_exact(np.array([0, bad]), "X")
 
 
 def test_labels_are_signs_in_sorted_order():

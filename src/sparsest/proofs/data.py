@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.proofs.losses import LossRule
-from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, insist_on_exact
+from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.threads import cores
@@ -192,7 +192,7 @@ class Data:
         else:
             part = self._matrix[:, features]
             block = part.toarray() if sp.issparse(part) else part
-        insist_on_exact(block, "X")
+        require_exact(block, "X")
         return block if self._rows is None else block[self._rows]
 
     @property

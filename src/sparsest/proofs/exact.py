@@ -155,7 +155,7 @@ class _ExactChecker(Checker):
         """``h(α*) - ½Σ(ridge - δ)w²`` and the gains of g and δ, for the residual α* of the coefficients."""
         delta = self.diagonals.diagonal(number, columns)
         covered = [i for i in range(delta.size) if delta[i] > 0.0]
-        self._insist_on_definite(number, [int(columns.features[i]) for i in covered], [delta[i] for i in covered])
+        self._require_definite(number, [int(columns.features[i]) for i in covered], [delta[i] for i in covered])
         w = {j: rational(v) for j, v in used.items() if v}
         fitted = [flint.fmpq(0)] * self.data.n
         for j, v in w.items():
@@ -178,7 +178,7 @@ class _ExactChecker(Checker):
     def _ridge_term(self, feature: int) -> Number:
         return flint.fmpq(0) if self.gamma is None else self.ridge(feature) / self.gamma
 
-    def _insist_on_definite(self, number: int, features: list[int], delta: list[float]) -> None:
+    def _require_definite(self, number: int, features: list[int], delta: list[float]) -> None:
         if number in self._definite:
             return
         M, _ = self._normal_equations(features)

@@ -28,7 +28,7 @@ class ColumnBlocks:
         block = np.asarray(self.read(chosen))
         if block.shape != (self.shape[0], chosen.size):
             raise ValueError(f"X was read in blocks of another shape: {block.shape}")
-        _insist_on_real(block)
+        _require_real(block)
         return block
 
 
@@ -37,23 +37,45 @@ def as_matrix(X: Any) -> Any:
     if isinstance(X, ColumnBlocks):
         matrix: Any = X
     elif sp.issparse(X):
-        if X.format in ("csc", "csr"):
-            _check_compressed(X)
-        elif X.format == "bsr":
-            X.check_format(full_check=True)
-        matrix = sp.csc_array(X)
+        matrix = _as_compressed_columns(X)
     else:
         matrix = np.asarray(X)
     if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise ValueError(f"X must be a matrix with rows and columns, got shape {matrix.shape}")
     if not isinstance(matrix, ColumnBlocks):
-        _insist_on_real(matrix)
+        _require_real(matrix)
     return matrix
 
 
-def _insist_on_real(matrix: Any) -> None:
+def _require_real(matrix: Any) -> None:
     if matrix.dtype.kind not in "buif" or matrix.dtype.itemsize > 8:
         raise ValueError("X must hold real numbers of at most double precision")
+
+
+def _as_compressed_columns(X: Any) -> Any:
+    """Compressed columns without duplicate entries.
+
+    Duplicates are added in double precision: small integer types would overflow, and Booleans would lose a count.
+    """
+    _require_real(X)
+    if X.format in ("csc", "csr"):
+        _check_compressed(X)
+    else:
+        # Conversions from other formats add duplicates in the type of X.
+        if X.format == "bsr":
+            X.check_format(full_check=True)
+        require_exact(X.tocoo().data, "X")
+        X = X.astype(np.float64)
+    columns = sp.csc_array(X)
+    # A new container determines for itself whether entries are sorted and distinct: X may claim it wrongly.
+    columns = sp.csc_array((columns.data, columns.indices, columns.indptr), shape=columns.shape)
+    if not columns.has_sorted_indices:
+        columns = columns.sorted_indices()
+    if not columns.has_canonical_format:
+        require_exact(columns.data, "X")
+        columns = columns.astype(np.float64)
+        columns.sum_duplicates()
+    return columns
 
 
 def _check_compressed(matrix: Any) -> None:
@@ -66,7 +88,7 @@ def _check_compressed(matrix: Any) -> None:
         raise ValueError("X is sparse with indices that do not fit its shape")
 
 
-def insist_on_exact(array: NDArray[Any], name: str) -> None:
+def require_exact(array: NDArray[Any], name: str) -> None:
     """Refuse whole numbers that may not be floating-point numbers."""
     if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() >= _EXACT_INTEGER:
         raise ValueError(f"{name} holds integers that double precision cannot represent")
@@ -77,7 +99,7 @@ def as_vector(values: Any, n: int, name: str) -> Array:
     array = np.asarray(values)
     if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
         raise ValueError(f"{name} must hold real numbers of at most double precision")
-    insist_on_exact(array, name)
+    require_exact(array, name)
     array = array.astype(np.float64)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     array = np.full(n, float(array)) if array.ndim == 0 and name != "y" else array

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
 from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth, is_semidefinite, norms_above
-from sparsest.proofs.splits import centred_columns, insist_on_room
+from sparsest.proofs.splits import centred_columns, require_room
 from sparsest.proofs.steps import RegressionTree, is_column_set
 
 Mask = NDArray[np.bool_]
@@ -44,7 +44,7 @@ class RegressionSums:
     def _gram(self, data: Data, gamma: float) -> None:
         columns = centred_columns(data, self.features, gamma)
         m = self.features.size
-        insist_on_room(m, data.room)
+        require_room(m, data.room)
         if not columns.norms.all():
             raise ValueError("a column is constant")
         self._units = columns.units * columns.norms

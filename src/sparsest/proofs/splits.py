@@ -44,7 +44,7 @@ def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColum
     values = np.sqrt(data.weights)[:, None] * values
     norms = norms_above(values) * (1.0 + growth(8))
     # The mean of x̃ has an error of γ_n of ‖√Ωx̃‖/√W; as x̃ is nearly centred, its norm is hardly larger than that of
-    # the centred column, which is insisted on.
+    # the centred column, which is checked here.
     if (bounds.weighted_norms > 1.5 * norms).any():
         raise ValueError("a column is not centred")
     error = _centring_error(data.n)
@@ -121,7 +121,7 @@ class Diagonals:
         if split.base is not None:
             raise ValueError("a split is based on one that has a base itself")
         if number not in self._plain:
-            _insist_on_diagonal(split, self.data.p)
+            _require_diagonal(split, self.data.p)
             self._plain[number] = _Plain(centred_columns(self.data, split.features, self.gamma), split.delta)
         return self._plain[number]
 
@@ -144,7 +144,7 @@ class _Plain:
         With ``G + diag(F)``, F > 0, and ``more`` added to δ of the features S, ``G + diag(F) - diag(more)_S`` is
         positive semidefinite if and only if ``X_S'A^{-1}X_S - diag(F(1 - F/more))`` is, ``A = I + XF^{-1}X'``.
         """
-        _insist_on_diagonal(split, int(self.columns.features.max(initial=-1)) + 1)
+        _require_diagonal(split, int(self.columns.features.max(initial=-1)) + 1)
         order = np.argsort(self.columns.features)
         at = np.searchsorted(self.columns.features, split.features, sorter=order)
         chosen = order[np.minimum(at, order.size - 1)]
@@ -158,11 +158,11 @@ class _Plain:
         more = (delta - self.delta[chosen]) * (1.0 + 4.0 * UNIT)
         # Where δ is not larger than the base's, the quadratic only grows.
         risen = more > 0.0
-        self._insist_raised(half[:, chosen[risen]], errors[chosen[risen]], factor, given[risen], more[risen])
+        self._require_raised(half[:, chosen[risen]], errors[chosen[risen]], factor, given[risen], more[risen])
         return split.features, delta * (1.0 - 8.0 * UNIT)
 
     @staticmethod
-    def _insist_raised(half: Array, errors: Array, factor: float, given: Array, more: Array) -> None:
+    def _require_raised(half: Array, errors: Array, factor: float, given: Array, more: Array) -> None:
         size = given.size
         ratio = given / more
         needed = given * (1.0 - ratio) + 8.0 * UNIT * given * (1.0 + ratio)
@@ -193,7 +193,7 @@ class _Plain:
         """
         if self._reduction is None:
             X, n = self.columns.values, self.columns.values.shape[0]
-            insist_on_room(n, self.columns.room)
+            require_room(n, self.columns.room)
             scaled = X / np.sqrt(self._given())
             A = scaled @ scaled.T
             A.flat[:: n + 1] += 1.0
@@ -209,13 +209,13 @@ class _Plain:
         return self._reduction
 
 
-def insist_on_room(order: int, room: Room) -> None:
+def require_room(order: int, room: Room) -> None:
     """Refuse to form a square matrix that is too large."""
     if 8 * order * order > room.most:
         raise ValueError(f"needs a matrix of order {order}, which is too large")
 
 
-def _insist_on_diagonal(split: Split, p: int) -> None:
+def _require_diagonal(split: Split, p: int) -> None:
     """Say so unless a split has a positive number for each of its features."""
     if not is_column_set(split.features, p) or split.delta.shape != split.features.shape:
         raise ValueError("a split does not fit the columns of the data")
@@ -226,7 +226,7 @@ def _insist_on_diagonal(split: Split, p: int) -> None:
 def _part_to_give_back(columns: CentredColumns, delta: Array) -> float:
     """Return the part of δ that has to go back to make the quadratic positive semidefinite, or say that it never is."""
     n, m = columns.values.shape
-    insist_on_room(m, columns.room)
+    require_room(m, columns.room)
     # No diagonal entry of a positive semidefinite matrix is negative.
     if (delta > 1.01 * (np.square(columns.norms) + columns.ridge)).any():
         raise ValueError("a split's diagonal is larger than the quadratic's")

@@ -46,26 +46,26 @@ class Statement:
     def __post_init__(self) -> None:
         """Refuse what is not a problem; types are taken literally, as a text file may hold anything."""
         for name in ("n", "p"):
-            _insist(_is_count(getattr(self, name)) and getattr(self, name) > 0, name, getattr(self, name))
-        _insist(isinstance(self.loss, str) and self.loss in RULES, "loss", self.loss)
-        _insist(_fit(self.parameters, RULES[self.loss]), "parameters of its loss", self.parameters)
-        _insist(_is_number(self.gamma) and self.gamma > 0.0, "gamma", self.gamma)
-        _insist(self.k is not None or self.l0_penalty is not None, "k and l0_penalty", (self.k, self.l0_penalty))
-        _insist(self.k is None or _is_count(self.k), "k", self.k)
+            _require(_is_count(getattr(self, name)) and getattr(self, name) > 0, name, getattr(self, name))
+        _require(isinstance(self.loss, str) and self.loss in RULES, "loss", self.loss)
+        _require(_fit(self.parameters, RULES[self.loss]), "parameters of its loss", self.parameters)
+        _require(_is_number(self.gamma) and self.gamma > 0.0, "gamma", self.gamma)
+        _require(self.k is not None or self.l0_penalty is not None, "k and l0_penalty", (self.k, self.l0_penalty))
+        _require(self.k is None or _is_count(self.k), "k", self.k)
         price = self.l0_penalty
-        _insist(price is None or (_is_number(price) and 0.0 <= price < math.inf), "l0_penalty", price)
+        _require(price is None or (_is_number(price) and 0.0 <= price < math.inf), "l0_penalty", price)
         most = self.max_coef
-        _insist(most is None or (_is_number(most) and 0.0 < most < math.inf), "max_coef", most)
+        _require(most is None or (_is_number(most) and 0.0 < most < math.inf), "max_coef", most)
         for name in ("include", "exclude"):
             columns = getattr(self, name)
             fits = isinstance(columns, tuple) and all(_is_count(j) and j < self.p for j in columns)
-            _insist(fits and len(set(columns)) == len(columns), name, columns)
-        _insist(not set(self.include) & set(self.exclude), "include and exclude", (self.include, self.exclude))
-        _insist(self.k is None or len(self.include) <= self.k, "include and k", (self.include, self.k))
+            _require(fits and len(set(columns)) == len(columns), name, columns)
+        _require(not set(self.include) & set(self.exclude), "include and exclude", (self.include, self.exclude))
+        _require(self.k is None or len(self.include) <= self.k, "include and k", (self.include, self.k))
         for name in ("offset", "exposure", "fit_intercept", "standardize"):
-            _insist(isinstance(getattr(self, name), bool), name, getattr(self, name))
-        _insist(not self.exposure or self.rule.log_link, "exposure with the loss", self.loss)
-        _insist(isinstance(self.fingerprint, str), "fingerprint", self.fingerprint)
+            _require(isinstance(getattr(self, name), bool), name, getattr(self, name))
+        _require(not self.exposure or self.rule.log_link, "exposure with the loss", self.loss)
+        _require(isinstance(self.fingerprint, str), "fingerprint", self.fingerprint)
 
     @property
     def rule(self) -> LossRule:
@@ -90,7 +90,7 @@ class Statement:
         if not isinstance(data, dict) or set(data) != names:
             raise ValueError(f"the problem must be described by {', '.join(sorted(names))}")
         lists = {name: data[name] for name in ("include", "exclude")}
-        _insist(all(isinstance(value, list) for value in lists.values()), "include and exclude", lists)
+        _require(all(isinstance(value, list) for value in lists.values()), "include and exclude", lists)
         gamma = math.inf if data["gamma"] == "inf" else data["gamma"]
         return cls(**data | {name: tuple(value) for name, value in lists.items()} | {"gamma": gamma})
 
@@ -170,6 +170,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) or (_is_whole(value) and abs(value) <= _LARGEST_WHOLE)
 
 
-def _insist(condition: bool, name: str, value: Any) -> None:
+def _require(condition: bool, name: str, value: Any) -> None:
     if not condition:
         raise ValueError(f"a problem cannot have {name} = {value!r}")

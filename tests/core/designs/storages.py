@@ -52,6 +52,14 @@ def with_duplicates(X):
     return sp.coo_array((np.tile(half.data, 2), (rows, columns)), shape=X.shape)
 
 
+def twice(X, kind):
+    """A COO, CSC or CSR matrix that stores every entry of X two times, in the type of X: it stands for 2X."""
+    once = kind(X)
+    if kind is sp.coo_array:
+        return kind((np.repeat(once.data, 2), tuple(np.repeat(part, 2) for part in once.coords)), shape=X.shape)
+    return kind((np.repeat(once.data, 2), np.repeat(once.indices, 2), 2 * once.indptr), shape=X.shape)
+
+
 # Designs compute with these as they are stored.
 DENSE = {
     "C order": np.ascontiguousarray,

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from checks import best_subset
-from core.designs.storages import CONVERTED, DENSE, NAMES, SPARSE, STORAGES, WEIGHTS, N, P, dense, matrix
+from core.designs.storages import CONVERTED, DENSE, NAMES, SPARSE, STORAGES, WEIGHTS, N, P, dense, matrix, twice
 from sparsest.core.designs import Dense, Sparse, as_design, feature_names
 from sparsest.core.designs.dense import STORED_TYPES
 from sparsest.runtime.events import Status
@@ -97,6 +97,21 @@ def test_proof_of_a_fit_on_any_type(name):
     assert result.status is Status.OPTIMAL
     assert result.certificate.verify(X, y).valid
     assert result.objective == pytest.approx(best_subset(dense(X), y, 2).objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [sp.coo_array, sp.csc_array, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.int8, bool, np.float32])
+def test_duplicate_entries_are_added_in_double_precision(kind, dtype):
+    """Twice 100 overflows an int8, and two Booleans add up to one; the solver and the checker read the same numbers."""
+    rng = np.random.default_rng(10)
+    once = (rng.integers(-100, 101, (40, P)) * (rng.random((40, P)) < 0.5)).astype(dtype)
+    X, wanted = twice(once, kind), 2.0 * once
+    y = wanted @ np.arange(P) + rng.standard_normal(40)
+    assert np.array_equal(as_design(X).columns(np.arange(P)), wanted)
+    result = best_subset(X, y, 2)
+    verdict = result.certificate.verify(X, y)
+    assert verdict.valid, verdict.reasons
+    assert result.certificate.verify(wanted, y).valid
 
 
 @pytest.mark.parametrize(

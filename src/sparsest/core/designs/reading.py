@@ -37,13 +37,17 @@ def feature_names(X: Any) -> list[str] | None:
 def _sparse_matrix(X: Any) -> sp.csc_array:
     """Compressed columns of float32 or float64 without duplicate entries."""
     check_sparse(X, "X")
+    # Duplicates are added in double precision, so convert before a conversion of the format adds them.
+    compressed = X.format in ("csc", "csr")
+    if X.dtype != np.float64 and not (compressed and X.dtype == np.float32):
+        X = X.astype(np.float64)
     columns = X.tocsc()
-    if columns.dtype not in (np.float32, np.float64):
-        columns = columns.astype(np.float64)
-    # A new container looks for itself whether entries are sorted and distinct; X's own claim may be wrong.
+    # A new container determines for itself whether entries are sorted and distinct; X's own claim may be wrong.
     matrix = sp.csc_array((columns.data, columns.indices, columns.indptr), shape=columns.shape)
+    if not matrix.has_sorted_indices:
+        matrix = matrix.sorted_indices()
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()
+        matrix = matrix.astype(np.float64)
         matrix.sum_duplicates()
     return matrix
 
