@@ -117,7 +117,7 @@ def recall(support: ArrayLike, true_support: ArrayLike) -> float:
 
 
 def precision(support: ArrayLike, true_support: ArrayLike) -> float:
-    """Share of the selected features that are true, TF / |selected|; 1 when nothing is selected.
+    """Share of the selected features that are true, TF divided by the number selected; 1 when nothing is selected.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def precision(support: ArrayLike, true_support: ArrayLike) -> float:
 
 
 def false_discovery_rate(support: ArrayLike, true_support: ArrayLike) -> float:
-    """Share of the selected features that are false, FF / |selected|; 0 when nothing is selected.
+    """Share of the selected features that are false, FF divided by the number selected; 0 when nothing is selected.
 
     Parameters
     ----------

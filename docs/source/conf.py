@@ -1,0 +1,101 @@
+"""How Sphinx builds the documentation."""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import sparsest
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+
+project = "sparsest"
+author = "The sparsest developers"
+copyright = author
+version = release = sparsest.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["gallery/*.ipynb", "gallery/*.py"]
+root_doc = "index"
+nitpicky = False
+# Anchors of headings, so that pages can link to a question on another page.
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+
+autosummary_generate = True
+# What estimators inherit from scikit-learn is documented there.
+autosummary_context = {
+    "skipped_methods": [
+        "__init__", "fit_transform", "get_metadata_routing", "get_params", "set_fit_request", "set_output",
+        "set_params", "set_predict_request", "set_predict_proba_request", "set_score_request",
+        "set_decision_function_request", "set_inverse_transform_request", "set_transform_request", "count", "index",
+    ]
+}  # fmt: skip
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+# One file beside the pages, so that formulas need no network.
+mathjax_path = "tex-svg.js"
+copybutton_exclude = ".linenos, .gp, .go"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sparsest"
+html_static_path = ["_static"]
+html_css_files = ["sparsest.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "sparsest"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}
+# Pages without neighbours in the table of contents need no column for them.
+html_sidebars = {"index": [], "benchmarks": [], "architecture": [], "changelog": []}
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(REPOSITORY / "examples"),
+    "gallery_dirs": "gallery",
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+    "matplotlib_animations": False,
+}
+
+
+def _copy_studies() -> None:
+    """Copy the published studies into the source folder, where Sphinx looks for pages."""
+    target = HERE / "studies"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(REPOSITORY / "docs" / "studies", target)
+
+
+def _copy_mathjax(app, error) -> None:
+    """Put MathJax beside the pages."""
+    if error is None:
+        package = Path(find_spec("sphinx-mathjax-offline").origin).parent
+        shutil.copy(package / "static" / "mathjax" / "tex-svg.js", Path(app.outdir) / "_static")
+
+
+def setup(app):
+    """Prepare what is kept outside of the source folder."""
+    _copy_studies()
+    app.connect("build-finished", _copy_mathjax)
