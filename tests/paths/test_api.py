@@ -1,5 +1,6 @@
 """The function ``penalty_path``: what it asks of its arguments, what it returns with the path, and its one warning."""
 
+import time
 import warnings
 
 import numpy as np
@@ -8,8 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from samples import sample
-from sparsest import PathResult, penalty_path
-from sparsest.paths.path import PathSolver
+from sparsest import PathResult, Stop, penalty_path
 
 X, Y = sample("squared", 50, 8)
 
@@ -69,17 +69,20 @@ def test_names_and_labels_come_with_the_path():
     assert plain.feature_names is None and plain.classes is None
 
 
-def test_the_time_that_reading_takes_is_part_of_the_limit(monkeypatch):
-    given, solve = [], PathSolver.solve
+class _SlowToRead:
+    """A matrix that takes some time to be read."""
 
-    def noting(self, data, factor):
-        given.append(self.time_limit)
-        return solve(self, data, factor)
+    shape = X.shape
 
-    monkeypatch.setattr(PathSolver, "solve", noting)
-    for limit in (1e6, np.inf):
-        penalty_path(X, Y, alphas=2, time_limit=limit)
-    assert 0.0 < given[0] < 1e6 and given[1] == np.inf
+    def __array__(self, dtype=None, copy=None):
+        time.sleep(0.05)
+        return np.asarray(X)
+
+
+def test_the_time_that_reading_takes_is_part_of_the_limit():
+    assert penalty_path(X, Y, time_limit=1e6).stopped is Stop.COMPLETE
+    path = penalty_path(_SlowToRead(), Y, time_limit=0.05)
+    assert path.stopped is Stop.TIME_LIMIT and path.solved.sum() == 1 and path.seconds >= 0.05
 
 
 def test_one_warning_for_all_alphas():

@@ -328,3 +328,60 @@ def test_a_clock_of_the_processor_stands_while_the_process_sleeps():
     while time.process_time() < began + 0.2:
         pass
     assert clock.seconds() >= 0.2
+
+
+def test_a_reserve_ends_with_the_search_it_was_for():
+    clock = Clock(100.0)
+    with clock.reserving(100.0):
+        assert clock.expired()
+    assert not clock.expired()
+
+
+def test_what_was_spent_before_counts():
+    clock = Clock(5.0, spent=4.0)
+    assert 4.0 <= clock.seconds() < 5.0 and clock.left() <= 1.0
+    assert Clock(5.0, spent=5.0).expired()
+
+
+def test_a_part_has_its_own_limit_and_stops_the_whole():
+    events, wanted = [], [False]
+    clock = Clock(60.0, lambda event: events.append(event) or wanted[0])
+    part = clock.part(1e-9)
+    assert part.expired() and not clock.expired()
+    part.tell(Root(0.0, 1.0, 2))
+    assert events == [Root(0.0, 1.0, 2)] and not clock.interrupted
+    wanted[0] = True
+    part.tell(Root(0.0, 3.0, 4))
+    assert part.interrupted and clock.interrupted and clock.part(60.0).interrupted
+
+
+def test_silenced_events_are_not_sent():
+    events = []
+    clock = Clock(60.0, events.append)
+    with clock.silenced(Root):
+        clock.tell(Root(0.0, 1.0, 2))
+        clock.found(3.0, [1])
+    with clock.silenced():
+        clock.found(2.0, [1])
+    clock.tell(Root(0.0, 1.0, 2))
+    assert [type(event) for event in events] == [Incumbent, Root]
+
+
+@pytest.mark.parametrize("settings", [{}, {"screen": 15}, {"gamma": "loo"}, {"gamma": "loo", "screen": 15}], ids=str)
+def test_seconds_count_from_the_call(settings):
+    X, y = hard(60, 20)
+    began = time.perf_counter()
+    spent = []
+
+    class Slow:
+        shape = X.shape
+
+        def __array__(self, dtype=None, copy=None):
+            time.sleep(0.2)
+            spent.append(0.2)
+            return X
+
+    result = best_subset(
+        Slow(), y, 3, standardize=True, gamma=settings.get("gamma", 0.1), screen=settings.get("screen")
+    )
+    assert spent and sum(spent) <= result.seconds <= time.perf_counter() - began

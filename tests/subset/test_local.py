@@ -7,6 +7,7 @@ from checks import against_enumeration, check_certificate, solve
 from oracles import best_of, sample_values
 from samples import HARD, LOSS_NAMES, hard, sample
 from sparsest.core.problem import make_problem
+from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Done, Incumbent, Status
 from sparsest.subset.dual import best_bound
 from sparsest.subset.fits.support import fit_support
@@ -53,7 +54,7 @@ def test_no_start_makes_it_worse():
 def test_whatever_ends_it_there_is_a_model(limit, callback, status):
     X, y = sample("logistic", 60, 30, 1)
     problem = make_problem(X, y, 5, loss="logistic", gamma=0.3)
-    result = Local(time_limit=limit).solve(problem, callback=callback)
+    result = Local().solve(problem, clock=Clock(limit, callback))
     assert result.status is status
     check_certificate(result, X, y)
 
@@ -61,7 +62,7 @@ def test_whatever_ends_it_there_is_a_model(limit, callback, status):
 def test_events():
     X, y = sample("squared", 22, 7, 10)
     events = []
-    result = Local().solve(make_problem(X, y, 3, gamma=0.3), callback=events.append)
+    result = Local().solve(make_problem(X, y, 3, gamma=0.3), clock=Clock(60.0, events.append))
     found = [event.objective for event in events if isinstance(event, Incumbent)]
     assert found == sorted(found, reverse=True) and found[-1] == pytest.approx(result.objective, rel=1e-9)
     assert [type(event) for event in events].count(Done) == 1 and isinstance(events[-1], Done)

@@ -128,14 +128,12 @@ def penalty_path(
         offset=offset, exposure=exposure,
     )  # fmt: skip
     factor = check_factor(penalty_factor, data.p)
-    # Passing over the data takes a part of the time.
     precision = precision or default_tol(data.design.shape, settings.penalty.convex)
-    settings = replace(settings, tol=precision, time_limit=clock.left())
-    path = settings.solve(data, factor)
+    settings = replace(settings, tol=precision)
+    path = settings.solve(data, factor, clock)
     warn_unconverged(path, settings)
     return replace(
         path,
-        seconds=clock.seconds(),
         loss=chosen,
         feature_names=feature_names(X),
         classes=np.unique(as_array(y, "y")) if data.loss.classification else None,

@@ -70,9 +70,9 @@ class PathSolver:
     max_iter: int = 10_000
     time_limit: float = np.inf
 
-    def solve(self, data: Data, penalty_factor: Array) -> PathResult:
-        """Return the solutions for all alphas."""
-        clock = Clock(self.time_limit)
+    def solve(self, data: Data, penalty_factor: Array, clock: Clock | None = None) -> PathResult:
+        """Return the solutions for all alphas; ``clock`` is that of the call, by default a new one."""
+        clock = Clock(self.time_limit) if clock is None else clock
         unit = _usual(penalty_factor)
         task = make_task(data, self.penalty, penalty_factor / unit, self.tol, self.max_iter)
         # The matrices of a working set are small: threads of BLAS would cost more than they bring.

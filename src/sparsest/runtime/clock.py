@@ -110,24 +110,33 @@ def counting_processor_time() -> Iterator[None]:
 class Clock:
     """Time since the start, the limit, and the wish to stop: the callback's, or that of Ctrl-C.
 
-    Time spent on compiling kernels does not count.
+    Time spent on compiling kernels does not count.  A call starts one clock before it prepares its data, and everything
+    that it calls gets this clock: ``seconds`` are those since the call.
+
+    Parameters
+    ----------
+    time_limit : seconds after which the search has to stop
+    callback : called with every event
+    spent : seconds that count already, such as those of data that were prepared before
     """
 
-    def __init__(self, time_limit: float, callback: Callback | None = None) -> None:
+    def __init__(self, time_limit: float, callback: Callback | None = None, spent: float = 0.0) -> None:
         self._of_processor = _of_processor.get()
-        self._began, self._compiling = self._now(), compiling_seconds()
+        self._began, self._compiling, self._spent = self._now(), compiling_seconds(), spent
         self.limit = time_limit
         self.callback = callback
         self.interrupted = False
         # Seconds before the limit that are needed for what comes after the search.
         self.reserved = 0.0
+        self._silenced: type | tuple[type, ...] = ()
 
     def _now(self) -> float:
         return time.process_time() if self._of_processor else time.perf_counter()
 
     def seconds(self) -> float:
         """Seconds since the start."""
-        return max(self._now() - self._began - (compiling_seconds() - self._compiling), 0.0)
+        compiling = compiling_seconds() - self._compiling
+        return self._spent + max(self._now() - self._began - compiling, 0.0)
 
     def left(self) -> float:
         """Seconds until the limit."""
@@ -137,6 +146,21 @@ class Clock:
         """Whether the search has to stop now; to be asked several times a second."""
         _keyboard.catch_up()
         return self.interrupted or self.seconds() >= self.limit - self.reserved
+
+    @contextmanager
+    def reserving(self, seconds: float) -> Iterator[None]:
+        """Stop a search within this many seconds before the limit, for what comes after it."""
+        before, self.reserved = self.reserved, seconds
+        try:
+            yield
+        finally:
+            self.reserved = before
+
+    def part(self, time_limit: float) -> Clock:
+        """A clock with a limit of its own for a part of the work; it passes events on, and stops when this one does."""
+        part = Clock(time_limit, self.relay)
+        part.interrupted = self.interrupted
+        return part
 
     def listening(self) -> AbstractContextManager[None]:
         """Take the first Ctrl-C as the wish to stop, so that what was found is not lost; a second one is raised."""
@@ -166,11 +190,22 @@ class Clock:
 
     def tell(self, event: Event) -> None:
         """Send an event; a callback that returns True stops the search, and so does Ctrl-C inside it."""
+        if self.callback is None or isinstance(event, self._silenced):
+            return
         try:
-            if self.callback is not None and self.callback(event) is True:
+            if self.callback(event) is True:
                 self.interrupted = True
         except KeyboardInterrupt as error:
             self.interrupt(error)
+
+    @contextmanager
+    def silenced(self, kinds: type | tuple[type, ...] = object) -> Iterator[None]:
+        """Send no events of these kinds, by default none at all: those of a search that is a step of this one."""
+        before, self._silenced = self._silenced, kinds
+        try:
+            yield
+        finally:
+            self._silenced = before
 
     def relay(self, event: Event) -> bool:
         """Send an event of a search within this one; True stops that search too."""

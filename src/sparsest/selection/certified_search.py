@@ -123,11 +123,9 @@ n_jobs, max_memory, callback, verbose : see :func:`sparsest.best_subset`
         xi,
     )
     sizes = _check_sizes(ks, problem, candidates)
-    with watching(live, listener) as told:
-        clock = Clock(clock.left(), told)
-        with clock.listening():
-            search = _Search(problem, chosen, sizes, tree, clock)
-            search.run()
+    with watching(live, listener) as clock.callback, clock.listening():
+        search = _Search(problem, chosen, sizes, tree, clock)
+        search.run()
     return _finish(search, task)
 
 
@@ -247,10 +245,11 @@ class _Search:
         found = enumerate_supports(problem, self.clock.expired)
         if found is None:
             return
-        result = make_result(
-            problem, found.fit, found.proof, found.bound, clock=Clock(inf), gap_tol=self.tree.gap_tol,
-            otherwise=Status.HEURISTIC,
-        )  # fmt: skip
+        with self.clock.silenced():
+            result = make_result(
+                problem, found.fit, found.proof, found.bound, clock=self.clock.part(inf), gap_tol=self.tree.gap_tol,
+                otherwise=Status.HEURISTIC,
+            )  # fmt: skip
         self._offer(k, result)
 
     def _relaxed(self, k: int, polish: bool, share: float) -> Result:
@@ -258,10 +257,8 @@ class _Search:
         seconds, gap_tol = self._left(share), self.tree.gap_tol
         smaller = [size for size in self.results if size < k]
         start = self.results[max(smaller)] if smaller else None
-        solver = (
-            Local(seconds, gap_tol) if np.isinf(self.problem.gamma) else Relaxation(seconds, gap_tol, polish=polish)
-        )
-        return solver.solve(self._problem(k), start, self.clock.relay)
+        solver = Local(gap_tol=gap_tol) if np.isinf(self.problem.gamma) else Relaxation(gap_tol=gap_tol, polish=polish)
+        return solver.solve(self._problem(k), start, self.clock.part(seconds))
 
     def _left(self, share: float = 1.0) -> float:
         return max(share * self.clock.limit - self.clock.seconds(), 1e-3)
@@ -322,8 +319,8 @@ class _Search:
     def _searched(self, k: int, seconds: float) -> Result:
         """Search a size as far as it takes to exclude it, or to prove its model."""
         tolerance = self._tolerance(k)
-        solver = replace(self.tree, gap_tol=tolerance, time_limit=seconds)
-        result = solver.solve(self._problem(k), self.results.get(k), self.clock.relay)
+        solver = replace(self.tree, gap_tol=tolerance)
+        result = solver.solve(self._problem(k), self.results.get(k), self.clock.part(seconds))
         if result.status is not Status.TIME_LIMIT:
             self.finished[k] = tolerance
         return result

@@ -12,6 +12,7 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.data import Data
 from sparsest.core.designs import in_units_of_data
 from sparsest.core.problem import pose
+from sparsest.runtime.clock import Clock
 from sparsest.selection.grids import larger_ks, smaller_gammas
 from sparsest.selection.models import Models
 from sparsest.subset.grid.method import Grid
@@ -80,7 +81,7 @@ class SubsetGrid:
             data, self.ks[-1], gamma=self.gammas[0], include=self.include.tolist(), exclude=self.exclude.tolist(),
             max_coef=self.max_coef,
         )  # fmt: skip
-        found = solve_grid(self.solver, problem, list(self.ks), list(self.gammas), None, None, self.doubled)
+        found = solve_grid(self.solver, problem, list(self.ks), list(self.gammas), None, Clock(np.inf), self.doubled)
         last = max(gamma for gamma, _ in found)
         for k in self.ks:
             for gamma in self.gammas:

@@ -28,13 +28,13 @@ from sparsest.core.problem import Problem, make_problem
 from sparsest.core.ridge import default_gamma
 from sparsest.results.advice import warn_if_short
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Clock
+from sparsest.runtime.clock import Callback, Clock
 from sparsest.runtime.progress import watching
 from sparsest.subset.cuts.pool import CutPool
 from sparsest.subset.leave_one_out import LeaveOneOut
 from sparsest.subset.screening import RANKINGS, Screened
 from sparsest.subset.settings import METHODS, check_n_jobs, check_time_limit, make_solver
-from sparsest.subset.subset_grid import Callback, check_gammas, check_ks, solve_grid
+from sparsest.subset.subset_grid import check_gammas, check_ks, solve_grid
 from sparsest.subset.tree.near_optimal import NearOptimal, NearOptimalSearch
 
 __all__ = ["METHODS", "best_subset", "best_subset_path", "near_optimal"]
@@ -147,10 +147,8 @@ def best_subset(
         fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight, offset=offset,
         exposure=exposure,
     )  # fmt: skip
-    with watching(live, listener) as told:
-        # Passing over the data takes a part of the time.
-        limited = _wrapped(replace(solver, time_limit=clock.left()), gamma, *screening)
-        result = limited.solve(task.problem, task.first(start), told)
+    with watching(live, listener) as clock.callback:
+        result = _wrapped(solver, gamma, *screening).solve(task.problem, task.first(start), clock)
     warn_if_short([result], method)
     return task.complete(result)
 
@@ -224,6 +222,7 @@ callback, verbose, options : see :func:`best_subset`
         solver = replace(solver, pool=CutPool())
     listener, live = _check_callback(callback, "callback"), flag(verbose, "verbose")
     screening = _check_screen(screen, "screen"), word(screen_by, "screen_by", words=RANKINGS)
+    clock = Clock(np.inf)
     task = make_task(
         X, y, gamma, feature_names, include, exclude, k=max(numbers), max_coef=max_coef,
         loss=make_loss(loss, epsilon=epsilon, delta=delta, quantile=quantile, theta=theta),
@@ -232,10 +231,10 @@ callback, verbose, options : see :func:`best_subset`
     )  # fmt: skip
     problem, doubled = task.problem, isinstance(gammas, str)
     ridges = [problem.gamma] if gammas is None else check_gammas(gammas, problem.data, max(numbers))
-    with watching(live, listener) as told:
+    with watching(live, listener) as clock.callback:
         wrapped = _wrapped(solver, gamma, *screening)
         found = solve_grid(
-            wrapped, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), told, doubled
+            wrapped, problem, sorted(set(numbers)), sorted(set(ridges)), task.first(start), clock, doubled
         )
     warn_if_short(list(found.values()), method)
     return [task.complete(found[value, k]) for value in ridges for k in numbers if (value, k) in found]
@@ -284,8 +283,9 @@ def near_optimal(
     distance, most = number(within, "within", least=0), whole_number(limit, "limit", least=1)
     limits = {"time_limit": check_time_limit(time_limit, "time_limit"), "n_jobs": check_n_jobs(n_jobs, "n_jobs")}
     tree = make_solver("tree", None, gap_tol=1e-4, **limits)
+    clock = Clock(tree.time_limit)
     data = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
-    return NearOptimalSearch(distance, most, tree).solve(problem_of(result, X, y, **data), result)
+    return NearOptimalSearch(distance, most, tree).solve(problem_of(result, X, y, **data), result, clock)
 
 
 def problem_of(result: Result, X: Any, y: Any, sample_weight: Any = None, **added: Any) -> Problem:

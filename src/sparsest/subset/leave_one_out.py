@@ -16,7 +16,7 @@ import numpy as np
 from sparsest.core.arrays import Indices
 from sparsest.core.problem import Problem
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.clock import Clock
 from sparsest.subset.fits.influence import check_curved, leave_one_out_error
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.method import Relaxation
@@ -43,34 +43,38 @@ class LeaveOneOut:
 
     inner: Any
 
-    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+    @property
+    def time_limit(self) -> float:
+        """Seconds for all turns together."""
+        return float(self.inner.time_limit)
+
+    def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Take turns, first with the relaxation, then with the method itself; the problem's γ is the first."""
         check_curved(problem.loss)
         if problem.max_coef is not None:
             raise ValueError("gamma='loo' has no closed form with max_coef: give a number or 'auto', or cross-validate")
-        clock = Clock(self.inner.time_limit, callback)
+        clock = Clock(self.inner.time_limit) if clock is None else clock
         quick = Relaxation(gap_tol=self.inner.gap_tol)
+        turns: list[Turn] = []
         with clock.listening():
-            turns: list[Turn] = []
-            result = self._alternate(quick, problem, start, clock, turns, lambda event: clock.interrupted)
-            result = self._alternate(self.inner, problem, result, clock, turns, clock.relay)
+            with clock.silenced():
+                result = self._alternate(quick, problem, start, clock, turns)
+            result = self._alternate(self.inner, problem, result, clock, turns)
         history = {
             "supports": [turn.support for turn in turns],
             "gammas": [turn.gamma for turn in turns],
             "errors": [turn.error for turn in turns],
             "stable": np.array_equal(turns[-1].support, result.support),
         }
-        return replace(result, trace={**result.trace, "leave_one_out": history}, seconds=clock.seconds())
+        return replace(result, trace={**result.trace, "leave_one_out": history})
 
-    def _alternate(
-        self, solver: Solver, problem: Problem, start: Any, clock: Clock, turns: list[Turn], told: Callback
-    ) -> Result:
+    @staticmethod
+    def _alternate(solver: Solver, problem: Problem, start: Any, clock: Clock, turns: list[Turn]) -> Result:
         """Solve for the last γ until the support is the one that γ was chosen for; the turns go on in the list."""
         result, met = start, set[bytes]()
         for _ in range(_MOST_TURNS):
             gamma = turns[-1].gamma if turns else problem.gamma
-            limited = replace(solver, time_limit=max(clock.left(), 1e-3))  # type: ignore[type-var]
-            result = limited.solve(problem.with_gamma(gamma), result, told)
+            result = solver.solve(problem.with_gamma(gamma), result, clock)
             if turns and np.array_equal(turns[-1].support, result.support):
                 break
             if clock.expired():
@@ -79,7 +83,7 @@ class LeaveOneOut:
                 # Supports and ridges go round: the best of them ends it.
                 best = min(turns, key=lambda turn: turn.error)
                 turns.append(best)
-                return limited.solve(problem.with_gamma(best.gamma), best.support, told)
+                return solver.solve(problem.with_gamma(best.gamma), best.support, clock)
             met.add(result.support.tobytes())
             turns.append(best_turn(problem, result.support))
         return result

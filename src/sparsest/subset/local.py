@@ -7,13 +7,13 @@ from typing import Any
 
 from sparsest.core.problem import Problem
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Status
 from sparsest.subset.claims import single_leaf
 from sparsest.subset.dual import best_bound
 from sparsest.subset.fits.support import SupportFit
 from sparsest.subset.local_search import LocalSearch
-from sparsest.subset.results import make_result, start_clock, start_support
+from sparsest.subset.results import make_result, searching, start_support
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,10 @@ class Local:
     gap_tol: float = 1e-4
     moves: LocalSearch = field(default_factory=LocalSearch)
 
-    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+    def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Return the incumbent; HEURISTIC, or why it stopped early, unless one dual point happens to prove it."""
-        clock = start_clock(problem, self.time_limit, callback)
-        with clock.listening():
-            return self._solve(problem, start, clock)
+        with searching(problem, self.time_limit, clock) as running:
+            return self._solve(problem, start, running)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         def improved(fit: SupportFit) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from sparsest.core.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import Proof
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Done, Status
 from sparsest.subset.claims import certify, settle, trivial
 from sparsest.subset.dual import null_value
@@ -28,8 +29,14 @@ _MOST_RESERVED = 0.3
 class Solver(Protocol):
     """A frozen dataclass of settings that turns a problem into a result."""
 
-    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
-        """Solve the problem; ``start`` is an earlier result or a support to begin from."""
+    def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
+        """Solve the problem.
+
+        Parameters
+        ----------
+        start : an earlier result or a support to begin from
+        clock : that of the call, with its time limit and its callback; by default a new one with the solver's own limit
+        """
 
 
 def make_result(
@@ -75,11 +82,13 @@ def make_result(
     )  # fmt: skip
 
 
-def start_clock(problem: Problem, time_limit: float, callback: Callback | None) -> Clock:
-    """A clock that stops a search early enough for a check of its proof over all columns."""
-    clock = Clock(time_limit, callback)
-    clock.reserved = min(_SECONDS_OF_CHECK * problem.n * problem.p, _MOST_RESERVED * time_limit)
-    return clock
+@contextmanager
+def searching(problem: Problem, time_limit: float, clock: Clock | None) -> Iterator[Clock]:
+    """Yield the clock of a search, given or new; it stops early enough for a check of the proof over all columns."""
+    clock = Clock(time_limit) if clock is None else clock
+    reserved = min(_SECONDS_OF_CHECK * problem.n * problem.p, _MOST_RESERVED * clock.limit)
+    with clock.listening(), clock.reserving(reserved):
+        yield clock
 
 
 def start_support(start: Any, problem: Problem) -> np.ndarray | None:

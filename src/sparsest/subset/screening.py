@@ -23,8 +23,8 @@ from sparsest.core.ridge import default_gamma
 from sparsest.paths.path import PathSolver
 from sparsest.proofs.steps import DualPoint, Fix, Proof
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Callback, Clock
-from sparsest.runtime.events import Done, Event, Status
+from sparsest.runtime.clock import Clock
+from sparsest.runtime.events import Done, Status
 from sparsest.subset.claims import closed_by
 from sparsest.subset.dual import DualBound, best_bound
 from sparsest.subset.fits.support import SupportFit, fit_support
@@ -56,12 +56,12 @@ class Screened:
     gap_tol: float = 1e-4
     by: str = RANKINGS[0]
 
-    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+    def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Screen, solve, and prove what the dual points allow; ``trace["screening"]`` tells of it."""
         least = problem.include.size if problem.sparsity.k is None else problem.sparsity.k
         if self.size < least:
             raise ValueError(f"screen must keep at least the {least} features that a model may have, got {self.size}")
-        clock = Clock(self.time_limit, callback)
+        clock = Clock(self.time_limit) if clock is None else clock
         with clock.listening():
             return self._solve(problem, start, clock)
 
@@ -70,11 +70,8 @@ class Screened:
         kept = self._keep(problem, score, start_support(start, problem))
         dropped = np.setdiff1d(problem.root.free, kept)
         restricted = replace(problem, exclude=np.sort(np.concatenate([problem.exclude, dropped])))
-
-        def told(event: Event) -> bool:
-            return clock.interrupted if isinstance(event, Done) else clock.relay(event)
-
-        inner = replace(self.inner, time_limit=max(clock.left(), 1e-3)).solve(restricted, start, told)
+        with clock.silenced(Done):
+            inner = self.inner.solve(restricted, start, clock)
         fit = fit_support(problem, inner.support)
         bounds = [best_bound(problem, alpha, problem.root) for alpha in (*alphas, *_points(inner, fit))]
         closed = _closing_bounds(problem, bounds, dropped)
@@ -113,9 +110,8 @@ class Screened:
         factor = np.ones(problem.p)
         factor[problem.include], factor[problem.exclude] = 0.0, _NEVER
         most = min(_ENTERED * self.size, problem.p)
-        seconds = max(clock.left(), 1e-3)
-        solver = PathSolver(make_penalty("l1"), _N_ALPHAS, max_features=most, tol=_PATH_TOL, time_limit=seconds)
-        entries = solver.solve(problem.data, factor).coefs.tocoo()
+        solver = PathSolver(make_penalty("l1"), _N_ALPHAS, max_features=most, tol=_PATH_TOL)
+        entries = solver.solve(problem.data, factor, clock).coefs.tocoo()
         first = np.full(problem.p, _N_ALPHAS)
         np.minimum.at(first, entries.row, entries.col)
         # At the same alpha, and where none was small enough, the products with the response decide.

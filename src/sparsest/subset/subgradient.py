@@ -18,12 +18,12 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Bound, Status
 from sparsest.subset.claims import single_leaf
 from sparsest.subset.dual import DualBound, bound_of_zero, scaled_bound
 from sparsest.subset.fits.support import SupportFit, fit_support
-from sparsest.subset.results import make_result, start_clock, start_support
+from sparsest.subset.results import make_result, searching, start_support
 
 _DIVERGED = 1e100
 
@@ -49,13 +49,12 @@ class Subgradient:
     patience: int | None = None
     restart_after: int | None = None
 
-    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+    def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Run the method; OPTIMAL when the two bounds meet."""
         if not problem.has_dual_bounds:
             raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
-        clock = start_clock(problem, self.time_limit, callback)
-        with clock.listening():
-            return self._solve(problem, start, clock)
+        with searching(problem, self.time_limit, clock) as running:
+            return self._solve(problem, start, running)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         run = _Run(problem, clock)

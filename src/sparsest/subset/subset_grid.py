@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,6 @@ from sparsest.core.ridge import gamma_grid
 from sparsest.core.sparsity import check_sparsity
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
-from sparsest.runtime.events import Event
-
-Callback = Callable[[Event], Any]
 
 # Doubling γ has changed nothing where coefficients have moved by less than this part of their length.
 NO_CHANGE = 0.01
@@ -47,23 +43,30 @@ def check_gammas(gammas: Any, data: Data, k: int) -> list[float]:
 
 
 def solve_grid(
-    solver: Any, problem: Problem, ks: list[int], gammas: list[float], start: Any, told: Callback | None, doubled: bool
+    solver: Any, problem: Problem, ks: list[int], gammas: list[float], start: Any, clock: Clock, doubled: bool
 ) -> dict[tuple[float, int], Result]:
     """Solve for rising γ and rising k, each from the result of the γ before, or of the k before.
 
-    With ``doubled`` γs, no more are tried after one that has changed nothing.
+    Parameters
+    ----------
+    clock : that of the call; every model has the time limit of the solver, and the first one counts what came before it
+    doubled : whether to stop at the first γ that has changed nothing
     """
     n_allowed = problem.p - problem.exclude.size
     rules = {k: check_sparsity(k, None, problem.include.size, n_allowed) for k in ks}
     found: dict[tuple[float, int], Result] = {}
-    clock = Clock(np.inf)
     before: float | None = None
+    finished = 0.0
     with clock.listening():
         for gamma in gammas:
             for k in ks:
                 start = start if before is None else found[before, k]
                 one = problem.with_gamma(gamma).with_sparsity(rules[k])
-                start = found[gamma, k] = solver.solve(one, start, _stop_at_once if clock.expired() else told)
+                # A callback stops one model, Ctrl-C all of them.
+                of_model = Clock(solver.time_limit, clock.callback, spent=clock.seconds() - finished)
+                of_model.interrupted = clock.interrupted
+                start = found[gamma, k] = solver.solve(one, start, of_model)
+                finished = clock.seconds()
             if doubled and before is not None and all(_unchanged(found[before, k], found[gamma, k]) for k in ks):
                 break
             before = gamma
@@ -74,7 +77,3 @@ def _unchanged(result: Result, other: Result) -> bool:
     """Whether two models have the same support, and hardly different coefficients."""
     distance, length = np.linalg.norm(result.coef - other.coef), np.linalg.norm(other.coef)
     return np.array_equal(result.support, other.support) and bool(distance <= NO_CHANGE * length)
-
-
-def _stop_at_once(event: Event) -> bool:
-    return True

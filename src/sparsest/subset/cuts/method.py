@@ -19,7 +19,7 @@ from sparsest.core.arrays import Array, Mask
 from sparsest.core.problem import Problem
 from sparsest.proofs.steps import DualPoint, Leaf, Proof, Step
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Callback, Clock, finish_despite_interrupt
+from sparsest.runtime.clock import Clock, finish_despite_interrupt
 from sparsest.runtime.events import Bound, Root, Status
 from sparsest.subset.cuts.pool import CutPool
 from sparsest.subset.cuts.tree import CutTree
@@ -28,7 +28,7 @@ from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.living import Living
 from sparsest.subset.relaxation.relaxer import Relaxer
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
-from sparsest.subset.results import make_result, start_clock, start_support
+from sparsest.subset.results import make_result, searching, start_support
 
 ENGINES = ("highs", "scip", "gurobi")
 # The part of the time that is left for the proof when another engine searches.
@@ -52,15 +52,14 @@ class Cuts:
         if self.engine not in ENGINES:
             raise ValueError(f"unknown engine {self.engine!r}; choose one of {', '.join(ENGINES)}")
 
-    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+    def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
         if not problem.has_dual_bounds:
             raise ValueError(
                 "cutting planes need a ridge or a box: give a finite gamma or max_coef, or use method='tree'"
             )
-        clock = start_clock(problem, self.time_limit, callback)
-        with clock.listening():
-            return self._solve(_CutSearch(self, problem, clock), start)
+        with searching(problem, self.time_limit, clock) as running:
+            return self._solve(_CutSearch(self, problem, running), start)
 
     def _solve(self, search: _CutSearch, start: Any) -> Result:
         status = Status.OPTIMAL

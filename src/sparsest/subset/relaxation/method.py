@@ -10,14 +10,14 @@ from sparsest.core.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import DualPoint, Leaf, Proof
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Root, Status
 from sparsest.subset.fits.support import SupportFit, fit_support
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.living import Living
 from sparsest.subset.relaxation.relaxer import Relaxer
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
-from sparsest.subset.results import make_result, start_clock, start_support
+from sparsest.subset.results import make_result, searching, start_support
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,12 @@ class Relaxation:
     proof: bool = True
     moves: LocalSearch = field(default_factory=LocalSearch)
 
-    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+    def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Return the rounded solution with the relaxation's bound; OPTIMAL when they meet."""
         if not problem.has_dual_bounds:
             raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
-        clock = start_clock(problem, self.time_limit, callback)
-        with clock.listening():
-            return self._solve(problem, start, clock)
+        with searching(problem, self.time_limit, clock) as running:
+            return self._solve(problem, start, running)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         incumbent = _Incumbent(problem, clock, start_support(start, problem))

@@ -7,12 +7,12 @@ from typing import Any
 
 from sparsest.core.problem import Problem
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Callback, Clock, finish_despite_interrupt
+from sparsest.runtime.clock import Clock, finish_despite_interrupt
 from sparsest.runtime.events import Status
 from sparsest.subset.enumeration import Enumeration, enumerate_supports, is_tiny
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.solution import warm_start
-from sparsest.subset.results import make_result, start_clock, start_support
+from sparsest.subset.results import make_result, searching, start_support
 from sparsest.subset.tree.goal import BestSupport, Limits
 from sparsest.subset.tree.search import Search
 from sparsest.subset.tree.tuning import USUAL, Tuning
@@ -37,11 +37,10 @@ class Tree:
     moves: LocalSearch = field(default_factory=LocalSearch)
     tuning: Tuning = USUAL
 
-    def solve(self, problem: Problem, start: Any = None, callback: Callback | None = None) -> Result:
+    def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
-        clock = start_clock(problem, self.time_limit, callback)
-        with clock.listening():
-            return self._solve(problem, start, clock)
+        with searching(problem, self.time_limit, clock) as running:
+            return self._solve(problem, start, running)
 
     def limits(self) -> Limits:
         """What the search itself has to know of these settings."""

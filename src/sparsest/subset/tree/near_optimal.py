@@ -52,9 +52,9 @@ class NearOptimalSearch:
     limit: int = 100
     tree: Tree = field(default_factory=Tree)
 
-    def solve(self, problem: Problem, result: Result) -> NearOptimal:
+    def solve(self, problem: Problem, result: Result, clock: Clock | None = None) -> NearOptimal:
         """Search until every other support is excluded, or a limit is reached."""
-        clock = Clock(self.tree.time_limit)
+        clock = Clock(self.tree.time_limit) if clock is None else clock
         with clock.listening():
             return self._solve(problem, result, clock)
 
