@@ -1,5 +1,7 @@
 """The search for a certified choice against all supports: its sizes, its time, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -8,7 +10,10 @@ from oracles import support_values
 from samples import sample, sample_weights
 from sparsest import Status, certified_choice
 from sparsest.core.problem import make_problem
+from sparsest.runtime.clock import Clock
+from sparsest.selection.certified_search import _Search
 from sparsest.selection.criteria import CRITERIA, Criterion
+from sparsest.subset.tree.method import Tree
 
 N, P = 24, 7
 
@@ -110,6 +115,59 @@ def test_no_time_leaves_sizes_open_and_nothing_false():
     assert choice.status is Status.TIME_LIMIT and choice.not_excluded
     check(choice, criteria_of_all(choice.criterion, X, y, gamma=3.0), X, y)
     assert "TIME_LIMIT" in repr(choice) and "not_excluded" in repr(choice)
+
+
+@pytest.fixture
+def search():
+    """A search that has not begun, with all the time that it wants."""
+    X, y = sample("squared", N, P, seed=3)
+    problem = make_problem(X, y, P, gamma=3.0)
+    return _Search(problem, Criterion("aic", "squared", N, P, True), tuple(range(P + 1)), Tree(n_jobs=1), Clock(np.inf))
+
+
+def test_a_better_model_with_a_weaker_bound_is_not_lost(search):
+    """The gap that excludes a size is that of the best model; a search to it is not taken for one that was done."""
+    search._walk()
+    size = int(search.best.support.size)
+    k = next(k for k in search.open_sizes() if k != size)
+    known = search.results[k]
+    # First a poor model with a good bound, then a good model with a poor bound.
+    poor = replace(known, objective=1.5 * known.objective, lower_bound=0.9 * known.lower_bound)
+    search.results[k] = search.models[k] = poor
+    search.models = {s: model for s, model in search.models.items() if s >= k}
+    search.finished[k] = before = search._tolerance(k)
+    assert k not in search._to_search()
+    search._offer(k, replace(known, lower_bound=0.5 * known.lower_bound))
+    assert search.results[k] is poor and search._incumbent(k).objective == known.objective
+    assert search._tolerance(k) < before and k in search._to_search()
+
+
+def test_searches_that_end_too_soon_are_repeated_until_sizes_are_excluded(search):
+    """A search that finds a better model on its way ends with a gap that does not exclude its size."""
+    search._walk()
+    size = int(search.best.support.size)
+    for k in set(search.sizes) - {size}:
+        if k in search.models:
+            search.models[k] = replace(search.models[k], objective=10.0 * search.models[k].objective)
+    search.polished = set(search.sizes)
+    search._prove()
+    assert search.open_sizes() == () and search.best.gap <= search.tree.gap_tol
+
+
+@pytest.mark.parametrize("include", [(), (3,)])
+def test_the_smallest_size_needs_no_search_and_no_ridge(include):
+    """Without a ridge and with more columns than rows relaxations bound nothing; a single support bounds itself."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 40)), rng.standard_normal(12)
+    least = len(include)
+    with pytest.warns(ConvergenceWarning):
+        choice = certified_choice(X, y, "bic", least + 4, gamma=np.inf, include=include, time_limit=0.5)
+    smallest = choice.results[least]
+    assert smallest.status is Status.OPTIMAL and smallest.support.tolist() == list(include)
+    columns = np.column_stack([np.ones(12), X[:, list(include)]])
+    rest = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+    assert smallest.lower_bound == pytest.approx(0.5 * rest @ rest, rel=1e-6)
+    assert choice.verify(X, y)
 
 
 def test_refusals():

@@ -198,10 +198,15 @@ class _Search:
     ) -> None:
         self.problem, self.criterion, self.sizes = problem, criterion, sizes
         self.tree, self.clock = tree, clock
+        # For each size the result with the best bound, and for each number of features the best model.
         self.results: dict[int, Result] = {}
-        # The tolerances to which sizes have been searched as far as it goes.
+        self.models: dict[int, Result] = {}
+        # Sizes whose models swaps have improved.
+        self.polished: set[int] = set()
+        # The tolerance at which the last search of a size ended by itself; searching to the same one again is useless.
         self.finished: dict[int, float] = {}
-        self.best = self._relaxed(sizes[0], True, _SHARE_OF_WALK)
+        first = self._single_support(sizes[0]) if sizes[0] == problem.include.size else None
+        self.best = first or self._relaxed(sizes[0], True, _SHARE_OF_WALK)
         self.value = self._value(self.best)
         self._offer(sizes[0], self.best)
 
@@ -232,33 +237,50 @@ class _Search:
         """Keep the better bound and the better model; say whether the model is better."""
         if k not in self.results or result.lower_bound >= self.results[k].lower_bound:
             self.results[k] = result
+        size = int(result.support.size)
+        if size not in self.models or result.objective < self.models[size].objective:
+            self.models[size] = result
         value = self._value(result)
         better = value < self.value
         if better or (value == self.value and result.lower_bound > self.best.lower_bound):
             self.best, self.value = result, value
         return better
 
+    def _incumbent(self, k: int) -> Result | None:
+        """The best known model of at most k features.
+
+        A search may find a better model and prove less than one before it, so it is not always that of ``results[k]``.
+        """
+        admissible = [model for size, model in self.models.items() if size <= k]
+        return min(admissible, key=lambda model: model.objective, default=None)
+
     def _bound_all(self) -> None:
         """Bound the objective of all supports by that of all features."""
-        k = self.sizes[-1]
+        result = self._single_support(self.sizes[-1])
+        if result is not None:
+            self._offer(self.sizes[-1], result)
+
+    def _single_support(self, k: int) -> Result | None:
+        """Solve a size at which one support bounds all others: the forced features alone, or all features.
+
+        None if time runs out.
+        """
         problem = self._problem(k)
         found = enumerate_supports(problem, self.clock.expired)
         if found is None:
-            return
+            return None
         with self.clock.silenced():
-            result = make_result(
+            return make_result(
                 problem, found.fit, found.proof, found.bound, clock=self.clock.part(inf), gap_tol=self.tree.gap_tol,
                 otherwise=Status.HEURISTIC,
             )  # fmt: skip
-        self._offer(k, result)
 
     def _relaxed(self, k: int, polish: bool, share: float) -> Result:
         """Solve a size without a search for its proof."""
         seconds, gap_tol = self._left(share), self.tree.gap_tol
-        smaller = [size for size in self.results if size < k]
-        start = self.results[max(smaller)] if smaller else None
+        self.polished |= {k} if polish else set()
         solver = Local(gap_tol=gap_tol) if np.isinf(self.problem.gamma) else Relaxation(gap_tol=gap_tol, polish=polish)
-        return solver.solve(self._problem(k), start, self.clock.part(seconds))
+        return solver.solve(self._problem(k), self._incumbent(k), self.clock.part(seconds))
 
     def _left(self, share: float = 1.0) -> float:
         return max(share * self.clock.limit - self.clock.seconds(), 1e-3)
@@ -302,25 +324,31 @@ class _Search:
 
     def _missing(self, k: int) -> float:
         """The part of a size's gap that has to be closed to exclude it."""
-        result = self.results.get(k)
-        if result is None:
+        result, model = self.results.get(k), self._incumbent(k)
+        if result is None or model is None:
             return 1.0
         wanted = self.criterion.losses_at(self.value, k) - result.lower_bound
-        return wanted / max(result.objective - result.lower_bound, 1e-300)
+        return wanted / max(model.objective - result.lower_bound, 1e-300)
 
     def _tolerance(self, k: int) -> float:
         """The gap that excludes a size, or proves the best model."""
-        known = self.results.get(k)
+        known = self._incumbent(k)
         if known is None or k == self.best.support.size or known.objective <= 0.0:
             return self.tree.gap_tol
         needed = 1.0 - self.criterion.losses_at(self.value, k) / known.objective
         return float(np.clip(_EXCLUDING_SHARE * needed, _LEAST_GAP, _LARGEST_GAP))
 
     def _searched(self, k: int, seconds: float) -> Result:
-        """Search a size as far as it takes to exclude it, or to prove its model."""
+        """Search a size as far as it takes to exclude it, or to prove its model.
+
+        A better model makes the gap that excludes the size smaller, so it is looked for first: a search that found it
+        on its way would end too soon and be repeated.
+        """
+        if k not in self.polished:
+            self._offer(k, self._relaxed(k, True, 1.0))
         tolerance = self._tolerance(k)
         solver = replace(self.tree, gap_tol=tolerance)
-        result = solver.solve(self._problem(k), self.results.get(k), self.clock.part(seconds))
+        result = solver.solve(self._problem(k), self._incumbent(k), self.clock.part(seconds))
         if result.status is not Status.TIME_LIMIT:
             self.finished[k] = tolerance
         return result
