@@ -17,8 +17,7 @@ from sparsest.results.result import Result
 from sparsest.runtime.events import Status
 from sparsest.subset import api
 from sparsest.subset.fits.support import fit_support
-from sparsest.subset.relaxation.living import Living
-from sparsest.subset.relaxation.relaxer import Relaxer
+from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.settings import METHODS
 
 N, P = 14, 6
@@ -64,7 +63,7 @@ def test_the_relaxation(loss, gamma, form):
     settings = {"loss": loss, "gamma": gamma, "max_coef": box_of(loss)}
     for forced in ({}, {"include": (2,), "exclude": (0,)}):
         problem = make_problem(X, y, **form, **forced, **settings)
-        relaxed = Relaxer(1e-6).relax(problem, problem.root, Living(problem))
+        relaxed, _ = relax_problem(problem, 1e-6)
         expected = relaxation_value(loss, X, y, gamma, True, max_coef=box_of(loss), **form, **forced)
         assert relaxed.dual <= expected * (1.0 + 1e-6) and relaxed.primal >= expected * (1.0 - 1e-6)
         assert relaxed.dual >= expected * (1.0 - 3e-5)

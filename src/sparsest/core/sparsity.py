@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.checks import number, whole_number
@@ -25,12 +26,21 @@ class Region:
     p: int
 
     @cached_property
+    def state(self) -> NDArray[np.int8]:
+        """For each feature 1 if it is forced in, -1 if it is forced out, else 0."""
+        state = np.zeros(self.p, dtype=np.int8)
+        state[self.forced_in], state[self.forced_out] = 1, -1
+        return state
+
+    @cached_property
     def free(self) -> Indices:
         """The features that are neither forced in nor out."""
-        mask = np.ones(self.p, dtype=bool)
-        mask[self.forced_in] = False
-        mask[self.forced_out] = False
-        return np.flatnonzero(mask)
+        return np.flatnonzero(self.state == 0)
+
+    @cached_property
+    def alive(self) -> Indices:
+        """The features that are not forced out."""
+        return np.flatnonzero(self.state >= 0)
 
     def narrowed(self, inside: Indices, outside: Indices) -> Region:
         """The part in which further features are forced in and out."""

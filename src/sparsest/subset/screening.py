@@ -28,8 +28,7 @@ from sparsest.runtime.events import Done, Status
 from sparsest.subset.claims import closed_by
 from sparsest.subset.dual import DualBound, best_bound
 from sparsest.subset.fits.support import SupportFit, fit_support
-from sparsest.subset.relaxation.living import Living
-from sparsest.subset.relaxation.relaxer import Relaxer
+from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import warm_start
 from sparsest.subset.results import make_result, start_support
 
@@ -97,8 +96,8 @@ class Screened:
         """The gains of the relaxation, the rounded support first; and its dual point."""
         # Features are ranked with a ridge also where there is neither ridge nor box.
         curved = problem if problem.has_dual_bounds else problem.with_gamma(default_gamma(problem.data))
-        relaxer = Relaxer(min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION))
-        relaxed = relaxer.relax(curved, curved.root, Living(curved), warm_start(start, problem), expired=clock.expired)
+        tolerance = min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION)
+        relaxed, _ = relax_problem(curved, tolerance, warm_start(start, problem), expired=clock.expired)
         score = relaxed.q.copy()
         score[relaxed.rounded(curved)] = np.inf
         return score, [relaxed.alpha]

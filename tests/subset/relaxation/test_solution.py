@@ -8,7 +8,6 @@ from covering import every_pair
 from samples import LOSS_NAMES, sample
 from sparsest.core.problem import make_problem
 from sparsest.core.sparsity import Region
-from sparsest.subset.relaxation.living import Living
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
 from subset.relaxation.relaxing import relax
 
@@ -74,7 +73,7 @@ def test_what_is_told():
     """What was fixed is told without what the problem itself forces in and out."""
     problem = problem_of(include=[2], exclude=[1])
     region = Region(np.array([2, 4]), np.array([1, 0, 5]), 7)
-    told = summary(problem, relaxed_of([-0.05, 0.3, 0.01, 0.0], region=region), Living(problem))
+    told = summary(problem, relaxed_of([-0.05, 0.3, 0.01, 0.0], region=region))
     assert told["fixed_in"].tolist() == [4] and told["fixed_out"].tolist() == [0, 5]
     assert told["s"].max() == 1.0 and told["gap"] == 0.25 and told["passes"] == 0.0
     # Two are in, so one of 3 and 6 is chosen, by gains of 3 and 6.

@@ -11,6 +11,7 @@ from sparsest.proofs.check import prove
 from sparsest.proofs.steps import Branch, Leaf, Proof
 from sparsest.subset.claims import statement_of
 from sparsest.subset.fits.support import fit_support
+from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree.bounder import Request
 from sparsest.subset.tree.bounders import make_bounder
 from sparsest.subset.tree.gram_bounder import GramBounder
@@ -45,7 +46,7 @@ def test_nodes_bound_their_regions(loss, form):
             state = np.array(state, dtype=np.int8)
             inside, outside = np.flatnonzero(state == 1), np.flatnonzero(state == -1)
             optimum, _ = best_of(values, **form, include=inside.tolist(), exclude=outside.tolist())
-            warm = nodes.start(np.arange(p), np.zeros(p), 0.0)
+            warm = nodes.start(Start(np.arange(p), np.zeros(p), 0.0))
             [outcome] = nodes.solve([Request(warm, state)], 2.0 * optimum)
             assert outcome.bound <= optimum * (1.0 + 1e-8)
             assert outcome.bound <= outcome.primal
@@ -69,7 +70,7 @@ def test_only_what_is_no_better_than_the_cutoff_is_fixed_away(loss, form, roundi
     optimum, best = best_of(values, **form, exclude=[3])
     bounder = make_bounder(problem, survivors, rounding * optimum)
     state = np.zeros(6, dtype=np.int8)
-    [outcome] = bounder.solve([Request(bounder.start(np.arange(p), np.zeros(p), 0.0), state)], 1.2 * optimum)
+    [outcome] = bounder.solve([Request(bounder.start(Start(np.arange(p), np.zeros(p), 0.0)), state)], 1.2 * optimum)
     fixed = 0
     for cutoff in (outcome.bound + 1e-3, 0.5 * (outcome.bound + optimum), optimum, 1.1 * optimum):
         narrowed = state.copy()
@@ -102,7 +103,7 @@ def test_the_check_finds_the_bounds_of_both_sides(loss, rounding):
     claimed, points, splits, cutoff = [], [], [], fit_support(problem, np.array([0, 1, 2])).primal
     for side in (1, -1):
         state = np.array([side] + [0] * (p - 1), dtype=np.int8)
-        [outcome] = bounder.solve([Request(bounder.start(np.arange(p), np.zeros(p), 0.0), state)], cutoff)
+        [outcome] = bounder.solve([Request(bounder.start(Start(np.arange(p), np.zeros(p), 0.0)), state)], cutoff)
         claimed.append(bounder.tighten(outcome.point, state, -np.inf).bound)
         points.append(bounder.proof_point(outcome.point, splits))
     data, statement = problem.data.evidence.data, statement_of(problem)
@@ -119,7 +120,7 @@ def test_without_time_bounds_still_hold(loss):
     optimum, _ = best_of(sample_values(loss, n, p, 10, 0.3, True, False), 3)
     late = []
     bounder = make_bounder(problem, np.arange(p), 0.0, lambda: bool(late))
-    warm, state = bounder.start(np.arange(p), np.zeros(p), 0.0), np.zeros(p, dtype=np.int8)
+    warm, state = bounder.start(Start(np.arange(p), np.zeros(p), 0.0)), np.zeros(p, dtype=np.int8)
     [whole] = bounder.solve([Request(warm, state)], 2.0 * optimum)
     late.append(True)
     bounder.halt()

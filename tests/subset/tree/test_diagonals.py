@@ -10,6 +10,7 @@ from oracles import best_of, squared_values
 from samples import sample_weights
 from sparsest.core.problem import make_problem
 from sparsest.runtime.events import Status
+from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree import adapting
 from sparsest.subset.tree import gram_bounder as gram
 from sparsest.subset.tree.bounder import Request
@@ -52,7 +53,7 @@ def relaxed(X, y, k=6, gamma=0.04):
     """Nodes over all features and a relaxed first region."""
     problem = make_problem(X, y, k, gamma=gamma)
     nodes = gram.GramBounder(problem, np.arange(problem.p), rounding=0.0)
-    request = Request(nodes.start(np.arange(0), np.empty(0), 0.0), np.zeros(problem.p, dtype=np.int8))
+    request = Request(nodes.start(Start(np.arange(0), np.empty(0), 0.0)), np.zeros(problem.p, dtype=np.int8))
     cutoff = solve(X, y, k, gamma=gamma).objective
     [outcome] = nodes.solve([request], cutoff)
     assert outcome.bound < cutoff

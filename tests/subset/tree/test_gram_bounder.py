@@ -10,6 +10,7 @@ from sparsest.core.problem import make_problem
 from sparsest.datasets import make_toeplitz
 from sparsest.proofs.steps import PrimalPoint, SplitPoint
 from sparsest.runtime.events import Status
+from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree import gram_bounder as gram
 from sparsest.subset.tree.bounder import Request
 from sparsest.subset.tree.kernels.node import NOT_STORED
@@ -30,7 +31,7 @@ def test_a_point_has_the_objective_of_its_coefficients(weights):
     problem = make_problem(X, y, 3, gamma=0.3, sample_weight=weights)
     bounder = gram.GramBounder(problem, np.array([0, 2, 3, 5]), 0.0)
     state = np.array([1, 0, 1, 0], dtype=np.int8)
-    [outcome] = bounder.solve([Request(bounder.start(NONE, np.empty(0), 0.0), state)], 1e6)
+    [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1e6)
     used, w, u, quadratic, division, roots = outcome.point
     margin = problem.design.dot(w, bounder.survivors[used])
     residual = problem.y - margin - problem.data.intercept_for(margin)
@@ -55,7 +56,7 @@ def test_strengthened_bounds_are_higher_and_hold(gamma):
             assert bounder.strong and (delta >= problem.ridge).all()
             rest = bounder.columns.T @ bounder.columns + np.diag(problem.ridge - delta)
             assert np.linalg.eigvalsh(rest)[0] >= -1e-10 * np.trace(rest)
-        [outcome] = bounder.solve([Request(bounder.start(NONE, np.empty(0), 0.0), state)], 1.01 * optimum)
+        [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1.01 * optimum)
         assert outcome.bound <= optimum * (1.0 + 1e-9)
         bounds.append(outcome.bound)
     assert bounds[-1] > 1.001 * bounds[0] or len(bounds) == 1
@@ -72,7 +73,7 @@ def test_nothing_is_strengthened_where_nothing_is_spared():
 def test_starts_keep_what_survived():
     X, y = hard(30, 8)
     bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.array([1, 4, 6]), 0.0)
-    warm = bounder.start(np.array([0, 4, 6, 1]), np.array([1.0, 2.0, 0.0, 3.0]), 0.5)
+    warm = bounder.start(Start(np.array([0, 4, 6, 1]), np.array([1.0, 2.0, 0.0, 3.0]), 0.5))
     assert warm.positions.tolist() == [1, 0] and warm.w.tolist() == [2.0, 3.0] and warm.division is bounder.division
 
 
@@ -80,7 +81,7 @@ def test_points_are_kept_with_or_without_their_products():
     X, y = hard(30, 8)
     bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8), 0.0)
     state = np.zeros(8, dtype=np.int8)
-    [outcome] = bounder.solve([Request(bounder.start(NONE, np.empty(0), 0.0), state)], 1e6)
+    [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1e6)
     light, heavy = bounder.compress(outcome.point), bounder.compress(outcome.point, keep_products=True)
     assert light.u is None and heavy.nbytes() == light.nbytes() + 8 * 8
     for warm in (light, heavy):
@@ -94,7 +95,7 @@ def test_the_form_of_points_follows_from_what_the_check_has():
     problem, splits = make_problem(X, y, 3, gamma=0.3), []
     bounder = gram.GramBounder(problem, np.array([0, 2, 5]), 0.0)
     state = np.zeros(3, dtype=np.int8)
-    [outcome] = bounder.solve([Request(bounder.start(NONE, np.empty(0), 0.0), state)], 1e6)
+    [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1e6)
     first, second = (bounder.proof_point(outcome.point, splits) for _ in range(2))
     assert isinstance(first, SplitPoint) and first.split == second.split == 0 and len(splits) == 1
     assert splits[0].features.tolist() == [0, 2, 5] and splits[0].base is None
@@ -139,7 +140,7 @@ def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions)
     assert grow(X, y, **settings).status is Status.NODE_LIMIT
     monkeypatch.undo()
     nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0, tuning=few)
-    nodes.start(np.arange(4), np.ones(4), 0.0)
+    nodes.start(Start(np.arange(4), np.ones(4), 0.0))
     assert nodes.gram.count == np.count_nonzero(nodes.gram.stored[1] != NOT_STORED) > 0
     assert nodes.stored() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
 
@@ -151,10 +152,10 @@ def test_rounded_points_are_on_their_grid_and_bounds_belong_to_them():
     state = np.zeros(150, dtype=np.int8)
     exact = gram.GramBounder(problem, np.arange(150), 0.0)
     cutoff = best_subset(X, data.y, 5, gamma=0.01).objective
-    [plain] = exact.solve([Request(exact.start(NONE, np.empty(0), 0.0), state)], cutoff)
+    [plain] = exact.solve([Request(exact.start(Start(NONE, np.empty(0), 0.0)), state)], cutoff)
     for part in (1e-3, 1e-5):
         nodes = gram.GramBounder(problem, np.arange(150), part * cutoff)
-        [outcome] = nodes.solve([Request(nodes.start(NONE, np.empty(0), 0.0), state)], cutoff)
+        [outcome] = nodes.solve([Request(nodes.start(Start(NONE, np.empty(0), 0.0)), state)], cutoff)
         point = outcome.point
         stored = nodes.proof_point(point, [])
         np.testing.assert_array_equal(stored.values.astype(np.float64), point.w)

@@ -8,6 +8,7 @@ from sparsest.core.problem import make_problem
 from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, PrimalPoint
 from sparsest.subset.dual import bound_from_gains
+from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree.bounder import Request
 from sparsest.subset.tree.loss_bounder import LossBounder
 
@@ -19,7 +20,7 @@ def relaxed(loss, rounding=0.0):
     X, y = sample(loss, 22, 7, 10)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3, sample_weight=np.linspace(0.5, 2.0, 22))
     bounder = LossBounder(problem, SURVIVORS, rounding)
-    [outcome] = bounder.solve([Request(bounder.start(np.arange(7), np.zeros(7), 0.0), STATE)], 1e3)
+    [outcome] = bounder.solve([Request(bounder.start(Start(np.arange(7), np.zeros(7), 0.0)), STATE)], 1e3)
     return problem, bounder, outcome
 
 
@@ -66,6 +67,6 @@ def test_kept_points_begin_where_they_were(loss):
 
 def test_starts_keep_what_survived():
     _, bounder, _ = relaxed("logistic")
-    warm = bounder.start(np.array([2, 3, 6]), np.array([1.0, 2.0, 0.0]), 0.5)
+    warm = bounder.start(Start(np.array([2, 3, 6]), np.array([1.0, 2.0, 0.0]), 0.5))
     assert warm.positions.tolist() == [2] and warm.w.tolist() == [2.0] and warm.b == 0.5
     assert bounder.stored() == bounder.columns.nbytes == 22 * 5 * 8

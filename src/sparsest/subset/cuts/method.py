@@ -25,8 +25,7 @@ from sparsest.subset.cuts.pool import CutPool
 from sparsest.subset.cuts.tree import CutTree
 from sparsest.subset.fits.support import SupportFit, fit_support
 from sparsest.subset.local_search import LocalSearch
-from sparsest.subset.relaxation.living import Living
-from sparsest.subset.relaxation.relaxer import Relaxer
+from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
 from sparsest.subset.results import make_result, searching, start_support
 
@@ -95,9 +94,9 @@ class _CutSearch:
         """Find an incumbent, solve the relaxation, and fix features."""
         problem, clock = self.problem, self.clock
         self._offer(self.settings.moves.search(problem, start=start_support(start, problem), expired=clock.expired))
-        living = Living(problem)
-        relaxed = Relaxer(0.1 * self.settings.gap_tol + 1e-9).relax(
-            problem, problem.root, living, warm_start(start, problem), self._after_round, self.fixings, clock.expired
+        tolerance = 0.1 * self.settings.gap_tol + 1e-9
+        relaxed, self.fixings = relax_problem(
+            problem, tolerance, warm_start(start, problem), self._after_round, clock.expired
         )
         self.survivors = np.setdiff1d(np.arange(problem.p), relaxed.region.forced_out)
         self.forced = np.isin(self.survivors, relaxed.region.forced_in)
@@ -110,7 +109,7 @@ class _CutSearch:
         for number in [first, *(i for i in range(len(self.pool)) if i != first)]:
             self._add_to_tree(number)
         self.tree.begin()
-        self.trace["relaxation"] = summary(problem, relaxed, living)
+        self.trace["relaxation"] = summary(problem, relaxed)
         self.trace["seconds"]["root"] = clock.seconds()
         clock.tell(Root(clock.seconds(), self.bound, self.survivors.size))
 

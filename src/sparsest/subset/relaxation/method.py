@@ -14,9 +14,8 @@ from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Root, Status
 from sparsest.subset.fits.support import SupportFit, fit_support
 from sparsest.subset.local_search import LocalSearch
-from sparsest.subset.relaxation.living import Living
-from sparsest.subset.relaxation.relaxer import Relaxer
-from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
+from sparsest.subset.relaxation.relaxer import relax_problem
+from sparsest.subset.relaxation.solution import Relaxed, summary, warm_start
 from sparsest.subset.results import make_result, searching, start_support
 
 
@@ -44,14 +43,11 @@ class Relaxation:
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         incumbent = _Incumbent(problem, clock, start_support(start, problem))
-        living, fixings = Living(problem), Fixings()
-        relaxed = Relaxer(self.relaxation_tol).relax(
+        relaxed, fixings = relax_problem(
             problem,
-            problem.root,
-            living,
+            self.relaxation_tol,
             warm_start(start, problem),
             incumbent.after if self.fixing else None,
-            fixings,
             clock.expired,
         )
         clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free.size))
@@ -66,7 +62,7 @@ class Relaxation:
         proof = Proof((*fixings.fixes, Leaf(len(points) - 1)), points) if self.proof else None
         result = make_result(
             problem, incumbent.fit, proof, bound, clock=clock, gap_tol=self.gap_tol,
-            otherwise=otherwise, trace={"relaxation": summary(problem, relaxed, living)},
+            otherwise=otherwise, trace={"relaxation": summary(problem, relaxed)},
         )  # fmt: skip
         result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL
         return result

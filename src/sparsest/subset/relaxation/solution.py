@@ -11,15 +11,15 @@ from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, Fix
 from sparsest.results.result import Result
-from sparsest.subset.relaxation.living import Living
 
 
 class Start(NamedTuple):
-    """Relaxed coefficients to begin from."""
+    """Relaxed coefficients to begin from, and the σ of their relaxation; 0 where it is unknown."""
 
     features: Indices
     w: Array
     b: float
+    sigma: float = 0.0
 
 
 class Relaxed(NamedTuple):
@@ -36,6 +36,7 @@ class Relaxed(NamedTuple):
     dual: float
     rounds: int
     iterations: int
+    passes: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -44,7 +45,7 @@ class Relaxed(NamedTuple):
 
     def indicator(self, problem: Problem) -> Array:
         """The relaxed indicator ``s`` of every feature, before it is cut off at 1."""
-        s = np.zeros(problem.p)
+        s = np.zeros(self.region.p)
         used = self.w != 0
         size = np.abs(self.w[used])
         s[self.features[used]] = np.maximum(
@@ -74,7 +75,7 @@ class Fixings:
         self.fixes.append(Fix(len(self.points) - 1, inside, outside))
 
 
-def summary(problem: Problem, relaxed: Relaxed, living: Living) -> dict[str, Any]:
+def summary(problem: Problem, relaxed: Relaxed) -> dict[str, Any]:
     """What a result tells of its relaxation."""
     n_root = problem.include.size, problem.exclude.size
     return {
@@ -89,7 +90,7 @@ def summary(problem: Problem, relaxed: Relaxed, living: Living) -> dict[str, Any
         "fixed_in": relaxed.region.forced_in[n_root[0] :],
         "fixed_out": relaxed.region.forced_out[n_root[1] :],
         "separation": problem.sparsity.separation(relaxed.q, relaxed.region),
-        "passes": living.passes,
+        "passes": relaxed.passes,
         "rounds": relaxed.rounds,
         "iterations": relaxed.iterations,
     }

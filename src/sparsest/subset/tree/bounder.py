@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
 from sparsest.proofs.steps import Point, Split
+from sparsest.subset.relaxation.solution import Start
 
 # Over the surviving features: 1 forced in, -1 forced out, 0 free.
 State = NDArray[np.int8]
@@ -105,7 +106,7 @@ class Bounder(Protocol):
     def stored(self) -> float:
         """Bytes of copied columns, and of what is kept from one region to the next."""
 
-    def start(self, features: Indices, w: Array, b: float) -> Warm:
+    def start(self, start: Start) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
 
     def compress(self, point: Any, keep_products: bool = False) -> Warm:

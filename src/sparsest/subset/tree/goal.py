@@ -14,8 +14,7 @@ from sparsest.runtime.clock import Clock
 from sparsest.subset.dual import null_value
 from sparsest.subset.fits.support import SupportFit, fit_support
 from sparsest.subset.local_search import LocalSearch, forward
-from sparsest.subset.relaxation.living import Living
-from sparsest.subset.relaxation.relaxer import Relaxer
+from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.tree.tuning import USUAL, Tuning
 
 # Rounded supports that are remembered, so that none is tried twice in a row: some 100 MB at most.
@@ -178,7 +177,7 @@ class BestSupport(Goal):
     def _with_stronger_ridge(self, factor: int) -> Indices:
         """The rounded relaxation of the problem with a stronger ridge, where features do less to imitate others."""
         problem = self.problem.with_gamma(max(self.problem.gamma / factor, SMALLEST_GAMMA))
-        relaxed = Relaxer(_STRONGER_PRECISION).relax(problem, problem.root, Living(problem), expired=self.clock.expired)
+        relaxed, _ = relax_problem(problem, _STRONGER_PRECISION, expired=self.clock.expired)
         return relaxed.rounded(problem)
 
     def _fit(self, support: Indices) -> SupportFit:

@@ -22,6 +22,7 @@ from sparsest.proofs.splits import acceptable_diagonal
 from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
 from sparsest.runtime.threads import all_threads
 from sparsest.subset.dual import ROUNDING
+from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
 from sparsest.subset.tree.diagonals import Division, LoweredRidge, spare_diagonal
 from sparsest.subset.tree.kernels.node import (
@@ -204,8 +205,9 @@ class GramBounder:
         gram = 8.0 * self.survivors.size * self.gram.count
         return self.columns.nbytes + gram + (0 if self._lowered is None else self._lowered.half.nbytes)
 
-    def start(self, features: Indices, w: Array, b: float) -> Warm:
+    def start(self, start: Start) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
+        features, w, b, _ = start
         kept = np.isin(features, self.survivors) & (w != 0)
         positions, w = np.searchsorted(self.survivors, features[kept]), w[kept]
         if not self.gram.complete:

@@ -15,16 +15,22 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.kernels.descent import column_products
 from sparsest.core.losses import dual_from_margin
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
 from sparsest.subset.dual import ROUNDING
-from sparsest.subset.relaxation.kernels.fista import Regulariser, penalty_value
+from sparsest.subset.relaxation.engine import Entering, Policy, View, relax
+from sparsest.subset.relaxation.kernels.fista import Regulariser
 from sparsest.subset.relaxation.memory import Memory
-from sparsest.subset.relaxation.working_set import solve_working_set
+from sparsest.subset.relaxation.solution import Relaxed, Start
+from sparsest.subset.relaxation.working_set import WorkingSolution, solve_working_set
 from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
-from sparsest.subset.tree.kernels.regions import pick_working_set, sigma_of_gains, tighten
+from sparsest.subset.tree.kernels.regions import tighten
 from sparsest.subset.tree.tuning import USUAL, Tuning
 
-_MAX_ROUNDS = 50
+# A region is decided where primal and dual value differ by at most this part of the distance from the cutoff.
+_DECISIVE = 0.1
+# Working sets are solved to this part of that distance, and more precisely after these rounds, by this factor in each.
+_PRECISION, _COARSE_ROUNDS, _MORE_PRECISE = 0.1, 3, 0.3
 
 
 class LossPoint(NamedTuple):
@@ -70,8 +76,9 @@ class LossBounder:
         """Bytes of the packed columns."""
         return float(self.columns.nbytes)
 
-    def start(self, features: Indices, w: Array, b: float) -> Warm:
+    def start(self, start: Start) -> Warm:
         """Coefficients of an earlier relaxation, as far as their features survived."""
+        features, w, b, _ = start
         kept = np.isin(features, self.survivors) & (w != 0)
         return Warm(np.searchsorted(self.survivors, features[kept]), w[kept], b)
 
@@ -94,52 +101,18 @@ class LossBounder:
 
     def _relax(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
         """Relax a region until its bound passes ``cutoff`` or is precise enough to decide what to do with it."""
-        problem = self.problem
-        alive = np.flatnonzero(state >= 0)
-        w = np.zeros(state.size)
-        w[warm.positions] = warm.w
-        w[state < 0] = 0.0
-        b, sigma, precision, iterations, primal = warm.b, 0.0, 0.1, 0, np.inf
-        point = self._point(self._start_alpha(warm, w), alive, np.flatnonzero(w), w[w != 0], b, None)
-        bound = self.tighten(point, state.copy(), -np.inf).bound
-        memory = Memory()
-        for round_number in range(_MAX_ROUNDS):
-            if bound >= cutoff or primal - bound <= 0.1 * (cutoff - bound) or self.expired():
-                break
-            features = self._working_set(point, w, state, alive, sigma)
-            omega = self._regulariser(features, state)
-            tolerance = max(precision * (cutoff - bound), 1e-10 * abs(cutoff))
-            columns = self.columns[:, features]
-            memory.enter(features, max(primal - bound, 0.0))
-            solved = solve_working_set(
-                problem, columns, omega, w[features], b, tolerance, cutoff, self.expired, memory=memory
-            )
-            iterations += solved.iterations
-            w[:] = 0.0
-            w[features], b, primal = solved.w, solved.b, solved.primal
-            sigma = penalty_value(solved.w, omega, 0.0)[1]
-            point = self._point(solved.alpha, alive, features, solved.w, b, solved.source)
-            bound = self.tighten(point, state.copy(), -np.inf).bound
-            if round_number > 2:
-                precision *= 0.3
-        size = np.abs(w)
-        share = np.maximum(min(sigma, 1e200) * (self.roots * size), size / problem.box)
-        indicator = np.where(w != 0, np.minimum(1.0, share), 0.0)
-        indicator[state == 1] = 1.0
-        return NodeOutcome(point, bound, primal, indicator, iterations)
+        region = Region(np.flatnonzero(state == 1), np.flatnonzero(state < 0), state.size)
+        allowed = state[warm.positions] >= 0
+        start = Start(warm.positions[allowed], warm.w[allowed], warm.b)
+        source = _RegionSource(self, warm.alpha)
+        relaxed = relax(source, self.problem, region, _ToCutoff(cutoff, self.expired), start)
+        indicator = np.minimum(relaxed.indicator(self.problem), 1.0)
+        return NodeOutcome(source.point, relaxed.dual, relaxed.primal, indicator, relaxed.iterations)
 
-    def _start_alpha(self, warm: Warm, w: Array) -> Array:
-        """The dual point of the parent, or that of the coefficients."""
-        problem = self.problem
-        if warm.alpha is not None:
-            return warm.alpha
-        margin = self.columns[:, np.flatnonzero(w)] @ w[w != 0]
-        b = problem.data.intercept_for(margin, warm.b)
-        return problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
-
-    def _point(
+    def point(
         self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
     ) -> LossPoint:
+        """A dual point as a proof stores it, with its products over the features that are alive."""
         problem = self.problem
         if self.single and source is not None:
             alpha, source = self._rounded(features, *source)
@@ -163,21 +136,6 @@ class LossBounder:
         alpha = dual_from_margin(problem.loss, problem.y, margin + b, problem.weights)
         return problem.feasible(alpha), (w, b)
 
-    def _working_set(self, point: LossPoint, w: Array, state: State, alive: Indices, sigma: float) -> Indices:
-        q = self.problem.gains_from(point.u)
-        left = self.budget - int((state == 1).sum())
-        extra = 0
-        if left > 0:
-            extra = 30 if self.price > 0.0 else max(30, 2 * left)
-        chosen, work = np.empty(alive.size, dtype=np.int64), np.empty(alive.size)
-        if self.problem.max_coef is not None and sigma > 0.0:
-            sigma = sigma_of_gains(q, w, state, alive, left, self.price, work)
-        return chosen[: pick_working_set(q, w, state, alive, sigma, extra, work, chosen)]
-
-    def _regulariser(self, features: Indices, state: State) -> Regulariser:
-        forced = state[features] == 1
-        return Regulariser(self.roots[features], forced, self.budget - int(forced.sum()), self.price, self.problem.box)
-
     def proof_point(self, point: LossPoint, splits: list[Split]) -> Point:
         """The point in the form a certificate keeps."""
         precision = np.float32 if self.single else np.float64
@@ -187,3 +145,65 @@ class LossBounder:
         used = w != 0
         intercept = b + self.problem.data.y_offset
         return PrimalPoint(self.survivors[point.features[used]], w[used].astype(precision), intercept)
+
+
+class _RegionSource:
+    """The packed columns of the survivors as the source of one region's relaxation; ``point`` has the best bound."""
+
+    point: LossPoint
+
+    def __init__(self, bounder: LossBounder, alpha: Array | None) -> None:
+        self.bounder, self.alpha = bounder, alpha
+        self._bound = -np.inf
+
+    def first(self, start: Start, region: Region) -> tuple[float, View]:
+        """The view of the parent's dual point, or of that of the coefficients."""
+        problem, alpha = self.bounder.problem, self.alpha
+        if alpha is None:
+            margin = self.bounder.columns[:, start.features] @ start.w
+            b = problem.data.intercept_for(margin, start.b)
+            alpha = problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
+        return start.b, self._view(self.bounder.point(alpha, region.alive, *start[:3], None), region)
+
+    def solve(
+        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+    ) -> WorkingSolution:
+        """Solve the relaxation on the columns of a working set."""
+        bounder = self.bounder
+        columns = bounder.columns[:, features]
+        return solve_working_set(
+            bounder.problem, columns, omega, w, b, tolerance, cutoff, bounder.expired, memory=memory
+        )
+
+    def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
+        """The view of a solution's dual point, rounded as a proof stores it."""
+        stored = self.bounder.point(point.alpha, region.alive, features, point.w, point.b, point.source)
+        return self._view(stored, region)
+
+    def _view(self, point: LossPoint, region: Region) -> View:
+        bound = self.bounder.tighten(point, region.state.copy(), -np.inf).bound
+        if bound >= self._bound:
+            self.point, self._bound = point, bound
+        return View(point.alpha, point.u, bound)
+
+
+class _ToCutoff(Policy):
+    """Stop when the bound passes the cutoff, or is known to a part of its distance from it."""
+
+    entering = Entering(share=0.999, kept_share=np.inf, least=30, growth=0.0)
+    most_rounds = 50
+
+    def __init__(self, cutoff: float, expired: Callable[[], bool]) -> None:
+        self.cutoff, self.expired = cutoff, expired
+        self._precision = _PRECISION
+
+    def is_done(self, best: Relaxed) -> bool:
+        """Whether the region is closed, or relaxing it further would not change what is done with it."""
+        left = self.cutoff - best.dual
+        return left <= 0.0 or best.primal - best.dual <= _DECISIVE * left or self.expired()
+
+    def tolerance(self, best: Relaxed) -> float:
+        """A part of the distance from the cutoff."""
+        if best.rounds > _COARSE_ROUNDS:
+            self._precision *= _MORE_PRECISE
+        return max(self._precision * (self.cutoff - best.dual), 1e-10 * abs(self.cutoff))

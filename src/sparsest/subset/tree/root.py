@@ -11,9 +11,8 @@ from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, Fix
 from sparsest.runtime.clock import Clock
 from sparsest.subset.dual import best_bound
-from sparsest.subset.relaxation.living import Living
-from sparsest.subset.relaxation.relaxer import Relaxer
-from sparsest.subset.relaxation.solution import Fixings, Relaxed, Start, summary
+from sparsest.subset.relaxation.relaxer import relax_problem
+from sparsest.subset.relaxation.solution import Relaxed, Start, summary
 from sparsest.subset.tree.goal import Goal
 
 # The relaxation is solved to this part of the gap that is wanted, and not below rounding.
@@ -52,17 +51,16 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
         trivial = best_bound(problem, goal.fit.alpha, problem.root)
         nothing = Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
         return RootRelaxation(problem.root, nothing, trivial.value, [DualPoint(trivial.alpha)], [], np.inf, None)
-    relaxer = Relaxer(_PRECISION * gap_tol + _LEAST_PRECISION)
+    tolerance = _PRECISION * gap_tol + _LEAST_PRECISION
 
     def after_round(relaxed: Relaxed) -> float:
         goal.rounded(relaxed.rounded(problem))
-        solved = relaxed.gap <= relaxer.tolerance or relaxed.rounds == _MOST_ROUNDS_BEFORE
+        solved = relaxed.gap <= tolerance or relaxed.rounds == _MOST_ROUNDS_BEFORE
         if solved and _survivors(problem, relaxed, goal.cutoff) > _FEW_SURVIVORS:
             goal.search_locally()
         return goal.cutoff
 
-    living, fixings = Living(problem), Fixings()
-    relaxed = relaxer.relax(problem, problem.root, living, start, after_round, fixings, clock.expired)
+    relaxed, fixings = relax_problem(problem, tolerance, start, after_round, clock.expired)
     # Where time has run out in the first round nothing else has given a support.
     goal.rounded(relaxed.rounded(problem))
     return RootRelaxation(
@@ -72,7 +70,7 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
         [*fixings.points, DualPoint(relaxed.alpha)],
         fixings.fixes,
         fixings.closed,
-        summary(problem, relaxed, living),
+        summary(problem, relaxed),
     )
 
 

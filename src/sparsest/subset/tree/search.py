@@ -161,7 +161,7 @@ class Search:
             return
         if not self.clock.expired():
             self.bounder.strengthen()
-        self.root.warm = self.bounder.start(*start)
+        self.root.warm = self.bounder.start(start)
 
     @property
     def _bounder(self) -> Bounder:

@@ -78,25 +78,6 @@ def test_unpacking(run):
     assert indicator.tolist() == pytest.approx([1.0, 1.0, 0.4, 0.0])
 
 
-@pytest.mark.parametrize(("left", "price", "expected"), [(1, 0.0, 4.0), (2, 0.0, 3.0), (3, 0.0, 0.0), (2, 3.5, 3.5)])
-def test_the_threshold_of_gains(run, left, price, expected):
-    """The least gain of the best choice among free features with coefficients, or the price."""
-    q, w = np.array([5.0, 9.0, 4.0, 3.0, 2.0]), np.array([0.0, 1.0, -1.0, 1.0, 0.0])
-    state, alive = np.array([0, 1, 0, 0, 0], dtype=np.int8), np.arange(5)
-    sigma = run(regions.sigma_of_gains)(q, w, state, alive, left, price, np.empty(5))
-    assert 0.5 / sigma**2 == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("extra", [0, 2, 10])
-def test_the_working_set_has_the_largest_gains(run, extra):
-    q, w = np.array([5.0, 0.1, 4.0, 3.0, 2.0, 9.0]), np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
-    state, alive = np.array([0, 1, 0, 0, 0, -1], dtype=np.int8), np.arange(5)
-    chosen = np.empty(6, dtype=np.int64)
-    size = run(regions.pick_working_set)(q, w, state, alive, 0.4, extra, np.empty(6), chosen)
-    # The threshold is 1/(2σ²) = 3.125; the feature with a coefficient and the forced one are in anyway.
-    assert chosen[:size].tolist() == {0: [1, 4], 2: [0, 1, 2, 4], 10: [0, 1, 2, 4]}[extra]
-
-
 @pytest.mark.parametrize(
     "sparsity",
     [Sparsity(2), Sparsity(3), Sparsity(M), Sparsity(None, 0.3), Sparsity(None, 0.0), Sparsity(3, 0.2)],

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.runtime.jit import inlined, kernel
+from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
 from sparsest.subset.relaxation.kernels.fista import Regulariser, largest_sum, relax_quadratic
-from sparsest.subset.tree.kernels.regions import list_alive, pick_working_set, region_bound, sigma_of_gains
+from sparsest.subset.tree.kernels.regions import list_alive, region_bound
 
 # What has become of a region.
 RUNNING, SOLVED, CLOSED = 0, 1, 2
@@ -26,6 +27,8 @@ NOT_STORED = -1
 # A region is solved where its bound is within this part of its distance from the cutoff.  With 0.1 gaps of hard
 # problems after 12 s were 1.73 and 15.5 % instead of 1.71 and 14.4 %.
 PRECISE = 0.03
+# Features enter whose gain exceeds this share of the threshold; of these at most this many, or twice the budget.
+_ENTERING_SHARE, _MOST_ENTERING = 0.999, 50
 # Working sets of a region at most, and iterations on each.
 _MOST_ROUNDS, _MOST_ITERATIONS = 50, 5000
 # Rows of the columns of G that are multiplied at a time: they stay in the cache.
@@ -187,15 +190,16 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
     """Solve the relaxation of region i on a working set about its w, which is overwritten; ``q`` are its gains."""
     b, w, state, root_delta = quadratic.b, regions.W[i], regions.states[i], regions.roots[i]
     m = b.size
-    work, chosen = np.empty(m), np.empty(m, dtype=np.int64)
-    left = criteria.budget - n_in
-    extra = 0
+    work, chosen, stays = np.empty(m), np.empty(m, dtype=np.int64), np.empty(m, dtype=np.bool_)
+    for j in alive:
+        stays[j] = state[j] == 1 or w[j] != 0.0
+    left, most = criteria.budget - n_in, 0
     if left > 0:
-        extra = 50 if criteria.price > 0.0 else max(50, 2 * left)
+        most = _MOST_ENTERING if criteria.price > 0.0 else max(_MOST_ENTERING, 2 * left)
     sigma = regions.sigma[i]
     if criteria.box < np.inf and sigma > 0.0:
         sigma = sigma_of_gains(q, w, state, alive, left, criteria.price, work)
-    size = pick_working_set(q, w, state, alive, sigma, extra, work, chosen)
+    size = pick_working_set(q, stays, alive, _ENTERING_SHARE * threshold_of(sigma), np.int64(most), work, chosen)
     H = np.empty((size, size))
     part_of_quadratic(quadratic, regions.shifts[i], chosen[:size], H)
     c, roots, start = np.empty(size), np.empty(size), np.empty(size)

@@ -6,31 +6,31 @@ import scipy.sparse as sp
 
 from samples import sample
 from sparsest.core.problem import make_problem
-from sparsest.subset.relaxation.living import Living
+from sparsest.subset.relaxation.active_columns import ActiveColumns
 from subset.relaxation.relaxing import relax
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csc_array, lambda X: X.astype(np.float32)])
 def test_products_with_what_is_left(storage):
-    """Dead columns have no products; until few are left nothing is copied, and they are merely not asked about."""
+    """Dropped columns have no products; nothing is copied until few columns are left."""
     X, y = sample("squared", 20, 40)
     problem = make_problem(storage(X), y, 3, standardize=True)
-    living, alpha = Living(problem), np.random.default_rng(0).standard_normal(20)
+    columns, alpha = ActiveColumns(problem), np.random.default_rng(0).standard_normal(20)
     every = problem.design.tdot(alpha)
-    np.testing.assert_allclose(living.products(alpha), every, atol=1e-12)
+    np.testing.assert_allclose(columns.products(alpha), every, atol=1e-12)
     passes = 1.0
     for n_left, copied in ((30, False), (9, False), (8, True), (4, True)):
         keep = np.arange(n_left) * (40 // n_left)
-        living.bury(np.setdiff1d(np.arange(40), keep))
-        products = living.products(alpha)
+        columns.drop(np.setdiff1d(np.arange(40), keep))
+        products = columns.products(alpha)
         np.testing.assert_allclose(products[keep], every[keep], atol=1e-12)
-        np.testing.assert_allclose(living.columns(keep[::-1]), problem.design.columns(keep[::-1]), atol=1e-14)
-        assert (living.design is not problem.design) == copied
-        assert not copied or (np.delete(products, living.index) == 0.0).all()
-        passes += living.index.size / 40
-        assert living.passes == pytest.approx(passes)
+        np.testing.assert_allclose(columns.columns(keep[::-1]), problem.design.columns(keep[::-1]), atol=1e-14)
+        assert (columns.design is not problem.design) == copied
+        assert not copied or (np.delete(products, columns.index) == 0.0).all()
+        passes += columns.index.size / 40
+        assert columns.passes == pytest.approx(passes)
     # A copy is made again only when at most half of it is left.
-    assert living.index.size == 4
+    assert columns.index.size == 4
 
 
 def test_passes_are_counted():

@@ -1,0 +1,99 @@
+"""The columns of the whole problem that a relaxation still has to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.designs import Design
+from sparsest.core.losses import dual_from_margin
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
+from sparsest.runtime.threads import single_threaded
+from sparsest.subset.dual import DualBound, scaled_bound
+from sparsest.subset.relaxation.engine import View
+from sparsest.subset.relaxation.kernels.fista import Regulariser
+from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.solution import Start
+from sparsest.subset.relaxation.working_set import WorkingSolution, solve_working_set
+
+# Columns are copied once at most this part of them is active, and again when half of a copy has been dropped.
+_COPIED_SHARE, _COPIED_AGAIN_SHARE = 0.2, 0.5
+
+
+class ActiveColumns:
+    """The columns that are not fixed out: the design itself, or a copy stored alike once they are few.
+
+    Attributes
+    ----------
+    passes : passes over all columns so far; one over a copy counts by its share of them
+    bound : the newest dual point with its bound and gains
+    """
+
+    bound: DualBound
+
+    def __init__(self, problem: Problem, expired: Callable[[], bool] = lambda: False) -> None:
+        self.problem, self.expired = problem, expired
+        self.design: Design = problem.design
+        self.index = np.arange(problem.p)
+        # Where each active column is in the design.  Entries of other columns are stale; do not read them.
+        self.position = np.arange(problem.p)
+        self.passes = 0.0
+        self._copied = False
+
+    def products(self, alpha: Array) -> Array:
+        """``X_j'α`` for the active columns, and zero for the others."""
+        self.passes += self.index.size / self.problem.p if self._copied else 1.0
+        if not self._copied:
+            return self.design.tdot(alpha)
+        out = np.zeros(self.problem.p)
+        out[self.index] = self.design.tdot(alpha)
+        return out
+
+    def columns(self, features: Indices) -> Array:
+        """Packed columns."""
+        return self.design.columns(self.position[features])
+
+    def drop(self, features: Indices) -> None:
+        """Drop columns from further passes, once that is worth a copy of the others."""
+        active = np.ones(self.problem.p, dtype=bool)
+        active[features] = False
+        keep = np.flatnonzero(active)
+        if keep.size > _COPIED_SHARE * self.problem.p:
+            return
+        if self._copied and keep.size > _COPIED_AGAIN_SHARE * self.index.size:
+            return
+        self.design = self.design.take(self.position[keep])
+        self.index, self._copied = keep, True
+        self.position = np.zeros(self.problem.p, dtype=np.intp)
+        self.position[keep] = np.arange(keep.size)
+
+    def first(self, start: Start, region: Region) -> tuple[float, View]:
+        """The intercept and the view of a start; without coefficients both are known from the data."""
+        problem = self.problem
+        if start.features.size == 0:
+            b, alpha, products = problem.data.null
+            return b, self._view(alpha, products, region)
+        margin = self.columns(start.features) @ start.w
+        b = problem.data.intercept_for(margin, start.b)
+        alpha = problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
+        return b, self._view(alpha, self.products(alpha), region)
+
+    def solve(
+        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+    ) -> WorkingSolution:
+        """Solve the relaxation on the columns of a working set."""
+        columns = self.columns(features)
+        with single_threaded():
+            return solve_working_set(self.problem, columns, omega, w, b, tolerance, cutoff, self.expired, memory=memory)
+
+    def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
+        """The view of a solution's dual point, by one pass over the active columns."""
+        alpha = self.problem.feasible(point.alpha)
+        return self._view(alpha, self.products(alpha), region)
+
+    def _view(self, alpha: Array, products: Array, region: Region) -> View:
+        self.bound = scaled_bound(self.problem, alpha, products, region)
+        return View(self.bound.alpha, products, self.bound.value)

@@ -1,0 +1,155 @@
+"""The Boolean relaxation on a growing working set.
+
+    min_{s ∈ [0,1]^p, Σs ≤ k} c(s)  =  min_w Σ ω ℓ(y, Xw + b) + (1/γ) Ω_k(w)  =  max_α D(α)
+
+A round solves the relaxation on the working set, computes ``u = X'α`` for all features, takes the bound of α over all
+features, and adds the features whose gain exceeds the threshold ``1/(2σ²)`` of the working set's solution.  A
+:class:`Source` supplies columns, products and bounds; a :class:`Policy` says how precisely to solve and when to stop.
+Nodes of the squared loss follow the same rounds in compiled form, several at a time
+(:mod:`sparsest.subset.tree.kernels.node`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
+from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
+from sparsest.subset.relaxation.kernels.fista import Regulariser, penalty_value
+from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.solution import Relaxed, Start
+from sparsest.subset.relaxation.working_set import WorkingSolution, make_regulariser
+
+
+class View(NamedTuple):
+    """What a dual point shows of all features: its products ``X'α`` and the bound of the region that it proves."""
+
+    alpha: Array
+    products: Array
+    bound: float
+
+
+class Source(Protocol):
+    """The columns of a relaxation: the relaxation on some of them, and the view of all."""
+
+    def first(self, start: Start, region: Region) -> tuple[float, View]:
+        """The intercept and the view of the coefficients at which the relaxation begins."""
+
+    def solve(
+        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+    ) -> WorkingSolution:
+        """Solve on a working set until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``."""
+
+    def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
+        """The view of the dual point of a solution on a working set."""
+
+
+class Entering(NamedTuple):
+    """Which features join a working set.
+
+    Attributes
+    ----------
+    share : features enter whose gain exceeds this share of the threshold.
+    kept_share : features of the last working set stay, also without coefficients, above this share of the threshold.
+    least : at most this many enter in a round, or twice the budget, if that is more.
+    growth : where more features than that stay, at most this many times their number enter.
+    """
+
+    share: float
+    kept_share: float
+    least: int
+    growth: float
+
+    def features(self, problem: Problem, best: Relaxed) -> Indices:
+        """The next working set."""
+        region, sparsity = best.region, problem.sparsity
+        state, alive = region.state, region.alive
+        budget, w = sparsity.budget(region), np.zeros(region.p)
+        w[best.features] = best.w
+        work, chosen = np.empty(alive.size), np.empty(alive.size, dtype=np.int64)
+        sigma = best.sigma
+        if problem.max_coef is not None and sigma > 0.0:
+            sigma = sigma_of_gains(best.q, w, state, alive, budget, sparsity.price, work)
+        threshold = threshold_of(sigma)
+        stays = (state == 1) | (w != 0.0)
+        if best.sigma > 0.0:
+            stays[best.features] |= best.q[best.features] > self.kept_share * threshold
+        most = 0
+        if budget > 0:
+            ahead = 0 if sparsity.price > 0.0 else 2 * min(budget, problem.n)
+            most = max(self.least, ahead, int(self.growth * np.count_nonzero(stays)))
+        return chosen[: pick_working_set(best.q, stays, alive, self.share * threshold, most, work, chosen)]
+
+
+class Policy(ABC):
+    """How precisely each working set is solved, and when a relaxation is good enough.
+
+    Attributes
+    ----------
+    entering : which features join a working set
+    most_rounds : the largest number of rounds
+    cutoff : a bound beyond which a working set need not be solved further
+    open_gap : what the last round left between primal and dual value; infinite before the first
+    """
+
+    entering: Entering
+    most_rounds: int
+    cutoff: float = np.inf
+    open_gap: float = np.inf
+
+    @abstractmethod
+    def is_done(self, best: Relaxed) -> bool:
+        """Whether to stop before the next round."""
+
+    @abstractmethod
+    def tolerance(self, best: Relaxed) -> float:
+        """How precisely to solve the next working set."""
+
+    def after_round(self, best: Relaxed, point: WorkingSolution) -> Relaxed:
+        """Use what a round has found."""
+        self.open_gap = best.primal - best.dual
+        return best
+
+
+def relax(source: Source, problem: Problem, region: Region, policy: Policy, start: Start | None = None) -> Relaxed:
+    """Solve the relaxation of a region as far as the policy asks, from no coefficients by default."""
+    best = _first(source, problem, region, start)
+    memory = Memory()
+    for rounds in range(1, policy.most_rounds + 1):
+        if policy.is_done(best):
+            break
+        features = policy.entering.features(problem, best)
+        w = _coefficients(best, features)
+        omega = make_regulariser(problem, best.region.state[features] == 1)
+        memory.enter(features, policy.open_gap)
+        tolerance = policy.tolerance(best)
+        point = source.solve(features, omega, w, best.b, tolerance, policy.cutoff, memory)
+        sigma = penalty_value(point.w, omega, 0.0)[1]
+        view = source.view(features, point, best.region)
+        alpha, dual = (view.alpha, view.bound) if view.bound >= best.dual else (best.alpha, best.dual)
+        best = best._replace(
+            features=features, w=point.w, b=point.b, sigma=sigma, alpha=alpha, q=problem.gains_from(view.products),
+            primal=point.primal, dual=dual, rounds=rounds, iterations=best.iterations + point.iterations,
+        )  # fmt: skip
+        best = policy.after_round(best, point)
+    return best
+
+
+def _first(source: Source, problem: Problem, region: Region, start: Start | None) -> Relaxed:
+    """The start with its dual point; it has no primal value yet."""
+    start = start or Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
+    b, (alpha, products, bound) = source.first(start, region)
+    q = problem.gains_from(products)
+    return Relaxed(region, start.features, start.w, b, start.sigma, alpha, q, np.inf, bound, 0, 0)
+
+
+def _coefficients(best: Relaxed, features: Indices) -> Array:
+    """The coefficients of the last working set, for the features of the next."""
+    w = np.zeros(best.region.p)
+    w[best.features] = best.w
+    return w[features]
