@@ -8,8 +8,6 @@ import pytest
 from hypothesis import settings
 
 from report import chromium
-from sparsest.subset.tree import leaps
-from sparsest.subset.tree.tuning import Tuning
 
 settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("seeded")
@@ -48,18 +46,6 @@ def keyboard():
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, usual)
-
-
-@pytest.fixture
-def regions(monkeypatch):
-    """Let the tree search by regions even where leaps and bounds would do."""
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-
-
-@pytest.fixture
-def adaptive(regions):
-    """Settings of a tree that adapts bounds early and everywhere, so that diagonals shift."""
-    return Tuning(adapt_first=3, adapt_first_per_survivor=0.0, adapt_levels=1, adapt_trial=10**9)
 
 
 @pytest.fixture(params=["compiled", "plain"])

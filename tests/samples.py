@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from sparsest.core.losses import LOSSES, PiecewiseLinear
+from sparsest.subset.tree.tuning import Tuning
 
 LOSS_NAMES = tuple(LOSSES)
 # Losses of differences y - u, and the kinds of losses that solvers treat each in a way of its own.
 DIFFERENCES = tuple(name for name in LOSSES if not (LOSSES[name].classification or LOSSES[name].log_link))
 # Losses that penalty paths take.
 SMOOTH_NAMES = tuple(name for name in LOSSES if not isinstance(LOSSES[name](), PiecewiseLinear))
+# Let the tree search by regions even where leaps and bounds would do.
+BY_REGIONS = Tuning(leaps_features=0)
+REGIONS = {"tuning": BY_REGIONS}
+# Adapt bounds early and everywhere, so that diagonals shift.
+ADAPTIVE = BY_REGIONS._replace(adapt_first=3, adapt_first_per_survivor=0.0, adapt_levels=1, adapt_trial=10**9)
 # Parameters of losses that are not their defaults.
 UNUSUAL = {"epsilon": 0.3, "delta": 0.7, "quantile": 0.3, "theta": 2.5}
 

@@ -11,17 +11,14 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
 from checks import best_subset, best_subset_path, check_certificate
-from samples import HARD, LOSS_NAMES, hard, sample
+from injecting import OnCall
+from samples import HARD, LOSS_NAMES, REGIONS, hard, sample
 from sparsest import near_optimal
 from sparsest.core.problem import make_problem
 from sparsest.runtime.clock import Clock, counting_processor_time
 from sparsest.runtime.events import Incumbent, Root, Status
-from sparsest.subset.cuts.tree import LinearProgram
+from sparsest.runtime.faults import injected
 from sparsest.subset.fits.support import fit_support
-from sparsest.subset.relaxation import quadratic, working_set
-from sparsest.subset.tree import gram_bounder as gram
-from sparsest.subset.tree import leaps
-from sparsest.subset.tree import loss_bounder as margin
 from sparsest.subset.tree.tuning import Tuning
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -32,25 +29,11 @@ _SIGINT = int(signal.SIGINT)
 
 
 @numba.njit(nogil=True)
-def press(n_times):
+def press(n_times=1):
     """Ctrl-C as it comes in the middle of a kernel: the handler runs before the kernel has returned its result."""
     for _ in range(n_times):
         _raise(_SIGINT)
     return n_times, np.ones(n_times)
-
-
-def pressing(monkeypatch, module, name, at=1, n_times=1):
-    """Let a kernel be interrupted at its call of this number."""
-    original, calls = getattr(module, name), []
-
-    def interrupted(*args):
-        calls.append(name)
-        if len(calls) == at:
-            press(n_times)
-        return original(*args)
-
-    monkeypatch.setattr(module, name, interrupted)
-    return calls
 
 
 def test_an_exception_from_ctrl_c_is_lost_in_a_kernel(keyboard):
@@ -60,77 +43,76 @@ def test_an_exception_from_ctrl_c_is_lost_in_a_kernel(keyboard):
 
 
 INSIDE = [
-    ("tree", "squared", quadratic, "relax_further"),
-    ("tree", "squared", gram, "tighten"),
-    ("tree", "logistic", quadratic, "relax_further"),
-    ("tree", "hinge", working_set, "dual_gain"),
-    ("tree", "logistic", margin, "tighten"),
-    ("cuts", "squared", quadratic, "relax_further"),
-    ("cuts", "hinge", working_set, "dual_gain"),
-    ("relaxation", "squared", quadratic, "relax_further"),
+    ("tree", "squared", "relax"),
+    ("tree", "squared", "tighten"),
+    ("tree", "logistic", "relax"),
+    ("tree", "hinge", "dual value"),
+    ("tree", "logistic", "tighten"),
+    ("cuts", "squared", "relax"),
+    ("cuts", "hinge", "dual value"),
+    ("relaxation", "squared", "relax"),
 ]
 
 
 # A relaxation to the usual tolerance may be over at the first call.
-LASTING = {"tree": {"n_jobs": 1}, "relaxation": {"options": {"relaxation_tol": 1e-10}}}
+LASTING = {"tree": {"n_jobs": 1, "options": REGIONS}, "relaxation": {"options": {"relaxation_tol": 1e-10}}}
 
 
-@pytest.mark.parametrize(("method", "loss", "module", "kernel"), INSIDE)
+@pytest.mark.parametrize(("method", "loss", "point"), INSIDE)
 @pytest.mark.parametrize("at", [1, 2])
-def test_ctrl_c_inside_a_kernel_gives_a_result(monkeypatch, keyboard, method, loss, module, kernel, at):
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
+def test_ctrl_c_inside_a_kernel_gives_a_result(keyboard, method, loss, point, at):
     X, y = hard(p=30)
     y = y if loss == "squared" else np.sign(y)
-    calls = pressing(monkeypatch, module, kernel, at)
-    result = best_subset(X, y, **HARD, loss=loss, method=method, gap_tol=0.0, **LASTING.get(method, {}))
-    assert len(calls) >= at
+    fault = OnCall(at, press)
+    with injected(point, fault):
+        result = best_subset(X, y, **HARD, loss=loss, method=method, gap_tol=0.0, **LASTING.get(method, {}))
+    assert fault.calls >= at
     check_certificate(result, X, y)
     assert result.status is Status.INTERRUPTED
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_inside_a_kernel_of_near_optimal(monkeypatch, keyboard):
+def test_ctrl_c_inside_a_kernel_of_near_optimal(keyboard):
     X, y = hard(p=30)
     result = best_subset(X, y, **HARD)
-    pressing(monkeypatch, gram, "tighten", 5)
-    found = near_optimal(result, X, y, within=0.3, limit=100_000, n_jobs=1)
+    with injected("tighten", OnCall(5, press)):
+        found = near_optimal(result, X, y, within=0.3, limit=100_000, n_jobs=1)
     assert found.status is Status.INTERRUPTED and not found.complete
 
 
-def test_a_second_ctrl_c_inside_a_kernel_is_raised(monkeypatch, keyboard):
+def test_a_second_ctrl_c_inside_a_kernel_is_raised(keyboard):
     X, y = hard(p=30)
-    original, calls = quadratic.relax_further, []
+    calls = []
 
-    def impatient(*args):
-        calls.append(press(1))
-        press(1)
-        return original(*args)
+    def impatient():
+        calls.append(press())
+        press()
 
-    monkeypatch.setattr(quadratic, "relax_further", impatient)
-    with pytest.raises(KeyboardInterrupt):
+    with injected("relax", impatient), pytest.raises(KeyboardInterrupt):
         best_subset(X, y, **HARD, method="tree")
     assert len(calls) == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_ends_a_whole_path(monkeypatch, keyboard):
+def test_ctrl_c_ends_a_whole_path(keyboard):
     X, y = hard(p=30)
-    calls = pressing(monkeypatch, quadratic, "relax_further", 2)
-    results = best_subset_path(X, y, [2, 3, 4, 5], gamma=0.1, method="relaxation", options={"relaxation_tol": 1e-9})
+    fault, options = OnCall(2, press), {"relaxation_tol": 1e-9}
+    with injected("relax", fault):
+        results = best_subset_path(X, y, [2, 3, 4, 5], gamma=0.1, method="relaxation", options=options)
     assert [result.status for result in results] == [Status.INTERRUPTED] * 4
-    assert len(calls) <= 2 + 3
+    assert 2 <= fault.calls <= 2 + 3
     for result in results:
         check_certificate(result, X, y)
 
 
-def test_ctrl_c_in_a_search_inside_another_stops_both(monkeypatch, keyboard):
+def test_ctrl_c_in_a_search_inside_another_stops_both(keyboard):
     X, y = hard(p=30)
     inner = []
 
     def callback(event):
         if isinstance(event, Incumbent) and not inner:
-            pressing(monkeypatch, quadratic, "relax_further")
-            inner.append(best_subset(X, y, **HARD, method="relaxation", gap_tol=0.0))
+            with injected("relax", OnCall(1, press)):
+                inner.append(best_subset(X, y, **HARD, method="relaxation", gap_tol=0.0))
 
     outer = best_subset(X, y, **HARD, gap_tol=0.0, callback=callback)
     assert inner[0].status is outer.status is Status.INTERRUPTED
@@ -158,27 +140,26 @@ def program(keyboard):
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_a_handler_of_the_program_is_called(monkeypatch, program):
+def test_a_handler_of_the_program_is_called(program):
     X, y = hard(p=30)
-    pressing(monkeypatch, quadratic, "relax_further")
-    result = best_subset(X, y, **HARD, method="tree")
+    with injected("relax", OnCall(1, press)):
+        result = best_subset(X, y, **HARD, method="tree")
     assert program.calls == 1 and result.status is Status.OPTIMAL
 
 
-def test_keyboard_interrupt_from_a_handler_of_the_program(monkeypatch, program):
+def test_keyboard_interrupt_from_a_handler_of_the_program(program):
     X, y = hard(p=30)
     program.error = KeyboardInterrupt
-    pressing(monkeypatch, quadratic, "relax_further")
-    result = best_subset(X, y, **HARD, method="tree", gap_tol=0.0)
+    with injected("relax", OnCall(1, press)):
+        result = best_subset(X, y, **HARD, method="tree", gap_tol=0.0)
     check_certificate(result, X, y)
     assert program.calls == 1 and result.status is Status.INTERRUPTED
 
 
-def test_other_errors_of_a_handler_of_the_program_are_raised(monkeypatch, program):
+def test_other_errors_of_a_handler_of_the_program_are_raised(program):
     X, y = hard(p=30)
     program.error = TimeoutError("the program's own")
-    pressing(monkeypatch, quadratic, "relax_further")
-    with pytest.raises(TimeoutError, match="the program's own"):
+    with injected("relax", OnCall(1, press)), pytest.raises(TimeoutError, match="the program's own"):
         best_subset(X, y, **HARD, method="tree")
 
 
@@ -206,21 +187,16 @@ def test_ctrl_c_is_left_alone_in_other_threads(keyboard):
 # Errors in the threads of the tree, and in callbacks
 
 
-def test_an_error_in_a_thread_leaves_the_incumbent(monkeypatch):
-    monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
+def test_an_error_in_a_thread_leaves_the_incumbent():
     X, y = hard(p=30)
     known = best_subset(X, y, **HARD)
-    original, calls = gram.GramBounder.solve, []
 
-    def failing(self, *args):
-        calls.append(args)
-        if len(calls) == 3:
-            raise MemoryError("no room")
-        return original(self, *args)
+    def fail():
+        raise MemoryError("no room")
 
-    monkeypatch.setattr(gram.GramBounder, "solve", failing)
-    with pytest.warns(RuntimeWarning, match=r"ended early by MemoryError\('no room'\)"):
-        result = best_subset(X, y, **HARD, n_jobs=2, gap_tol=0.0)
+    early = pytest.warns(RuntimeWarning, match=r"ended early by MemoryError\('no room'\)")
+    with injected("nodes", OnCall(3, fail)), early:
+        result = best_subset(X, y, **HARD, n_jobs=2, gap_tol=0.0, options=REGIONS)
     check_certificate(result, X, y)
     assert result.status is Status.INTERRUPTED
     assert 0.0 < result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
@@ -252,38 +228,31 @@ def test_a_fit_without_time_is_honest(loss):
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_no_time_left_while_columns_are_copied(monkeypatch, loss):
+def test_no_time_left_while_columns_are_copied(loss):
     """The search by regions cannot begin then, and the root's bound is the result's."""
     X, y = hard(p=30)
     y = y if loss == "squared" else np.sign(y)
-    clocks, original = [], gram.pack
-
-    def pack(problem, features, expired, bytes_at_once):
-        def looked():
-            clocks.append(expired.__self__)
-            if len(clocks) == 3:
-                clocks[0].limit = 0.0
-            return expired()
-
-        return original(problem, features, looked, bytes_at_once)
-
-    monkeypatch.setattr(gram, "pack", pack)
-    monkeypatch.setattr(margin, "pack", pack)
+    copied = OnCall(0, press)
     by_column = {"tuning": Tuning(packed_bytes=1)}
-    result = best_subset(X, y, **HARD, loss=loss, gap_tol=0.0, options=by_column)
+    with injected("columns", copied), injected("clock", lambda: copied.calls >= 3):
+        result = best_subset(X, y, **HARD, loss=loss, gap_tol=0.0, options=by_column)
     check_certificate(result, X, y)
-    assert len(clocks) == 3 and result.status is Status.TIME_LIMIT and result.n_nodes == 0
+    assert copied.calls == 3 and result.status is Status.TIME_LIMIT and result.n_nodes == 0
     root = best_subset(X, y, **HARD, loss=loss, method="relaxation")
     assert result.lower_bound == pytest.approx(root.lower_bound, rel=0.01)
 
 
-def test_a_linear_program_that_takes_all_the_time_ends_the_search(monkeypatch):
+def test_a_linear_program_that_takes_all_the_time_ends_the_search():
     X, y = hard(p=30)
     known, root = best_subset(X, y, **HARD), best_subset(X, y, **HARD, method="relaxation")
-    left, expired = [], Clock.expired
-    monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: left.append(seconds))
-    monkeypatch.setattr(Clock, "expired", lambda self: bool(left) or expired(self))
-    result = best_subset(X, y, **HARD, method="cuts", gap_tol=0.0, time_limit=1e6)
+    left = []
+
+    def no_answer(seconds):
+        left.append(seconds)
+        return True
+
+    with injected("linear program", no_answer), injected("clock", lambda: bool(left)):
+        result = best_subset(X, y, **HARD, method="cuts", gap_tol=0.0, time_limit=1e6)
     check_certificate(result, X, y)
     assert result.status is Status.TIME_LIMIT
     assert len(left) == 1 and 0.0 < left[0] <= 1e6

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from sparsest.runtime.events import Event
+from sparsest.runtime.faults import reach
 from sparsest.runtime.progress import Record, in_terminal
 
 
@@ -16,13 +17,18 @@ from sparsest.runtime.progress import Record, in_terminal
 def watched(title: str, time_limit: float, quiet: bool = False) -> Iterator[tuple[Record, Callable[[Event], Any]]]:
     """Yield a record of the search, and the listener that keeps it; a line on stderr shows it if that is a terminal."""
     record, console = Record(), Console(stderr=True)
+
+    def keep(event: Event) -> None:
+        record.take(event)
+        reach("event", event)
+
     if quiet or not console.is_terminal:
-        yield record, record.take
+        yield record, keep
         return
     with in_terminal(console, title, time_limit=time_limit) as show:
 
         def both(event: Event) -> None:
-            record.take(event)
+            keep(event)
             show(event)
 
         yield record, both

@@ -42,6 +42,7 @@ from sparsest.paths.walk import (
     Fit,
     Walk,
 )
+from sparsest.runtime.faults import reach
 
 # Coefficients for which a stretch of a path has room: for all features of several alphas.
 _TRACK_ROOM, _TRACK_ALPHAS = 1 << 16, 8
@@ -142,6 +143,7 @@ class CompiledWalk(Walk):
 
     def follow(self, alphas: Array, max_features: int, may_saturate: bool) -> list[Fit]:
         """Solve for as many of these alphas as need no help, and for one that does."""
+        reach("walk")
         near = alphas >= LARGEST_DROP * np.append(self.alpha, alphas[:-1])
         count = near.size if near.all() else int(near.argmin())
         if count == 0:

@@ -20,6 +20,7 @@ from sparsest.results.result import Result
 from sparsest.results.result_files import versions
 from sparsest.results.wording import asked_sentence, measure_sentence, proof_sentence
 from sparsest.runtime.events import Status
+from sparsest.runtime.faults import reach
 from sparsest.runtime.progress import Record
 from sparsest.selection.bootstrap_result import BootstrapResult
 from sparsest.selection.diagnostics import diagnose, held_out
@@ -118,6 +119,7 @@ def model_report(
 
 def _alternatives(result: Result, X: Any, y: Any, rows: dict[str, Any]) -> alternatives.Alternatives | None:
     """None where there is no way to find them: losses and ridges that the tree cannot search."""
+    reach("report")
     try:
         near = near_optimal(result, X, y, within=_WITHIN, limit=_MOST_ALTERNATIVES, time_limit=_SECONDS, **rows)
     except ValueError:

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from sparsest.runtime.events import Event, Incumbent, Status
+from sparsest.runtime.faults import reach
 from sparsest.runtime.jit import compiling_seconds
 
 Callback = Callable[[Event], Any]
@@ -145,7 +146,7 @@ class Clock:
     def expired(self) -> bool:
         """Whether the search has to stop now; to be asked several times a second."""
         _keyboard.catch_up()
-        return self.interrupted or self.seconds() >= self.limit - self.reserved
+        return self.interrupted or self.seconds() >= self.limit - self.reserved or bool(reach("clock"))
 
     @contextmanager
     def reserving(self, seconds: float) -> Iterator[None]:

@@ -13,6 +13,7 @@ from sparsest.core.data import Data
 from sparsest.core.designs import in_units_of_data
 from sparsest.core.problem import pose
 from sparsest.runtime.clock import Clock
+from sparsest.runtime.faults import reach
 from sparsest.selection.grids import larger_ks, smaller_gammas
 from sparsest.selection.models import Models
 from sparsest.subset.grid.method import Grid
@@ -64,6 +65,7 @@ class SubsetGrid:
 
     def __call__(self, data: Data) -> Models:
         """Fit the models of all pairs."""
+        reach("fold")
         at_once = self.max_coef is None and Grid.suits(self.solver)
         return Models.of(data.p, self._at_once(data) if at_once else self._one_by_one(data))
 

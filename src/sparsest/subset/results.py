@@ -15,6 +15,7 @@ from sparsest.proofs.steps import Proof
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Done, Status
+from sparsest.runtime.faults import reach
 from sparsest.subset.claims import certify, settle, trivial
 from sparsest.subset.dual import null_value
 from sparsest.subset.enumeration import Enumeration
@@ -59,6 +60,7 @@ def make_result(
     ``bound`` is what the search takes its proof to give.  ``fallback`` is asked for another proof, given the bound of
     this one, when the gap is not within the tolerance.
     """
+    reach("result")
     trace = {} if trace is None else trace
     began = clock.seconds()
     settled = trivial(problem) if proof is None else settle(problem, proof, bound, gap_tol, n_jobs)

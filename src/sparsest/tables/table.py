@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.core.checks import number, optional, whole_number, word
+from sparsest.runtime.faults import reach
 from sparsest.tables.encoding import (
     IMPUTATIONS,
     MISSING_TEXTS,
@@ -63,6 +64,7 @@ def read_table(data: str, wishes: Wishes) -> Table:
     data : a file, a folder with data.npz, or "-" for standard input
     wishes : target, weights, identifiers and what to do about missing values
     """
+    reach("table")
     _check(wishes)
     source = read_source(data)
     name = target_name(source, wishes.target)

@@ -5,7 +5,7 @@ import pytest
 
 from checks import best_subset, solve
 from oracles import best_of, squared_values
-from samples import hard
+from samples import BY_REGIONS, REGIONS, hard
 from sparsest.core.problem import make_problem
 from sparsest.datasets import make_toeplitz
 from sparsest.proofs.steps import PrimalPoint, SplitPoint
@@ -14,7 +14,6 @@ from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree import gram_bounder as gram
 from sparsest.subset.tree.bounder import Request
 from sparsest.subset.tree.kernels.node import NOT_STORED
-from sparsest.subset.tree.tuning import Tuning
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -47,20 +46,23 @@ def test_strengthened_bounds_are_higher_and_hold(gamma):
     X, y = hard(60, 8)
     problem = make_problem(X, y, 3, gamma=gamma)
     optimum, _ = best_of(squared_values(X, y, gamma), 3)
-    state, bounds = np.zeros(8, dtype=np.int8), []
-    for strengthen in (False, True) if np.isfinite(gamma) else (True,):
-        bounder = gram.GramBounder(problem, np.arange(8), 0.0)
-        if strengthen:
-            bounder.strengthen()
-            delta = bounder.division.whole()
-            assert bounder.strong and (delta >= problem.ridge).all()
-            rest = bounder.columns.T @ bounder.columns + np.diag(problem.ridge - delta)
-            assert np.linalg.eigvalsh(rest)[0] >= -1e-10 * np.trace(rest)
-        [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1.01 * optimum)
-        assert outcome.bound <= optimum * (1.0 + 1e-9)
-        bounds.append(outcome.bound)
-    assert bounds[-1] > 1.001 * bounds[0] or len(bounds) == 1
-    assert bounds[-1] > 0.8 * optimum
+    plain, strong = (gram.GramBounder(problem, np.arange(8), 0.0) for _ in range(2))
+    strong.strengthen()
+    assert strong.strong and not plain.strong
+    delta = strong.division.whole()
+    assert (delta >= problem.ridge).all()
+    rest = strong.columns.T @ strong.columns + np.diag(problem.ridge - delta)
+    assert np.linalg.eigvalsh(rest)[0] >= -1e-10 * np.trace(rest)
+
+    def bound(bounder):
+        warm = bounder.start(Start(NONE, np.empty(0), 0.0))
+        [outcome] = bounder.solve([Request(warm, np.zeros(8, dtype=np.int8))], 1.01 * optimum)
+        return outcome.bound
+
+    # Without a ridge there is no bound to strengthen but zero.
+    weak = bound(plain) if np.isfinite(gamma) else 0.0
+    assert 1.001 * weak < bound(strong) and 0.8 * optimum < bound(strong) <= optimum * (1.0 + 1e-9)
+    assert weak <= optimum * (1.0 + 1e-9)
 
 
 def test_nothing_is_strengthened_where_nothing_is_spared():
@@ -119,10 +121,10 @@ def test_columns_of_the_gram_matrix():
 
 
 @pytest.mark.parametrize("form", [{"k": 5}, {"l0_penalty": 20.0}], ids=str)
-def test_columns_of_the_gram_matrix_computed_when_needed(regions, form):
+def test_columns_of_the_gram_matrix_computed_when_needed(form):
     X, y = hard(80, 25)
-    whole = grow(X, y, **form, gamma=0.05)
-    lazily = {"tuning": Tuning(full_gram=5, gram_columns=1)}
+    whole = grow(X, y, **form, gamma=0.05, options=REGIONS)
+    lazily = {"tuning": BY_REGIONS._replace(full_gram=5, gram_columns=1)}
     one, two = (grow(X, y, **form, gamma=0.05, n_jobs=n_jobs, options=lazily) for n_jobs in (1, 2))
     for lazy in (one, two):
         assert lazy.status is whole.status is Status.OPTIMAL
@@ -131,18 +133,19 @@ def test_columns_of_the_gram_matrix_computed_when_needed(regions, form):
     assert one.n_nodes == two.n_nodes and str(one.certificate.proof.steps) == str(two.certificate.proof.steps)
 
 
-def test_stored_columns_of_the_gram_matrix_count_as_memory(monkeypatch, regions):
+def test_stored_columns_of_the_gram_matrix_count_as_memory():
     X, y = hard(80, 25)
-    few = Tuning(full_gram=5)
-    settings = {"k": 5, "gamma": 0.05, "max_memory": 1e7, "options": {"tuning": few}}
-    assert grow(X, y, **settings).status is Status.OPTIMAL
-    monkeypatch.setattr(gram.GramBounder, "stored", lambda self: 2e7)
-    assert grow(X, y, **settings).status is Status.NODE_LIMIT
-    monkeypatch.undo()
+    few = BY_REGIONS._replace(full_gram=5)
     nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0, tuning=few)
     nodes.start(Start(np.arange(4), np.ones(4), 0.0))
     assert nodes.gram.count == np.count_nonzero(nodes.gram.stored[1] != NOT_STORED) > 0
     assert nodes.stored() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
+    settings = {"k": 5, "gamma": 0.05, "options": {"tuning": few, "proof": False}}
+    enough, little = (
+        best_subset(X, y, method="tree", n_jobs=1, max_memory=share * nodes.stored(), **settings)
+        for share in (100.0, 1.0)
+    )
+    assert little.status is Status.NODE_LIMIT and little.n_nodes == 0 < enough.n_nodes
 
 
 def test_rounded_points_are_on_their_grid_and_bounds_belong_to_them():

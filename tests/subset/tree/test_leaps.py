@@ -1,7 +1,6 @@
 """Leaps and bounds: its limits, its proofs, and nearly perfect fits."""
 
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import pytest
@@ -15,15 +14,15 @@ from sparsest.proofs import Certificate
 from sparsest.proofs.check import prove
 from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import Proof, RegressionTree
-from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Bound, Status
 from sparsest.subset.claims import statement_of
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.tree.tuning import Tuning
 
 NONE = np.empty(0, dtype=np.intp), np.empty(0)
-# Limits are looked at often.
-OFTEN = {"tuning": Tuning(leaps_slice=100)}
+# Without the whole Gram matrix and without a ridge there is no other way to bound regions; OFTEN looks at limits often.
+ONLY_LEAPS = Tuning(full_gram=0)
+OFTEN = {"tuning": ONLY_LEAPS._replace(leaps_slice=100)}
 
 
 def grow(X, y, **settings):
@@ -47,18 +46,12 @@ def solved():
     return X, y, result
 
 
-@pytest.fixture
-def only_leaps(monkeypatch):
-    """No other way to bound regions, as where the Gram matrix is badly conditioned."""
-    monkeypatch.setattr("sparsest.subset.tree.gram_bounder.spare_diagonal", lambda M: None)
-
-
 # Limits
 
 
 @pytest.mark.parametrize("proof", [True, False])
 @pytest.mark.parametrize("limit", [1, 50, 900])
-def test_node_limit(only_leaps, solved, proof, limit):
+def test_node_limit(solved, proof, limit):
     X, y, known = solved
     result = best_subset(X, y, k=8, gamma=np.inf, method="tree", node_limit=limit, options={"proof": proof, **OFTEN})
     assert result.status is Status.NODE_LIMIT and result.n_nodes == limit
@@ -69,7 +62,7 @@ def test_node_limit(only_leaps, solved, proof, limit):
 
 
 @pytest.mark.parametrize("proof", [True, False])
-def test_memory_limit(only_leaps, solved, proof):
+def test_memory_limit(solved, proof):
     """The stack of the search is what it needs at least; without a proof it needs no more."""
     X, y, known = solved
     stack = 2 * 8 * 42 * 40 * 40
@@ -83,9 +76,10 @@ def test_memory_limit(only_leaps, solved, proof):
         assert result.certificate.proof.steps[-1].entries.nbytes < 4000
 
 
-def test_bounds_rise_with_the_limits(only_leaps, solved):
+def test_bounds_rise_with_the_limits(solved):
     X, y, known = solved
-    bounds = [grow(X, y, k=8, node_limit=limit).lower_bound for limit in (1, 100, known.n_nodes)]
+    only = {"tuning": ONLY_LEAPS}
+    bounds = [grow(X, y, k=8, node_limit=limit, options=only).lower_bound for limit in (1, 100, known.n_nodes)]
     assert bounds == sorted(bounds) and bounds[-1] == pytest.approx(known.lower_bound, rel=1e-7)
 
 
@@ -97,12 +91,10 @@ def test_regions_go_on_with_the_rest(solved, limits):
     assert result.lower_bound <= known.objective
 
 
-def test_a_callback_can_stop_it(monkeypatch, solved):
+def test_a_callback_can_stop_it(solved):
     X, y, known = solved
-    # Events of bounds are some time apart: here a second passes between any two looks at the clock.
-    seconds = count()
-    monkeypatch.setattr(Clock, "seconds", lambda clock: float(next(seconds)))
-    result = grow(X, y, k=8, callback=lambda event: isinstance(event, Bound))
+    often = {"tuning": Tuning(leaps_slice=100, report_seconds=0.0)}
+    result = grow(X, y, k=8, options=often, callback=lambda event: isinstance(event, Bound))
     assert result.status is Status.INTERRUPTED and result.n_nodes < known.n_nodes
     assert 0.0 < result.lower_bound <= known.objective
 

@@ -9,15 +9,14 @@ import pytest
 
 from checks import against_enumeration, best_subset, check_certificate, solve
 from covering import every_pair
+from injecting import OnCall, interrupt
 from oracles import best_of, sample_values, support_values
-from samples import HARD, LOSS_NAMES, hard, sample, sample_weights, strong_response
+from samples import HARD, LOSS_NAMES, REGIONS, hard, sample, sample_weights, strong_response
 from sparsest.core.problem import make_problem
-from sparsest.proofs.steps import Branch, Fix, Leaf, SplitPoint
-from sparsest.runtime.clock import Clock
+from sparsest.proofs.steps import Branch, Fix, Leaf, RegressionTree, SplitPoint
 from sparsest.runtime.events import Bound, Incumbent, Root, Status
+from sparsest.runtime.faults import injected
 from sparsest.subset.fits.support import fit_support
-from sparsest.subset.tree import leaps
-from sparsest.subset.tree import method as tree
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 FORMS = [{"k": 3}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
@@ -33,9 +32,7 @@ def grow(X, y, **settings):
 def solved():
     """A problem that takes many regions, and its solution."""
     X, y = hard()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaps, "MOST_FEATURES", 0)
-        result = grow(X, y, **HARD)
+    result = grow(X, y, **HARD, options=REGIONS)
     assert result.status is Status.OPTIMAL and result.n_nodes > 20
     return X, y, result
 
@@ -66,9 +63,8 @@ def test_optimum_is_proved(loss, form, gamma, forced):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("by_regions", [True, False])
-def test_no_ridge(monkeypatch, form, fit_intercept, weighted, by_regions):
-    if by_regions:
-        monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
+def test_no_ridge(form, fit_intercept, weighted, by_regions):
+    settings = {"gamma": np.inf, "fit_intercept": fit_intercept, "options": REGIONS if by_regions else {}}
     for seed in (3, 4):
         X, y = sample("squared", 30, 9, seed)
         weights = sample_weights(weighted, 30, seed)
@@ -76,7 +72,7 @@ def test_no_ridge(monkeypatch, form, fit_intercept, weighted, by_regions):
             asked = {**form, "include": include, "exclude": exclude}
             values = sample_values("squared", 30, 9, seed, np.inf, fit_intercept, weighted)
             optimum, _ = best_of(values, **asked)
-            result = grow(X, y, **asked, gamma=np.inf, fit_intercept=fit_intercept, sample_weight=weights)
+            result = grow(X, y, **asked, **settings, sample_weight=weights)
             assert result.status is Status.OPTIMAL and result.lower_bound <= optimum * (1.0 + 1e-8)
             assert result.objective == pytest.approx(optimum, rel=1e-4)
 
@@ -125,10 +121,10 @@ def test_certificates_hold_where_nearly_all_is_explained(loss, noise):
         assert result.support.tolist() == [0, 1, 2]
 
 
-def test_certificates_hold_far_from_the_origin(regions):
+def test_certificates_hold_far_from_the_origin():
     """A large mean of the response costs digits in the proof, not its validity."""
     X, y = hard(60, 20)
-    near, far = (grow(X, y + mean, k=4, gamma=0.1) for mean in (0.0, 1e5))
+    near, far = (grow(X, y + mean, k=4, gamma=0.1, options=REGIONS) for mean in (0.0, 1e5))
     assert np.array_equal(near.support, far.support)
     assert far.objective == pytest.approx(near.objective, rel=1e-6)
 
@@ -141,28 +137,29 @@ def test_certificates_hold_far_from_the_origin(regions):
     [("squared", {"k": 5}), ("squared", {"l0_penalty": 20.0}), ("logistic", {"k": 3}), ("hinge", {"k": 2})],
     ids=str,
 )
-def test_number_of_threads_does_not_matter(regions, loss, form):
+def test_number_of_threads_does_not_matter(loss, form):
     X, y = hard(80, 25) if loss == "squared" else sample(loss, 60, 14, 8)
-    one, two = (grow(X, y, **form, loss=loss, gamma=0.1, n_jobs=n_jobs) for n_jobs in (1, 2))
+    settings = {**form, "loss": loss, "gamma": 0.1, "options": REGIONS}
+    one, two = (grow(X, y, **settings, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert one.n_nodes == two.n_nodes > 1
     assert np.array_equal(one.support, two.support) and one.lower_bound == two.lower_bound
     assert one.certificate.to_json() == two.certificate.to_json()
 
 
-def test_leaps_and_regions_agree(monkeypatch):
+def test_leaps_and_regions_agree():
     for seed in range(4):
         X, y = hard(60, 20, seed)
-        quick = grow(X, y, k=4, gamma=0.5)
-        monkeypatch.setattr(leaps, "MOST_FEATURES", 0)
-        assert grow(X, y, k=4, gamma=0.5).objective == pytest.approx(quick.objective, rel=1e-4)
-        monkeypatch.undo()
+        leaps, regions = (grow(X, y, k=4, gamma=0.5, options=options) for options in ({}, REGIONS))
+        assert isinstance(leaps.certificate.proof.steps[-1], RegressionTree)
+        assert not any(isinstance(step, RegressionTree) for step in regions.certificate.proof.steps)
+        assert regions.objective == pytest.approx(leaps.objective, rel=1e-4)
 
 
-def test_a_start_is_taken(regions, solved):
+def test_a_start_is_taken(solved):
     X, y, best = solved
     problem = make_problem(X, y, **HARD)
     for start in (best, best.support.tolist(), [50, 51, 52, 53, 54], []):
-        result = grow(X, y, **HARD, start=start, node_limit=1)
+        result = grow(X, y, **HARD, start=start, node_limit=1, options=REGIONS)
         begun = fit_support(problem, best.support if start is best else np.array(start, dtype=np.intp))
         assert best.lower_bound <= result.objective <= begun.primal * (1.0 + 1e-12)
     for start, message in (([99], "column numbers from 0 to 59"), ("abc", "an earlier Result")):
@@ -261,9 +258,9 @@ def test_proof_can_be_switched_off(solved):
     ],
     ids=["no time", "one node", "no memory", "little memory", "at once", "after the root"],
 )
-def test_limits_leave_an_honest_result(regions, solved, limits, status):
+def test_limits_leave_an_honest_result(solved, limits, status):
     X, y, known = solved
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, **limits)
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options=REGIONS, **limits)
     check_certificate(result, X, y)
     assert result.status is status
     assert result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
@@ -271,12 +268,11 @@ def test_limits_leave_an_honest_result(regions, solved, limits, status):
 
 
 @pytest.mark.parametrize("looks", [1, 4, 12])
-def test_time_may_run_out_at_any_moment(monkeypatch, regions, solved, looks):
+def test_time_may_run_out_at_any_moment(solved, looks):
     X, y, known = solved
-    left, expired = iter(range(looks)), Clock.expired
-    monkeypatch.setattr(Clock, "expired", lambda self: next(left, None) is None or expired(self))
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1)
-    monkeypatch.undo()
+    left = iter(range(looks))
+    with injected("clock", lambda: next(left, None) is None):
+        result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options=REGIONS)
     check_certificate(result, X, y)
     assert result.status is Status.TIME_LIMIT
     assert result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
@@ -296,34 +292,27 @@ class InterruptAt:
 
 
 @pytest.mark.parametrize("kind", [Incumbent, Root])
-def test_keyboard_interrupt_gives_a_result(regions, solved, kind):
+def test_keyboard_interrupt_gives_a_result(solved, kind):
     X, y, known = solved
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, callback=InterruptAt(kind))
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options=REGIONS, callback=InterruptAt(kind))
     check_certificate(result, X, y)
     assert result.status is Status.INTERRUPTED
     assert result.lower_bound <= known.objective
 
 
-def test_keyboard_interrupt_while_the_result_is_put_together(monkeypatch, solved):
+def test_keyboard_interrupt_while_the_result_is_put_together(solved):
     X, y, known = solved
-    original, calls = tree.make_result, []
-
-    def interrupted(*args, **settings):
-        calls.append(args)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return original(*args, **settings)
-
-    monkeypatch.setattr(tree, "make_result", interrupted)
-    result = grow(X, y, **HARD)
-    assert len(calls) == 2
+    fault = OnCall(1, interrupt)
+    with injected("result", fault):
+        result = grow(X, y, **HARD)
+    assert fault.calls == 2
     assert result.status is Status.OPTIMAL and result.objective == pytest.approx(known.objective, rel=1e-4)
 
 
-def test_events(regions, solved):
+def test_events(solved):
     X, y, known = solved
     events = []
-    result = grow(X, y, **HARD, callback=events.append)
+    result = grow(X, y, **HARD, options=REGIONS, callback=events.append)
     assert result.objective == known.objective
     bounds = [event for event in events if isinstance(event, Bound)]
     for earlier, later in pairwise(bounds):

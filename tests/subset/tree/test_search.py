@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from checks import best_subset, check_certificate, solve
+from injecting import OnCall, interrupt
 from oracles import best_of, support_values
-from samples import HARD, LOSS_NAMES, hard, sample
+from samples import BY_REGIONS, HARD, LOSS_NAMES, REGIONS, hard, sample
 from sparsest.core.problem import make_problem
 from sparsest.proofs.check import prove
 from sparsest.runtime.clock import Clock
-from sparsest.runtime.events import Status
+from sparsest.runtime.events import Bound, Status
+from sparsest.runtime.faults import injected
 from sparsest.subset.claims import statement_of
-from sparsest.subset.tree import leaps, search
-from sparsest.subset.tree.frontier import Frontier, Node
+from sparsest.subset.tree import search
+from sparsest.subset.tree.frontier import Node
 from sparsest.subset.tree.goal import BestSupport
 from sparsest.subset.tree.method import Tree
 
@@ -24,15 +26,13 @@ from sparsest.subset.tree.method import Tree
 def solved():
     """A problem that takes many regions, and its solution."""
     X, y = hard()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaps, "MOST_FEATURES", 0)
-        result = solve(X, y, method="tree", n_jobs=1, **HARD)
+    result = solve(X, y, method="tree", n_jobs=1, **HARD, options=REGIONS)
     assert result.status is Status.OPTIMAL and result.n_nodes > 20
     return X, y, result
 
 
-def search_of(problem, gap_tol=1e-4, **limits):
-    settings, clock = Tree(n_jobs=1, gap_tol=gap_tol, **limits), Clock(np.inf)
+def search_of(problem, gap_tol=1e-4, callback=None, tuning=BY_REGIONS, **limits):
+    settings, clock = Tree(n_jobs=1, gap_tol=gap_tol, tuning=tuning, **limits), Clock(np.inf, callback)
     goal = BestSupport(problem, clock, gap_tol, settings.moves)
     goal.search_locally()
     return search.Search(problem, goal, clock, settings.limits()), goal
@@ -40,7 +40,7 @@ def search_of(problem, gap_tol=1e-4, **limits):
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}], ids=str)
-def test_the_bound_of_all_nodes_holds_at_any_moment(regions, monkeypatch, loss, form):
+def test_the_bound_of_all_nodes_holds_at_any_moment(loss, form):
     """It never falls, is proved by what is logged, and ends at the optimum: all supports are covered by the nodes."""
     n, p = 22, 7
     X, y = sample(loss, n, p, 12, noise=2.0)
@@ -48,109 +48,119 @@ def test_the_bound_of_all_nodes_holds_at_any_moment(regions, monkeypatch, loss, 
     optimum, _ = best_of(support_values(make_problem(X, y, p, loss=loss, gamma=1.0)), **form)
     run, goal = search_of(problem)
     data, statement, bounds = problem.data.evidence.data, statement_of(problem), []
-    usual = search.Search._split
 
-    def checked(self, *args):
-        usual(self, *args)
-        proved = prove(data, statement, self.assemble())
+    def check():
+        proved = prove(data, statement, run.assemble())
         assert not proved.complaints and proved.bound <= optimum * (1.0 + 1e-9)
-        assert proved.bound >= self.lower_bound() - 1e-9 * abs(optimum)
-        bounds.append(self.lower_bound())
+        assert proved.bound >= run.lower_bound() - 1e-9 * abs(optimum)
+        bounds.append(run.lower_bound())
 
-    monkeypatch.setattr(search.Search, "_split", checked)
-    assert run.run() is Status.OPTIMAL
+    with injected("node bounded", check), injected("node split", check):
+        assert run.run() is Status.OPTIMAL
+    check()
     assert bounds == sorted(bounds) and all(bound <= optimum * (1.0 + 1e-9) for bound in bounds)
     assert goal.fit.primal == pytest.approx(optimum, rel=1.1e-4)
     assert goal.cutoff <= run.lower_bound() <= optimum * (1.0 + 1e-9)
     assert not run.frontier
 
 
-def test_without_a_proof_no_closed_region_stays(monkeypatch, regions):
+def test_without_a_proof_no_closed_region_stays():
     """Only the open regions and those in hand are alive at any time."""
     X, y = hard()
-    original, most = search.Search._report, []
+    most, calls = [], itertools.count()
+    often = BY_REGIONS._replace(report_seconds=0.0)
 
-    calls = itertools.count()
-
-    def count(self, *args):
+    def count(event):
         # Looking at all objects there are takes a while.
-        if next(calls) % 10 == 5:
+        if isinstance(event, Bound) and next(calls) % 10 == 5:
             gc.collect()
             alive = sum(isinstance(one, Node) for one in gc.get_objects())
-            most.append(alive - len(self.frontier._heap))
-        original(self, *args)
+            most.append(alive - len(run.frontier))
 
     before = sum(isinstance(one, Node) for one in gc.get_objects())
-    monkeypatch.setattr(search.Search, "_report", count)
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options={"proof": False})
-    assert result.n_nodes > 20 and len(most) > 1
+    run, _ = search_of(make_problem(X, y, **HARD), callback=count, proof=False, tuning=often)
+    assert run.run() is Status.OPTIMAL
+    assert run.n_nodes > 20 and len(most) > 1
     # The root, and what the loop's variables still hold.
     assert max(most) - before <= 1 + search._BATCH_SIZE
 
 
+# Each of these points is reached at least 12 times in the search of ``solved``.
+POINTS = ["node bounded", "node split", "tighten"]
+
+
 @pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize("at", ["_split", "_absorb", "_report"])
-def test_keyboard_interrupt_without_a_proof(monkeypatch, regions, solved, at, count):
+@pytest.mark.parametrize("point", POINTS)
+def test_keyboard_interrupt_without_a_proof(solved, point, count):
     """The model is kept, and nothing is claimed of others."""
     X, y, known = solved
-    original, calls = getattr(search.Search, at), []
-
-    def interrupted(self, *args):
-        calls.append(at)
-        if len(calls) == count:
-            raise KeyboardInterrupt
-        return original(self, *args)
-
-    monkeypatch.setattr(search.Search, at, interrupted)
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options={"proof": False})
+    fault, options = OnCall(count, interrupt), {**REGIONS, "proof": False}
+    with injected(point, fault):
+        result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options=options)
+    assert fault.calls == count
     assert result.status is Status.INTERRUPTED and result.lower_bound == 0.0
     assert known.objective <= result.objective * (1.0 + 1e-4)
 
 
-@pytest.mark.parametrize("at", ["_report", "_try_rounding", "_split", "_absorb"])
+@pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("count", [1, 3, 12])
-def test_keyboard_interrupt_between_regions(monkeypatch, regions, solved, at, count):
+def test_keyboard_interrupt_between_regions(solved, point, count):
     """Regions in hand when the interrupt comes count with the bounds they have."""
     X, y, known = solved
-    original, calls = getattr(search.Search, at), []
-
-    def interrupted(self, *args):
-        calls.append(at)
-        if len(calls) == count:
-            raise KeyboardInterrupt
-        return original(self, *args)
-
-    monkeypatch.setattr(search.Search, at, interrupted)
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1)
-    check_certificate(result, X, y)
-    assert result.status is Status.INTERRUPTED or len(calls) < count
-    assert result.lower_bound <= known.objective * (1.0 + 1e-9)
-
-
-def test_keyboard_interrupt_while_nodes_are_set_up(monkeypatch, solved):
-    X, y, _ = solved
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(search, "make_bounder", interrupted)
-    result = best_subset(X, y, **HARD, method="tree", n_jobs=1)
+    fault = OnCall(count, interrupt)
+    with injected(point, fault):
+        result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options=REGIONS)
+    assert fault.calls == count
     check_certificate(result, X, y)
     assert result.status is Status.INTERRUPTED
+    assert 0.0 < result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
 
 
-def test_memory_decides_the_order(monkeypatch, regions, solved):
+@pytest.mark.parametrize("count", [1, 3])
+def test_keyboard_interrupt_in_a_callback_between_regions(solved, count):
     X, y, known = solved
-    orders = []
-    original = Frontier.depth_first
-    monkeypatch.setattr(Frontier, "depth_first", lambda self, deep: (orders.append(deep), original(self, deep))[1])
+    options = {"tuning": BY_REGIONS._replace(report_seconds=0.0)}
+    fault = OnCall(count, interrupt)
+
+    def callback(event):
+        if isinstance(event, Bound):
+            fault()
+
+    result = best_subset(X, y, **HARD, method="tree", n_jobs=1, options=options, callback=callback)
+    assert fault.calls == count and result.status is Status.INTERRUPTED
+    check_certificate(result, X, y)
+    assert 0.0 < result.lower_bound <= known.objective <= result.objective * (1.0 + 1e-4)
+
+
+def test_keyboard_interrupt_while_nodes_are_set_up(solved):
+    X, y, known = solved
+    with injected("set up", interrupt):
+        result = best_subset(X, y, **HARD, method="tree", n_jobs=1)
+    check_certificate(result, X, y)
+    assert result.status is Status.INTERRUPTED
+    assert 0.0 < result.lower_bound <= known.objective
+
+
+def test_memory_decides_the_order(solved):
+    X, y, known = solved
+    often = BY_REGIONS._replace(report_seconds=0.0)
+
+    def orders(**limits):
+        """Whether the search was depth-first at each of its reports, and its bound."""
+        found = []
+
+        def note(event):
+            if isinstance(event, Bound):
+                found.append(run.frontier.deep)
+
+        run, _ = search_of(make_problem(X, y, **HARD), callback=note, tuning=often, **limits)
+        run.run()
+        return found, run.lower_bound()
+
     # The columns and the Gram matrix take 77 kB, and without a proof only open nodes come to that.
-    short = best_subset(X, y, **HARD, method="tree", n_jobs=1, max_memory=9.7e4, options={"proof": False})
-    assert any(orders) and not all(orders)
-    assert short.lower_bound <= known.objective
-    orders.clear()
-    solve(X, y, method="tree", n_jobs=1, **HARD)
-    assert not any(orders)
+    short, bound = orders(max_memory=9.7e4, proof=False)
+    assert any(short) and not all(short) and bound <= known.objective
+    assert not any(orders()[0])
 
 
 def test_nodes_of_leaps_and_bounds_take_no_memory_of_regions():

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from checks import best_subset, check_certificate
+from samples import BY_REGIONS
 from sparsest.datasets import make_toeplitz
 from sparsest.proofs.steps import Branch, Fix, Leaf, PrimalPoint, SplitPoint
 from sparsest.subset.tree import proof_log
 from sparsest.subset.tree.bounder import Tightened
 from sparsest.subset.tree.frontier import Node
-from sparsest.subset.tree.tuning import Tuning
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -68,9 +68,9 @@ def test_points_that_do_not_know_what_they_need_keep_all_above():
 
 @pytest.mark.parametrize("sparsity", [{"k": 6, "gamma": 0.02}, {"l0_penalty": 6.0, "gamma": 0.005}], ids=str)
 @pytest.mark.parametrize("full", [True, False], ids=["Gram matrix", "columns of it"])
-def test_small_proofs_hold(regions, sparsity, full):
+def test_small_proofs_hold(sparsity, full):
     """A search with many fixings, whose proof keeps few: its check finds the bound that was claimed."""
-    tuning = Tuning(full_gram=1500 if full else 10)
+    tuning = BY_REGIONS._replace(full_gram=1500 if full else 10)
     data = make_toeplitz(120, 200, 6, rho=0.6, snr=1.0, rng=3)
     result = best_subset(data.X, data.y, method="tree", n_jobs=1, **sparsity, options={"tuning": tuning})
     assert result.n_nodes > 20

@@ -21,6 +21,7 @@ from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import Branch, Combination, Leaf, Step
+from sparsest.runtime.faults import reach
 
 State = NDArray[np.int8]
 
@@ -61,6 +62,8 @@ class LinearProgram:
 
     def solve(self, state: State, seconds: float) -> tuple[Array, Array] | None:
         """Return the best s and the multipliers of the cuts for a region; None without an answer."""
+        if reach("linear program", seconds):
+            return None
         self.model.setOptionValue("time_limit", float(self.model.getRunTime() + max(seconds, 0.01)))
         low, high = (state == 1).astype(np.float64), (state >= 0).astype(np.float64)
         self.model.changeColsBounds(self.n_features, self._index, low, high)
@@ -75,7 +78,7 @@ class LinearProgram:
 
     def _run(self) -> bool:
         self.model.run()
-        return bool(self.model.getModelStatus() == self._optimal)
+        return bool(self.model.getModelStatus() == self._optimal) and not reach("simplex")
 
 
 class _Closed(NamedTuple):
@@ -152,6 +155,7 @@ class CutTree:
         heapq.heappop(self._open)
 
     def _treat(self, node: _Node, cutoff: float, solved: tuple[Array, Array] | None) -> None:
+        reach("cut node")
         free = np.flatnonzero(node.state == 0)
         if solved is None:
             self._do_without(node, cutoff, free)

@@ -22,6 +22,7 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.intercepts import best_intercept
 from sparsest.core.losses import Loss, PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
+from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.fits.boxed import minimise_in_box, with_box
 from sparsest.subset.fits.interior_point import minimise, stack
@@ -159,6 +160,7 @@ def _fit_in(
 def _minimise(
     model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool], cutoff: float
 ) -> tuple[Array, float, Array]:
+    reach("fit")
     if isinstance(model.loss, Squared):
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sparsest.core.arrays import Array
+from sparsest.runtime.faults import reach
 from sparsest.subset.fits.linear_algebra import factor_positive, solve_positive
 from sparsest.subset.relaxation.kernels.fista import (
     Momentum,
@@ -54,6 +55,7 @@ def solve_quadratic(
     patience = _FIRST_ITERATIONS if omega.box == np.inf else _MAX_ITERATIONS
     while True:
         most = min(at_once, patience - since, _MAX_ITERATIONS - iterations)
+        reach("relax")
         primal, dual, count, L, sigma = relax_further(H, c, omega, w, L, tolerance, cutoff, most, momentum)
         best, iterations, since = max(best, dual), iterations + count, since + count
         if count < most or iterations >= _MAX_ITERATIONS or primal - best <= tolerance or expired():

@@ -19,6 +19,7 @@ from sparsest.core.arrays import Array, Mask
 from sparsest.core.intercepts import best_intercept
 from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
+from sparsest.runtime.faults import reach
 from sparsest.subset.fits.interior_point import InteriorPoint, Iterate, stack
 from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
 from sparsest.subset.relaxation.memory import CurvedGram, Memory, Trail
@@ -206,6 +207,7 @@ class _Way:
         problem, columns, omega, m = self.problem, self.columns, self.omega, self.columns.shape[1]
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
         alpha = problem.feasible(self.method.rows.alpha(x.beta))
+        reach("dual value")
         dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
         point = WorkingSolution(w, b, alpha, _primal(problem, columns, omega, w, b), dual, 0, None)
         self.best = _better(self.best, point)

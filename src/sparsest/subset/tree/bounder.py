@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
 from sparsest.proofs.steps import Point, Split
+from sparsest.runtime.faults import reach
 from sparsest.subset.relaxation.solution import Start
 
 # Over the surviving features: 1 forced in, -1 forced out, 0 free.
@@ -26,6 +27,7 @@ def pack(problem: Problem, features: Indices, expired: Callable[[], bool], bytes
     columns = np.empty((problem.n, features.size), order="F")
     width = max(1, bytes_at_once // (8 * problem.n))
     for begin in range(0, features.size, width):
+        reach("columns")
         if expired():
             raise OutOfTime
         columns[:, begin : begin + width] = problem.design.columns(features[begin : begin + width])

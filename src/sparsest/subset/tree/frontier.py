@@ -51,14 +51,15 @@ class Frontier:
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[float, float], int, Node]] = []
         self._count = 0
-        self._deep = False
+        # Whether the deepest nodes come first.
+        self.deep = False
         self.bytes = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._heap)
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def _key(self, node: Node) -> tuple[float, float]:
-        return (-node.depth, node.bound) if self._deep else (node.bound, node.depth)
+        return (-node.depth, node.bound) if self.deep else (node.bound, node.depth)
 
     def push(self, node: Node) -> None:
         """Add a region."""
@@ -80,12 +81,12 @@ class Frontier:
         """The smallest bound of all."""
         if not self._heap:
             return np.inf
-        return min(entry[2].bound for entry in self._heap) if self._deep else self._heap[0][2].bound
+        return min(entry[2].bound for entry in self._heap) if self.deep else self._heap[0][2].bound
 
     def depth_first(self, deep: bool) -> None:
         """Change the order."""
-        if deep != self._deep:
-            self._deep = deep
+        if deep != self.deep:
+            self.deep = deep
             self._heap = [(self._key(node), count, node) for _, count, node in self._heap]
             heapq.heapify(self._heap)
 

@@ -20,6 +20,7 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
 from sparsest.proofs.splits import acceptable_diagonal
 from sparsest.proofs.steps import Point, PrimalPoint, Split, SplitPoint
+from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import all_threads
 from sparsest.subset.dual import ROUNDING
 from sparsest.subset.relaxation.solution import Start
@@ -228,6 +229,7 @@ class GramBounder:
 
     def tighten(self, point: GramPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
+        reach("tighten")
         bound, inside, outside, needed, closed = tighten(
             point.u,
             point.quadratic,
@@ -242,6 +244,7 @@ class GramBounder:
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions together."""
+        reach("nodes")
         outcomes = self._relax([(one.warm, one.warm.division, one.state) for one in requests], cutoff)
         lowered = self._lowered
         if lowered is None:

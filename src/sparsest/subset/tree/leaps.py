@@ -18,9 +18,8 @@ from sparsest.subset.claims import statement_of
 from sparsest.subset.fits.support import SupportFit
 from sparsest.subset.tree.goal import Limits
 from sparsest.subset.tree.kernels.leaps import ENTERED, INSIDE, leap, make_levels, sweep_in
-from sparsest.subset.tree.tuning import USUAL
+from sparsest.subset.tree.tuning import USUAL, Tuning
 
-MOST_FEATURES = 128
 # The log has room for what the nodes of a slice write, if these are no more.
 _MOST_SLICE_NODES, _LOG_ENTRIES = 20_000, 1 << 16
 # Nodes are closed at this part of the tolerance, and rounding may take another: sweeps lose some digits.
@@ -88,13 +87,13 @@ class Leaps:
         fit: SupportFit,
         gap_tol: float,
         keep: bool,
-        slice_nodes: int = USUAL.leaps_slice,
+        tuning: Tuning = USUAL,
     ) -> Leaps | None:
         """Return a search over the survivors; None where the full model is not determined well enough.
 
         ``keep`` the tree for a proof.  The clock is looked at after every slice of nodes.
         """
-        few = 2 < survivors.size <= MOST_FEATURES and survivors.size + problem.fit_intercept < problem.n
+        few = 2 < survivors.size <= tuning.leaps_features and survivors.size + problem.fit_intercept < problem.n
         if (
             not few
             or problem.sparsity.k is None
@@ -111,7 +110,7 @@ class Leaps:
             return None
         if sums.relative_error() > _ROUNDING_SHARE * gap_tol:
             return None
-        return cls(sums, forced, fit, gap_tol, keep, slice_nodes)
+        return cls(sums, forced, fit, gap_tol, keep, tuning.leaps_slice)
 
     def run(self, proceed: Callable[[], bool], node_limit: float) -> None:
         """Search until the end, until ``proceed`` says no, or for a number of nodes."""

@@ -17,6 +17,7 @@ from sparsest.core.losses import dual_from_margin
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
+from sparsest.runtime.faults import reach
 from sparsest.subset.dual import ROUNDING
 from sparsest.subset.relaxation.engine import Entering, Policy, View, relax
 from sparsest.subset.relaxation.kernels.fista import Regulariser
@@ -89,6 +90,7 @@ class LossBounder:
 
     def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
+        reach("tighten")
         bound, inside, outside, _, closed = tighten(
             point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, self.problem.box, cutoff
         )

@@ -25,6 +25,7 @@ from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import Proof
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Bound, Root, Status
+from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.claims import settle
 from sparsest.subset.dual import bound_of_zero
@@ -155,6 +156,7 @@ class Search:
         assert self.root is not None
         rounded = self.limits.gap_tol >= _ROUNDED_TOLERANCE and self.survivors.size >= _ROUNDED_SURVIVORS
         rounding = _ROUNDING_SHARE * self.limits.gap_tol * abs(self.goal.fit.primal) if rounded else 0.0
+        reach("set up")
         try:
             self.bounder = make_bounder(self.problem, self.survivors, rounding, self.clock.expired, self.limits.tuning)
         except OutOfTime:
@@ -171,6 +173,7 @@ class Search:
 
     def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
         """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
+        reach("node bounded")
         point = self.log.note_outcome(self._bounder, outcome.point)
         tightened = self._narrow(node.state, outcome.point, point, node.fixes)
         if tightened.bound > node.bound:
@@ -263,7 +266,7 @@ class Search:
         assert root is not None
         left = root.state >= 0
         survivors, forced = self.survivors[left], root.state[left] == 1
-        given = settings.gap_tol, settings.proof, settings.tuning.leaps_slice
+        given = settings.gap_tol, settings.proof, settings.tuning
         search = Leaps.start(self.problem, survivors, forced, self.goal.fit, *given)
         if search is None:
             return None
@@ -339,6 +342,7 @@ class Search:
             self._push(node)
 
     def _split(self, node: Node, outcome: NodeOutcome, point: int, feature: int) -> None:
+        reach("node split")
         children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
         self.log.note_branch(node, feature, children)
         for child in children:
@@ -402,6 +406,6 @@ class Search:
 
     def _report(self, bound: float, n_nodes: int) -> None:
         now = self.clock.seconds()
-        if now - self._told > 0.05:
+        if now - self._told > self.limits.tuning.report_seconds:
             self._told = now
             self.clock.tell(Bound(now, bound, self.goal.fit.primal, n_nodes))

@@ -20,6 +20,8 @@ class Tuning(NamedTuple):
     packed_bytes : bytes of columns that are copied between looks at the clock.
     leaps_slice : nodes of leaps and bounds between looks at the clock, some hundredths of a second; no more than
         20000 count.
+    leaps_features : leaps and bounds is tried with at most this many surviving features.
+    report_seconds : seconds between two events of type Bound.
     """
 
     adapt_first: int = 512
@@ -30,6 +32,8 @@ class Tuning(NamedTuple):
     gram_columns: int = 16
     packed_bytes: int = 1 << 24
     leaps_slice: int = 20_000
+    leaps_features: int = 128
+    report_seconds: float = 0.05
 
 
 USUAL = Tuning()
