@@ -13,11 +13,12 @@ from sparsest import datasets, metrics
 from sparsest.core.losses import LOSSES, Quantile
 from sparsest.core.penalties import PENALTIES
 from sparsest.core.problem import make_problem
+from sparsest.core.settings import SETTINGS
 from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor, PenalizedClassifier, PenalizedRegressor
 from sparsest.paths.api import penalty_path
 from sparsest.runtime.events import Status
 from sparsest.subset.api import near_optimal
-from sparsest.subset.settings import CHECKS, SOLVERS
+from sparsest.subset.solvers import ARGUMENTS, OPTION_CHECKS, SOLVERS
 
 NAN, INF = float("nan"), float("inf")
 BEYOND_FLOATS = 10**400
@@ -209,12 +210,15 @@ OPTIONS = [
     *(("subgradient", *case) for case in cases("step_offset", "step_offset must be", *NOT_A_NUMBER, -1.0, INF)),
     *(("subgradient", *case) for case in cases("patience", "patience must be a whole number >= 1", *WHOLE_FROM_1)),
     *(("subgradient", *case) for case in cases("restart_after", "restart_after must be a whole", *WHOLE_FROM_1)),
-    *((method, {"speed": 11}, f"method '{method}' in options does not know 'speed'") for method in SOLVERS),
-    ("local", {"gama": 1.0}, "in options does not know 'gama'; it knows moves"),
-    ("local", {"node_limit": 5}, "method 'local' does not know 'node_limit'"),
-    ("tree", {"engine": "highs"}, "method 'tree' does not know 'engine'; it knows gap_tol, max_memory, n_jobs"),
+    *((method, {"speed": 11}, f"method '{method}' has no option 'speed'") for method in SOLVERS),
+    ("local", {"gama": 1.0}, "method 'local' has no option 'gama'; its options are moves"),
+    ("local", {"node_limit": 5}, "method 'local' has no setting 'node_limit'; its settings are gap_tol, time_limit"),
+    (
+        "tree",
+        {"engine": "highs"},
+        "method 'tree' has no setting 'engine'; its settings are gap_tol, max_memory",
+    ),
 ]
-ARGUMENTS = ("engine", "n_jobs", "node_limit", "max_memory")
 
 
 @pytest.mark.parametrize(("method", "given", "message"), OPTIONS, ids=ids)
@@ -226,14 +230,16 @@ def test_options(method, given, message):
     refused(lambda: BestSubsetRegressor(2, **asked).fit(X, Y), message)
 
 
-@pytest.mark.parametrize("name", [*ARGUMENTS, "time_limit", "gap_tol"])
+@pytest.mark.parametrize("name", ARGUMENTS)
 def test_options_hold_no_arguments(name):
     message = f"options must not hold {name}: give it directly"
     refused(lambda: best_subset(X, Y, 2, options={name: 1}), message)
 
 
 def test_every_setting_of_a_method_has_a_check():
-    assert {field.name for solver in SOLVERS.values() for field in fields(solver)} == set(CHECKS)
+    known = {field.name for solver in SOLVERS.values() for field in fields(solver)}
+    assert known == {*ARGUMENTS, *OPTION_CHECKS}
+    assert all(SETTINGS[name].check is not None for name in ARGUMENTS)
 
 
 PATHS = [
@@ -242,7 +248,7 @@ PATHS = [
     *cases("ks", "every entry of ks must be a whole number >= 0", "12", [1, -1], [1.0], [None], [[1, 2]], np.eye(2)),
     *cases("ks", "every entry of ks must be a whole number >= 0", [True], ["1"], {1.5}, [2, NAN]),
     *cases("options", "options must be a dict or None", 3, "fast", [("n_jobs", 1)]),
-    *cases("options", "does not know", {1: 2}, {"k": 3}),
+    *cases("options", "has no option", {1: 2}, {"k": 3}),
     *cases("start", "start must", [P], "local", 0.5),
     *cases("verbose", "verbose must be True or False", *NOT_A_FLAG),
     *cases(

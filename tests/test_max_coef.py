@@ -11,6 +11,7 @@ from oracles import EXPONENTIAL, best_of, relaxation_value, support_value, suppo
 from samples import DIFFERENCES, LOSS_NAMES, hard, sample, sample_weights
 from sparsest import BestSubsetClassifier, BestSubsetRegressor, BestSubsetRegressorCV
 from sparsest.core.problem import make_problem
+from sparsest.core.settings import METHODS
 from sparsest.proofs.data import Data
 from sparsest.proofs.incumbent import objective_bounds
 from sparsest.results.result import Result
@@ -18,7 +19,6 @@ from sparsest.runtime.events import Status
 from sparsest.subset import api
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.relaxer import relax_problem
-from sparsest.subset.settings import METHODS
 
 N, P = 14, 6
 

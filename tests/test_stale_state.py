@@ -20,10 +20,10 @@ from checks import check_certificate
 from core.designs.storages import Foreign
 from samples import sample
 from sparsest.core.designs import Dense, as_design, standardized
+from sparsest.core.settings import METHODS
 from sparsest.runtime.clock import counting_processor_time
 from sparsest.runtime.events import Status
 from sparsest.subset.cuts.pool import CutPool
-from sparsest.subset.settings import METHODS
 
 N, P, K, GAMMA = 40, 6, 2, 0.1
 AS_GIVEN = {"fit_intercept": False, "standardize": False}

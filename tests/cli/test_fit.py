@@ -154,9 +154,9 @@ def test_files_are_not_overwritten(folder):
     [
         (("--gamma", "large"), "gamma must be a number > 0 or inf or 'auto'"),
         (("--option", "proof"), "--option must be NAME=VALUE"),
-        (("--option", "speed=11"), "does not know 'speed'"),
+        (("--option", "speed=11"), "has no option 'speed'"),
         (("--option", "proof=maybe"), "proof must be True or False"),
-        (("--engine", "scip"), "method 'tree' does not know 'engine'"),
+        (("--engine", "scip"), "method 'tree' has no setting 'engine'"),
         (("--include", "age"), "include names the column 'age', which X has not"),
         (("--start", "missing.json"), "there is no file missing.json"),
         (("--target", "z"), "there is no column (and no file) 'z' for the target"),

@@ -35,7 +35,7 @@ def test_the_fingerprint_is_that_of_the_data(store):
     X[3, 2] = -0.0
     problem = make_problem(store(X), y, 2, gamma=0.1)
     found = problem.data.evidence
-    found.prepare()
+    found.begin_fingerprint()
     assert found.fingerprint() == fingerprint(found.data) == statement_of(problem).fingerprint
     assert problem.with_gamma(1.0).data.evidence is found
 
@@ -89,7 +89,7 @@ def test_a_fingerprint_whose_thread_failed_is_computed_again(monkeypatch):
     found = problem.data.evidence
     with monkeypatch.context() as broken:
         broken.setattr(Evidence, "_compute", lambda self: None)
-        found.prepare()
+        found.begin_fingerprint()
         found._thread.join()
     assert found.fingerprint() == fingerprint(found.data)
 
@@ -105,7 +105,7 @@ def test_a_forked_process_solves_too():
     X, y = sample("squared", 20, 5, 2)
     result = best_subset(X, y, 2, gamma=0.1, method="local")
     problem = make_problem(X, y, 2, gamma=0.1)
-    problem.data.evidence.prepare()
+    problem.data.evidence.begin_fingerprint()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     process = context.Process(target=_solve_again, args=(queue, X, y, problem))
@@ -168,7 +168,7 @@ def test_columns_that_a_survey_tells_little_of_are_read_by_the_checker():
 def test_data_with_evidence_can_be_sent_to_another_process():
     X, y = sample("squared", 20, 5, 6)
     data = make_problem(X, y, 2, gamma=0.1).data
-    data.evidence.prepare()
+    data.evidence.begin_fingerprint()
     again = pickle.loads(pickle.dumps(data))
     assert again.evidence.fingerprint() == data.evidence.fingerprint()
 

@@ -370,9 +370,9 @@ def test_bad_parameters(change, message):
     ("make", "change", "message"),
     [
         (BestSubsetRegressorCV, {"method": "magic"}, "unknown method"),
-        (BestSubsetRegressorCV, {"engine": "highs"}, "'tree' does not know 'engine'"),
+        (BestSubsetRegressorCV, {"engine": "highs"}, "'tree' has no setting 'engine'"),
         (BestSubsetRegressorCV, {"method": "cuts", "engine": "magic"}, "unknown engine"),
-        (BestSubsetRegressorCV, {"options": {"speed": 3}}, "does not know 'speed'"),
+        (BestSubsetRegressorCV, {"options": {"speed": 3}}, "has no option 'speed'"),
         (BestSubsetRegressorCV, {"options": 3}, "options must be a dict"),
         (BestSubsetRegressorCV, {"node_limit": 0}, "node_limit must be"),
         (BestSubsetRegressorCV, {"max_memory": -1.0}, "max_memory must be"),

@@ -376,7 +376,7 @@ X9, Y9 = sample("squared", 9, 3)
     [
         ({"method": "magic"}, f"unknown method 'magic'; choose one of {', '.join(METHODS)}"),
         ({"loss": "cubic"}, "unknown loss 'cubic'; choose one of squared, logistic"),
-        ({"options": {"speed": 11}}, "method 'local' in options does not know 'speed'; it knows moves"),
+        ({"options": {"speed": 11}}, "method 'local' has no option 'speed'; its options are moves"),
         ({"time_limit": 0}, "time_limit must be a number > 0 or inf, got 0"),
         ({"time_limit": np.nan}, "time_limit must be a number > 0 or inf"),
         ({"gap_tol": -0.1}, "gap_tol must be a number >= 0 and < 1, got -0.1"),

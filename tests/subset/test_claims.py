@@ -22,16 +22,17 @@ def solved():
 
 def test_a_bound_is_not_above_the_objective(solved):
     problem, fit, proof = solved
-    objective = claims.certify(problem, fit, claims.trivial(problem)).objective
-    for bound in (0.5 * objective, 2.0 * objective):
-        assert claims.certify(problem, fit, claims.Settled(proof, bound)).lower_bound == min(bound, objective)
+    claim = claims.claim(problem, fit)
+    for bound in (0.5 * claim.objective, 2.0 * claim.objective):
+        assert claim.certificate(claims.Settled(proof, bound)).lower_bound == min(bound, claim.objective)
 
 
 def test_the_trivial_bound_is_the_price_of_forced_features(solved):
     problem, fit, _ = solved
-    settled = claims.trivial(problem)
-    assert settled.bound == pytest.approx(0.2, rel=1e-12)
-    assert claims.certify(problem, fit, settled).verify(*sample("squared", 20, 6, 5))
+    bound = claims.trivial_bound(problem)
+    assert bound == pytest.approx(0.2, rel=1e-12)
+    settled = claims.Settled(claims.single_leaf(np.zeros(problem.n)), bound)
+    assert claims.claim(problem, fit).certificate(settled).verify(*sample("squared", 20, 6, 5))
 
 
 def test_a_claim_is_what_the_checker_proves_and_a_little_less(solved):

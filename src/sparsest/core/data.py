@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.checks import as_array, as_numbers, flag, shown
+from sparsest.core.checks import as_array, as_numbers, shown
 from sparsest.core.designs import (
     Dense,
     Design,
@@ -26,6 +26,7 @@ from sparsest.core.evidence import Evidence
 from sparsest.core.intercepts import best_intercept
 from sparsest.core.losses import Loss, dual_from_margin, make_loss, with_offset
 from sparsest.core.losses.base import LARGEST_EXPONENT
+from sparsest.core.settings import checked
 
 # Sums of squares that computations may start from: bounds multiply two of them, and neither overflow nor lost digits
 # must result.  The data may be larger or smaller where columns are standardised.
@@ -64,6 +65,8 @@ class Data:
     response: Array
     offset: Array | None
     exposure: Array | None
+    # The two labels in sorted order, the second one the positive class; None for a regression.
+    classes: NDArray[Any] | None
     # What was subtracted from the response beyond an offset: b is the intercept of the rest.
     y_offset: float = 0.0
 
@@ -87,6 +90,7 @@ class Data:
             self.fit_intercept,
             self.standardize,
             *(None if given is None else given[keep] for given in (self.offset, self.exposure)),
+            classes=self.classes,
         )
 
     @property
@@ -160,11 +164,11 @@ def make_data(
     ``parameters`` are those of the loss, see :func:`sparsest.core.losses.make_loss`.
     """
     chosen = make_loss(loss, **parameters)
-    fit_intercept, standardize = flag(fit_intercept, "fit_intercept"), flag(standardize, "standardize")
+    fit_intercept, standardize = checked("fit_intercept", fit_intercept), checked("standardize", standardize)
     design = as_design(X)
     n = design.shape[0]
     weights = _check_weights(sample_weight, n)
-    target = encode_labels(y)[0] if chosen.classification else _check_target(y, chosen)
+    target, classes = encode_labels(y) if chosen.classification else (_check_target(y, chosen), None)
     if target.shape != (n,):
         raise ValueError(f"X has {n} rows but y has {target.size} entries")
     added: list[Array | None] = [_check_offset(offset, n), _check_exposure(exposure, n, chosen)]
@@ -172,7 +176,7 @@ def make_data(
         keep = np.flatnonzero(weights)
         design, target, weights = design.rows(keep), target[keep], weights[keep]
         added = [None if given is None else given[keep] for given in added]
-    return _prepared(design, target, weights, chosen, fit_intercept, standardize, *added)
+    return _prepared(design, target, weights, chosen, fit_intercept, standardize, *added, classes=classes)
 
 
 def _prepared(
@@ -184,6 +188,8 @@ def _prepared(
     standardize: bool,
     offset: Array | None,
     exposure: Array | None,
+    *,
+    classes: NDArray[Any] | None,
 ) -> Data:
     """Centre and scale what has been checked, by one pass that takes the products of the model without features too."""
     if loss.classification and np.ptp(target) == 0:
@@ -216,6 +222,7 @@ def _prepared(
         target,
         offset,
         exposure,
+        classes,
         center,
     )
 

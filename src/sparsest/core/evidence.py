@@ -53,7 +53,7 @@ class Evidence:
         self._found: list[str] = []
         self._thread: Thread | None = None
 
-    def prepare(self) -> None:
+    def begin_fingerprint(self) -> None:
         """Begin to compute the fingerprint in a thread, so that it costs no time later.
 
         Columns that are stored elsewhere are read by one thread at a time, and the search reads them.

@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.checks import column_numbers, number
+from sparsest.core.checks import column_numbers
 from sparsest.core.data import Data, make_data
 from sparsest.core.designs import Design
 from sparsest.core.losses import Loss
+from sparsest.core.settings import check_gamma, check_max_coef
 from sparsest.core.sparsity import Region, Sparsity, check_sparsity
-
-SMALLEST_GAMMA = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,26 +148,6 @@ class Problem:
         if np.isinf(self.gamma):
             return self.box * np.sign(products)
         return np.clip(self.gamma * products, -self.box, self.box)
-
-
-def check_gamma(gamma: Any) -> float:
-    """Return γ as a float, or say what is wrong with it; squares of γ and of 1/γ must be numbers."""
-    value = number(gamma, "gamma", above=0, finite=False)
-    if not (SMALLEST_GAMMA <= value <= 1e150 or np.isinf(value)):
-        raise ValueError(f"gamma must be between 1e-150 and 1e150, or inf for no ridge, got {value!r}")
-    return value
-
-
-def check_max_coef(max_coef: Any) -> float | None:
-    """Return M as a float, or None for no box; or say what is wrong with it."""
-    if max_coef is None:
-        return None
-    value = number(max_coef, "max_coef", above=0, or_else="None")
-    if not 1e-150 <= value <= 1e150:
-        raise ValueError(
-            f"max_coef must be between 1e-150 and 1e150, or None for coefficients of any size, got {value!r}"
-        )
-    return value
 
 
 def make_problem(

@@ -11,11 +11,12 @@ from sparsest.core.checks import whole_number
 from sparsest.core.losses import Loss
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.results.result import Result
+from sparsest.runtime.clock import Callback
 from sparsest.runtime.events import Status
 from sparsest.selection.certified import CertifiedChoice
 from sparsest.selection.certified_search import certified_choice, settings_of_a_choice
 from sparsest.selection.criteria import CRITERIA
-from sparsest.subset.api import Callback, Columns, best_subset
+from sparsest.subset.api import Columns, best_subset
 
 
 class BestSubsetFit(SparseLinearModel):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sparsest.core.arrays import Array
-from sparsest.core.checks import by_number, column_numbers, flag, function, optional
-from sparsest.core.data import make_data
+from sparsest.core.checks import by_number, column_numbers
+from sparsest.core.data import Data, make_data
 from sparsest.core.losses import Loss
 from sparsest.core.problem import pose
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
@@ -18,13 +18,15 @@ from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated, check_jobs
 from sparsest.results.advice import level_of_the_user
 from sparsest.results.result import Result
+from sparsest.runtime.clock import Callback, Clock
 from sparsest.runtime.events import Status
 from sparsest.selection.exploration import explore
 from sparsest.selection.grids import k_grid
 from sparsest.selection.subsets import SubsetGrid
-from sparsest.subset.api import Callback, Columns, best_subset
-from sparsest.subset.settings import make_solver, without_proof
+from sparsest.subset.api import Columns
+from sparsest.subset.solvers import make_solver, without_proof
 from sparsest.subset.subset_grid import check_gammas, check_ks
+from sparsest.subset.task import SEARCH_SETTINGS, Search, make_search, pose_task
 
 
 @dataclass(eq=False, repr=False)
@@ -105,12 +107,12 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
     def _fit_linear(
         self, X: Any, y: Array, sample_weight: Any, offset: Any = None, exposure: Any = None, **routed: Any
     ) -> None:
-        common = {
-            "loss": self._loss, "fit_intercept": self.fit_intercept, "standardize": self.standardize,
-            "sample_weight": sample_weight, "offset": offset, "exposure": exposure,
-        }  # fmt: skip
-        self._check_settings()
-        data = make_data(X, y, **common)
+        search, preparation = make_search(**self._search()), Clock(np.inf)
+        data = make_data(
+            X, y, loss=self._loss, fit_intercept=self.fit_intercept, standardize=self.standardize,
+            sample_weight=sample_weight, offset=offset, exposure=exposure,
+        )  # fmt: skip
+        seconds = preparation.seconds()
         grid = self._grid(data)
         found = explore(grid, self._judge(data, X, y, sample_weight, **routed), data.p)
         validation, (ks, gammas) = found.validation, found.grid.pairs()
@@ -120,42 +122,42 @@ all data, see :func:`sparsest.best_subset`; the callback is told of every fold t
         self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
         if found.at_an_end:
             warnings.warn(found.at_an_end, UserWarning, stacklevel=level_of_the_user())
-        self._keep_result(self._final(X, y, common, found.interrupted))
-
-    def _check_settings(self) -> None:
-        """Refuse settings of the model of all data that are wrong, before any fold is fitted."""
-        make_solver(self.method, **self._search())
-        optional(function)(self.callback, "callback")
-        flag(self.verbose, "verbose")
+        self._keep_result(self._final(data, search, seconds, found.interrupted))
 
     def _search(self) -> dict[str, Any]:
-        """Settings of the method that finds the model of all data."""
-        return {
-            "time_limit": self.time_limit, "gap_tol": self.gap_tol, "engine": self.engine, "n_jobs": self._n_threads(),
-            "node_limit": self.node_limit, "max_memory": self.max_memory, "options": self.options,
-        }  # fmt: skip
+        """How the model of all data is searched for."""
+        names = [name for name in SEARCH_SETTINGS if hasattr(self, name)]
+        return {name: getattr(self, name) for name in names} | {"n_jobs": self._n_threads()}
 
-    def _final(self, X: Any, y: Array, common: dict[str, Any], interrupted: bool) -> Result:
-        """The model of all data; after an interruption what the method "local" finds at once."""
-        common = common | {
-            "max_coef": self.max_coef, "include": self.include, "exclude": self.exclude, "callback": self.callback,
-            "verbose": self.verbose, "feature_names": getattr(self, "feature_names_in_", None),
-        }  # fmt: skip
+    def _final(self, data: Data, search: Search, seconds: float, interrupted: bool) -> Result:
+        """The model of all data; after an interruption what the method "local" finds at once.
+
+        Parameters
+        ----------
+        seconds : how long the preparation of the data took, which counts as a part of this model's time
+        """
+        task = pose_task(
+            data, self._names(), k=self.k_, gamma=self.gamma_, max_coef=self.max_coef, include=self.include,
+            exclude=self.exclude,
+        )  # fmt: skip
         if interrupted:
-            quick = best_subset(X, y, self.k_, gamma=self.gamma_, method="local", **common)
-            return replace(quick, status=Status.INTERRUPTED)
-        return best_subset(X, y, self.k_, gamma=self.gamma_, method=self.method, **self._search(), **common)
+            search = make_search(method="local", callback=self.callback, verbose=self.verbose)
+        result = search.solve(task, None, Clock(search.time_limit, spent=seconds))
+        return replace(result, status=Status.INTERRUPTED) if interrupted else result
 
-    def _grid(self, data: Any) -> SubsetGrid:
+    def _names(self) -> tuple[str, ...] | None:
         names = getattr(self, "feature_names_in_", None)
-        names = None if names is None else tuple(names)
+        return None if names is None else tuple(names)
+
+    def _grid(self, data: Data) -> SubsetGrid:
+        names = self._names()
         include, exclude = (
             np.unique(column_numbers(by_number(given, name, names), name, data.p))
             for name, given in (("include", self.include), ("exclude", self.exclude))
         )
         ks = k_grid(data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
         gammas = sorted(set(check_gammas(self.gammas, data, ks[-1])))
-        solver = without_proof(make_solver(self.fold_method, None, time_limit=self.time_limit, gap_tol=self.gap_tol))
+        solver = without_proof(make_solver(self.fold_method, time_limit=self.time_limit, gap_tol=self.gap_tol))
         smallest = pose(
             data, ks[0], gamma=gammas[0], include=include.tolist(), exclude=exclude.tolist(), max_coef=self.max_coef
         )

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from sparsest.core.arrays import Array, Mask
-from sparsest.core.checks import as_array, as_numbers, flag, number, word
+from sparsest.core.checks import as_array, as_numbers, flag
 from sparsest.core.data import Data, make_data
 from sparsest.core.losses import Loss
 from sparsest.core.penalties import path_penalty
+from sparsest.core.settings import checked
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.cross_validated import CrossValidated, Judge
 from sparsest.estimators.penalized import PenalizedFit
@@ -22,7 +23,7 @@ from sparsest.paths.api import check_alphas, check_factor, warn_unconverged
 from sparsest.paths.path import PathSolver
 from sparsest.paths.path_result import PathResult, Stop
 from sparsest.results.advice import level_of_the_user
-from sparsest.selection.cross_validation import SELECTIONS, Validation
+from sparsest.selection.cross_validation import Validation
 from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
 
 # What is tried by default, beside alpha.
@@ -112,9 +113,9 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
             sample_weight=sample_weight, offset=offset, exposure=exposure,
         )  # fmt: skip
         settings, relaxed = list(self._settings()), flag(self.relax, "relax")
-        word(self.selection, "selection", words=SELECTIONS)
+        checked("selection", self.selection)
         factor = check_factor(self.penalty_factor, data.p)
-        alphas, tol = check_alphas(self.alphas), number(self.tol, "tol", above=0, below=1)
+        alphas, tol = check_alphas(self.alphas), checked("tol", self.tol)
         solvers = [PathSolver(path_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
         grid = PenaltyGrid((), factor, BLENDS if relaxed else (1.0,), min(_FOLD_TOL_FACTOR * tol, 0.1))
         judge = self._judge(data, X, y, sample_weight, **routed)

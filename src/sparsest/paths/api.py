@@ -12,7 +12,7 @@ from sparsest.core.arrays import Array
 from sparsest.core.checks import as_array, as_numbers, number, optional, whole_number
 from sparsest.core.data import make_data
 from sparsest.core.designs import feature_names
-from sparsest.core.losses import Loss, make_loss
+from sparsest.core.losses import Loss
 from sparsest.core.penalties import Penalty, path_penalty
 from sparsest.paths.path import PathSolver, default_tol
 from sparsest.paths.path_result import PathResult
@@ -122,10 +122,9 @@ def penalty_path(
         n_features=optional(whole_number, least=0)(n_features, "n_features"),
         max_iter=whole_number(max_iter, "max_iter", least=1),
     )
-    chosen = make_loss(loss, epsilon=epsilon, delta=delta, theta=theta)
     data = make_data(
-        X, y, loss=chosen, fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight,
-        offset=offset, exposure=exposure,
+        X, y, loss=loss, epsilon=epsilon, delta=delta, theta=theta, fit_intercept=fit_intercept,
+        standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure,
     )  # fmt: skip
     factor = check_factor(penalty_factor, data.p)
     precision = precision or default_tol(data.design.shape, settings.penalty.convex)
@@ -134,9 +133,9 @@ def penalty_path(
     warn_unconverged(path, settings)
     return replace(
         path,
-        loss=chosen,
+        loss=data.stated_loss,
         feature_names=feature_names(X),
-        classes=np.unique(as_array(y, "y")) if data.loss.classification else None,
+        classes=data.classes,
         fit_intercept=data.fit_intercept,
     )
 

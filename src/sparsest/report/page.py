@@ -11,10 +11,12 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from sparsest.core.data import Data
+from sparsest.core.problem import Problem
 from sparsest.paths.path_result import PathResult
 from sparsest.report import alternatives, answer, checks, figures
 from sparsest.report.stability import describe as describe_stability
-from sparsest.results.facts import facts_of
+from sparsest.results.facts import facts_on
 from sparsest.results.markup import STYLE, scores_chart, table
 from sparsest.results.result import Result
 from sparsest.results.result_files import versions
@@ -23,8 +25,10 @@ from sparsest.runtime.events import Status
 from sparsest.runtime.faults import reach
 from sparsest.runtime.progress import Record
 from sparsest.selection.bootstrap_result import BootstrapResult
-from sparsest.selection.diagnostics import diagnose, held_out
-from sparsest.subset.api import near_optimal
+from sparsest.selection.diagnostics import diagnose_on, held_out
+from sparsest.subset.solvers import make_solver
+from sparsest.subset.task import problem_of, problem_on
+from sparsest.subset.tree.near_optimal import NearOptimalSearch
 
 # How near to the optimum other choices are looked for, how many of them, and for how many seconds.
 _WITHIN, _MOST_ALTERNATIVES, _SECONDS = 0.01, 50, 20.0
@@ -47,6 +51,7 @@ def model_report(
     y: Any,
     *,
     rows: dict[str, Any] | None = None,
+    prepared: Data | None = None,
     target: str = "y",
     record: Record | None = None,
     curve: Curve | None = None,
@@ -66,6 +71,7 @@ def model_report(
     result : what ``best_subset`` returned
     X, y : the data of the result, which does not keep them
     rows : their ``sample_weight``, ``offset`` and ``exposure``, as far as there are any
+    prepared : the same data as the search has prepared them; by default they are prepared here
     target : what is predicted
     record : listener that heard the search, for the chart of bound and incumbent
     curve : the choice of the number of features
@@ -78,14 +84,15 @@ def model_report(
     hurry : asked before what takes long; it is left out where the answer is True
     """
     beside = rows or {}
-    found = diagnose(result, X, y, **beside)
+    problem = problem_of(result, X, y, **beside) if prepared is None else problem_on(result, prepared)
+    found = diagnose_on(result, problem, beside.get("sample_weight"))
     quick = result.status is Status.INTERRUPTED
-    near = None if quick or hurry() else _alternatives(result, X, y, beside)
+    near = None if quick or hurry() else _alternatives(result, problem)
     scores = None if quick or hurry() else held_out(result, X, y, **beside)
     labels = None if result.classes is None else (str(result.classes[0]), str(result.classes[1]))
     weights = beside.get("sample_weight")
     held = None if scores is None else checks.held_out_part(result, scores, y, weights, target)
-    facts = facts_of(result, X, y, **beside)
+    facts = facts_on(result, problem.data)
     return _template("model.html").render(
         style=STYLE,
         title=f"What predicts {target}?",
@@ -117,11 +124,12 @@ def model_report(
     )
 
 
-def _alternatives(result: Result, X: Any, y: Any, rows: dict[str, Any]) -> alternatives.Alternatives | None:
+def _alternatives(result: Result, problem: Problem) -> alternatives.Alternatives | None:
     """None where there is no way to find them: losses and ridges that the tree cannot search."""
     reach("report")
+    search = NearOptimalSearch(_WITHIN, _MOST_ALTERNATIVES, make_solver("tree", time_limit=_SECONDS))
     try:
-        near = near_optimal(result, X, y, within=_WITHIN, limit=_MOST_ALTERNATIVES, time_limit=_SECONDS, **rows)
+        near = search.solve(problem, result)
     except ValueError:
         return None
     return alternatives.describe(result, near, _WITHIN)

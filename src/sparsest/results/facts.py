@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.core.arrays import Array
-from sparsest.core.data import Data, encode_labels, make_data
-from sparsest.core.designs import as_design
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.data import Data, make_data
+from sparsest.core.designs import as_design, unstandardized
 from sparsest.core.losses import mean_of
 from sparsest.results.result import Result
 
@@ -121,37 +121,45 @@ def facts_of(
     result : what ``best_subset`` returned
     X, y, sample_weight, offset, exposure : the data of the result
     """
-    columns = as_design(X).columns(result.support)
-    given = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+    chosen = as_design(X).columns(result.support)
     # Data have at least one column.
-    block = columns if columns.shape[1] else np.zeros((columns.shape[0], 1))
-    data = make_data(block, y, loss=result.loss, fit_intercept=result.statement.fit_intercept, **given)
-    kept = np.flatnonzero(_weights(sample_weight, columns.shape[0]))
-    margin = columns[kept] @ result.coef[result.support] + result.intercept + data.added
+    block = chosen if chosen.shape[1] else np.zeros((chosen.shape[0], 1))
+    data = make_data(
+        block, y, loss=result.loss, fit_intercept=result.statement.fit_intercept, sample_weight=sample_weight,
+        offset=offset, exposure=exposure,
+    )  # fmt: skip
+    return _facts(result, data, np.arange(chosen.shape[1]))
+
+
+def facts_on(result: Result, data: Data) -> Facts:
+    """The same for all columns of the data, prepared already."""
+    return _facts(result, data, result.support)
+
+
+def _facts(result: Result, data: Data, support: Indices) -> Facts:
+    """Facts from data whose columns ``support`` are the chosen ones."""
+    columns = unstandardized(data.design).columns(support)
+    margin = columns @ result.coef[result.support] + result.intercept + data.added
     error = _errors(data)
-    counts, events, event = _events(result, y, data, kept)
+    counts, events, event = _events(data)
     return Facts(
         n=data.n,
         class_counts=counts,
         n_events=events,
         n_features=int(result.support.size),
         effective_n=float(data.weights.sum() ** 2 / (data.weights**2).sum()),
-        rare=tuple(_rare(columns[kept], result.names)),
+        rare=tuple(_rare(columns, result.names)),
         error=error(margin),
         null_error=error(np.full(data.n, data.null.b + data.y_offset) + data.added),
         event=event,
     )
 
 
-def _weights(sample_weight: Any, n: int) -> Array:
-    return np.ones(n) if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), (n,))
-
-
-def _events(result: Result, y: Any, data: Data, kept: Any) -> tuple[dict[str, int] | None, int, str]:
+def _events(data: Data) -> tuple[dict[str, int] | None, int, str]:
     """Rows of each class, what limits the number of features, and what that is called."""
-    if result.classes is not None:
-        positive = encode_labels(y)[0][kept] > 0
-        counts = {str(label): int((positive == i).sum()) for i, label in enumerate(result.classes)}
+    if data.classes is not None:
+        positive = data.response > 0.0
+        counts = {str(label): int((positive == i).sum()) for i, label in enumerate(data.classes)}
         return counts, min(counts.values()), "rows of the rarer class"
     if data.loss.log_link:
         return None, int((data.response > 0.0).sum()), "rows with a response above zero"

@@ -15,23 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.core.checks import flag, function, optional, shown, whole_number
-from sparsest.core.losses import Loss, make_loss
+from sparsest.core.checks import shown, whole_number
+from sparsest.core.losses import Loss
 from sparsest.core.problem import Problem
+from sparsest.core.settings import SETTINGS, checked, documented
 from sparsest.core.sparsity import check_sparsity
 from sparsest.results.advice import convergence_warning, level_of_the_user
 from sparsest.results.result import Result
-from sparsest.runtime.clock import Clock
+from sparsest.runtime.clock import Callback, Clock
 from sparsest.runtime.events import Status
 from sparsest.runtime.progress import watching
 from sparsest.selection.certified import CertifiedChoice, bounds_of_sizes, open_sizes, value_above
 from sparsest.selection.criteria import Criterion
-from sparsest.subset.api import Callback, Columns, Task, make_task
+from sparsest.subset.api import Columns
 from sparsest.subset.enumeration import enumerate_supports
 from sparsest.subset.local import Local
 from sparsest.subset.relaxation.method import Relaxation
 from sparsest.subset.results import make_result
-from sparsest.subset.settings import make_solver
+from sparsest.subset.solvers import make_solver
+from sparsest.subset.task import Task, make_task
 from sparsest.subset.tree.method import Tree
 
 # More features than any data have: their number is known when these have been read.
@@ -46,6 +48,7 @@ _EXCLUDING_SHARE, _LEAST_GAP, _LARGEST_GAP = 0.95, 1e-8, 0.9
 _FIRST_SECONDS, _SECONDS_GROWTH = 1.0, 4.0
 
 
+@documented
 def certified_choice(
     X: Any,
     y: Any,
@@ -80,16 +83,14 @@ def certified_choice(
 
     Parameters
     ----------
-    X, y : the data
     criterion : "aic", "aicc", "bic", "ebic", "gic" or "mbic"; see :mod:`sparsest.selection.criteria`
     ks : the numbers of features that are admitted, or the largest; all by default (without a ridge, where all features
         fit perfectly, up to half of the observations)
     noise_variance : that of the responses, where it is known (squared loss)
     xi : the ξ of EBIC, between 0 (BIC) and 1
-    time_limit : seconds for all sizes together
+    gamma : the ridge is ``‖w‖²/(2γ)``, the same for all sizes: a number, ``inf`` for no ridge, or "auto"
+    time_limit : seconds for all sizes together, without those for compiling kernels
     gap_tol : relative gap of the objective at which the model counts as the best of its size
-    gamma, loss, theta, fit_intercept, standardize, sample_weight, offset, exposure, include, exclude, feature_names, \
-n_jobs, max_memory, callback, verbose : see :func:`sparsest.best_subset`
 
     Returns
     -------
@@ -101,15 +102,15 @@ n_jobs, max_memory, callback, verbose : see :func:`sparsest.best_subset`
     ConvergenceWarning
         If sizes are left that might be better.
     """
-    tree = make_solver("tree", None, time_limit=time_limit, gap_tol=gap_tol, n_jobs=n_jobs, max_memory=max_memory)
+    tree = make_solver("tree", time_limit=time_limit, gap_tol=gap_tol, n_jobs=n_jobs, max_memory=max_memory)
     if isinstance(gamma, str) and gamma != "auto":
         raise ValueError(f"gamma must be a number > 0, inf or 'auto', the same for all sizes, got {gamma!r}")
-    listener, live = optional(function)(callback, "callback"), flag(verbose, "verbose")
+    listener, live = checked("callback", callback), checked("verbose", verbose)
     clock = Clock(tree.time_limit)
     task = make_task(
-        X, y, gamma, feature_names, include, exclude, k=_ALL, loss=make_loss(loss, theta=theta),
-        fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight, offset=offset,
-        exposure=exposure,
+        X, y, k=_ALL, gamma=gamma, loss=loss, theta=theta, fit_intercept=fit_intercept, standardize=standardize,
+        sample_weight=sample_weight, offset=offset, exposure=exposure, include=include, exclude=exclude,
+        feature_names=feature_names,
     )  # fmt: skip
     problem = task.problem
     candidates = problem.p - problem.exclude.size
@@ -131,7 +132,8 @@ n_jobs, max_memory, callback, verbose : see :func:`sparsest.best_subset`
 
 def settings_of_a_choice(settings: dict[str, Any]) -> dict[str, Any]:
     """Those settings of :func:`sparsest.best_subset` that a choice has; others must be as they are by default."""
-    known, usual = signature(certified_choice).parameters, {"method": "tree", "options": {}, "screen_by": "relaxation"}
+    known = signature(certified_choice).parameters
+    usual = {"options": {}} | {name: SETTINGS[name].default for name in ("method", "screen_by")}
     for name, value in settings.items():
         if name not in known and value is not None and not (name in usual and value == usual[name]):
             raise ValueError(f"{name} must not be given if a criterion chooses k, got {shown(value)}")

@@ -33,9 +33,9 @@ from sparsest.core.data import make_data
 from sparsest.core.designs import unstandardized
 from sparsest.paths.path_result import PathResult
 from sparsest.results.result import Result
-from sparsest.subset.api import problem_of
 from sparsest.subset.fits.influence import influence
 from sparsest.subset.fits.support import fit_support
+from sparsest.subset.task import problem_of
 
 # Losses whose sum is the negative log-likelihood, but for a constant of the data.
 _LIKELIHOODS = ("logistic", "poisson", "negative_binomial")

@@ -13,8 +13,8 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.checks import word
 from sparsest.core.data import Data
+from sparsest.core.settings import checked
 from sparsest.runtime.clock import Callback
 from sparsest.runtime.events import Fold as FoldDone
 from sparsest.runtime.threads import single_threaded
@@ -23,14 +23,13 @@ from sparsest.selection.models import Models
 from sparsest.selection.repeating import collect
 from sparsest.selection.scores import Score
 
-SELECTIONS = ("best", "one_se")
 # Scores that differ by less than this part of them are equal but for rounding.
 _EQUAL = 1e-12
 
 
 def check_selection(selection: Any, n_folds: int) -> None:
     """Refuse an unknown rule of choice, and one that needs more folds."""
-    if word(selection, "selection", words=SELECTIONS) == "one_se" and n_folds < 2:
+    if checked("selection", selection) == "one_se" and n_folds < 2:
         raise ValueError("selection='one_se' needs at least two folds: give another cv, or selection='best'")
 
 
@@ -83,7 +82,7 @@ class Validation(NamedTuple):
         """
         best, mean = self.best(), np.where(np.isnan(self.mean), -np.inf, self.mean)
         only_one_is_left = self.n_missing > 0 and self.scores.shape[1] == 1
-        if word(selection, "selection", words=SELECTIONS) == "best" or only_one_is_left:
+        if checked("selection", selection) == "best" or only_one_is_left:
             return best
         error = self.standard_error[best]
         if not np.isfinite(error):

@@ -13,8 +13,9 @@ from sparsest.core.designs import as_design
 from sparsest.core.losses import PiecewiseLinear
 from sparsest.core.problem import Problem
 from sparsest.results.result import Result
-from sparsest.subset.api import best_subset, problem_of
+from sparsest.subset.api import best_subset
 from sparsest.subset.fits.support import fit_support
+from sparsest.subset.task import problem_of
 
 _SUBSTITUTES = 3
 _FOLDS, _SEED = 5, 0
@@ -58,7 +59,12 @@ def diagnose(result: Result, X: Any, y: Any, *, sample_weight: Any = None, **add
     X, y, sample_weight : the data of the result, which does not keep them
     **added : their ``offset`` and ``exposure``
     """
-    problem = problem_of(result, X, y, sample_weight, **added)
+    problem = problem_of(result, X, y, sample_weight=sample_weight, **added)
+    return diagnose_on(result, problem, sample_weight)
+
+
+def diagnose_on(result: Result, problem: Problem, sample_weight: Any = None) -> Diagnosis:
+    """The same for the result's problem on data that are prepared already."""
     chosen = result.support
     empty = fit_support(problem, np.empty(0, dtype=np.intp)).primal
     full = fit_support(problem, chosen).primal
@@ -68,8 +74,7 @@ def diagnose(result: Result, X: Any, y: Any, *, sample_weight: Any = None, **add
     norms = problem.data.column_norms
     with np.errstate(divide="ignore", invalid="ignore"):
         correlations = np.nan_to_num(products / norms[:, None] / norms[chosen])
-    n = as_design(X).shape[0]
-    used = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    used = np.ones(problem.n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     return Diagnosis(
         explained=_share(full, empty),
         without=np.array([_share(value, empty) for value in without]),

@@ -107,8 +107,8 @@ def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs:
         proved = max(proved, check(AllColumns(evidence.data)), key=lambda found: found.bound)
     if proved.complaints:
         _log.debug("the check refuses a proof: %s", proved.complaints[0])
-    if not proved.bound > _floor(problem):
-        return trivial(problem)
+    if not proved.bound > trivial_bound(problem):
+        return Settled(single_leaf(np.zeros(problem.n)), trivial_bound(problem))
     return Settled(proof, proved.bound)
 
 
@@ -125,19 +125,29 @@ def closed_by(problem: Problem, fixes: Sequence[Fix], points: Sequence[Point]) -
     return prove_closed(evidence.data, statement_of(problem), fixes, points, evidence.columns(), _CAUTION)
 
 
-def trivial(problem: Problem) -> Settled:
-    """The bound that needs no data: losses are not negative, and features forced in have their price."""
-    return Settled(single_leaf(np.zeros(problem.n)), _floor(problem))
-
-
-def _floor(problem: Problem) -> float:
-    """The price of the features forced in, which every proof gives, but for rounding."""
+def trivial_bound(problem: Problem) -> float:
+    """The bound that needs no search: losses are not negative, and features forced in have their price."""
     return problem.sparsity.cost(problem.include.size) * (1.0 - 1e-15)
 
 
-def certify(problem: Problem, fit: SupportFit, settled: Settled) -> Certificate:
-    """Build the certificate of a settled proof."""
+class Claim(NamedTuple):
+    """The problem, a model for the data as given, and the objective that the checker finds for it."""
+
+    statement: Statement
+    incumbent: Incumbent
+    objective: float
+
+    def bound(self, bound: float) -> float:
+        """What a bound is worth for this model: one above the objective is rounding."""
+        return float(min(bound, self.objective))
+
+    def certificate(self, settled: Settled) -> Certificate:
+        """The certificate of a settled proof."""
+        return Certificate(*self, self.bound(settled.bound), settled.proof)
+
+
+def claim(problem: Problem, fit: SupportFit) -> Claim:
+    """State a model as the checker reads it."""
     statement, incumbent = statement_of(problem), incumbent_of(problem, fit)
     _, objective = objective_bounds(problem.data.evidence.data, statement, incumbent)
-    # A bound above the objective is rounding.
-    return Certificate(statement, incumbent, objective, float(min(settled.bound, objective)), settled.proof)
+    return Claim(statement, incumbent, objective)

@@ -16,7 +16,7 @@ from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Done, Status
 from sparsest.runtime.faults import reach
-from sparsest.subset.claims import certify, settle, trivial
+from sparsest.subset.claims import claim, settle, trivial_bound
 from sparsest.subset.dual import null_value
 from sparsest.subset.enumeration import Enumeration
 from sparsest.subset.fits.support import SupportFit
@@ -63,23 +63,23 @@ def make_result(
     reach("result")
     trace = {} if trace is None else trace
     began = clock.seconds()
-    settled = trivial(problem) if proof is None else settle(problem, proof, bound, gap_tol, n_jobs)
-    other = fallback(settled.bound) if relative_gap(fit.primal, settled.bound) > gap_tol else None
-    if other is not None:
-        fit = other.fit if other.fit.primal < fit.primal else fit
-        settled = max(settled, settle(problem, other.proof, other.bound, gap_tol), key=lambda found: found.bound)
-    certificate = certify(problem, fit, settled)
+    settled = None if proof is None else settle(problem, proof, bound, gap_tol, n_jobs)
+    if settled is not None and relative_gap(fit.primal, settled.bound) > gap_tol:
+        other = fallback(settled.bound)
+        if other is not None:
+            fit = other.fit if other.fit.primal < fit.primal else fit
+            settled = max(settled, settle(problem, other.proof, other.bound, gap_tol), key=lambda found: found.bound)
+    model = claim(problem, fit)
+    bound = model.bound(trivial_bound(problem) if settled is None else settled.bound)
     trace.setdefault("seconds", {})["checking"] = clock.seconds() - began
-    objective, bound = certificate.objective, certificate.lower_bound
-    proved = proof is not None and relative_gap(objective, bound) <= gap_tol
+    proved = settled is not None and relative_gap(model.objective, bound) <= gap_tol
     status = Status.OPTIMAL if proved else otherwise
-    model = certificate.incumbent
     coef = np.zeros(problem.p)
-    coef[model.support] = model.coef
-    clock.tell(Done(clock.seconds(), bound, objective, status))
-    kept, stated = (None if proof is None else certificate), certificate.statement
+    coef[model.incumbent.support] = model.incumbent.coef
+    clock.tell(Done(clock.seconds(), bound, model.objective, status))
     return Result(
-        coef, model.constant(), fit.support, objective, bound, status, stated, kept, trace, clock.seconds(), n_nodes,
+        coef, model.incumbent.constant(), fit.support, model.objective, bound, status, model.statement,
+        None if settled is None else model.certificate(settled), trace, clock.seconds(), n_nodes,
         null_loss=null_value(problem), deviations=problem.data.deviations(fit.support),
     )  # fmt: skip
 

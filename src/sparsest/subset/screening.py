@@ -20,6 +20,7 @@ from sparsest.core.losses import PiecewiseLinear
 from sparsest.core.penalties import make_penalty
 from sparsest.core.problem import Problem
 from sparsest.core.ridge import default_gamma
+from sparsest.core.settings import RANKINGS
 from sparsest.paths.path import PathSolver
 from sparsest.proofs.steps import DualPoint, Fix, Proof
 from sparsest.results.result import Result
@@ -35,9 +36,6 @@ from sparsest.subset.results import make_result, start_support
 # The relaxation that ranks features is solved to this gap, or a part of that which is wanted: its point has to exclude.
 _PRECISION, _PART, _LEAST_PRECISION = 1e-3, 0.1, 1e-9
 
-
-# What ranks features.
-RANKINGS = ("relaxation", "path")
 # Alphas of the path that ranks features, its precision, and for how many times the features wanted it goes on: several
 # may enter at once.
 _N_ALPHAS, _PATH_TOL, _ENTERED = 100, 1e-3, 2
@@ -51,9 +49,17 @@ class Screened:
 
     inner: Any
     size: int
-    time_limit: float = 60.0
-    gap_tol: float = 1e-4
     by: str = RANKINGS[0]
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds for screening and search together."""
+        return float(self.inner.time_limit)
+
+    @property
+    def gap_tol(self) -> float:
+        """Relative gap at which the status is OPTIMAL."""
+        return float(self.inner.gap_tol)
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Screen, solve, and prove what the dual points allow; ``trace["screening"]`` tells of it."""

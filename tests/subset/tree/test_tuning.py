@@ -36,5 +36,5 @@ def test_tuning_is_a_setting_of_the_tree():
     X, y = hard(10, 12)
     with pytest.raises(ValueError, match="tuning must be a Tuning, got 3"):
         best_subset(X, y, 4, options={"tuning": 3})
-    with pytest.raises(ValueError, match="method 'cuts' in options does not know 'tuning'"):
+    with pytest.raises(ValueError, match="method 'cuts' has no option 'tuning'"):
         best_subset(X, y, 4, gamma=np.float64(1.0), method="cuts", options={"tuning": USUAL})

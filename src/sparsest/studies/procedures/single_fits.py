@@ -11,7 +11,7 @@ from sparsest.studies.procedures.base import Plan, Procedure, Row, base_gamma, r
 from sparsest.studies.procedures.penalised import path_of
 from sparsest.studies.procedures.subsets import best_subset_data, proved, search
 from sparsest.studies.samples import Sample
-from sparsest.subset.settings import make_solver
+from sparsest.subset.solvers import make_solver
 
 Solve = Callable[[Problem, Plan], Result]
 

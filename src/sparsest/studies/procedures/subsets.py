@@ -22,7 +22,7 @@ from sparsest.studies.procedures.base import (
     timed_row,
 )
 from sparsest.studies.samples import Sample
-from sparsest.subset.settings import make_solver
+from sparsest.subset.solvers import make_solver
 
 # So many values of γ that are worse than the best end the doubling: of 24 regressions none had a smaller error later.
 # The AUC hardly changes over the first values, so that there only those count that are worse by more than a part of its

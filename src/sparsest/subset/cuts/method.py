@@ -17,6 +17,7 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Mask
 from sparsest.core.problem import Problem
+from sparsest.core.settings import ENGINES
 from sparsest.proofs.steps import DualPoint, Leaf, Proof, Step
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock, finish_despite_interrupt
@@ -29,7 +30,6 @@ from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
 from sparsest.subset.results import make_result, searching, start_support
 
-ENGINES = ("highs", "scip", "gurobi")
 # The part of the time that is left for the proof when another engine searches.
 _FOR_THE_PROOF = 0.4
 # Regions are closed this near to the incumbent, as a part of the tolerance; the rest is for rounding.

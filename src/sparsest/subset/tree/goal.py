@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Indices
-from sparsest.core.problem import SMALLEST_GAMMA, Problem
+from sparsest.core.problem import Problem
+from sparsest.core.settings import SMALLEST_GAMMA
 from sparsest.runtime.clock import Clock
 from sparsest.subset.dual import null_value
 from sparsest.subset.fits.support import SupportFit, fit_support

@@ -13,7 +13,7 @@ from sparsest import BestSubsetClassifier, BestSubsetRegressor, Status
 from sparsest.cli.fit import fit
 from sparsest.runtime.threads import is_worker
 from sparsest.subset import api
-from sparsest.subset.settings import make_solver
+from sparsest.subset.solvers import make_solver
 
 SHARED = ("start", "time_limit", "gap_tol", "engine", "n_jobs", "node_limit", "max_memory", "verbose", "method")
 PYTHON = ("callback", "options")
@@ -47,14 +47,14 @@ def test_start_of_a_path():
 
 
 def test_one_thread_in_a_worker_of_joblib():
-    assert make_solver("tree", None, **LIMITS).n_jobs is None
+    assert make_solver("tree", **LIMITS).n_jobs is None
     work = [joblib.delayed(_threads)(n_jobs) for n_jobs in (None, 2)]
     assert joblib.Parallel(2, backend="threading")(work) == [1, 2]
     assert joblib.Parallel(1)(work) == [None, 2]
 
 
 def _threads(n_jobs):
-    return make_solver("tree", None, n_jobs=n_jobs, **LIMITS).n_jobs
+    return make_solver("tree", n_jobs=n_jobs, **LIMITS).n_jobs
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -65,4 +65,4 @@ def test_one_thread_in_a_worker_of_dask(monkeypatch, inside):
 
     monkeypatch.setitem(sys.modules, "distributed.worker", SimpleNamespace(get_worker=get_worker))
     assert is_worker() == inside
-    assert make_solver("tree", None, **LIMITS).n_jobs == (1 if inside else None)
+    assert make_solver("tree", **LIMITS).n_jobs == (1 if inside else None)

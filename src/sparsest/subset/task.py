@@ -1,0 +1,153 @@
+"""From the data and settings of a user to a problem, and from the problem to its result.
+
+This is the walk that :func:`sparsest.best_subset`, the estimators and the command line share: settings are checked, the
+data are prepared once, the problem is posed, and a solver gets it with the clock of the call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from sparsest.core.checks import by_number, check_names, column_names
+from sparsest.core.data import Data, make_data
+from sparsest.core.problem import Problem, pose
+from sparsest.core.ridge import default_gamma
+from sparsest.core.settings import SETTINGS, check_gamma, checked
+from sparsest.results.advice import warn_if_short
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.progress import watching
+from sparsest.subset.solvers import ARGUMENTS, make_solver, staged
+
+# Settings that say how to search; all others say what the problem is.
+SEARCH_SETTINGS = ("method", *ARGUMENTS, "screen", "screen_by", "callback", "verbose", "options")
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A problem on prepared data, and the names of its columns."""
+
+    problem: Problem
+    names: tuple[str, ...] | None
+
+    def first(self, start: Any) -> Any:
+        """What to start from, with numbers for the names of columns."""
+        return start if isinstance(start, Result) else by_number(start, "start", self.names)
+
+    def complete(self, result: Result) -> Result:
+        """Add names and labels to a result."""
+        return replace(result, feature_names=self.names, classes=self.problem.data.classes)
+
+
+class Search(NamedTuple):
+    """How to solve a task: a method's solver, inside those that screen and choose the ridge, and who listens."""
+
+    method: str
+    solver: Any
+    callback: Callback | None
+    verbose: bool
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds for each model."""
+        return float(self.solver.time_limit)
+
+    def solve(self, task: Task, start: Any, clock: Clock) -> Result:
+        """Return the result of a task; warn if it was to be proved and is not."""
+        with watching(self.verbose, self.callback) as clock.callback:
+            result = self.solver.solve(task.problem, task.first(start), clock)
+        warn_if_short([result], self.method)
+        return task.complete(result)
+
+
+def make_search(gamma: Any = SETTINGS["gamma"].default, **settings: Any) -> Search:
+    """Check how to search; ``settings`` are some of ``SEARCH_SETTINGS``."""
+    given = {name: SETTINGS[name].default for name in SEARCH_SETTINGS} | settings
+    solver = make_solver(given["method"], given["options"], **{name: given[name] for name in ARGUMENTS})
+    return Search(
+        given["method"],
+        staged(solver, gamma, given["screen"], given["screen_by"]),
+        checked("callback", given["callback"]),
+        checked("verbose", given["verbose"]),
+    )
+
+
+def make_task(X: Any, y: Any, *, feature_names: Any = None, **settings: Any) -> Task:
+    """Check and prepare the data, and pose the problem.
+
+    Parameters
+    ----------
+    **settings : those of :func:`pose_task` and of :func:`sparsest.core.data.make_data`
+    """
+    of_problem = {name: settings.pop(name) for name in _OF_PROBLEM if name in settings}
+    data = make_data(X, y, **settings)
+    names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", data.p)
+    return pose_task(data, names, **of_problem)
+
+
+def pose_task(
+    data: Data,
+    names: tuple[str, ...] | None,
+    *,
+    k: Any = None,
+    l0_penalty: Any = None,
+    gamma: Any = SETTINGS["gamma"].default,
+    max_coef: Any = None,
+    include: Any = (),
+    exclude: Any = (),
+) -> Task:
+    """Pose a problem on prepared data; "auto" is the default γ, with which the choice by leave-one-out begins too."""
+    automatic = isinstance(gamma, str) and gamma in ("auto", "loo")
+    problem = pose(
+        data,
+        k,
+        l0_penalty=l0_penalty,
+        gamma=default_gamma(data) if automatic else check_gamma(gamma, or_else="'auto' or 'loo'"),
+        include=by_number(include, "include", names),
+        exclude=by_number(exclude, "exclude", names),
+        max_coef=max_coef,
+    )
+    data.evidence.begin_fingerprint()
+    return Task(problem, names)
+
+
+# Settings of a problem beside its data.
+_OF_PROBLEM = ("k", "l0_penalty", "gamma", "max_coef", "include", "exclude")
+
+
+def solve(X: Any, y: Any, *, start: Any = None, **settings: Any) -> tuple[Result, Data]:
+    """What :func:`sparsest.best_subset` returns for these settings, and the prepared data for whoever needs both."""
+    of_search = {name: settings.pop(name) for name in SEARCH_SETTINGS if name in settings}
+    search = make_search(settings.get("gamma", SETTINGS["gamma"].default), **of_search)
+    clock = Clock(search.time_limit)
+    task = make_task(X, y, **settings)
+    return search.solve(task, start, clock), task.problem.data
+
+
+def problem_of(result: Result, X: Any, y: Any, **rows: Any) -> Problem:
+    """Prepare the data of a result again, and pose its problem on them.
+
+    Parameters
+    ----------
+    **rows : ``sample_weight``, ``offset`` and ``exposure`` of the fit
+    """
+    about = result.statement
+    data = make_data(X, y, loss=result.loss, fit_intercept=about.fit_intercept, standardize=about.standardize, **rows)
+    return problem_on(result, data)
+
+
+def problem_on(result: Result, data: Data) -> Problem:
+    """Pose the problem of a result on its prepared data, or say that these are others."""
+    about = result.statement
+    if data.p != about.p:
+        raise ValueError(f"the result is for data with {about.p} columns, this X has {data.p}")
+    if data.evidence.fingerprint() != about.fingerprint:
+        raise ValueError(
+            "X, y, sample_weight, offset or exposure are not those of the result: give the data of the fit again, in "
+            "the same order (the class_weight of a classifier is a part of sample_weight)"
+        )
+    return pose(
+        data, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, max_coef=about.max_coef, include=about.include,
+        exclude=about.exclude,
+    )  # fmt: skip
