@@ -14,6 +14,7 @@ from sparsest.proofs.steps import (
     Combination,
     DualPoint,
     Fix,
+    LastFeatures,
     Leaf,
     PrimalPoint,
     Proof,
@@ -33,6 +34,8 @@ STEPS = (
     Branch(4),
     Regression(),
     RegressionTree(indices(0, 4), np.array([0.3, -1e100]), np.array([1, LEAF, LEAF], dtype=np.int32)),
+    LastFeatures(1 / 3),
+    LastFeatures(-np.inf),
 )
 POINTS = (
     DualPoint(np.linspace(-1.0, 1.0, 12)),
@@ -77,6 +80,36 @@ def test_both_forms_give_back_what_was_written(certificate, tmp_path):
         assert again.to_json() == text and again.to_bytes() == binary
     assert (tmp_path / "proof.json").read_bytes() == text.encode()
     assert (tmp_path / "proof.bin").read_bytes().startswith(files.MAGIC)
+
+
+def test_files_of_the_version_before_are_read(certificate):
+    """They have no array for the steps that were added."""
+    old = replace(certificate, proof=certificate.proof._replace(steps=STEPS[:-2]))
+    header = json.loads(old.to_json())
+    assert header["arrays"].pop("last bounds")[1] == 0
+    header["version"] = 6
+    assert_same(old, Certificate.from_json(json.dumps(header)))
+    size = len(files.MAGIC)
+    binary = old.to_bytes()
+    length = int.from_bytes(binary[size : size + 8], "little")
+    inner = json.loads(binary[size + 8 : size + 8 + length])
+    place = size + 8 + length
+    inner["version"] = 6
+    del inner["arrays"]["last bounds"]
+    text = json.dumps(inner).encode()
+    kept, body = b"", binary[place:]
+    for name, (_, _, part) in json.loads(binary[size + 8 : place])["arrays"].items():
+        kept += b"" if name == "last bounds" else body[:part]
+        body = body[part:]
+    content = b"sparsest proof 6\n" + len(text).to_bytes(8, "little") + text + kept
+    assert_same(old, Certificate.from_bytes(content))
+
+
+def test_a_missing_bound_is_noticed(certificate):
+    header = json.loads(certificate.to_json())
+    del header["arrays"]["last bounds"]
+    with pytest.raises(ValueError, match="last bounds"):
+        Certificate.from_json(json.dumps(header))
 
 
 def test_text_is_strict_json(certificate):

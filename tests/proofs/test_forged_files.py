@@ -30,7 +30,7 @@ TEXTS = {
     "a list": "[]",
     "null": "null",
     "an empty object": "{}",
-    "another format": '{"format": "something else", "version": 6, "arrays": {}}',
+    "another format": '{"format": "something else", "version": 7, "arrays": {}}',
     "another version": '{"format": "sparsest certificate", "version": 3, "arrays": {}}',
     "deep nesting": "[" * 10**6,
     "deep nesting of objects": '{"a":' * 10**6,
@@ -75,7 +75,7 @@ def test_any_flipped_byte_is_refused_or_true(honest):
 
 def test_duplicate_keys_are_refused(honest):
     text = honest[0].to_json()
-    unreadable(text.replace('"version": 6', '"version": 6, "version": 6'))
+    unreadable(text.replace('"version": 7', '"version": 7, "version": 7'))
     unreadable(text.replace('"gamma"', '"k": 1, "gamma"'))
     unreadable(text.replace('"arrays": {', '"arrays": {"coef": ["<f8", 0, ""], ', 1))
 

@@ -23,6 +23,7 @@ from sparsest.proofs.steps import (
     Combination,
     DualPoint,
     Fix,
+    LastFeatures,
     Leaf,
     PrimalPoint,
     Proof,
@@ -501,3 +502,54 @@ def test_combinations_of_very_many_points_are_refused(honest):
         proof = Proof((Combination(np.arange(count), np.ones(count)),), (empty,) * count)
         found = prove(data, statement, proof)
         assert found.complaints == complaints and (found.bound == -np.inf) == bool(complaints)
+
+
+# The last features
+
+
+@pytest.mark.parametrize("target", [np.inf, -np.inf, np.nan, 1e308, 1e-320, 0.0, -1.0])
+def test_bounds_of_the_last_features_that_are_none(target):
+    """Whatever a step asks for, what is proved is true; the certificate claims a positive bound."""
+    X, y = sample(N, P)
+    for gamma in (GAMMA, np.inf):
+        proof = Proof((LastFeatures(target),))
+        valid_or_true(strongest(X, y, proof, k=2, gamma=gamma), X, y)
+        best = float(optimum_of(statement_of(X, y, k=2, gamma=gamma), X, y))
+        refused(boast(X, y, proof, 1.5 * best, k=2, gamma=gamma), X, y)
+
+
+@pytest.mark.parametrize("factor", [1.0 + 1e-13, 1.0 + 1e-9, 1.1])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_last_features_do_not_prove_more_than_the_optimum(factor, k):
+    X, y = sample(N, P)
+    for gamma in (GAMMA, np.inf):
+        best = float(optimum_of(statement_of(X, y, k=k, gamma=gamma), X, y))
+        proof = Proof((LastFeatures(factor * best),))
+        refused(boast(X, y, proof, factor * best, k=k, gamma=gamma), X, y)
+        valid_or_true(strongest(X, y, proof, k=k, gamma=gamma), X, y)
+
+
+def test_last_features_of_a_region_that_has_too_many():
+    """More than three features are not tried: nothing is proved."""
+    X, y = sample(N, P)
+    refused(boast(X, y, Proof((LastFeatures(1.0),)), 1.0, k=4), X, y, "the bound claimed")
+    proof = Proof((Branch(0), LastFeatures(0.1), LastFeatures(0.1)))
+    refused(boast(X, y, proof, 0.1, k=4), X, y, "the bound claimed")
+    refused(boast(X, y, Proof((LastFeatures(1.0), LastFeatures(1.0))), 0.5, k=2), X, y, "after its end")
+
+
+def test_last_features_of_many_columns_are_refused_before_memory_is_short():
+    X, y = sample(N, P)
+    statement = statement_of(X, y, k=2, gamma=GAMMA)
+    data = Data.of(statement, X, y, None, room=Room(most=8 * N))
+    found = prove(data, statement, Proof((LastFeatures(0.1),)))
+    assert found.bound == -np.inf and "memory" in found.complaints[0]
+
+
+def test_last_features_with_a_price_that_is_nearly_nothing():
+    """A price limits how many features a support can have only where it is worth that much."""
+    X, y = sample(N, P)
+    for price in (5e-324, 1e-300, 1e-9):
+        proof = Proof((LastFeatures(1.0),))
+        valid_or_true(strongest(X, y, proof, k=None, l0_penalty=price, gamma=GAMMA), X, y)
+        refused(boast(X, y, proof, 1.0, k=None, l0_penalty=price, gamma=GAMMA), X, y)

@@ -13,6 +13,7 @@ import numpy as np
 
 from sparsest.proofs.columns import AllColumns, Columns, PackedColumns
 from sparsest.proofs.data import Data, box_above, ridge_below
+from sparsest.proofs.last_features import ByTrying
 from sparsest.proofs.points import Witnesses, witnesses
 from sparsest.proofs.regions import RegionBounds, State, region_bounds
 from sparsest.proofs.regression import RegressionBounds, regression_bound
@@ -24,6 +25,7 @@ from sparsest.proofs.steps import (
     Combination,
     DualPoint,
     Fix,
+    LastFeatures,
     Leaf,
     Point,
     PrimalPoint,
@@ -128,6 +130,7 @@ class Checker:
         self.step = 0
         self.lowest = np.inf
         self._jobs: list[Job] = []
+        self._by_trying: ByTrying | None = None
 
     def run(self, columns: Columns) -> float:
         """Return the smallest bound; the features that the first steps fix out are then left alone.
@@ -225,6 +228,9 @@ class Checker:
         elif isinstance(step, RegressionTree):
             alive, forced = columns.features[state >= 0], columns.features[state == 1]
             self._note(self.bound_of_tree(step, alive, forced))
+        elif isinstance(step, LastFeatures):
+            forced, free = columns.features[state == 1], columns.features[state == 0]
+            self._note(self.bound_of_last(step, forced, free, columns.features))
         else:
             raise ValueError("this is no step of a proof")
 
@@ -240,6 +246,20 @@ class Checker:
         """The smallest bound of a regression tree's leaves."""
         bound = RegressionBounds(self.data, self.statement, alive, step).prove(step.entries, forced, self.enough)
         return bound - (self.caution - 1.0) * _OTHER_ORDER * abs(bound)
+
+    def bound_of_last(self, step: LastFeatures, forced: Indices, free: Indices, features: Indices) -> float:
+        """The bound of a region by trying its last features; all regions are of these features."""
+        if self._by_trying is None:
+            given = self.data, self.statement, features, self._bound_of_support, self.caution, self.excepted
+            self._by_trying = ByTrying(*given, self.threads)
+        return self._by_trying.prove(forced, free, min(float(step.bound), self.enough))
+
+    def _bound_of_support(self, support: Indices, alpha: Array) -> float:
+        """The bound of a single support by a dual point."""
+        checker = Checker(self.data, self.statement, Proof((), (DualPoint(alpha),)), np.inf, self.caution)
+        none, first = np.empty(0, dtype=np.intp), np.zeros(1, dtype=np.intp)
+        job = Job(self.step, first, np.ones(1), np.ones(support.size, dtype=np.int8), none, none)
+        return checker.bound_of_jobs([job], first, PackedColumns(self.data, support))
 
     def _admitted(self, state: State, columns: Columns) -> Indices:
         """The features that supports of a region may have: those forced in, and the free ones if k leaves room."""

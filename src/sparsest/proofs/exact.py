@@ -18,10 +18,11 @@ from sparsest.proofs.check import Checker, Job, Proved, run
 from sparsest.proofs.columns import Columns, PackedColumns
 from sparsest.proofs.data import Data
 from sparsest.proofs.enclosures import Number, above, flint, log, rational, root
+from sparsest.proofs.last_features import MOST_LAST_FEATURES
 from sparsest.proofs.points import witnesses
 from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
-from sparsest.proofs.steps import LEAF, Proof, RegressionTree, SplitPoint
+from sparsest.proofs.steps import LEAF, LastFeatures, Proof, RegressionTree, SplitPoint
 
 Vector = list[Any]
 
@@ -275,6 +276,19 @@ class _ExactChecker(Checker):
         if stack:
             raise ValueError(f"a tree leaves {len(stack)} region(s) open")
         return float(lowest)
+
+    def bound_of_last(self, step: LastFeatures, forced: Indices, free: Indices, features: Indices) -> float:
+        """The bound of a region by trying all supports of at most three further features."""
+        if self.statement.loss != "squared":
+            raise ValueError("trying the last features needs the squared loss")
+        left = free.size if self.statement.k is None else min(max(self.statement.k - forced.size, 0), free.size)
+        tried = min(left, MOST_LAST_FEATURES)
+        bounds = [self.price * (forced.size + tried + 1)] if left > tried else []
+        # Without a price a choice explains no more than any larger one.
+        for size in range(tried + 1) if self.price > 0 else (tried,):
+            price = self.price * (forced.size + size)
+            bounds += [self.value([*forced.tolist(), *choice]) + price for choice in combinations(free.tolist(), size)]
+        return _down(min(bounds))
 
     def _least_completion(self, inside: frozenset[int], admitted: frozenset[int]) -> float:
         assert self.statement.k is not None

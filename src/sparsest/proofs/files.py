@@ -27,6 +27,7 @@ from sparsest.proofs.steps import (
     Combination,
     DualPoint,
     Fix,
+    LastFeatures,
     Leaf,
     Point,
     PrimalPoint,
@@ -40,10 +41,12 @@ from sparsest.proofs.steps import (
 
 Parts = tuple[Statement, Incumbent, float, float, Proof]
 
-MAGIC = b"sparsest proof 6\n"
-_FORMAT, _VERSION = "sparsest certificate", 6
+MAGIC = b"sparsest proof 7\n"
+_FORMAT, _VERSION = "sparsest certificate", 7
+# The version before did not have the step LastFeatures; all else is the same.
+_MAGIC_BEFORE, _VERSION_BEFORE = b"sparsest proof 6\n", 6
 _TYPES = ("<f8", "<f4", "<i8", "<i4", "<u2", "|i1")
-_KINDS = {Leaf: 0, Branch: 1, Fix: 2, Combination: 3, Regression: 4, RegressionTree: 5}
+_KINDS = {Leaf: 0, Branch: 1, Fix: 2, Combination: 3, Regression: 4, RegressionTree: 5, LastFeatures: 6}
 _DUAL, _PRIMAL, _SPLIT = 0, 1, 2
 # Of the compression: higher levels take several times as long and save a hundredth.
 _LEVEL = 6
@@ -77,7 +80,7 @@ def from_json(text: str) -> Parts:
 
 def from_bytes(content: bytes) -> Parts:
     """Read either form."""
-    if content.startswith(MAGIC):
+    if content.startswith((MAGIC, _MAGIC_BEFORE)):
         return _read(lambda: _from_binary(content))
     return _read(lambda: _from_text(content.decode()))
 
@@ -131,6 +134,8 @@ def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts
     try:
         header, packed = load()
         arrays = _unpack_all(packed)
+        if header["version"] == _VERSION_BEFORE:
+            arrays["last bounds"] = np.empty(0)
         statement = Statement.from_json(header["problem"])
         model = header["incumbent"]
         support = _of_kind(arrays, "support", "iu").astype(np.intp)
@@ -156,8 +161,9 @@ def _parse(text: str) -> dict[str, Any]:
         raise ValueError(f"{word} is not a number of JSON")
 
     header = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
-    if not isinstance(header, dict) or (header.get("format"), header.get("version")) != (_FORMAT, _VERSION):
-        raise ValueError(f"it is not of the format {_FORMAT!r}, version {_VERSION}")
+    known = [(_FORMAT, _VERSION), (_FORMAT, _VERSION_BEFORE)]
+    if not isinstance(header, dict) or (header.get("format"), header.get("version")) not in known:
+        raise ValueError(f"it is not of the format {_FORMAT!r}, version {_VERSION_BEFORE} or {_VERSION}")
     if not isinstance(header.get("arrays"), dict):
         raise ValueError("it has no arrays")
     return header
@@ -278,6 +284,7 @@ def _put_steps(arrays: dict[str, NDArray[Any]], steps: Sequence[Step]) -> None:
     _put_lists(arrays, "tree features", [step.features for step in trees], "<i4")
     _put_lists(arrays, "tree values", [step.values for step in trees], "<f8")
     _put_lists(arrays, "tree entries", [step.entries for step in trees], "<i4")
+    arrays["last bounds"] = np.array([step.bound for step in steps if isinstance(step, LastFeatures)], dtype="<f8")
 
 
 def _steps(arrays: dict[str, NDArray[Any]]) -> tuple[Step, ...]:
@@ -285,6 +292,7 @@ def _steps(arrays: dict[str, NDArray[Any]]) -> tuple[Step, ...]:
     combinations = zip(_whole(arrays, "combined"), _floating(arrays, "multipliers"), strict=True)
     entries = [part.astype(np.int32) for part in _whole(arrays, "tree entries")]
     trees = zip(_whole(arrays, "tree features"), _floating(arrays, "tree values"), entries, strict=True)
+    last = iter(_of_kind(arrays, "last bounds", "f").tolist())
     makers: list[Callable[[int], Step]] = [
         Leaf,
         Branch,
@@ -292,6 +300,7 @@ def _steps(arrays: dict[str, NDArray[Any]]) -> tuple[Step, ...]:
         lambda number: Combination(*next(combinations)),
         lambda number: Regression(),
         lambda number: RegressionTree(*next(trees)),
+        lambda number: LastFeatures(next(last)),
     ]
     kinds, numbers = _of_kind(arrays, "step kinds", "iu"), _of_kind(arrays, "step numbers", "iu")
     if kinds.size and not 0 <= kinds.min() <= kinds.max() < len(makers):
@@ -300,7 +309,7 @@ def _steps(arrays: dict[str, NDArray[Any]]) -> tuple[Step, ...]:
         steps = tuple(makers[kind](number) for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True))
     except (StopIteration, RuntimeError) as error:
         raise ValueError("a step is missing what belongs to it") from error
-    if any(next(rest, None) is not None for rest in (fixes, combinations, trees)):
+    if any(next(rest, None) is not None for rest in (fixes, combinations, trees, last)):
         raise ValueError("there is more than the steps need")
     return steps
 

@@ -8,7 +8,8 @@ preorder, beginning with the region of all admissible supports:
 - ``Branch``: two proofs follow, for the region with the feature in, then with it out;
 - ``Combination``: a convex combination of the cuts of several dual points bounds the region;
 - ``Regression``: least squares on all features that the region admits;
-- ``RegressionTree``: a whole tree of branches whose leaves are bounded by least squares.
+- ``RegressionTree``: a whole tree of branches whose leaves are bounded by least squares;
+- ``LastFeatures``: at most three features are still to choose, and all choices are tried.
 
 Coefficients and diagonals are for standardised columns where the problem standardises them, else for columns as they
 are.  Nothing here need be exact: any point proves what it proves.
@@ -117,7 +118,16 @@ class RegressionTree(NamedTuple):
     entries: NDArray[np.int32]
 
 
-Step = Leaf | Branch | Fix | Combination | Regression | RegressionTree
+class LastFeatures(NamedTuple):
+    """Close a region with at most three features to choose: no choice has an objective below ``bound``; squared loss.
+
+    More features may be admitted if their price alone is above it.
+    """
+
+    bound: float
+
+
+Step = Leaf | Branch | Fix | Combination | Regression | RegressionTree | LastFeatures
 
 # In the preorder of a regression tree: the region is closed.
 LEAF = -1

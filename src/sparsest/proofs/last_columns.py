@@ -1,0 +1,118 @@
+"""What some forced features leave of the other columns, with bounds of all rounding errors; squared loss.
+
+Columns are centred and of length at most 1.  The ridge of a forced feature is one more row of its column,
+``x̂_j = (x_j, √ρ_j e_j)``, so that ``M_SS = X̂_S'X̂_S`` and, with the projection P onto the span of X̂_S,
+
+    C = V'V + diag(ρ),   r = V'e,   f(S) = ½‖e‖²,     V = (I - P)X,   e = (I - P)z.
+
+P is computed from a factorisation ``X̂_S ≈ QR``.  With ``Δ = X̂_S R⁻¹ - Q`` and ``‖Q'Q - I‖ ≤ τ``
+
+    ‖P - QQ'‖ ≤ ‖Δ‖/(√(1 - τ) - ‖Δ‖) + τ,
+
+because subspaces of the same dimension spanned by Q and ``Q + Δ`` differ by the first term at most.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.proofs.data import Data
+from sparsest.proofs.rounding import UNIT, Array, Indices, growth
+from sparsest.proofs.splits import centred_columns
+
+# Responses of other sizes could over- or underflow when they are squared.
+_SMALLEST_RESPONSE, _LARGEST_RESPONSE = 1e-100, 1e100
+# Factorisations that are less accurate prove nothing.
+_MOST_ERROR = 1e-3
+
+
+class Residuals(NamedTuple):
+    """What the features S leave of others: a row of ``rows`` for each, of the response, and how far these may be off.
+
+    ``value`` is a lower bound of ``f(S)``.
+    """
+
+    rows: Array
+    response: Array
+    products: Array
+    value: float
+    row_error: float
+    product_error: float
+
+
+class LastColumns:
+    """Columns of length at most 1, a line for each, and the response."""
+
+    def __init__(self, data: Data, gamma: float, features: Indices) -> None:
+        if 8 * data.n * features.size > data.room.most:
+            raise ValueError("needs more columns at a time than can be held in memory")
+        columns = centred_columns(data, features, gamma)
+        self.features, self.n = features, data.n
+        # A constant column explains nothing.
+        self.constant = columns.norms == 0.0
+        norms = np.where(self.constant, 1.0, columns.norms)
+        self.lines: Array = np.ascontiguousarray((columns.values / norms).T)
+        self.ridge: Array = columns.ridge / np.square(norms) * (1.0 - 8.0 * UNIT)
+        self.error = columns.error + 8.0 * UNIT
+        mean = data.weights @ data.y / data.total if data.fit_intercept else 0.0
+        self.z: Array = np.sqrt(data.weights) * (data.y - mean)
+        self.z_norm = data.y_norm
+        self.z_error = 1.6 * growth(data.n + 24) * data.y_norm
+        if not (_SMALLEST_RESPONSE < self.z_norm < _LARGEST_RESPONSE and np.isfinite(self.lines).all()):
+            raise ValueError("the response or a column is out of range")
+        if not np.isfinite(self.ridge).all():
+            raise ValueError("a ridge is out of range")
+
+    def residuals(self, forced: Indices, others: Indices) -> Residuals | None:
+        """What features leave of others, all by position; None where rounding hides what they span."""
+        s = forced.size
+        rows, z = self.lines[others], self.z
+        error, moved = self.error, 0.0
+        if s:
+            projection = self._projection(forced)
+            if projection is None:
+                return None
+            Q, moved = projection
+            coordinates, of_z = rows @ Q[: self.n], z @ Q[: self.n]
+            rows = np.concatenate([rows, np.zeros((others.size, s))], axis=1) - coordinates @ Q.T
+            z = np.concatenate([z, np.zeros(s)]) - Q @ of_z
+            moved = 1.01 * (moved + growth(self.n + s + 8) * (3 * s + 3))
+            error = 1.02 * (error + moved)
+        z_error = 1.02 * (self.z_error + moved * self.z_norm)
+        rounding = growth(self.n + s + 8)
+        size = np.sqrt(float(z @ z)) * (1.0 - rounding) - z_error
+        value = 0.5 * max(size, 0.0) ** 2 * (1.0 - 8.0 * UNIT)
+        product_error = 1.03 * ((rounding + error) * self.z_norm + z_error)
+        return Residuals(rows, z, rows @ z, value, error, product_error)
+
+    def _projection(self, forced: Indices) -> tuple[Array, float] | None:
+        """Q with ``QQ'`` near the projection onto the span of forced features, and a bound of the distance."""
+        s = forced.size
+        # Any number whose square is not above the ridge will do.
+        roots = np.sqrt(self.ridge[forced]) * (1.0 - 4.0 * UNIT)
+        columns = np.concatenate([self.lines[forced].T, np.diag(roots)])
+        # Powers of two are exact; a constant column spans nothing and cannot be forced in here.
+        sizes = np.sqrt(np.square(columns).sum(axis=0))
+        if not (np.isfinite(sizes).all() and (sizes > 0.0).all()):
+            return None
+        columns = np.ldexp(columns, -np.frexp(sizes)[1])
+        try:
+            Q, R = np.linalg.qr(columns)
+            W = np.linalg.inv(R)
+        except np.linalg.LinAlgError:
+            return None
+        r_size, w_size = float(np.linalg.norm(R)), float(np.linalg.norm(W))
+        rounding = growth(self.n + s + 8)
+        tau = 1.01 * (float(np.linalg.norm(Q.T @ Q - np.eye(s))) + 2.0 * s * rounding)
+        residual = float(np.linalg.norm(columns - Q @ R)) + rounding * 1.1 * np.sqrt(s) * r_size
+        # Columns have a length between ½ and 1 now, and an error that is relative to their length without the ridge.
+        residual += self.error * np.sqrt(s) + rounding * np.sqrt(s)
+        inverse_error = float(np.linalg.norm(np.eye(s) - R @ W)) + rounding * r_size * w_size
+        if not (inverse_error < 0.1 and tau < _MOST_ERROR):
+            return None
+        delta = 1.02 * residual * w_size / (1.0 - inverse_error)
+        if not delta < _MOST_ERROR:
+            return None
+        return Q, 1.02 * (delta / (np.sqrt(1.0 - tau) - delta) + tau)

@@ -1,0 +1,222 @@
+"""Trying the last features: never a bound above the exact one, and the exact one but for rounding."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proofs.helpers import ExactSquares, bounds_of, fraction, optimum_of, sample, sample_weights, statement_of
+from sparsest.proofs.check import prove
+from sparsest.proofs.data import Data, Room
+from sparsest.proofs.last_features import most_features
+from sparsest.proofs.last_triples import failing_triples
+from sparsest.proofs.steps import Branch, LastFeatures, Leaf, Proof
+
+P = 7
+seeds = st.integers(0, 10**6)
+
+
+def proved(statement, X, y, weights, target, **settings):
+    data = Data.of(statement, X, y, weights)
+    found = prove(data, statement, Proof((LastFeatures(target),)), **settings)
+    assert not found.complaints
+    return found.bound
+
+
+def adversarial(kind, seed):
+    """Columns that depend on others, exactly or nearly, that are constant, or far from zero."""
+    rng = np.random.default_rng(seed)
+    X, y = sample(11, P, seed)
+    if kind == "duplicated":
+        X[:, 4], X[:, 5] = X[:, 1], -2.0 * X[:, 0]
+    elif kind == "near":
+        X[:, 5] = X[:, 1] + 10.0 ** rng.uniform(-14, -2) * X[:, 5]
+        X[:, 6] = X[:, 2] - X[:, 3] + 10.0 ** rng.uniform(-14, -2) * X[:, 6]
+    elif kind == "dependent":
+        X = np.round(4.0 * X)
+        X[:, 6] = X[:, 2] - X[:, 3]
+    elif kind == "constant":
+        X[:, 2], X[:, 5] = 3.0, 0.0
+    elif kind == "far":
+        X += 10.0 ** rng.uniform(0, 9, P)
+    elif kind == "scales":
+        X *= 10.0 ** rng.uniform(-12, 12, P)
+    elif kind == "perfect":
+        y = X[:, 1] - 2.0 * X[:, 4] + 10.0 ** rng.uniform(-9, -1) * y
+    return X, y
+
+
+KINDS = ("plain", "duplicated", "near", "dependent", "constant", "far", "scales", "perfect")
+
+
+@given(
+    seed=seeds,
+    kind=st.sampled_from(KINDS),
+    k=st.integers(0, 4),
+    forced=st.integers(0, 2),
+    gamma=st.sampled_from([0.1, 10.0, 1e6, np.inf]),
+    fit_intercept=st.booleans(),
+    standardize=st.booleans(),
+    weighted=st.booleans(),
+)
+def test_no_bound_is_above_the_optimum(seed, kind, k, forced, gamma, fit_intercept, standardize, weighted):
+    X, y = adversarial(kind, seed)
+    weights = sample_weights(11, seed) if weighted else None
+    include = tuple(range(min(forced, k)))
+    settings = {"gamma": gamma, "fit_intercept": fit_intercept, "standardize": standardize, "include": include}
+    statement = statement_of(X, y, weights, k=k, **settings)
+    best = optimum_of(statement, X, y, weights)
+    for factor in (0.5, 1.0 - 1e-6, 1.0, 1.0 + 1e-12, 1.0 + 1e-6, 1.5):
+        bound = proved(statement, X, y, weights, factor * float(best))
+        assert bound <= best
+        assert bound <= factor * float(best)
+
+
+@given(seed=seeds, kind=st.sampled_from(KINDS), share=st.floats(0.01, 1.5), k=st.sampled_from([None, 2, 3]))
+def test_with_a_price_no_bound_is_above_the_optimum(seed, kind, share, k):
+    X, y = adversarial(kind, seed)
+    price = share * float(((y - y.mean()) ** 2).sum())
+    statement = statement_of(X, y, None, k=k, l0_penalty=price, gamma=10.0)
+    sizes = range(P + 1 if k is None else k + 1)
+    values = [optimum_of(statement_of(X, y, None, k=size, gamma=10.0), X, y) for size in sizes]
+    best = min(value + size * Fraction(price) for size, value in zip(sizes, values, strict=True))
+    for factor in (0.5, 1.0 - 1e-9, 1.0, 1.0 + 1e-9, 1.5):
+        assert proved(statement, X, y, None, factor * float(best)) <= best
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gamma", [0.1, 1e4, np.inf])
+@pytest.mark.parametrize("k", [0, 1, 2, 3])
+def test_the_bound_is_the_optimum_but_for_rounding(kind, gamma, k):
+    X, y = adversarial(kind, 5)
+    for include in ((), (3,)):
+        if len(include) > k:
+            continue
+        statement = statement_of(X, y, None, k=k, gamma=gamma, include=include, standardize=True)
+        best = float(optimum_of(statement, X, y))
+        rounding = 1e-12 * float((y - y.mean()) @ (y - y.mean()))
+        bound = proved(statement, X, y, None, 0.9999 * best - rounding)
+        assert bound == pytest.approx(0.9999 * best - rounding, rel=1e-12)
+
+
+def test_four_features_are_too_many():
+    X, y = sample(11, P)
+    statement = statement_of(X, y, k=4)
+    assert proved(statement, X, y, None, 1e-3) == 0.0
+
+
+def test_the_exact_check_tries_everything():
+    X, y = sample(9, 5)
+    for settings in ({"k": 2}, {"k": 3, "include": (1,)}, {"k": None, "l0_penalty": 4.0}, {"k": 1, "l0_penalty": 0.1}):
+        statement = statement_of(X, y, gamma=0.7, **settings)
+        float_bound, exact = bounds_of(statement, Proof((LastFeatures(1e9),)), X, y)
+        best = optimum_of(statement, X, y) if "l0_penalty" not in settings else None
+        if best is not None:
+            assert exact.bound <= best
+            assert exact.bound == pytest.approx(float(best), rel=1e-14)
+        assert float_bound.bound <= exact.bound
+
+
+def test_only_the_squared_loss_is_tried():
+    X, y = sample(9, 5, loss="hinge")
+    statement = statement_of(X, y, k=2, loss="hinge")
+    for found in bounds_of(statement, Proof((LastFeatures(0.1),)), X, y):
+        assert "squared loss" in found.complaints[0]
+
+
+def test_regions_below_branches():
+    """The two sides of a branch, each tried by itself."""
+    X, y = sample(12, P)
+    statement = statement_of(X, y, k=3)
+    best = float(optimum_of(statement, X, y))
+    data = Data.of(statement, X, y, None)
+    proof = Proof((Branch(2), LastFeatures(0.999 * best), LastFeatures(0.999 * best)))
+    assert prove(data, statement, proof).bound == 0.999 * best
+    low = Proof((Branch(2), LastFeatures(0.999 * best), LastFeatures(0.5 * best)))
+    assert prove(data, statement, low).bound == 0.5 * best
+    open_ = prove(data, statement, Proof((Branch(2), LastFeatures(0.5 * best))))
+    assert "open" in open_.complaints[0]
+    after = prove(data, statement, Proof((LastFeatures(0.5 * best), Leaf(0))))
+    assert "after its end" in after.complaints[0]
+
+
+def test_supports_may_be_excepted():
+    """With the best support excepted the bound is that of the second one."""
+    X, y = sample(12, P)
+    statement = statement_of(X, y, k=2, gamma=0.5)
+    exact = ExactSquares(statement, X, y)
+    values = sorted(
+        (fraction(exact.value(list(choice))), choice) for size in range(3) for choice in combinations(range(P), size)
+    )
+    data = Data.of(statement, X, y, None)
+    for count in range(4):
+        excepted = frozenset(choice for _, choice in values[:count])
+        target = float(values[count][0]) * (1.0 - 1e-6)
+        assert prove(data, statement, Proof((LastFeatures(target),)), excepted=excepted).bound == target
+        above = float(values[count][0]) * (1.0 + 1e-6)
+        assert prove(data, statement, Proof((LastFeatures(above),)), excepted=excepted).bound <= values[count][0]
+
+
+def test_more_caution_proves_less():
+    X, y = adversarial("near", 3)
+    statement = statement_of(X, y, k=3, gamma=np.inf)
+    best = float(optimum_of(statement, X, y))
+    usual, careful = (proved(statement, X, y, None, best, caution=caution) for caution in (1.0, 8.0))
+    assert careful <= usual <= best
+
+
+def test_prices_limit_the_number_of_features():
+    X, y = sample(11, P)
+    statement = statement_of(X, y, k=None, l0_penalty=1.0)
+    assert most_features(statement, 0, P, 2.5) == 2
+    assert most_features(statement, 1, P, 2.5) == 1
+    assert most_features(statement, 0, P, 100.0) == P
+    assert most_features(statement_of(X, y, k=2, l0_penalty=1.0), 0, P, 100.0) == 2
+
+
+def correlation(rng, size, rank):
+    rows = rng.standard_normal((size, rank))
+    return rows / np.linalg.norm(rows, axis=1)[:, None]
+
+
+@pytest.mark.parametrize("size", [3, 10, 150])
+def test_triples_by_their_eigenvalues(size):
+    """All triples with a negative eigenvalue are found, and few others."""
+    rng = np.random.default_rng(size)
+    rows, last = 1.02 * correlation(rng, size, 3), rng.uniform(-0.3, 0.3, (size, 1))
+    left, right = np.hstack([rows, last]), np.hstack([rows, -last])
+    R = left @ right.T
+    np.fill_diagonal(R, 1.0)
+    room = Room()
+    found = failing_triples(left, right, np.empty((0, 2), dtype=np.intp), 2, room)
+    listed = {tuple(sorted(triple)) for triple in found.tolist()}
+    assert len(listed) == found.shape[0]
+    triples = np.array(list(combinations(range(size), 3)))
+    if size == 150:
+        triples = triples[rng.permutation(triples.shape[0])[:20000]]
+    lowest = np.linalg.eigvalsh(R[triples[:, :, None], triples[:, None, :]])[:, 0]
+    for triple, value in zip(triples.tolist(), lowest.tolist(), strict=True):
+        assert tuple(triple) in listed or value > -1e-13
+        assert tuple(triple) not in listed or value < 1e-10
+    known = found[:1, :2]
+    rest = failing_triples(left, right, known, 2, room)
+    pair = set(known.ravel().tolist())
+    assert {tuple(sorted(t)) for t in rest.tolist()} == {t for t in listed if not pair or not pair <= set(t)}
+
+
+def test_weakly_correlated_blocks_are_left_out():
+    """Triples of blocks without large entries are not looked at, and hold."""
+    left = np.eye(200)
+    assert failing_triples(left, left, np.empty((0, 2), dtype=np.intp), 1, Room()).shape == (0, 3)
+
+
+def test_indices_are_by_feature():
+    """Features that are forced in and out need not be the first ones."""
+    X, y = sample(12, P)
+    statement = statement_of(X, y, k=3, include=(4,), exclude=(0, 6))
+    best = float(optimum_of(statement, X, y))
+    assert proved(statement, X, y, None, 0.999 * best) == 0.999 * best
+    assert proved(statement, X, y, None, 1.001 * best) <= optimum_of(statement, X, y)
