@@ -1,5 +1,8 @@
 """Actions that tests inject at the points of ``sparsest.runtime.faults``."""
 
+import os
+import signal
+
 
 class OnCall:
     """An action that acts on one of its calls, counted from 1; ``calls`` is their number so far."""
@@ -15,3 +18,8 @@ class OnCall:
 def interrupt(*given):
     """Act like Ctrl-C outside of the main thread's handler."""
     raise KeyboardInterrupt
+
+
+def press(*given):
+    """Press Ctrl-C."""
+    os.kill(os.getpid(), signal.SIGINT)

@@ -1,8 +1,6 @@
 """The commands ``cv`` and ``advise``."""
 
 import json
-import os
-import signal
 
 import numpy as np
 import pandas as pd
@@ -10,12 +8,11 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from cli.runner import SCHEMA, complains, run
+from injecting import press
 from samples import sample
 from sparsest import BestSubsetClassifierCV, BestSubsetRegressorCV, Result
-from sparsest.cli import live
 from sparsest.runtime.events import Fold, Status
-from sparsest.runtime.progress import Record
-from sparsest.selection.subsets import SubsetGrid
+from sparsest.runtime.faults import injected
 
 
 @pytest.fixture
@@ -77,23 +74,19 @@ def test_notebooks_show_the_scores(table):
     assert "<svg class=" in shown and "number of features" in shown and "BestSubsetRegressorCV" in shown
 
 
-class Impatient(Record):
-    """Presses Ctrl-C when two folds are done."""
-
-    def take(self, event):
-        super().take(event)
-        if isinstance(event, Fold) and event.n_done == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+def press_after_two_folds(event):
+    if isinstance(event, Fold) and event.n_done == 2:
+        press()
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
-def test_ctrl_c_keeps_the_folds_that_are_done(table, monkeypatch, keyboard, loss):
+def test_ctrl_c_keeps_the_folds_that_are_done(table, keyboard, loss):
     """Squared losses are fitted in Gram space, others one by one: both stop."""
     path, X, frame = table
-    monkeypatch.setattr(live, "Record", Impatient)
     files = ("--out", path / "m.json", "--report", path / "r.html")
     asked = ("--ks", "1-3", "--gammas", "0.01,0.1", "--exclude", "risk", "--loss", loss, "--selection", "one_se")
-    shown = run("cv", path / "d.csv", *asked, *files, "--json")
+    with injected("event", press_after_two_folds):
+        shown = run("cv", path / "d.csv", *asked, *files, "--json")
     assert shown.exit_code == 130, shown.output
     found = json.loads(shown.stdout)
     assert found["status"] == "INTERRUPTED" and found["files"] == {"model": str(files[1]), "report": str(files[3])}
@@ -108,22 +101,17 @@ def test_ctrl_c_keeps_the_folds_that_are_done(table, monkeypatch, keyboard, loss
     assert run("verify", path / "m.json", path / "d.csv").exit_code == 0
 
 
-def test_ctrl_c_before_a_fold_is_done(table, monkeypatch, keyboard):
+def test_ctrl_c_before_a_fold_is_done(table, keyboard):
     path, *_ = table
-    usual = SubsetGrid.__call__
-
-    def pressed(self, data):
-        os.kill(os.getpid(), signal.SIGINT)
-        return usual(self, data)
-
-    monkeypatch.setattr(SubsetGrid, "__call__", pressed)
     asked = ("--exclude", "risk", "--ks", "1-3", "--include", "b", "--out", path / "m.json")
-    shown = run("cv", path / "d.csv", *asked)
+    with injected("fold", press):
+        shown = run("cv", path / "d.csv", *asked)
+        again = run("cv", path / "d.csv", *asked, "--json", "--force")
     assert shown.exit_code == 130, (shown.output, shown.exception)
     assert "interrupted before a fold was done: k = 3 and the ridge are defaults" in shown.stderr
     result = Result.load(path / "m.json")
     assert result.status is Status.INTERRUPTED and result.statement.k == 3 and "b" in result.names
-    found = json.loads(run("cv", path / "d.csv", *asked, "--json", "--force").stdout)
+    found = json.loads(again.stdout)
     assert found["chosen"] is None and found["validation"] == [] and all(f"`{name}`" in SCHEMA for name in found)
 
 

@@ -2,10 +2,8 @@
 
 import html
 import json
-import os
 import re
 import shlex
-import signal
 
 import numpy as np
 import pandas as pd
@@ -13,12 +11,11 @@ import pytest
 
 from checks import best_subset
 from cli.runner import SCHEMA, complains, run
+from injecting import OnCall, interrupt, press
 from samples import HARD, hard, sample, sample_weights
 from sparsest import BestSubsetRegressor, Result, bootstrap, certified_choice
-from sparsest.cli import live
-from sparsest.report import page
 from sparsest.runtime.events import Status
-from sparsest.runtime.progress import Record
+from sparsest.runtime.faults import injected
 
 NAMES = ["a", "b", "c", "d", "e", "3"]
 
@@ -181,30 +178,20 @@ def test_without_a_ridge_or_in_time_says_so_without_warnings(folder):
     assert shown.exit_code == 0 and "TIME_LIMIT: stopped at the time limit" in " ".join(shown.output.split())
 
 
-def test_ctrl_c_keeps_the_best_answer(tmp_path, monkeypatch, keyboard):
+def test_ctrl_c_keeps_the_best_answer(tmp_path, keyboard):
     X, y = hard()
     np.savez(tmp_path / "data.npz", X=X, y=y)
-
-    class Impatient(Record):
-        def take(self, event):
-            super().take(event)
-            if len(self.points) == 1:
-                os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(live, "Record", Impatient)
     files = ("--out", tmp_path / "m.json", "--report", tmp_path / "r.html")
-    shown = run("fit", tmp_path, "--k", HARD["k"], "--gamma", HARD["gamma"], *files, "--json")
+    with injected("event", OnCall(1, press)):
+        shown = run("fit", tmp_path, "--k", HARD["k"], "--gamma", HARD["gamma"], *files, "--json")
     assert shown.exit_code == 130 and json.loads(shown.stdout)["status"] == "INTERRUPTED"
     assert Result.load(tmp_path / "m.json").status is Status.INTERRUPTED
     assert "The search was interrupted" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_ctrl_c_before_there_is_an_answer(folder, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("sparsest.cli.data.read_table", interrupted)
-    shown = run("fit", folder[0], "--out", folder[0] / "m.json")
+def test_ctrl_c_before_there_is_an_answer(folder):
+    with injected("table", interrupt):
+        shown = run("fit", folder[0], "--out", folder[0] / "m.json")
     assert shown.exit_code == 130 and shown.stdout == "" and not (folder[0] / "m.json").exists()
     assert shown.stderr == "interrupted before there was an answer; no file was written\n"
 
@@ -228,27 +215,17 @@ def test_a_target_in_a_file_of_its_own_is_in_the_commands_of_the_report(folder):
     assert run(*shlex.split(line)).exit_code == 0
 
 
-def test_ctrl_c_during_the_report_makes_it_short_and_a_second_one_leaves_it_out(folder, monkeypatch, keyboard):
+def test_ctrl_c_during_the_report_makes_it_short_and_a_second_one_leaves_it_out(folder, keyboard):
     """The model is there in any case."""
     path, *_ = folder
-    usual = page.near_optimal
-
-    def pressed(*arguments, **settings):
-        os.kill(os.getpid(), signal.SIGINT)
-        return usual(*arguments, **settings)
-
-    monkeypatch.setattr(page, "near_optimal", pressed)
     files = ("--out", path / "m.json", "--report", path / "r.html")
-    shown = run("fit", path, "--k", 2, *files)
+    with injected("report", press):
+        shown = run("fit", path, "--k", 2, *files)
     assert shown.exit_code == 130 and "report written to" in shown.stdout, shown.output
     assert "No rows were held out" in (path / "r.html").read_text(encoding="utf-8")
     (path / "r.html").unlink()
-
-    def given_up(*arguments, **settings):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(page, "near_optimal", given_up)
-    shown = run("fit", path, "--k", 2, *files, "--force", "--json")
+    with injected("report", interrupt):
+        shown = run("fit", path, "--k", 2, *files, "--force", "--json")
     assert shown.exit_code == 130 and json.loads(shown.stdout)["files"] == {"model": str(path / "m.json")}
     assert "interrupted: no report was written" in shown.stderr and not (path / "r.html").exists()
 

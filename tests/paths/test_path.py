@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import warnings
 
 import numpy as np
@@ -12,11 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet as SkElasticNet
 from sklearn.linear_model import Lasso, LogisticRegression
 
+from injecting import OnCall, press
 from sparsest.core.losses import SquaredEpsilonInsensitive, make_loss
 from sparsest.core.penalties import make_penalty
 from sparsest.paths.api import penalty_path
-from sparsest.paths.compiled_walk import CompiledWalk
 from sparsest.paths.path_result import Stop
+from sparsest.runtime.faults import injected
 
 PENALTIES = [("l1", {}), ("elastic_net", {"l1_ratio": 0.6}), ("mcp", {}), ("scad", {})]
 LOSSES = ["squared", "logistic", "squared_hinge", SquaredEpsilonInsensitive(0.2)]
@@ -359,22 +359,17 @@ def test_bad_max_iter(bad):
         penalty_path(*make_data(), max_iter=bad)
 
 
-def test_a_path_can_be_stopped(monkeypatch, keyboard):
+def test_a_path_can_be_stopped(keyboard):
     X, y = make_data()
-    whole = penalty_path(X, y, alphas=20)
-    short = penalty_path(X, y, alphas=20, time_limit=1e-9)
+    # So far apart that each alpha is solved by itself.
+    largest = penalty_path(X, y, alphas=1).alphas[0]
+    alphas = largest * 0.5 ** np.arange(20)
+    whole = penalty_path(X, y, alphas=alphas)
+    short = penalty_path(X, y, alphas=alphas, time_limit=1e-9)
     assert short.stopped is Stop.TIME_LIMIT and short.solved.tolist() == [True] + 19 * [False]
     assert np.array_equal(short.alphas, whole.alphas)
-    follow, calls = CompiledWalk.follow, []
-
-    def interrupted(self, alphas, *rest):
-        calls.append(alphas)
-        if len(calls) == 3:
-            signal.raise_signal(signal.SIGINT)
-        return follow(self, alphas[:1], *rest)
-
-    monkeypatch.setattr(CompiledWalk, "follow", interrupted)
-    stopped = penalty_path(X, y, alphas=20)
+    with injected("walk", OnCall(3, press)):
+        stopped = penalty_path(X, y, alphas=alphas)
     assert stopped.stopped is Stop.INTERRUPTED and stopped.solved.sum() == 3
     assert np.array_equal(stopped.coefs.toarray(), whole.coefs.toarray()[:, np.minimum(np.arange(20), 2)])
     assert np.isinf(stopped.dual_gaps[3:]).all() and not stopped.converged[3:].any()

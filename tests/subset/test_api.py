@@ -11,13 +11,14 @@ import scipy.sparse as sp
 
 from checks import against_enumeration, best_subset, check_certificate, solve
 from covering import every_pair
+from injecting import OnCall, press
 from oracles import enumerate_best, objective, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.core.losses import LOSSES
 from sparsest.results.result import relative_gap
 from sparsest.runtime.events import Bound, Done, Incumbent, Root, Status
+from sparsest.runtime.faults import injected
 from sparsest.subset.api import METHODS
-from sparsest.subset.fits import support
 
 P = 6
 
@@ -197,35 +198,29 @@ def test_whatever_a_callback_does_there_is_a_result(method, kind, way):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_ctrl_c_in_the_middle_gives_a_result(monkeypatch, keyboard, method, at):
+def test_ctrl_c_in_the_middle_gives_a_result(keyboard, method, at):
     """The signal comes while a support is being fitted."""
     X, y = sample("squared", 30, 8, 10)
-    original, calls = support._minimise, []
-
-    def interrupted(*args):
-        calls.append(method)
-        if len(calls) == at + (method in ("tree", "cuts")):  # these need a first model to return
-            signal.raise_signal(signal.SIGINT)
-        return original(*args)
-
-    monkeypatch.setattr(support, "_minimise", interrupted)
-    result = best_subset(X, y, 3, gamma=0.1, method=method)
+    # The tree and the cuts need a first model to return.
+    fault = OnCall(at + (method in ("tree", "cuts")), press)
+    with injected("fit", fault):
+        result = best_subset(X, y, 3, gamma=0.1, method=method)
+    assert fault.calls >= 1
     check_certificate(result, X, y)
     assert result.status in (Status.INTERRUPTED, Status.OPTIMAL)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_second_ctrl_c_is_raised(monkeypatch, keyboard):
+def test_a_second_ctrl_c_is_raised(keyboard):
     X, y = sample("squared", 30, 8, 10)
     survived = []
 
-    def impatient(*args):
+    def impatient():
         for _ in range(2):
             signal.raise_signal(signal.SIGINT)
             survived.append(signal.getsignal(signal.SIGINT))
 
-    monkeypatch.setattr(support, "_minimise", impatient)
-    with pytest.raises(KeyboardInterrupt):
+    with injected("fit", impatient), pytest.raises(KeyboardInterrupt):
         best_subset(X, y, 3, gamma=0.1, method="local")
     # The first is taken as a wish, and gives Ctrl-C back to the program: only the second is raised.
     assert survived == [signal.default_int_handler]

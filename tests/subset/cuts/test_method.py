@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from checks import against_enumeration, best_subset, best_subset_path, check_certificate
+from injecting import interrupt
 from samples import LOSS_NAMES, sample
 from sparsest.proofs.steps import Combination, Leaf
 from sparsest.runtime.events import Bound, Root, Status
-from sparsest.subset.cuts.tree import CutTree, LinearProgram
+from sparsest.runtime.faults import injected
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -46,40 +47,32 @@ FAILURES = {
 
 @pytest.mark.parametrize("when", FAILURES)
 @pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 2.0}], ids=str)
-def test_linear_programs_without_an_answer_are_done_without(monkeypatch, form, when):
+def test_linear_programs_without_an_answer_are_done_without(form, when):
     X, y = sample("squared", 30, 9, 2)
     expected = best_subset(X, y, gamma=0.5, method="cuts", **form)
-    solve, calls = LinearProgram.solve, count()
-
-    def unreliable(self, state, seconds):
-        return None if FAILURES[when](next(calls)) else solve(self, state, seconds)
-
-    monkeypatch.setattr(LinearProgram, "solve", unreliable)
-    result = best_subset(X, y, gamma=0.5, method="cuts", **form)
+    calls = count()
+    with injected("linear program", lambda seconds: FAILURES[when](next(calls))):
+        result = best_subset(X, y, gamma=0.5, method="cuts", **form)
     assert next(calls) > 4
     assert result.status is expected.status is Status.OPTIMAL
     assert result.objective == pytest.approx(expected.objective, rel=1.1e-4)
     check_certificate(result, X, y)
 
 
-def test_what_stays_open_without_an_answer_is_no_time_limit(monkeypatch):
+def test_what_stays_open_without_an_answer_is_no_time_limit():
     X, y = sample("squared", 30, 9, 2)
-    monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: None)
-    # Rounding alone keeps a gap open.
-    result = best_subset(X, y, 4, gamma=0.5, method="cuts", gap_tol=0.0)
+    with injected("linear program", lambda seconds: True):
+        # Rounding alone keeps a gap open.
+        result = best_subset(X, y, 4, gamma=0.5, method="cuts", gap_tol=0.0)
     assert result.gap < 1e-6
     assert result.status is (Status.HEURISTIC if result.gap > 0.0 else Status.OPTIMAL)
     check_certificate(result, X, y)
 
 
-def test_an_interruption_leaves_the_region_open(monkeypatch):
+def test_an_interruption_leaves_the_region_open():
     X, y = sample("squared", 30, 9, 2)
-
-    def interrupted(self, node, cutoff, solved):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(CutTree, "_treat", interrupted)
-    result = best_subset(X, y, 4, gamma=0.5, method="cuts")
+    with injected("cut node", interrupt):
+        result = best_subset(X, y, 4, gamma=0.5, method="cuts")
     assert result.status is Status.INTERRUPTED
     check_certificate(result, X, y)
 

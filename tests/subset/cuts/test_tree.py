@@ -5,11 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from injecting import OnCall
 from oracles import best_of, sample_values
 from samples import sample
 from sparsest.core.problem import make_problem
 from sparsest.proofs.check import prove
 from sparsest.proofs.steps import Branch, Combination, DualPoint, Leaf, Proof
+from sparsest.runtime.faults import injected
 from sparsest.subset.claims import statement_of
 from sparsest.subset.cuts.pool import CutPool
 from sparsest.subset.cuts.tree import CutTree, LinearProgram
@@ -35,21 +37,22 @@ def test_linear_programs_are_solved(price, scale):
         assert multipliers.sum() == pytest.approx(1.0) and (multipliers >= 0.0).all()
 
 
-def test_a_linear_program_is_tried_again_from_scratch(monkeypatch):
+def test_a_linear_program_is_tried_again_from_scratch():
     program = LinearProgram(3, 1, 0.0, 1.0)
     program.add(1.0, np.array([0.2, 0.5, 0.1]))
-    run, outcomes = LinearProgram._run, iter([False, True])
-    monkeypatch.setattr(LinearProgram, "_run", lambda self: run(self) and next(outcomes))
-    s, multipliers = program.solve(np.zeros(3, dtype=np.int8), 10.0)
+    fault = OnCall(1, lambda: True)
+    with injected("simplex", fault):
+        s, multipliers = program.solve(np.zeros(3, dtype=np.int8), 10.0)
+    assert fault.calls == 2
     assert s == pytest.approx([0.0, 1.0, 0.0])
     assert multipliers == pytest.approx([1.0])
-    monkeypatch.setattr(LinearProgram, "_run", lambda self: False)
-    assert program.solve(np.zeros(3, dtype=np.int8), 10.0) is None
+    with injected("simplex", lambda: True):
+        assert program.solve(np.zeros(3, dtype=np.int8), 10.0) is None
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["answers", "no answers"])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_where_no_bound_suffices_every_support_is_evaluated_and_no_other(monkeypatch, k, answers):
+def test_where_no_bound_suffices_every_support_is_evaluated_and_no_other(k, answers):
     X, y = sample("squared", 20, 5, 2)
     problem = make_problem(X, y, k, gamma=0.5, include=[1])
     values, pool = {}, CutPool()
@@ -59,13 +62,12 @@ def test_where_no_bound_suffices_every_support_is_evaluated_and_no_other(monkeyp
         values[tuple(np.flatnonzero(chosen).tolist())] = fit.primal
         return pool.cut(pool.add(problem, fit.alpha), problem)
 
-    if not answers:
-        monkeypatch.setattr(LinearProgram, "solve", lambda self, state, seconds: None)
     tree = CutTree(problem, np.arange(5), np.arange(5) == 1, 1.0, separate)
     tree.add(*pool.cut(pool.add(problem, np.zeros(problem.n)), problem))
     tree.begin()
-    while not tree.is_finished():
-        tree.step(np.inf, 60.0)
+    with injected("linear program", lambda seconds: not answers):
+        while not tree.is_finished():
+            tree.step(np.inf, 60.0)
     supports = {(1, *more) for size in range(k) for more in combinations([0, 2, 3, 4], size)}
     assert set(values) == {tuple(sorted(support)) for support in supports}
     assert tree.lower_bound() == pytest.approx(min(values.values()), rel=1e-9)
