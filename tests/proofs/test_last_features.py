@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from proofs.helpers import ExactSquares, bounds_of, fraction, optimum_of, sample, sample_weights, statement_of
 from sparsest.proofs.check import prove
-from sparsest.proofs.data import Data, Room
+from sparsest.proofs.data import Data
 from sparsest.proofs.last_features import most_features
-from sparsest.proofs.last_triples import failing_triples
 from sparsest.proofs.steps import Branch, LastFeatures, Leaf, Proof
 
 P = 7
@@ -175,42 +174,6 @@ def test_prices_limit_the_number_of_features():
     assert most_features(statement, 1, P, 2.5) == 1
     assert most_features(statement, 0, P, 100.0) == P
     assert most_features(statement_of(X, y, k=2, l0_penalty=1.0), 0, P, 100.0) == 2
-
-
-def correlation(rng, size, rank):
-    rows = rng.standard_normal((size, rank))
-    return rows / np.linalg.norm(rows, axis=1)[:, None]
-
-
-@pytest.mark.parametrize("size", [3, 10, 150])
-def test_triples_by_their_eigenvalues(size):
-    """All triples with a negative eigenvalue are found, and few others."""
-    rng = np.random.default_rng(size)
-    rows, last = 1.02 * correlation(rng, size, 3), rng.uniform(-0.3, 0.3, (size, 1))
-    left, right = np.hstack([rows, last]), np.hstack([rows, -last])
-    R = left @ right.T
-    np.fill_diagonal(R, 1.0)
-    room = Room()
-    found = failing_triples(left, right, np.empty((0, 2), dtype=np.intp), 2, room)
-    listed = {tuple(sorted(triple)) for triple in found.tolist()}
-    assert len(listed) == found.shape[0]
-    triples = np.array(list(combinations(range(size), 3)))
-    if size == 150:
-        triples = triples[rng.permutation(triples.shape[0])[:20000]]
-    lowest = np.linalg.eigvalsh(R[triples[:, :, None], triples[:, None, :]])[:, 0]
-    for triple, value in zip(triples.tolist(), lowest.tolist(), strict=True):
-        assert tuple(triple) in listed or value > -1e-13
-        assert tuple(triple) not in listed or value < 1e-10
-    known = found[:1, :2]
-    rest = failing_triples(left, right, known, 2, room)
-    pair = set(known.ravel().tolist())
-    assert {tuple(sorted(t)) for t in rest.tolist()} == {t for t in listed if not pair or not pair <= set(t)}
-
-
-def test_weakly_correlated_blocks_are_left_out():
-    """Triples of blocks without large entries are not looked at, and hold."""
-    left = np.eye(200)
-    assert failing_triples(left, left, np.empty((0, 2), dtype=np.intp), 1, Room()).shape == (0, 3)
 
 
 def test_indices_are_by_feature():
