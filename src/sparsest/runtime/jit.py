@@ -136,7 +136,10 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 class _LoadingCache(FunctionCache):
-    """Loads compiled kernels without filling numba's registries, which only compiling needs: 0.26 s of CPU time."""
+    """Loads compiled kernels without filling numba's registries, which only compiling needs.
+
+    That saves 0.37 of 2.36 s of CPU time in the first fit of a process.
+    """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for some types of arguments, or None if it is not kept yet."""
