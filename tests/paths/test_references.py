@@ -1,7 +1,7 @@
 """Paths against those of ncvreg 3.16 on the same data: MCP, SCAD and Lasso for continuous, binary and count responses.
 
-Solutions outside the locally convex region are not unique: there only the equation is asked for, and that the sum of
-loss and penalty is about as small.
+Solutions outside the locally convex region are not unique: there the equation is asked for, and that the sum of loss
+and penalty is no larger but for the points that are counted below.
 """
 
 from itertools import pairwise
@@ -20,6 +20,8 @@ FOLDERS = {
     "golub_binomial": ("ma_golub", 4),
     "hitters_hmrun_poisson": ("hitters", 1),
 }
+# Points at which ncvreg's solution is better, and by how much at most, relatively; none elsewhere.
+WORSE = {("riboflavin_gaussian", "scad"): (6, 0.039), ("golub_binomial", "mcp"): (8, 0.0037)}
 NAMES = {"lasso": "l1", "mcp": "mcp", "scad": "scad"}
 
 
@@ -104,7 +106,7 @@ def test_paths_of_ncvreg(shared_data, name, penalty):
     assert path.converged.all()
     assert path.rescaled == (family != "gaussian" and penalty != "lasso")
     equation, ours, inside = Equation(family, penalty, g, X, y), path.coefs.toarray().T, True
-    ratios = []
+    excesses = []
     for i, lam in enumerate(lambdas):
         # The region ends where the columns of this model and of the next have no convex objective.
         following = theirs[min(i + 1, len(lambdas) - 1)]
@@ -115,8 +117,11 @@ def test_paths_of_ncvreg(shared_data, name, penalty):
             assert np.abs(ours[i] - theirs[i]).max() <= 1e-3 * max(np.abs(theirs[i]).max(), 1e-300), i
             assert path.intercepts[i] == pytest.approx(their_b[i], rel=1e-3, abs=1e-3)
         else:
-            ratios.append(value / equation.look(theirs[i], their_b[i], lam)[0])
+            their_value = equation.look(theirs[i], their_b[i], lam)[0]
+            excesses.append((value - their_value) / abs(their_value))
     if penalty == "lasso":
-        assert not ratios
-    # Neither package finds the better of several solutions everywhere: values differ by up to 4 % either way.
-    assert max(ratios, default=1.0) < 1.04
+        assert not excesses
+    worse = [excess for excess in excesses if excess > 1e-6]
+    count, largest = WORSE.get((name, penalty), (0, 0.0))
+    assert len(worse) <= count
+    assert max(worse, default=0.0) <= largest

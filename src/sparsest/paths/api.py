@@ -105,6 +105,8 @@ def penalty_path(
     As v depends on the solution, this is an estimating equation and not the minimum of one objective;
     ``kkt_violations`` are the largest violations of it, relative to alpha.  Losses whose curvature jumps (Huber's, the
     squared hinge and the squared ε-insensitive loss) have it averaged over a small window, so that solutions exist.
+    Where the problem is not locally convex there are several solutions.  A second pass, from small alphas to large
+    ones, then replaces up to 15 % of them, where the solution for the next smaller alpha leads to a better one.
     A penalty object such as ``sparsest.core.penalties.MCP(12.0)`` is used as it is: its concavity does not depend on
     the loss, and solutions are local minima.
 

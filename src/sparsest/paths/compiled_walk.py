@@ -29,6 +29,7 @@ from sparsest.paths.kernels.walk import (
     begin,
     crowded,
     newton_price,
+    settle,
     solve,
     walk,
 )
@@ -194,6 +195,7 @@ class CompiledWalk(Walk):
             locally_convex=convex,
             saturated=loss < SATURATED_LOSS * self.fixed.null_loss,
             n_sweeps=sweeps,
+            loss=loss,
         )
 
     def _solve(self, alpha: float, tol: float, convex: bool, max_sweeps: int) -> tuple[int, float, float, float]:
@@ -226,6 +228,15 @@ class CompiledWalk(Walk):
 
     def _pass(self, alpha: float, max_sweeps: int) -> int:
         return self._solve(alpha, GROWING_VIOLATION, False, max_sweeps)[0]
+
+    def go_to(self, fit: Fit) -> None:
+        """Make this solution the present one; the next step starts from it without extrapolation."""
+        self._admit(fit.features[self.outside[fit.features]])
+        w, names = self.at.w[: self.size], self.columns.names[: self.size]
+        order = np.argsort(names)
+        w[:] = 0.0
+        w[order[np.searchsorted(names, fit.features, sorter=order)]] = fit.w
+        settle(self.columns, self.at, self.fixed)
 
     def _reach(self, alpha: float, n_sweeps: int) -> Fit:
         task = self.task

@@ -76,6 +76,11 @@ class GeneralWalk(Walk):
         self._solve(alpha, GROWING_VIOLATION * alpha)
         return self.set.n_sweeps - before
 
+    def go_to(self, fit: Fit) -> None:
+        """Make this solution the present one; the next step starts from it without extrapolation."""
+        self._add(fit.features[self.outside[fit.features]])
+        self.set.place(fit.features, fit.w, fit.b)
+
     def _reach(self, alpha: float, n_sweeps: int) -> Fit:
         before = self._prepare(alpha, self.task.max_iter - n_sweeps) - n_sweeps
         gap: float | None = None
@@ -97,6 +102,8 @@ class GeneralWalk(Walk):
             locally_convex=self.task.penalty.convex or self._locally_convex(alpha),
             saturated=perfect or (endless and self.set.separated),
             n_sweeps=self.set.n_sweeps - before,
+            loss=self.set.loss_value(),
+            curvature=self._strengths(alpha)[used].imag if self.task.rescaled else None,
         )
 
     def _prepare(self, alpha: float, max_sweeps: int) -> int:
@@ -171,6 +178,9 @@ class GeneralWalk(Walk):
         self._add(names[violators])
         return True
 
+    def _strengths(self, alpha: float) -> Array:
+        """What the penalty takes for λ of the features in the working set."""
+        return self.set.strengths(alpha * self.task.factor[self.set.index])
+
     def _locally_convex(self, alpha: float) -> bool:
-        lam = self.set.strengths(alpha * self.task.factor[self.set.index])
-        return self.set.convex_beyond(np.asarray(self.task.penalty.concavity_bound(lam)))
+        return self.set.convex_beyond(np.asarray(self.task.penalty.concavity_bound(self._strengths(alpha))))

@@ -19,6 +19,7 @@ from sparsest.core.data import Data
 from sparsest.core.designs import shift_and_scale
 from sparsest.core.penalties import Penalty
 from sparsest.paths.path_result import PathResult, Stop
+from sparsest.paths.review import improve
 from sparsest.paths.task import Task, make_task
 from sparsest.paths.walk import Fit, Walk
 from sparsest.paths.walks import make_walk
@@ -83,6 +84,9 @@ class PathSolver:
             before = self._before(solved_for[0], walk.alpha_max)
             steps = np.concatenate([before, solved_for])
             fits, stopped = self._follow(walk, steps, clock)
+            if self.n_features is None:
+                most = walk.outside.size if self.max_features is None else self.max_features
+                improve(walk, steps, fits, most, clock)
         # One may have moved to where a wanted number of features is.
         alphas = np.where(steps[before.size :] == solved_for, alphas, steps[before.size :] / unit)
         return _collect(task, alphas, fits, before.size, walk.null_intercept, stopped, clock.seconds())

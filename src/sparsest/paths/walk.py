@@ -37,6 +37,8 @@ class Fit(NamedTuple):
     locally_convex : whether the objective is convex around the solution.
     saturated : whether smaller α would only follow noise.
     n_sweeps : sweeps made.
+    loss : the loss without the penalty.
+    curvature : of the loss along each of the features, if the penalty is rescaled by it; else None.
     """
 
     features: Indices
@@ -47,6 +49,8 @@ class Fit(NamedTuple):
     locally_convex: bool
     saturated: bool
     n_sweeps: int
+    loss: float
+    curvature: Array | None = None
 
 
 class Walk(ABC):
@@ -80,6 +84,15 @@ class Walk(ABC):
     @abstractmethod
     def _reach(self, alpha: float, n_sweeps: int) -> Fit:
         """Solve for this alpha, on the way to which so many sweeps were made."""
+
+    @abstractmethod
+    def go_to(self, fit: Fit) -> None:
+        """Make this solution the present one; the next step starts from it without extrapolation."""
+
+    def solve_again(self, alpha: float) -> Fit:
+        """Solve from the present solution, which may be that of another alpha."""
+        self.before = self.alpha = alpha
+        return self._reach(alpha, 0)
 
     def follow(self, alphas: Array, max_features: int, may_saturate: bool) -> list[Fit]:
         """Solve for the next of these alphas, or for some of them.

@@ -398,6 +398,14 @@ class WorkingSet:
         self._place(start, margin, b)
         return 0.0
 
+    def place(self, features: Indices, w: Array, b: float) -> None:
+        """Give these features of the set these coefficients, and zero to the others; nothing is extrapolated next."""
+        order = np.argsort(self.index)
+        everything = np.zeros(self.index.size)
+        everything[order[np.searchsorted(self.index, features, sorter=order)]] = w
+        self._before = everything.copy()
+        self._place(everything, self.pack.dot(everything), b)
+
     def _place(self, w: Array, margin: Array, b: float) -> None:
         """Be at these coefficients, whose margins are given."""
         self.w, self._grad = w, None

@@ -153,6 +153,16 @@ def begin(columns, at, fixed, memory, alpha, ratio):
 
 
 @kernel
+def settle(columns, at, fixed):
+    """Compute the gradient at coefficients that were written into the buffer; nothing is extrapolated next."""
+    m = at.size[0]
+    for q in range(m):
+        at.before[q] = at.w[q]
+    restart(columns, at.w[:m], np.zeros(m), fixed.target, at.grad[:m])
+    slopes(columns, at.w[:m], 0, fixed.origin, at.grad[:m])
+
+
+@kernel
 def _loss(columns, w, grad, fixed):
     """The loss at w, and ``c'w``."""
     along, total = 0.0, 0.0

@@ -1,0 +1,107 @@
+"""The second pass over a path of a concave penalty: solutions are replaced by better ones only."""
+
+import numpy as np
+import pytest
+
+from samples import sample
+from sparsest import penalty_path
+from sparsest.core.data import make_data
+from sparsest.core.losses import make_loss
+from sparsest.core.penalties import path_penalty
+from sparsest.paths.compiled_walk import CompiledWalk
+from sparsest.paths.general_walk import GeneralWalk
+from sparsest.paths.review import improve
+from sparsest.paths.task import make_task
+from sparsest.paths.walks import make_walk
+from sparsest.runtime.clock import Clock
+
+TOL = 1e-6
+
+
+def wide(loss="squared", n=60, p=300, seed=0):
+    """Correlated columns, more than rows, so that there are many minima."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    X[:, 1:] += 0.8 * X[:, :-1]
+    u = X[:, :24:3] @ rng.choice([-1.0, 1.0], 8)
+    return X, u + rng.standard_normal(n) * u.std() if loss == "squared" else np.where(
+        u + rng.logistic(size=n) > 0, 1.0, -1.0
+    )
+
+
+def walked(X, y, name, loss="squared", kind=make_walk, count=60):
+    """A walk, its alphas, and the solutions that it found."""
+    data = make_data(X, y, loss=make_loss(loss))
+    walk = kind(make_task(data, path_penalty(name), np.ones(X.shape[1]), TOL, 10_000))
+    alphas = np.geomspace(walk.alpha_max, 0.03 * walk.alpha_max, count)
+    fits = []
+    while len(fits) < count:
+        fits += walk.follow(alphas[len(fits) :], X.shape[1], False)
+    return walk, alphas, fits
+
+
+def objective(walk, fit, alpha):
+    """Loss plus penalty, from the data; a rescaled penalty has the curvature of the fit."""
+    task = walk.task
+    u = task.view.dot(fit.w, fit.features) + fit.b
+    lam = np.full(fit.w.size, alpha) if fit.curvature is None else alpha + 1j * fit.curvature
+    return task.weights @ task.loss.value(task.y, u) + task.penalty.value(fit.w, lam).sum()
+
+
+@pytest.mark.parametrize("name", ["mcp", "scad"])
+@pytest.mark.parametrize("kind", [make_walk, GeneralWalk])
+def test_only_better_solutions_replace_others(name, kind):
+    walk, alphas, fits = walked(*wide(), name, kind=kind)
+    assert isinstance(walk, CompiledWalk if kind is make_walk else GeneralWalk)
+    before = [objective(walk, fit, alpha) for fit, alpha in zip(fits, alphas, strict=True)]
+    found = list(fits)
+    improve(walk, alphas, found, 300, Clock(np.inf))
+    after = [objective(walk, fit, alpha) for fit, alpha in zip(found, alphas, strict=True)]
+    replaced = [i for i in range(60) if found[i] is not fits[i]]
+    assert 0 < len(replaced) <= 9
+    assert all(after[i] < before[i] * (1.0 - 1e-3) for i in replaced)
+    assert all(found[i].kkt <= TOL for i in replaced)
+    assert all(not fit.locally_convex for fit, new in zip(fits, found, strict=True) if fit is not new)
+
+
+def test_the_stored_loss_and_curvature_are_those_of_the_solution():
+    for loss in ("squared", "logistic", "poisson"):
+        X, y = sample(loss, 80, 30)
+        walk, _, fits = walked(X, y, "mcp", loss=loss, count=15)
+        for fit in fits:
+            u = walk.task.view.dot(fit.w, fit.features) + fit.b
+            assert fit.loss == pytest.approx(
+                walk.task.weights @ walk.task.loss.value(walk.task.y, u), rel=1e-9, abs=1e-12
+            )
+            assert (fit.curvature is None) == (loss == "squared")
+            if fit.curvature is not None:
+                least = 4e-4 * walk.task.loss.smoothness if loss == "logistic" else 0.0
+                second = walk.task.weights * np.maximum(walk.task.loss.second_derivative(walk.task.y, u), least)
+                columns = walk.task.view.columns(fit.features)
+                expected = second @ columns**2 / walk.task.norms[fit.features] ** 2
+                np.testing.assert_allclose(fit.curvature, expected, rtol=1e-6)
+
+
+def test_limits_are_kept():
+    walk, alphas, fits = walked(*wide(), "mcp")
+    unlimited, few, late = list(fits), list(fits), list(fits)
+    improve(walk, alphas, unlimited, 300, Clock(np.inf))
+    most = min(new.w.size for fit, new in zip(fits, unlimited, strict=True) if new is not fit) - 1
+    improve(walk, alphas, few, most, Clock(np.inf))
+    assert all(new is fit or new.w.size <= most for fit, new in zip(fits, few, strict=True))
+    improve(walk, alphas, late, 300, Clock(0.0))
+    assert all(new is fit for fit, new in zip(fits, late, strict=True))
+
+
+def test_paths_are_the_same_every_time():
+    X, y = wide()
+    one, two = (penalty_path(X, y, "scad", tol=TOL, alphas=50) for _ in range(2))
+    assert np.array_equal(one.coefs.toarray(), two.coefs.toarray())
+    assert one.converged[one.solved].all()
+
+
+def test_convex_penalties_have_no_second_pass():
+    walk, alphas, fits = walked(*wide(), "l1")
+    found = list(fits)
+    improve(walk, alphas, found, 300, Clock(np.inf))
+    assert all(new is fit for fit, new in zip(fits, found, strict=True))
