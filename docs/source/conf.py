@@ -47,7 +47,8 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # One file beside the pages, so that formulas need no network.
 mathjax_path = "tex-svg.js"
-copybutton_exclude = ".linenos, .gp, .go"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sparsest"

@@ -38,6 +38,22 @@ def test_prediction_intervals(run, capsys):
     assert f"{left['coverage']:.1%} of 177 held-out responses" in capsys.readouterr().out
 
 
+def test_certificate_by_hand(run):
+    left = run("plot_certificate_by_hand")
+    assert left["lower"] <= left["upper"] == pytest.approx(left["result"].objective)
+    assert left["lower"] == pytest.approx(left["result"].lower_bound, rel=1e-6)
+
+
+def test_choosing_k(run):
+    left = run("plot_choosing_k")
+    assert left["one_se"].k_ <= left["best"].k_ and left["choice"].k <= left["best"].k_
+
+
+def test_near_optimal(run):
+    left = run("plot_near_optimal")
+    assert left["near"].complete and len(left["near"].supports) > 1
+
+
 def test_every_example_is_tested():
     tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
     assert NAMES and {name.removeprefix("plot_") for name in NAMES} <= tested
