@@ -1,7 +1,7 @@
-"""Settings reach the solver by the same names from everywhere; threads in workers of joblib and Dask."""
+"""Solvers of all methods, with the declared defaults; threads in workers of joblib and Dask."""
 
 import sys
-from inspect import signature
+from dataclasses import fields
 from types import SimpleNamespace
 
 import joblib
@@ -9,27 +9,31 @@ import pytest
 
 from checks import best_subset, best_subset_path
 from samples import HARD, hard
-from sparsest import BestSubsetClassifier, BestSubsetRegressor, Status
-from sparsest.cli.fit import fit
+from sparsest import Status
+from sparsest.core.settings import ENGINES, METHODS, SETTINGS
 from sparsest.runtime.threads import is_worker
-from sparsest.subset import api
-from sparsest.subset.solvers import make_solver
+from sparsest.subset.cuts.method import Cuts
+from sparsest.subset.solvers import SOLVERS, make_solver
+from sparsest.subset.tree.method import Tree
 
-SHARED = ("start", "time_limit", "gap_tol", "engine", "n_jobs", "node_limit", "max_memory", "verbose", "method")
-PYTHON = ("callback", "options")
 LIMITS = {"time_limit": 5.0, "gap_tol": 1e-4}
 
 
-def test_everywhere_by_the_same_names_and_with_the_same_defaults():
-    wanted = signature(api.best_subset).parameters
-    places = (api.best_subset_path, BestSubsetRegressor, BestSubsetClassifier)
-    for place in places:
-        given = signature(place).parameters
-        assert all(given[name].default == wanted[name].default for name in (*SHARED, *PYTHON, "gamma", "standardize"))
-    given = signature(fit).parameters
-    shared = (name for name in SHARED if name != "n_jobs")
-    assert all(given[name].default == wanted[name].default for name in (*shared, "gamma", "standardize"))
-    assert {"option", "include", "exclude", "threads"} <= set(given)
+def test_every_method_has_a_solver():
+    assert tuple(SOLVERS) == METHODS
+
+
+def test_solvers_have_the_declared_limits():
+    for solver in SOLVERS.values():
+        own = {field.name: field.default for field in fields(solver)}
+        assert all(own[name] == SETTINGS[name].default for name in ("time_limit", "gap_tol"))
+
+
+def test_defaults_of_methods_are_described():
+    described = SETTINGS["node_limit"].about, SETTINGS["max_memory"].about
+    assert Tree().node_limit == Cuts().node_limit == 10_000_000 and "10 million by default" in described[0]
+    assert Tree().max_memory == 2e9 and "2e9 by default" in described[1]
+    assert Cuts().engine == ENGINES[0] and f'"{ENGINES[0]}" (default)' in SETTINGS["engine"].about
 
 
 @pytest.mark.parametrize("method", ["tree", "cuts"])

@@ -17,14 +17,8 @@ if TYPE_CHECKING:
 @command
 def advise(
     data: o.Data,
-    target: o.Target = None,
+    columns: o.ColumnOptions,
     aim: Annotated[str, typer.Option(help="prediction, few_false_features or proof.")] = "prediction",
-    exclude: o.Exclude = [],  # noqa: B006
-    ids: o.Ids = [],  # noqa: B006
-    exposure: o.Exposure = None,
-    impute: o.Impute = None,
-    drop: o.Drop = [],  # noqa: B006
-    categorical: o.Categorical = [],  # noqa: B006
     as_json: o.Json = False,
 ) -> None:
     """Look at the data and propose a method with its settings, and say why.
@@ -34,19 +28,12 @@ def advise(
     from sparsest.cli.data import load
     from sparsest.cli.output import print_json
     from sparsest.selection.advise import advise as propose
-    from sparsest.tables import Wishes
 
-    left_out = (*o.names(ids), *o.names(exclude))
-    wishes = Wishes(
-        target, o.beside(None, None, exposure), left_out, (), impute, drop=o.names(drop),
-        categorical=o.names(categorical), drop_zero_exposure=True,
-    )  # fmt: skip
-    table = load(data, wishes, quiet=as_json)
+    table = load(data, columns.wishes(excluded_in_table=False, drop_zero_exposure=True), quiet=as_json)
     advice = propose(table.matrix, table.target, aim=aim, exposure=table.rows.get("exposure"))
-    about = {
-        "target": target, "exclude": ",".join(o.names(exclude)), "id": ",".join(o.names(ids)), "impute": impute,
-        "exposure": exposure, "drop": ",".join(o.names(drop)), "categorical": ",".join(o.names(categorical)),
-    }  # fmt: skip
+    lists = {"exclude": columns.exclude, "id": columns.ids, "drop": columns.drop, "categorical": columns.categorical}
+    about: dict[str, str | None] = {name: ",".join(o.names(given)) for name, given in lists.items()}
+    about |= {"target": columns.target, "impute": columns.impute, "exposure": columns.exposure}
     line = _as_command(advice, data, about)
     if as_json:
         content: dict[str, Any] = {

@@ -13,8 +13,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -78,26 +79,42 @@ def _main(
 def command(
     function: Callable[..., int | None], group: typer.Typer = app, name: str | None = None
 ) -> Callable[..., None]:
-    """Make a function a command, with ``--verbose`` and ``--debug``; what it returns is the exit code."""
+    """Make a function a command, with ``--verbose`` and ``--debug``; what it returns is the exit code.
+
+    A parameter whose type is a dataclass stands for a group of options, the fields of the class.
+    """
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {one.name: one.annotation for one in own if is_dataclass(one.annotation)}
 
     @functools.wraps(function)
     def run(*args: Any, verbose: bool = False, debug: bool = False, **kwargs: Any) -> None:
         _set_up_logs(verbose)
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         with _one_line_errors(debug):
+            for group, kind in groups.items():
+                kwargs[group] = kind(**{field.name: kwargs.pop(field.name) for field in fields(kind)})
             code = function(*args, **kwargs)
         raise typer.Exit(code or 0)
 
-    own = inspect.signature(function, eval_str=True)
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
         for name, kind in (("verbose", _Verbose), ("debug", _Debug))
     ]
-    parameters = [*own.parameters.values(), *shared]
+    single = [one for one in own if one.name not in groups]
+    parameters = [*single, *(option for kind in groups.values() for option in _options_of(kind)), *shared]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     group.command(name)(run)
     return run
+
+
+def _options_of(group: Any) -> Iterator[inspect.Parameter]:
+    """The options of a group, with their defaults."""
+    kinds, usual = get_type_hints(group, include_extras=True), group()
+    for one in fields(group):
+        yield inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=getattr(usual, one.name), annotation=kinds[one.name]
+        )
 
 
 def log(message: str, *values: Any) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from sparsest.cli import options as o
 from sparsest.cli.app import command
+from sparsest.core.settings import SETTINGS
 
 if TYPE_CHECKING:
     from sparsest.report import Curve
@@ -24,52 +25,23 @@ _FEATURES = 10
 @command
 def cv(
     data: o.Data,
-    target: o.Target = None,
+    columns: o.TableOptions,
+    model: o.SubsetOptions,
+    search: o.SearchOptions,
+    files: o.OutputOptions,
     ks: Annotated[
         str, typer.Option(help="Numbers of features to try, such as 0-10,15,20; auto: 0 to 10, then more.")
     ] = "auto",
     gammas: Annotated[str, typer.Option(help="Ridges to try, such as 0.01,0.1,1; auto finds them.")] = "auto",
-    max_coef: o.MaxCoef = None,
     folds: Annotated[int, typer.Option(help="Number of parts that are held out in turn.", min=2)] = 5,
     seed: Annotated[int, typer.Option(help="Of the random order in which rows are divided into parts.")] = 0,
-    selection: Annotated[
-        str, typer.Option(help="best, or one_se: the fewest features within one standard error of the best.")
-    ] = "best",
+    selection: Annotated[str, o.setting("selection")] = SETTINGS["selection"].default,
     scoring: Annotated[
         str | None, typer.Option(help="A scorer of scikit-learn, such as r2 or roc_auc; deviance by default.")
     ] = None,
-    loss: o.Loss = "auto",
-    epsilon: o.Epsilon = None,
-    delta: o.Delta = None,
-    quantile: o.Quantile = None,
-    theta: o.Theta = None,
-    fit_intercept: o.FitIntercept = True,
-    standardize: o.Standardize = True,
-    include: o.Include = [],  # noqa: B006
-    exclude: o.Exclude = [],  # noqa: B006
-    ids: o.Ids = [],  # noqa: B006
-    weights: o.Weights = None,
-    offset: o.Offset = None,
-    exposure: o.Exposure = None,
-    impute: o.Impute = None,
-    missing_text: o.MissingText = "level",
-    max_missing: o.MaxMissing = 0.5,
-    min_level: o.MinLevel = None,
-    drop: o.Drop = [],  # noqa: B006
-    categorical: o.Categorical = [],  # noqa: B006
-    drop_zero_exposure: o.DropZeroExposure = False,
     fold_method: Annotated[
-        str, typer.Option(help="How the models of the folds are found.", rich_help_panel="Search")
+        str, typer.Option(help="How the models of the folds are found.", rich_help_panel=o.SEARCH)
     ] = "relaxation",
-    method: o.Method = "tree",
-    time_limit: o.TimeLimit = 60.0,
-    gap_tol: o.GapTol = 1e-4,
-    threads: o.Threads = None,
-    bootstrap: o.Bootstrap = 0,
-    out: o.Out = None,
-    report: o.Report = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
 ) -> int:
     """Choose the number of features by cross-validation, then fit and prove the model of all data.
 
@@ -77,66 +49,68 @@ def cv(
 
     Ctrl-C ends it with the folds that are done, and the model that is found at once.
     """
-    from sklearn.base import clone
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    from sparsest.cli.data import choose_loss, columns_of, load, rows_of_the_file
+    from sparsest.cli.data import load, model_settings, rows_of_the_file
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
     from sparsest.cli.reporting import Delivery
-    from sparsest.cli.stability import repeat_selection
-    from sparsest.core.checks import by_number
-    from sparsest.core.losses import LOSSES
-    from sparsest.estimators import BestSubsetClassifierCV, BestSubsetRegressorCV
-    from sparsest.tables import Wishes
 
-    refuse_overwriting(force, out, report)
+    quiet = files.as_json
+    refuse_overwriting(files.force, files.out, files.report)
     numbers = None if ks == "auto" else _whole_numbers(ks)
     ridges = "auto" if gammas == "auto" else _numbers(gammas)
-    beside = o.beside(weights, offset, exposure)
-    wishes = Wishes(
-        target, beside, o.names(ids), o.names(exclude), impute,
-        missing_text=missing_text, max_missing=max_missing, min_level=min_level, drop=o.names(drop),
-        categorical=o.names(categorical), drop_zero_exposure=drop_zero_exposure,
-    )  # fmt: skip
-    table = load(data, wishes, quiet=as_json)
-    chosen_loss = choose_loss(loss, table, quiet=as_json)
-    forced = {
-        name: tuple(by_number(columns_of(o.names(given), table), name, table.names))
-        for name, given in (("include", include), ("exclude", exclude))
-    }
-    problem: dict[str, Any] = {
-        "loss": chosen_loss, "epsilon": epsilon, "delta": delta, "quantile": quantile, "theta": theta,
-        "max_coef": max_coef, "fit_intercept": fit_intercept, "standardize": standardize, **forced,
-    }  # fmt: skip
+    table = load(data, columns.wishes(excluded_in_table=True), quiet)
+    problem = _by_number(model_settings(model, columns, table, quiet), table)
     settings: dict[str, Any] = {
         "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, **problem,
-        "fold_method": fold_method, "method": method, "time_limit": time_limit, "gap_tol": gap_tol, "n_jobs": threads,
+        "fold_method": fold_method, **search.settings(),
     }  # fmt: skip
-    known = chosen_loss in LOSSES and LOSSES[chosen_loss].classification
-    make, divide = (BestSubsetClassifierCV, StratifiedKFold) if known else (BestSubsetRegressorCV, KFold)
-    delivery = Delivery("cv", data, target, out, report, as_json)
-    with watched(Path(data).name, time_limit, quiet=as_json) as (record, listener), rows_of_the_file(table):
-        # Rows of a file are often sorted by the target.
-        parts = divide(folds, shuffle=True, random_state=seed)
-        model = make(**settings, cv=parts, callback=listener)
+    delivery = Delivery("cv", data, columns.target, files)
+    with watched(Path(data).name, search.time_limit, quiet) as (record, listener), rows_of_the_file(table):
+        validated = _estimator(settings, folds, seed, listener)
         try:
-            model.fit(table.matrix, table.target, **table.rows)
+            validated.fit(table.matrix, table.target, **table.rows)
         except KeyboardInterrupt:
-            result = _unvalidated(table, numbers, problem, quiet=as_json)
+            result = _unvalidated(table, numbers, problem, quiet)
             return delivery.deliver(result, table, record, settings, more={"chosen": None, "validation": []})
+    result = replace(validated.result_, feature_names=table.names)
+    _note_choice(validated, table, folds, quiet)
+    measure = scoring or f"{'mean squared error' if problem['loss'] == 'squared' else 'deviance'}, negative"
+    if not quiet:
+        _print_scores(validated, measure)
+    more = {"chosen": {"k": int(validated.k_), "gamma": float(validated.gamma_)}, "validation": _rows(validated)}
+    stability = _stability(validated, table, search, quiet) if search.bootstrap else None
     settings |= {"folds": folds, "seed": seed}
-    result = replace(model.result_, feature_names=table.names)
-    _note_choice(model, table, folds, quiet=as_json)
-    measure = scoring or f"{'mean squared error' if chosen_loss == 'squared' else 'deviance'}, negative"
-    if not as_json:
-        _print_scores(model, measure)
-    more = {"chosen": {"k": int(model.k_), "gamma": float(model.gamma_)}, "validation": _rows(model)}
-    stability = None
-    if bootstrap:
-        again = clone(model).set_params(callback=None)
-        stability = repeat_selection(again, table, bootstrap, threads, quiet=as_json)
-    return delivery.deliver(result, table, record, settings, _curve(model, measure), more, stability)
+    return delivery.deliver(result, table, record, settings, _curve(validated, measure), more, stability)
+
+
+def _by_number(settings: dict[str, Any], table: Table) -> dict[str, Any]:
+    """Settings with numbers for the names of columns: the matrix of a table has no names."""
+    from sparsest.core.checks import by_number
+
+    forced = {name: tuple(by_number(settings[name], name, table.names)) for name in ("include", "exclude")}
+    return settings | forced
+
+
+def _estimator(settings: dict[str, Any], folds: int, seed: int, listener: Any) -> Any:
+    """The estimator that validates these settings on folds of rows in random order: files are often sorted."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    from sparsest.core.losses import LOSSES
+    from sparsest.estimators import BestSubsetClassifierCV, BestSubsetRegressorCV
+
+    classes = settings["loss"] in LOSSES and LOSSES[settings["loss"]].classification
+    make, divide = (BestSubsetClassifierCV, StratifiedKFold) if classes else (BestSubsetRegressorCV, KFold)
+    return make(**settings, cv=divide(folds, shuffle=True, random_state=seed), callback=listener)
+
+
+def _stability(validated: Any, table: Table, search: o.SearchOptions, quiet: bool) -> Any:
+    """Repeat the whole selection on resamples of the rows."""
+    from sklearn.base import clone
+
+    from sparsest.cli.stability import repeat_selection
+
+    again = clone(validated).set_params(callback=None)
+    return repeat_selection(again, table, search.bootstrap, search.threads, quiet)
 
 
 def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any], quiet: bool) -> Result:

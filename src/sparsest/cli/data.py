@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import typer
 from numpy.typing import NDArray
 
 from sparsest.cli.app import log
+from sparsest.cli.options import ColumnOptions, SubsetOptions, names
 from sparsest.tables import Table, Wishes, read_table
 
 if TYPE_CHECKING:
@@ -60,6 +62,14 @@ def choose_loss(loss: str, table: Table, quiet: bool) -> str:
     if assumed := what_is_assumed(table.target, "exposure" in table.rows):
         add_note(table, assumed, quiet)
     return chosen
+
+
+def model_settings(model: SubsetOptions, columns: ColumnOptions, table: Table, quiet: bool) -> dict[str, Any]:
+    """Loss, scale and restrictions of a best subset as settings of the library."""
+    return {
+        **asdict(model), "loss": choose_loss(model.loss, table, quiet),
+        "include": columns_of(names(model.include), table), "exclude": columns_of(names(columns.exclude), table),
+    }  # fmt: skip
 
 
 def what_is_assumed(target: NDArray[Any], exposed: bool) -> str:

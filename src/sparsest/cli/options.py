@@ -1,12 +1,31 @@
-"""Options that several commands have, with their help."""
+"""Options that several commands have, with their help: single ones, and groups that a command takes as one argument.
+
+Options that are settings of the library take their defaults and help texts from :mod:`sparsest.core.settings`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-_COLUMNS, _SEARCH, _FILES = "Columns", "Search", "Output"
+from sparsest.core.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from sparsest.tables import Wishes
+
+COLUMNS, SEARCH, FILES = "Columns", "Search", "Output"
+
+
+def setting(name: str, panel: str | None = None, also: str = "") -> Any:
+    """The option of a setting, with the sentence that describes it, and what else there is to say."""
+    return typer.Option(help=" ".join([SETTINGS[name].help, also]).strip(), rich_help_panel=panel)
+
+
+def _column(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=COLUMNS)
+
 
 Data = Annotated[
     str,
@@ -17,116 +36,159 @@ Data = Annotated[
 ]
 Target = Annotated[
     str | None,
-    typer.Option(
-        help="The column to predict, by name (by number where columns have no names), or a file with that column. "
-        "By default y or target, or what the format says.",
-        rich_help_panel=_COLUMNS,
+    _column(
+        "The column to predict, by name (by number where columns have no names), or a file with that column. By "
+        "default y or target, or what the format says."
     ),
 ]
-Weights = Annotated[
-    str | None, typer.Option(help="A column with weights of the observations.", rich_help_panel=_COLUMNS)
-]
-Offset = Annotated[str | None, typer.Option(help="A column that is added to predictions.", rich_help_panel=_COLUMNS)]
-Exposure = Annotated[
-    str | None,
-    typer.Option(help="A column that means are proportional to (losses of counts).", rich_help_panel=_COLUMNS),
-]
-Ids = Annotated[
-    list[str],
-    typer.Option(
-        "--id",
-        help="Columns that name the rows, a,b,…: they are left out. Obvious ones are recognised.",
-        rich_help_panel=_COLUMNS,
-    ),
-]
-Include = Annotated[list[str], typer.Option(help="Features that must be in the model, a,b,…", rich_help_panel=_COLUMNS)]
-Exclude = Annotated[
-    list[str], typer.Option(help="Columns that must not be in the model, a,b,…", rich_help_panel=_COLUMNS)
-]
-Impute = Annotated[
-    str | None,
-    typer.Option(
-        help="What to do about missing numbers: median or mean fill them in, median+indicator or mean+indicator add a "
-        "feature that says where, drop leaves their rows out. By default they are an error.",
-        rich_help_panel=_COLUMNS,
-    ),
-]
-MissingText = Annotated[
-    str,
-    typer.Option(
-        help="What missing text becomes: level, one of its own, or frequent, the most frequent one.",
-        rich_help_panel=_COLUMNS,
-    ),
-]
-MaxMissing = Annotated[
-    float,
-    typer.Option(
-        help="Columns of which a larger share is missing are left out, not filled in.", rich_help_panel=_COLUMNS
-    ),
-]
-MinLevel = Annotated[
-    int | None,
-    typer.Option(
-        help="Levels of text in fewer rows are one together, and other features in fewer rows are noted; by default 5 "
-        "from 50 rows on.",
-        rich_help_panel=_COLUMNS,
-    ),
-]
-Drop = Annotated[list[str], typer.Option(help="Columns to leave out of the table, a,b,…", rich_help_panel=_COLUMNS)]
-Categorical = Annotated[
-    list[str],
-    typer.Option(help="Columns of numbers that are codes, a,b,…: a feature for each.", rich_help_panel=_COLUMNS),
-]
-DropZeroExposure = Annotated[
-    bool,
-    typer.Option(
-        "--drop-zero-exposure", help="Leave out rows whose exposure is not above zero.", rich_help_panel=_COLUMNS
-    ),
-]
-Gamma = Annotated[str, typer.Option(help="The ridge is |w|²/(2 gamma): a number, inf for none, or auto.")]
-MaxCoef = Annotated[
-    float | None,
-    typer.Option(help="An upper limit of every coefficient's size, for columns of mean square 1 if standardised."),
-]
-Loss = Annotated[
-    str,
-    typer.Option(
-        help="squared, huber, quantile, logistic, hinge, poisson, negative_binomial, gamma, …; auto is logistic for a "
-        "target of two values and squared for others."
-    ),
-]
-Epsilon = Annotated[float | None, typer.Option(help="Half width of the insensitive zone.")]
-Delta = Annotated[float | None, typer.Option(help="Where Huber's loss becomes linear.")]
-Quantile = Annotated[float | None, typer.Option(help="The quantile of the quantile loss.")]
-Theta = Annotated[float | None, typer.Option(help="Theta of the negative binomial loss.")]
-Method = Annotated[str, typer.Option(help="tree, cuts, relaxation, subgradient or local.", rich_help_panel=_SEARCH)]
-FitIntercept = Annotated[bool, typer.Option(help="Whether to fit an intercept.")]
-Standardize = Annotated[bool, typer.Option(help="Whether to solve for columns of mean square 1.")]
-TimeLimit = Annotated[float, typer.Option(help="Seconds for each model.", rich_help_panel=_SEARCH)]
-GapTol = Annotated[
-    float, typer.Option(help="Relative gap at which a model counts as optimal.", rich_help_panel=_SEARCH)
-]
-Threads = Annotated[int | None, typer.Option(help="Number of threads; all cores by default.", rich_help_panel=_SEARCH)]
-Bootstrap = Annotated[
-    int,
-    typer.Option(
-        min=0, help="Repeat the selection on so many resamples of the rows, to see how stable it is.",
-        rich_help_panel=_SEARCH,
-    ),
-]  # fmt: skip
+Weights = Annotated[str | None, _column("A column with weights of the observations.")]
+Offset = Annotated[str | None, _column("A column that is added to predictions.")]
+Exposure = Annotated[str | None, _column("A column that means are proportional to (losses of counts).")]
 Out = Annotated[
-    str | None,
-    typer.Option(help="Write the model with its certificate to this JSON file.", rich_help_panel=_FILES),
+    str | None, typer.Option(help="Write the model with its certificate to this JSON file.", rich_help_panel=FILES)
 ]
-Report = Annotated[str | None, typer.Option(help="Write a report to this HTML file.", rich_help_panel=_FILES)]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files.", rich_help_panel=_FILES)]
+Report = Annotated[str | None, typer.Option(help="Write a report to this HTML file.", rich_help_panel=FILES)]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files.", rich_help_panel=FILES)]
 Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print JSON instead of tables (see JSON.md).", rich_help_panel=_FILES),
+    bool, typer.Option("--json", help="Print JSON instead of tables (see JSON.md).", rich_help_panel=FILES)
 ]
 
 
-def beside(weights: str | None, offset: str | None = None, exposure: str | None = None) -> dict[str, str]:
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What the columns of a file are."""
+
+    target: Target = None
+    exclude: Annotated[list[str], _column("Columns that must not be in the model, a,b,…")] = field(default_factory=list)
+    ids: Annotated[
+        list[str], _column("Columns that name the rows, a,b,…: they are left out. Obvious ones are recognised.", "--id")
+    ] = field(default_factory=list)
+    exposure: Exposure = None
+    impute: Annotated[
+        str | None,
+        _column(
+            "What to do about missing numbers: median or mean fill them in, median+indicator or mean+indicator add a "
+            "feature that says where, drop leaves their rows out. By default they are an error."
+        ),
+    ] = None
+    drop: Annotated[list[str], _column("Columns to leave out of the table, a,b,…")] = field(default_factory=list)
+    categorical: Annotated[list[str], _column("Columns of numbers that are codes, a,b,…: a feature for each.")] = field(
+        default_factory=list
+    )
+
+    def wishes(self, *, excluded_in_table: bool, **further: Any) -> Wishes:
+        """What a reader of tables has to know.
+
+        Parameters
+        ----------
+        excluded_in_table : whether excluded columns stay in the table, for a method that has features it must not use
+        **further : other fields of ``Wishes``
+        """
+        from sparsest.tables import Wishes
+
+        apart = names(self.exclude)
+        return Wishes(
+            target=self.target, ids=names(self.ids) if excluded_in_table else (*names(self.ids), *apart),
+            exclude=apart if excluded_in_table else (), impute=self.impute, drop=names(self.drop),
+            categorical=names(self.categorical), **{"beside": beside(exposure=self.exposure), **further},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableOptions(ColumnOptions):
+    """What the columns of a file are, and what becomes of them, for commands that fit."""
+
+    weights: Weights = None
+    offset: Offset = None
+    missing_text: Annotated[
+        str, _column("What missing text becomes: level, one of its own, or frequent, the most frequent one.")
+    ] = "level"
+    max_missing: Annotated[
+        float, _column("Columns of which a larger share is missing are left out, not filled in.")
+    ] = 0.5
+    min_level: Annotated[
+        int | None,
+        _column(
+            "Levels of text in fewer rows are merged, and other features in fewer rows are noted; by default 5 from 50 "
+            "rows on."
+        ),
+    ] = None
+    drop_zero_exposure: Annotated[
+        bool, _column("Leave out rows whose exposure is not above zero.", "--drop-zero-exposure")
+    ] = False
+
+    def wishes(self, *, excluded_in_table: bool, **further: Any) -> Wishes:
+        """What a reader of tables has to know."""
+        own: dict[str, Any] = {
+            "beside": beside(self.weights, self.offset, self.exposure), "missing_text": self.missing_text,
+            "max_missing": self.max_missing, "min_level": self.min_level,
+            "drop_zero_exposure": self.drop_zero_exposure,
+        }  # fmt: skip
+        return super().wishes(excluded_in_table=excluded_in_table, **own, **further)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Loss and scale of a model."""
+
+    loss: Annotated[
+        str,
+        typer.Option(
+            help="squared, huber, quantile, logistic, hinge, poisson, negative_binomial, gamma, …; auto is logistic "
+            "for a target of two values and squared for others."
+        ),
+    ] = "auto"
+    epsilon: Annotated[float | None, setting("epsilon")] = None
+    delta: Annotated[float | None, setting("delta")] = None
+    theta: Annotated[float | None, setting("theta")] = None
+    fit_intercept: Annotated[bool, setting("fit_intercept")] = SETTINGS["fit_intercept"].default
+    standardize: Annotated[bool, setting("standardize")] = SETTINGS["standardize"].default
+
+
+@dataclass(frozen=True)
+class SubsetOptions(ModelOptions):
+    """Loss, scale and restrictions of a best subset."""
+
+    quantile: Annotated[float | None, setting("quantile")] = None
+    max_coef: Annotated[float | None, setting("max_coef")] = SETTINGS["max_coef"].default
+    include: Annotated[list[str], _column("Features that must be in the model, a,b,…")] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a best subset is searched for."""
+
+    method: Annotated[str, setting("method", SEARCH)] = SETTINGS["method"].default
+    time_limit: Annotated[float, setting("time_limit", SEARCH)] = SETTINGS["time_limit"].default
+    gap_tol: Annotated[float, setting("gap_tol", SEARCH)] = SETTINGS["gap_tol"].default
+    threads: Annotated[int | None, setting("n_jobs", SEARCH)] = SETTINGS["n_jobs"].default
+    bootstrap: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Repeat the selection on this number of resamples of the rows, to see how stable it is.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = 0
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the library."""
+        return {
+            "method": self.method, "time_limit": self.time_limit, "gap_tol": self.gap_tol, "n_jobs": self.threads,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Files to write, and what is printed."""
+
+    out: Out = None
+    report: Report = None
+    force: Force = False
+    as_json: Json = False
+
+
+def beside(weights: str | None = None, offset: str | None = None, exposure: str | None = None) -> dict[str, str]:
     """The columns of weights, offsets and exposures that were named."""
     given = {"sample_weight": weights, "offset": offset, "exposure": exposure}
     return {role: name for role, name in given.items() if name is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import typer
 
 from sparsest.cli import options as o
 from sparsest.cli.app import INTERRUPTED, command, log
+from sparsest.core.settings import SETTINGS
 
 if TYPE_CHECKING:
     from sparsest.paths.path_result import PathResult
@@ -21,45 +22,21 @@ _SHOWN_ALPHAS = 12
 @command
 def path(
     data: o.Data,
-    target: o.Target = None,
-    penalty: Annotated[str, typer.Option(help="l1, elastic_net, mcp or scad.")] = "l1",
+    columns: o.TableOptions,
+    model: o.ModelOptions,
+    penalty: Annotated[str, typer.Option(help="l1, elastic_net, mcp or scad.")] = SETTINGS["penalty"].default,
     k: Annotated[
         int | None, typer.Option(help="End the path with this many features, and choose that model.", min=0)
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="Choose the model with this penalty.")] = None,
-    loss: o.Loss = "auto",
-    epsilon: o.Epsilon = None,
-    delta: o.Delta = None,
-    theta: o.Theta = None,
     alphas: Annotated[int, typer.Option(help="How many penalty strengths.")] = 100,
-    l1_ratio: Annotated[
-        float, typer.Option(help="Share of the l1 part; the rest is a ridge. For elastic_net, mcp and scad.")
-    ] = 1.0,
-    concavity: Annotated[
-        float | None,
-        typer.Option(help="Of MCP (3 by default) or SCAD (3.7), relative to the curvature of the loss."),
-    ] = None,
+    l1_ratio: Annotated[float, o.setting("l1_ratio")] = SETTINGS["l1_ratio"].default,
+    concavity: Annotated[float | None, o.setting("concavity")] = SETTINGS["concavity"].default,
     max_features: Annotated[int | None, typer.Option(help="Stop at this many features.")] = None,
-    fit_intercept: o.FitIntercept = True,
-    standardize: o.Standardize = True,
-    exclude: o.Exclude = [],  # noqa: B006
-    ids: o.Ids = [],  # noqa: B006
-    weights: o.Weights = None,
-    offset: o.Offset = None,
-    exposure: o.Exposure = None,
-    impute: o.Impute = None,
-    missing_text: o.MissingText = "level",
-    max_missing: o.MaxMissing = 0.5,
-    min_level: o.MinLevel = None,
-    drop: o.Drop = [],  # noqa: B006
-    categorical: o.Categorical = [],  # noqa: B006
-    drop_zero_exposure: o.DropZeroExposure = False,
-    tol: Annotated[
-        float | None, typer.Option(help="Relative duality gap, of MCP and SCAD violation; by default a usual one.")
-    ] = None,
-    time_limit: o.TimeLimit = 60.0,
+    tol: Annotated[float | None, o.setting("tol", also="By default it depends on the shape of the data.")] = None,
+    time_limit: Annotated[float, o.setting("time_limit", o.SEARCH)] = SETTINGS["time_limit"].default,
     out: Annotated[
-        str | None, typer.Option(help="Write all models to this JSON file.", rich_help_panel="Output")
+        str | None, typer.Option(help="Write all models to this JSON file.", rich_help_panel=o.FILES)
     ] = None,
     report: o.Report = None,
     force: o.Force = False,
@@ -75,23 +52,15 @@ def path(
     from sparsest.cli.output import refuse_overwriting, the_command
     from sparsest.paths.api import penalty_path
     from sparsest.paths.path_result import Stop
-    from sparsest.tables import Wishes
 
     refuse_overwriting(force, out, report)
     if k is not None and alpha is not None:
         raise ValueError("choose a model by --k or by --alpha, not by both")
-    beside, left_out = o.beside(weights, offset, exposure), (*o.names(ids), *o.names(exclude))
     # A path has no features that are forced out: columns that must not be in it leave the table.
-    wishes = Wishes(
-        target, beside, left_out, (), impute,
-        missing_text=missing_text, max_missing=max_missing, min_level=min_level, drop=o.names(drop),
-        categorical=o.names(categorical), drop_zero_exposure=drop_zero_exposure,
-    )  # fmt: skip
-    table = load(data, wishes, quiet=as_json)
+    table = load(data, columns.wishes(excluded_in_table=False), quiet=as_json)
     settings: dict[str, Any] = {
-        "penalty": penalty, "loss": choose_loss(loss, table, quiet=as_json), "epsilon": epsilon, "delta": delta,
-        "theta": theta, "alphas": alphas, "l1_ratio": l1_ratio, "concavity": concavity, "n_features": k,
-        "max_features": max_features, "fit_intercept": fit_intercept, "standardize": standardize, "tol": tol,
+        "penalty": penalty, **asdict(model), "loss": choose_loss(model.loss, table, quiet=as_json), "alphas": alphas,
+        "l1_ratio": l1_ratio, "concavity": concavity, "n_features": k, "max_features": max_features, "tol": tol,
         "time_limit": time_limit,
     }  # fmt: skip
     with rows_of_the_file(table):

@@ -14,12 +14,14 @@ from rich.console import Console
 from sparsest.cli.app import INTERRUPTED, log
 from sparsest.cli.output import print_json, print_model, the_command
 from sparsest.cli.stability import as_json
-from sparsest.results.facts import facts_of
+from sparsest.results.facts import facts_of, facts_on
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Status
 from sparsest.runtime.files import write_whole
 
 if TYPE_CHECKING:
+    from sparsest.cli.options import OutputOptions
+    from sparsest.core.data import Data as PreparedData
     from sparsest.report import Curve
     from sparsest.results.result import Result
     from sparsest.runtime.progress import Record
@@ -35,16 +37,13 @@ class Delivery:
     ----------
     command, data : name of the command, and of the data
     target : the target that was named, which may be a file of its own
-    out, report : files of the model and of the report, or None
-    as_json : print JSON instead of a table
+    files : what to write and to print
     """
 
     command: str
     data: str
     target: str | None
-    out: str | None
-    report: str | None
-    as_json: bool
+    files: OutputOptions
 
     def deliver(
         self,
@@ -55,6 +54,7 @@ class Delivery:
         curve: Curve | None = None,
         more: dict[str, Any] | None = None,
         stability: BootstrapResult | None = None,
+        prepared: PreparedData | None = None,
     ) -> int:
         """Write the files, print the model, and return the exit code.
 
@@ -64,54 +64,59 @@ class Delivery:
         curve : of held-out scores, for the report
         more : further entries of the JSON
         stability : what a bootstrap of the selection found
+        prepared : the data as the search has prepared them, if they are at hand
         """
         about = {"table": table.encoding.to_json(), "settings": _plain(settings), "command": the_command()}
         result = replace(result, about={**about, "notes": table.notes})
         log("found %r", result)
-        files = {}
-        if self.out is not None:
-            result.save(self.out)
-            files["model"] = self.out
-        if not self.as_json:
-            about_data = facts_of(result, table.matrix, table.target, **table.rows)
+        written = {}
+        if self.files.out is not None:
+            result.save(self.files.out)
+            written["model"] = self.files.out
+        if not self.files.as_json:
+            known = (
+                facts_of(result, table.matrix, table.target, **table.rows)
+                if prepared is None
+                else facts_on(result, prepared)
+            )
             title = f"{table.encoding.target or self.data}: {result.statement.sentence()}"
-            print_model(result, title, *about_data.short())
+            print_model(result, title, *known.short())
             if stability is not None:
                 typer.echo(f"\n{stability.summary()}")
         hurried = False
-        if self.report is not None:
-            with making_the_report(self.as_json) as clock:
-                self._write_report(self.report, result, table, record, curve, stability, clock.expired)
-                files["report"] = self.report
+        if self.files.report is not None:
+            with making_the_report(self.files.as_json) as clock:
+                text = self._report(result, table, record, curve, stability, prepared, clock.expired)
+                write_whole(self.files.report, text)
+                written["report"] = self.files.report
             hurried = clock.interrupted
-        if self.as_json:
+        if self.files.as_json:
             content = {"problem": result.statement.to_json(), **result.to_dict(), "notes": table.notes}
-            print_json(self.command, {**content, "files": files, "bootstrap": as_json(stability), **(more or {})})
+            print_json(self.command, {**content, "files": written, "bootstrap": as_json(stability), **(more or {})})
         else:
-            for name, path in files.items():
+            for name, path in written.items():
                 typer.echo(f"{name} written to {path}")
         return INTERRUPTED if hurried or result.status is Status.INTERRUPTED else 0
 
-    def _write_report(
+    def _report(
         self,
-        path: str,
         result: Result,
         table: Table,
         record: Record,
         curve: Curve | None,
         stability: BootstrapResult | None,
+        prepared: PreparedData | None,
         hurry: Callable[[], bool],
-    ) -> None:
+    ) -> str:
         from sparsest.report import model_report
 
-        text = model_report(
-            result, table.matrix, table.target, rows=table.rows, target=table.encoding.target or "the target",
-            record=record, curve=curve, ids=None if table.ids is None else table.ids.tolist(),
-            command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.out, hurry=hurry,
+        return model_report(
+            result, table.matrix, table.target, rows=table.rows, prepared=prepared, record=record,
+            target=table.encoding.target or "the target", curve=curve,
+            ids=None if table.ids is None else table.ids.tolist(),
+            command=str(result.about["command"]), notes=table.notes, data=self.data, model=self.files.out, hurry=hurry,
             target_file=self.target if table.encoding.target is None else None, stability=stability,
         )  # fmt: skip
-        write_whole(path, text)
-        log("wrote the report, %d characters", len(text))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -121,7 +121,7 @@ SETTINGS: dict[str, Setting] = {
     "epsilon": Setting("half width of the zone of the epsilon-insensitive losses, 0.1 by default"),
     "delta": Setting("size of the residual from which Huber's loss is linear, 1.35 by default"),
     "quantile": Setting("the quantile, between 0 and 1, that the quantile loss predicts, 0.5 by default"),
-    "theta": Setting("of the negative binomial loss, 1 by default: the variance is ``μ + μ²/θ``"),
+    "theta": Setting("θ of the negative binomial loss, 1 by default: the variance is ``μ + μ²/θ``"),
     "fit_intercept": Setting("whether to fit an intercept, which is not penalised", True, flag),
     "standardize": Setting(
         "whether to solve for columns of mean square 1", True, flag, "Coefficients are for the data as given"
@@ -221,22 +221,25 @@ def checked(name: str, value: Any) -> Any:
     return check(value, name)
 
 
-def documented(target: _Target, text: str | None = None) -> _Target:
+def documented(target: _Target, text: str | None = None, own: Mapping[str, Setting] | None = None) -> _Target:
     """Describe those parameters in a docstring that its section "Parameters" leaves out, as they are declared here.
 
     Parameters
     ----------
     target : a function, or a class whose constructor has the parameters
     text : the docstring to complete; by default that of the target
+    own : settings that are others than those declared here
     """
     given = target.__doc__ if text is None else text
     # Without docstrings, as with python -OO, there is nothing to complete.
     if given is None:
         return target
     before, heading, rest = inspect.cleandoc(given).partition("Parameters\n----------\n")
-    own, blank, after = rest.partition("\n\n")
-    entries = _entries(own)
-    described = [entries[name] if name in entries else _entry(name) for name in inspect.signature(target).parameters]
+    section, blank, after = rest.partition("\n\n")
+    entries = _entries(section)
+    known = SETTINGS | dict(own or {})
+    names = inspect.signature(target).parameters
+    described = [entries[name] if name in entries else _entry(name, known[name]) for name in names]
     target.__doc__ = f"{before}{heading}{chr(10).join(dict.fromkeys(described))}{blank}{after}"
     return target
 
@@ -255,9 +258,9 @@ def _entries(section: str) -> dict[str, str]:
     return found
 
 
-def _entry(name: str) -> str:
+def _entry(name: str, setting: Setting) -> str:
     return textwrap.fill(
-        f"{name} : {SETTINGS[name].description}",
+        f"{name} : {setting.description}",
         116,
         subsequent_indent=" " * 4,
         break_long_words=False,

@@ -24,19 +24,33 @@ from sparsest.core.arrays import Array
 from sparsest.core.checks import as_array, as_numbers, check_entries
 from sparsest.core.data import added_to_predictions, make_data
 from sparsest.core.losses import LOSSES, PARAMETERS, Loss, make_loss, mean_of
+from sparsest.core.settings import Setting, documented
 from sparsest.results.result import probabilities
 
 _Class = TypeVar("_Class")
 
 
+# Settings that are others for estimators than for functions.
+ESTIMATOR_SETTINGS = {
+    "loss": Setting(
+        'the loss; by default "squared" for regression, "logistic" for classification',
+        None,
+        None,
+        "A name, or an object of :mod:`sparsest.core.losses`; see :func:`sparsest.best_subset` for the names",
+    ),
+}
+
+
 def with_parameters(shared: type) -> Callable[[type[_Class]], type[_Class]]:
-    """Append the parameters that a base class documents to a class's docstring."""
+    """Append what a base class documents, and all parameters of the class itself, to a class's docstring."""
 
-    def documented(cls: type[_Class]) -> type[_Class]:
-        cls.__doc__ = f"{cls.__doc__}\n{(shared.__doc__ or '').partition(chr(10))[2]}"
-        return cls
+    def complete(cls: type[_Class]) -> type[_Class]:
+        # Without docstrings, as with python -OO, there is nothing to append.
+        if cls.__doc__ is None or shared.__doc__ is None:
+            return cls
+        return documented(cls, f"{cls.__doc__}\n{shared.__doc__.partition(chr(10))[2]}", ESTIMATOR_SETTINGS)
 
-    return documented
+    return complete
 
 
 class SparseLinearModel(SelectorMixin, BaseEstimator):
@@ -205,7 +219,7 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
             raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(y)}.")
         if self.classes_.size < 2:
             raise ValueError("Classifier can't train when only one class is present.")
-        self._fit_linear(X, np.where(y == self.classes_[1], 1.0, -1.0), self._weights(y, sample_weight), **routed)
+        self._fit_linear(X, y, self._weights(y, sample_weight), **routed)
         self.coef_ = np.atleast_2d(self.coef_)
         self.intercept_ = np.atleast_1d(self.intercept_)
         return self

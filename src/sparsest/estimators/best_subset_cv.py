@@ -40,23 +40,13 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     ks : numbers of features to try; by default 0 to 10, and where the largest is the best further ones up to 50 and 250
     gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (a small γ, doubled up to twenty times until that changes nothing, and
         smaller ones where the first is the best), a list, or one number
-    max_coef : an upper limit of the size of coefficients, see :func:`sparsest.best_subset`
-    cv : folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one pair
-        is one validation set
-    scoring : a scorer's name or a scorer; by default the negative deviance, which is the mean squared error for the
-        squared loss and twice the log loss for the logistic one
-    selection : "best" takes the best mean score, "one_se" the fewest features within one standard error of it
-    fold_method : how the models of the folds are found; see :func:`sparsest.best_subset`
-    method : how the model of all data is found
-    loss : by default "squared" for regression, "logistic" for classification; a name or an object
-    epsilon, delta, quantile, theta : parameters of the loss, see :func:`sparsest.best_subset`
-    class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
-    standardize : solve for columns of mean square 1; coefficients are for the data as given
-    fit_intercept : whether to fit an intercept, which is not penalised
+    selection : "best" for the best mean score, or "one_se" for the fewest features within one standard error of it
+    fold_method : how the models of the folds are found: the same words as for ``method``
+    method : how the model of all data is found: "tree", "cuts", "relaxation", "subgradient" or "local"
     n_jobs : folds that are fitted at the same time, by joblib and its backend; and threads of the tree
     time_limit : seconds for the model of all data, and for each model of a fold by another method than "relaxation"
-    include, exclude, gap_tol, engine, node_limit, max_memory, callback, verbose, options : of the model of \
-all data, see :func:`sparsest.best_subset`; the callback is told of every fold too
+    callback : called with an event for every fold, then with every event of the search for the model of all data;
+        returning True stops the fit
 
     Ctrl-C, or a callback that returns True, ends the validation with the folds that are done and the model with what
     is found at once: ``status_`` is "INTERRUPTED".  Before the first fold is done KeyboardInterrupt is raised.
@@ -184,6 +174,3 @@ class BestSubsetClassifierCV(_BestSubsetCV, SparseClassifier):
     """The best classifier of two classes with few features, their number and the ridge chosen by cross-validation."""
 
     class_weight: dict[Any, float] | str | None = None
-
-    def _keep_result(self, result: Any) -> None:
-        super()._keep_result(replace(result, classes=self.classes_))

@@ -56,18 +56,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     concavities : the g of MCP (3 by default) or SCAD (3.7) to try, a list or one number, relative to the curvature of
         the loss: see the notes of :func:`sparsest.penalty_path`
     relax : whether to try blends with the refit without a penalty on each support too (the relaxed Lasso)
-    cv : folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one pair
-        is one validation set
-    scoring : a scorer's name or a scorer; by default the negative deviance, which is the mean squared error for the
-        squared loss and twice the log loss for the logistic one
-    selection : "best" takes the best mean score, "one_se" the largest alpha within one standard error of it
-    loss : by default "squared" for regression, "logistic" for classification; a name or an object
-    epsilon, delta, theta : parameters of the loss, see :func:`sparsest.best_subset`
-    class_weight : factors of the weights of each class, a dictionary or "balanced" (classifiers only)
-    standardize : penalise the coefficients of columns of mean square 1; coefficients are for the data as given
-    fit_intercept : whether to fit an intercept, which is not penalised
-    penalty_factor : factor of alpha for every feature; 0 means never penalised
-    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha
+    selection : "best" for the best mean score, or "one_se" for the largest alpha within one standard error of it
+    standardize : whether the penalty acts on columns of mean square 1.  Coefficients are for the data as given
     n_jobs : folds that are fitted at the same time, by joblib and its backend
 
     Attributes
@@ -169,9 +159,9 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     def _refit(self, data: Data, path: PathResult, solver: PathSolver) -> None:
         """Take over the chosen model of all data."""
         at = int(np.flatnonzero(path.alphas == self.alpha_)[0])
-        names, classes = getattr(self, "feature_names_in_", None), getattr(self, "classes_", None)
+        names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names.tolist()
-        self._keep_path(replace(path, loss=data.stated_loss, feature_names=names, classes=classes), at)
+        self._keep_path(replace(path, loss=data.stated_loss, feature_names=names, classes=data.classes), at)
         if not path.converged[at]:
             warn_unconverged(path, solver)
         if self.blend_ < 1.0:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from sparsest.core.arrays import Array
-from sparsest.core.checks import as_array, as_numbers, number, optional, whole_number
+from sparsest.core.checks import as_array, as_numbers, optional, whole_number
 from sparsest.core.data import make_data
 from sparsest.core.designs import feature_names
 from sparsest.core.losses import Loss
 from sparsest.core.penalties import Penalty, path_penalty
+from sparsest.core.settings import checked, documented
 from sparsest.paths.path import PathSolver, default_tol
 from sparsest.paths.path_result import PathResult
 from sparsest.results.advice import convergence_warning
@@ -25,6 +26,7 @@ _MOST_ALPHAS = 10**6
 _LEAST_FACTOR = 1e-8
 
 
+@documented
 def penalty_path(
     X: Any,
     y: Any,
@@ -56,35 +58,23 @@ def penalty_path(
 
     Parameters
     ----------
-    X : matrix, sparse matrix or data frame of shape (n, p).
-    y : targets, or two labels for a classification loss.
-    penalty : {"l1", "elastic_net", "mcp", "scad"}, or an object of :mod:`sparsest.core.penalties`.
     loss : a smooth loss: {"squared", "logistic", "squared_hinge", "squared_epsilon_insensitive", "huber", "poisson",
-        "gamma", "negative_binomial", "tweedie"}, or an object of :mod:`sparsest.core.losses`.
-    epsilon, delta, theta : parameters of the loss, see :func:`sparsest.best_subset`.
+        "gamma", "negative_binomial", "tweedie"}, or an object of :mod:`sparsest.core.losses`
     alphas : how many, log-spaced from the smallest alpha with an empty model to 1e-2 (n < p) or 1e-4 of it, with
         rescaled penalties (see the notes) to 5e-2 or 1e-3; or the alphas themselves, in any order.  Automatic paths end
         where the fit is perfect; those of MCP and SCAD always do, with rescaled penalties where 1 % of the constant
-        model's loss is left, and also where classes are separated and no finite solution is found.
-    l1_ratio : share of the l1 part, in (0, 1]; the rest is a ridge.  For the elastic net, MCP and SCAD.
-    concavity : the g of MCP (default 3) or SCAD (default 3.7), relative to the curvature of the loss; see the notes.
-    max_features : stop when a solution has this many nonzero coefficients; none with more is returned.
+        model's loss is left, and also where classes are separated and no finite solution is found
+    max_features : stop when a solution has this many nonzero coefficients; none with more is returned
     n_features : end with the last solution of at most this many nonzero coefficients.  Where the alphas pass over that
         number, one between them that has it takes the place of the first with more (bisection); so a wanted number of
-        features is really used wherever the path has it.
-    fit_intercept : whether to fit a constant, which is never penalised.
-    standardize : whether the penalty acts on columns scaled to mean square 1; coefficients are returned for the
-        data as given in either case.
-    sample_weight : weights of the observations; a weight of 2 equals a duplicated row.
-    offset : numbers that are added to ``x'w + b``.
-    exposure : numbers above zero that the mean is proportional to, for losses with a logarithmic link.
-    penalty_factor : factor of alpha for every feature, used as it is; 0 means never penalised.
+        features is really used wherever the path has it
+    standardize : whether the penalty acts on columns of mean square 1.  Coefficients are for the data as given
     tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha times the
         median of the penalty factors that are not zero.
         None means 2e-3 where n < p and 1e-5 elsewhere, for MCP and SCAD 1e-2 and 1e-3.  Objectives of convex penalties
-        are more precise than that: in our benchmarks their relative errors are below 2e-4 and 1e-6.
-    max_iter : sweeps of coordinate descent for each alpha, at most.
-    time_limit : seconds after which no further alpha is begun; Ctrl-C does the same.
+        are more precise than that: in our benchmarks their relative errors are below 2e-4 and 1e-6
+    max_iter : sweeps of coordinate descent for each alpha, at most
+    time_limit : seconds after which no further alpha is begun; Ctrl-C does the same
 
     Returns
     -------
@@ -115,8 +105,8 @@ def penalty_path(
     ConvergenceWarning
         Once, if alphas did not reach ``tol``; ``converged`` tells which.
     """
-    precision = optional(number, above=0, below=1)(tol, "tol")
-    clock = Clock(number(time_limit, "time_limit", above=0, finite=False))
+    precision = None if tol is None else checked("tol", tol)
+    clock = Clock(checked("time_limit", time_limit))
     settings = PathSolver(
         penalty=path_penalty(penalty, l1_ratio, concavity),
         alphas=check_alphas(alphas),

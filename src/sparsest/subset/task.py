@@ -81,7 +81,7 @@ def make_task(X: Any, y: Any, *, feature_names: Any = None, **settings: Any) -> 
     **settings : those of :func:`pose_task` and of :func:`sparsest.core.data.make_data`
     """
     of_problem = {name: settings.pop(name) for name in _OF_PROBLEM if name in settings}
-    data = make_data(X, y, **settings)
+    data = make_data(X, y, **{"standardize": SETTINGS["standardize"].default, **settings})
     names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", data.p)
     return pose_task(data, names, **of_problem)
 
