@@ -17,9 +17,9 @@ import scipy.sparse as sp
 
 import sparsest
 from checks import check_certificate
-from core.designs.storages import Foreign
+from core.designs.storages import Foreign, standardized
 from samples import sample
-from sparsest.core.designs import Dense, as_design, standardized
+from sparsest.core.designs import Dense, as_design
 from sparsest.core.settings import METHODS
 from sparsest.runtime.clock import counting_processor_time
 from sparsest.runtime.events import Status

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparsest.core.designs import as_design, standardized
+from core.designs.storages import standardized
+from sparsest.core.designs import as_design
 from sparsest.paths.gradients import Gradients
 
 N, P = 25, 40

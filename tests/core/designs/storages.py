@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import scipy.sparse as sp
 
-from sparsest.core.designs import Design, Survey
+from sparsest.core.designs import Design, Survey, view_with
 from sparsest.core.designs.base import refuse_entries, settled
 from sparsest.core.designs.packs import DensePack
 
@@ -93,6 +93,11 @@ CONVERTED = {
     "polars": lambda X: pl.DataFrame(X, schema=NAMES),
 }
 STORAGES = {**DENSE, **SPARSE, **CONVERTED}
+
+
+def standardized(design, weights, *, center, scale):
+    """The view with weighted mean 0 (``center``) and mean square 1 (``scale``)."""
+    return view_with(design, design.moments(weights), center=center, scale=scale)
 
 
 def dense(X):

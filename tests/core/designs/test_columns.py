@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparsest.core.designs import as_design, columns, standardized
+from core.designs.storages import standardized
+from sparsest.core.designs import as_design, columns
 from sparsest.core.kernels.lines import Lines, fits, products, residual, restart, slopes, take_in
 from sparsest.core.kernels.sparse import Stored
 
@@ -75,19 +76,20 @@ def test_columns_move_when_others_are_dropped(storage):
     np.testing.assert_allclose(larger.image(np.ones(2)), E.T @ (WEIGHTS * E.sum(axis=1)), atol=1e-12)
 
 
-def test_entries_that_do_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr("sparsest.core.designs.compressed._LEAST_ROOM", 20)
-    form, place = columns.path_columns(make_view("sparse"), WEIGHTS, True), 0
+def test_entries_that_do_not_fit_are_refused():
+    """There is room for 4,096 entries at first, that is for 204 columns of 20."""
+    X = sp.csc_array(np.random.default_rng(0).standard_normal((N, 900)))
+    view = standardized(as_design(X), WEIGHTS, center=True, scale=True)
+    form, place = columns.path_columns(view, WEIGHTS, True), 0
     while fits(form, place, place):
+        form.begins[place + 1] = form.begins[place] + N
         place += 1
-    assert 1 <= place < P
+    assert form.values.size == 4096 and place == 204
     larger = columns.enlarged(form, place)
-    assert larger.values.size == 40 and fits(larger, place, place)
+    assert larger.values.size == 8192 and fits(larger, place, place)
 
 
-def test_large_matrices_are_not_copied(monkeypatch):
-    monkeypatch.setattr(columns, "_COPY_BYTES", 100)
-    assert columns.path_columns(make_view("rows"), WEIGHTS, True) is None
-    assert columns.path_columns(make_view("fortran"), WEIGHTS, True) is not None
-    assert columns.path_columns(make_view("float32"), WEIGHTS, True) is None
-    assert columns.path_columns(make_view("sparse"), WEIGHTS, True) is not None
+@pytest.mark.parametrize(("storage", "taken"), [("rows", 0), ("fortran", 1), ("float32", 0), ("sparse", 1)])
+def test_large_matrices_are_not_copied(storage, taken):
+    form = columns.path_columns(make_view(storage), WEIGHTS, True, copy_bytes=100)
+    assert (form is not None) == taken

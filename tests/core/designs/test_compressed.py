@@ -23,15 +23,14 @@ def test_entries_stay_where_they_are(dtype):
     assert np.shares_memory(form.rows, X.indices)
 
 
-def test_buffers_grow_and_keep_what_is_in_them(monkeypatch):
-    monkeypatch.setattr(compressed, "_LEAST_ROOM", 10)
-    X = matrix()
-    form = compressed.make_stored(X, np.zeros(P), np.ones(P), np.ones(N), True)
-    assert form.values.size == 10
+def test_buffers_grow_and_keep_what_is_in_them():
+    X = sp.csc_array(np.random.default_rng(0).standard_normal((N, 9000 // N)))
+    form = compressed.make_stored(X, np.zeros(X.shape[1]), np.ones(X.shape[1]), np.ones(N), True)
+    assert form.values.size == 4096
     form.begins[1], form.values[:4], form.places[:4] = 4, [1.0, 2.0, 3.0, 4.0], [5, 6, 7, 8]
-    assert compressed.enlarged_stored(form, 1, 10) is form
-    larger = compressed.enlarged_stored(form, 1, 12)
-    assert larger.values.size == 20
+    assert compressed.enlarged_stored(form, 1, 4096) is form
+    larger = compressed.enlarged_stored(form, 1, 4100)
+    assert larger.values.size == 8192
     np.testing.assert_array_equal(larger.values[:4], [1.0, 2.0, 3.0, 4.0])
     np.testing.assert_array_equal(larger.places[:4], [5, 6, 7, 8])
     assert compressed.enlarged_stored(larger, 1, 10 * X.nnz).values.size == 10 * X.nnz

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparsest.core.designs import Dense, Sparse, standardized
+from core.designs.storages import standardized
+from sparsest.core.designs import Dense, Sparse
 from sparsest.core.designs.packs import DensePack, SparsePack
 from sparsest.core.kernels.descent import descend, refresh
 from sparsest.core.penalties import make_penalty

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from core.designs.storages import STORAGES, WEIGHTS, Foreign, N, dense, matrix, offset_columns
+from core.designs.storages import STORAGES, WEIGHTS, Foreign, N, dense, matrix, offset_columns, standardized
 from design_contract import DesignContract
 from exact import exact_deviations, exact_moments
 from sparsest.core.designs import (
@@ -12,7 +12,6 @@ from sparsest.core.designs import (
     as_design,
     in_units_of_data,
     shift_and_scale,
-    standardized,
     stored_matrix,
     stores_matrix,
     take_apart,

@@ -21,7 +21,7 @@ _COPY_BYTES = 1 << 28
 _ROOM = 128
 
 
-def path_columns(view: Design, weights: Array, centred: bool) -> Lines | Stored | None:
+def path_columns(view: Design, weights: Array, centred: bool, copy_bytes: int = _COPY_BYTES) -> Lines | Stored | None:
     """Return the columns of a view for a path with these weights, which sum to one; none of them is in use yet.
 
     None if no compiled form takes what is stored.
@@ -30,9 +30,9 @@ def path_columns(view: Design, weights: Array, centred: bool) -> Lines | Stored 
     n, p = view.shape
     if isinstance(stored, Sparse):
         return make_stored(stored.matrix, shift, scale, weights, centred)
-    if not isinstance(stored, Dense) or 8 * n * min(p, 2 * n) > max(stored.array.nbytes, _COPY_BYTES):
+    if not isinstance(stored, Dense) or 8 * n * min(p, 2 * n) > max(stored.array.nbytes, copy_bytes):
         return None
-    lines = stored.as_lines(_COPY_BYTES)
+    lines = stored.as_lines(copy_bytes)
     if lines is None:
         return None
     return _with_room(Lines(lines, shift, scale, np.sqrt(weights), *_buffers(0, n)), _ROOM)

@@ -176,17 +176,12 @@ def products_with_view(view: Design, products: Array, r: Array) -> Array:
     return view.own(products, r, np.arange(view.shape[1])) if isinstance(view, Standardized) else products
 
 
-def standardized(design: Design, weights: Array, *, center: bool, scale: bool) -> Design:
-    """Return the view with weighted mean 0 (``center``) and mean square 1 (``scale``).
+def view_with(design: Design, moments: Moments, *, center: bool, scale: bool) -> Design:
+    """Return the view with weighted mean 0 (``center``) and mean square 1 (``scale``), from moments of the columns.
 
     Constant columns keep scale 1.
     """
-    return view_with(design, design.moments(weights), center=center, scale=scale)
-
-
-def view_with(design: Design, moments: Moments, *, center: bool, scale: bool) -> Design:
-    """Return the standardised view from moments that are known already."""
-    # What is a view itself is shown by another one, so that it is not taken for what it shows.
+    # A view is wrapped in another view, so that it is not mistaken for the design it shows.
     if not (center or scale or isinstance(design, Standardized)):
         return design
     mean, rest, variance = moments
