@@ -73,7 +73,7 @@ def test_include_and_exclude_are_respected(loss, form):
     for include, exclude in (((4,), (0, 1)), ((2, 6), (0,)), ((), tuple(range(P))), ((0, 3, 5), ())):
         problem = problem_of(loss, form, include=include, exclude=exclude)
         start = np.array(include, dtype=np.intp)
-        for fit in (LocalSearch().search(problem), LocalSearch().polish(problem, start)):
+        for fit in (LocalSearch().search(problem), LocalSearch().search(problem, start=start)):
             assert set(include) <= set(fit.support.tolist())
             assert not set(exclude) & set(fit.support.tolist())
             assert fit.support.size <= form.get("k", P)
@@ -103,7 +103,7 @@ def test_never_worse_than_the_start(loss, form, start):
 def test_stops_when_told(loss):
     problem = problem_of(loss, seed=5)
     start = np.array([4, 5, 6])
-    assert np.array_equal(LocalSearch().polish(problem, start, expired=lambda: True).support, start)
+    assert np.array_equal(LocalSearch().search(problem, start=start, expired=lambda: True).support, start)
     unmoved = LocalSearch(max_moves=0).search(problem, start=start)
     assert np.array_equal(unmoved.support, start)
     assert unmoved.primal == pytest.approx(fit_support(problem, start).primal, rel=1e-8)
@@ -166,7 +166,7 @@ def test_a_nearly_equal_column_is_found():
     X[:, 3] = X[:, 1] * (1.0 + 1e-13 * rng.standard_normal(12))
     apart = X[:, 3] - X[:, 1]
     problem = make_problem(X, 2.0 * apart / np.abs(apart).max(), 2, gamma=np.inf)
-    fit = LocalSearch().polish(problem, np.array([1, 4]))
+    fit = LocalSearch().search(problem, start=np.array([1, 4]))
     assert fit.support.tolist() == [1, 3] and fit.primal < 1e-4
 
 

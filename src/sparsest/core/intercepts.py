@@ -15,6 +15,8 @@ _DOUBLINGS = 1100
 _BRACKET_STEPS = 200
 # Steps of no more than this, relative to the residuals, are lost in rounding.
 _ROUNDING = 4e-16
+# A Newton step of this size, relative to the residuals, is the last: the next one would be lost in rounding.
+_NEARLY_ROUNDING, _NEWTON_STEPS = 1e-10, 20
 
 
 def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: float = 0.0) -> float:
@@ -36,7 +38,10 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
     curvature = float(weights @ loss.second_derivative(y, margin + start))
     if abs(at_start) <= _ROUNDING * max(reach, abs(start)) * curvature:
         return start
-    low, high = _bracket(slope, start, -1.0 if at_start > 0 else 1.0, reach)
+    near, g, done = _newton(loss, y, weights, margin, start, at_start, curvature, reach)
+    if done:
+        return near
+    low, high = _bracket(slope, near, -1.0 if g > 0 else 1.0, reach)
     b, step = 0.5 * (low + high), high - low
     for _ in range(_BRACKET_STEPS):
         g = slope(b)
@@ -52,6 +57,32 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         if abs(b - previous) <= _ROUNDING * max(reach, abs(b)):
             break
     return b
+
+
+def _newton(
+    loss: Loss, y: Array, weights: Array, margin: Array, b: float, g: float, curvature: float, reach: float
+) -> tuple[float, float, bool]:
+    """Newton's method while it halves the slope; return b, its slope, and whether it is the minimum.
+
+    From a start near the minimum that takes two or three steps, where a bracket takes ten.
+    """
+    for _ in range(_NEWTON_STEPS):
+        if not curvature > 0.0:
+            break
+        following = b - g / curvature
+        small = abs(following - b) <= _NEARLY_ROUNDING * max(reach, abs(following))
+        slope = float(weights @ loss.derivative(y, margin + following))
+        if abs(slope) < abs(g):
+            halved = abs(slope) <= 0.5 * abs(g)
+            b, g = following, slope
+        else:
+            halved = False
+        if small or g == 0.0:
+            return b, g, True
+        if not halved:
+            break
+        curvature = float(weights @ loss.second_derivative(y, margin + b))
+    return b, g, False
 
 
 def _bracket(slope: Callable[[float], float], start: float, sign: float, step: float) -> tuple[float, float]:

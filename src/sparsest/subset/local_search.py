@@ -1,12 +1,8 @@
 """A strong incumbent: blockwise forward selection, then swaps, additions and removals by their scores.
 
-With curvatures ``D = ωℓ''`` at the present fit, ``N = (X_S'DX_S + λI)^{-1}``, gradient g and ``A = X'DX_S N``,
-exchanging feature j of the support for feature i changes the quadratic model of the objective by
-
-    w_j²/(2N_jj) - (g_i + A_ij w_j/N_jj)² / (2(d_i + A_ij²/N_jj)),     d_i = X_i'DX_i + λ - (A N^{-1} A')_ii .
-
-For the squared loss the model is the objective, so the scores are exact and the best move is taken; for the others the
-most promising moves are refitted and the first that improves is taken.  Columns are divided by their norms first.
+Scores are those of :mod:`sparsest.subset.moves`.  For the squared loss they are exact and the best move is taken; for
+the others the most promising moves are refitted and the first that improves is taken.  Columns are divided by their
+norms first.
 """
 
 from __future__ import annotations
@@ -25,17 +21,25 @@ from sparsest.core.sparsity import Region
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.fits.linear_algebra import inverse_semidefinite
 from sparsest.subset.fits.support import SupportFit, fit_support
+from sparsest.subset.moves import (
+    DEPENDENT,
+    LocalModel,
+    addition_gains,
+    most_promising,
+    remainder,
+    removal_losses,
+    swap_gains,
+    variances,
+)
 
 # Predicted decrease, position in the pool of what goes out, and of what comes in.
 Move = tuple[float, int | None, int | None]
 
 _IMPROVEMENT = 1e-9
 
-# Share of a column's square that the support leaves of it, below which the score's is rounding error; and share of its
-# norm below which what remains of the column itself is.
-_DEPENDENT = 1e-9
 # Products of features with those of the support that are computed at a time.
 _PRODUCTS_AT_ONCE = 4_000_000
+# The share of its norm below which what a support leaves of a column is rounding error.
 _NO_DIRECTION = 1e-14
 # Features that are left out for a detour where every move has to be fitted.
 _DETOURS_BY_FITS = 4
@@ -86,10 +90,6 @@ class LocalSearch:
                 thorough = True
         return fit
 
-    def polish(self, problem: Problem, support: Indices, expired: Callable[[], bool] = lambda: False) -> SupportFit:
-        """Improve a given support by moves until none helps."""
-        return self.search(problem, start=support, expired=expired)
-
     def detour(self, problem: Problem, fit: SupportFit, expired: Callable[[], bool] = lambda: False) -> SupportFit:
         """Leave a local optimum: search without one of its features, then with it again; one feature after the other.
 
@@ -117,10 +117,8 @@ class LocalSearch:
     def _pool(self, problem: Problem, region: Region, fit: SupportFit, promise: Array) -> _Pool:
         """The support and the most promising features outside."""
         outside = np.setdiff1d(region.free, fit.support)
-        size = max(self.pool, 4 * fit.support.size)
-        if outside.size > size:
-            outside = outside[np.argpartition(-promise[outside], size)[:size]]
-        return _Pool(problem, region, np.union1d(fit.support, outside))
+        promising = most_promising(outside, promise, fit.support.size, self.pool)
+        return _Pool(problem, region, np.union1d(fit.support, promising))
 
     def _exhaust_pool(
         self,
@@ -147,8 +145,7 @@ class LocalSearch:
         exact = isinstance(pool.problem.loss, Squared) and pool.problem.max_coef is None
         threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
         for predicted, out, into in pool.moves(fit, self.trials):
-            # Other scores, and those with a box, are a guess, of whose sign too: their best moves are tried whatever it
-            # says.
+            # Other scores, and those with a box, are estimates whose sign may be wrong: the best are tried anyway.
             if (exact and predicted <= threshold) or expired():
                 return None
             candidate = pool.refit(fit, out, into, expired, fit.primal)
@@ -180,7 +177,6 @@ def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
     H = columns.T @ weighted
     H.flat[:: inside.size + 1] += problem.ridge / inside**2 + 1e-12
     N = inverse_semidefinite(H)
-    n_diagonal = np.maximum(np.diagonal(N), 1e-300)
     w = fit.w * inside
     gradient = design.tdot(slopes(problem, fit)) / scale
     mean_curvature = float(curvature.sum() / problem.weights.sum())
@@ -189,13 +185,12 @@ def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
     for begin in range(0, problem.p, width):
         part = np.arange(begin, min(begin + width, problem.p))
         cross = design.tdot(weighted, None if part.size == problem.p else part) / scale[part, None]
-        # Where nearly dependent columns have coefficients beyond all scales there is no number, and no promise.
+        own = mean_curvature + problem.ridge / scale[part] ** 2
+        # Coefficients of nearly dependent columns may overflow; then there is no promise.
         with np.errstate(over="ignore", invalid="ignore"):
-            A = cross @ N
-            d = mean_curvature + problem.ridge / scale[part] ** 2 - np.einsum("ij,ij->i", A, cross)
-            slope = gradient[part, None] - A * (w / n_diagonal)
-            d = np.maximum(d, _DEPENDENT)[:, None] + A**2 / n_diagonal
-            promise[part] = (slope**2 / (2.0 * d) - w**2 / (2.0 * n_diagonal)).max(axis=1)
+            rest = remainder(LocalModel(N, cross, own, gradient[part], w))
+            rest = rest._replace(d=np.maximum(rest.d, DEPENDENT))
+            promise[part] = swap_gains(rest, w, variances(N)).max(axis=1)
     return promise
 
 
@@ -258,8 +253,8 @@ class _Pool:
         inside, (cross, _) = self.positions(fit.support), self.products(fit)
         H = cross[inside]
         H.flat[:: inside.size + 1] += self.problem.ridge / self.scale[inside] ** 2 + 1e-12
-        drop = (fit.w * self.scale[inside]) ** 2 / np.maximum(np.diagonal(inverse_semidefinite(H)), 1e-300)
-        order = inside[np.argsort(drop, kind="stable")]
+        losses = removal_losses(fit.w * self.scale[inside], variances(inverse_semidefinite(H)))
+        order = inside[np.argsort(losses, kind="stable")]
         return [int(at) for at in order if self.movable[at]]
 
     def refit(
@@ -283,7 +278,7 @@ class _Pool:
 
     @np.errstate(over="ignore", invalid="ignore")
     def moves(self, fit: SupportFit, count: int) -> list[Move]:
-        """The most promising moves; gains may be predicted beyond all floats, and differences of such are none."""
+        """The most promising moves; predicted gains may overflow, and their differences are then ignored."""
         problem, (cross, squares) = self.problem, self.products(fit)
         inside = self.positions(fit.support)
         outside = self._outside(inside)
@@ -293,31 +288,23 @@ class _Pool:
         H = cross[inside]
         H.flat[:: inside.size + 1] += ridge[inside] + 1e-12
         N = inverse_semidefinite(H)
-        cross = cross[outside]
-        A = cross @ N
         own = squares[outside] + ridge[outside]
-        d = own - np.einsum("ij,ij->i", A, cross)
-        dependent = np.flatnonzero(d <= _DEPENDENT * np.maximum(own, 1e-300))
-        d[dependent] = np.inf
+        rest = remainder(LocalModel(N, cross[outside], own, gradient, w))
+        dependent = np.flatnonzero(rest.d <= DEPENDENT * np.maximum(own, 1e-300))
+        rest.d[dependent] = np.inf
         if np.isinf(problem.gamma) and isinstance(problem.loss, Squared):
-            d[dependent], gradient[dependent] = self._remainders(fit, inside, outside[dependent])
-        n_diagonal = np.maximum(np.diagonal(N), 1e-300)
-        price = problem.sparsity.price
-        drop = w**2 / (2.0 * n_diagonal)
+            rest.d[dependent], gradient[dependent] = self._remainders(fit, inside, outside[dependent])
+        price, variance = problem.sparsity.price, variances(N)
         movable = np.flatnonzero(self.movable[inside])
         found: list[Move] = []
         if outside.size and inside.size < problem.sparsity.most(problem.p):
-            found += _top(gradient**2 / (2.0 * d) - price, count, lambda i: (None, int(outside[i])))
+            found += _top(addition_gains(rest) - price, count, lambda i: (None, int(outside[i])))
         if price > 0:
-            found += _top(price - drop[movable], count, lambda j: (int(inside[movable[j]]), None))
+            losses = removal_losses(w, variance)[movable]
+            found += _top(price - losses, count, lambda j: (int(inside[movable[j]]), None))
         if movable.size and outside.size:
-            # At a minimum the gradient of the loss at i grows by A_ij w_j / N_jj when j leaves.
-            B = A[:, movable]
-            scale = n_diagonal[movable]
-            slope = gradient[:, None] - B * (w[movable] / scale)
-            swap = slope**2 / (2.0 * (d[:, None] + B**2 / scale)) - drop[movable]
-            m = movable.size
-            found += _top(swap.ravel(), count, lambda c: (int(inside[movable[c % m]]), int(outside[c // m])))
+            swaps, m = swap_gains(rest, w, variance, movable).ravel(), movable.size
+            found += _top(swaps, count, lambda c: (int(inside[movable[c % m]]), int(outside[c // m])))
         found.sort(key=lambda move: -move[0])
         return found[:count]
 

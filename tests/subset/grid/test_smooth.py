@@ -7,8 +7,9 @@ from samples import SMOOTH_NAMES, sample, sample_weights, unusual
 from sparsest.core.data import make_data
 from sparsest.core.problem import pose
 from sparsest.subset.fits.support import fit_support
-from sparsest.subset.grid.smooth import Smooth, polish
-from sparsest.subset.grid.swaps import Ridge
+from sparsest.subset.grid.polish import polish
+from sparsest.subset.grid.smooth import SmoothSpace
+from sparsest.subset.grid.space import RidgeModel
 
 SUPPORT = np.array([0, 2, 3])
 every = pytest.mark.parametrize("loss", SMOOTH_NAMES)
@@ -32,7 +33,7 @@ def test_the_model_of_a_support(loss, fit_intercept, gamma):
     expected = value_of(data, gamma, SUPPORT)
     far = np.array([3.0, -2.0, 0.5])
     for w, b in ((np.zeros(3), 0.0), (far, 1.0)):
-        model, margin = Smooth(data).fit(SUPPORT, 1.0 / gamma, w, b if fit_intercept else 0.0)
+        model, margin = SmoothSpace(data).fit(SUPPORT, 1.0 / gamma, w, b if fit_intercept else 0.0)
         assert model.value == pytest.approx(expected.primal, rel=1e-8)
         np.testing.assert_allclose(model.w, expected.w, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(margin, data.design.columns(SUPPORT) @ model.w + model.b, atol=1e-9)
@@ -43,16 +44,16 @@ def test_no_features():
     for fit_intercept in (True, False):
         data = data_of("logistic", fit_intercept=fit_intercept)
         empty = np.empty(0, dtype=np.intp)
-        model, _ = Smooth(data).fit(empty, 1.0, np.empty(0), 0.0)
+        model, _ = SmoothSpace(data).fit(empty, 1.0, np.empty(0), 0.0)
         assert model.value == pytest.approx(value_of(data, 1.0, []).primal)
 
 
 def test_fits_without_hope_are_given_up():
     data, ridge = data_of("logistic"), 1.0
-    smooth = Smooth(data)
-    least = smooth.fit(SUPPORT, ridge, np.zeros(3), 0.0)[0].value
+    smooth = SmoothSpace(data)
+    least = smooth.fit(SUPPORT, ridge, np.zeros(3), 0.0).model.value
     assert smooth.fit(SUPPORT, ridge, np.zeros(3), 0.0, 0.5 * least) is None
-    assert smooth.fit(SUPPORT, ridge, np.zeros(3), 0.0, 1.0001 * least)[0].value == pytest.approx(least)
+    assert smooth.fit(SUPPORT, ridge, np.zeros(3), 0.0, 1.0001 * least).model.value == pytest.approx(least)
 
 
 @every
@@ -62,8 +63,8 @@ def test_no_swap_improves(loss):
     n_best = 0
     for seed in range(3):
         data, gamma = data_of(loss, seed=seed), 0.5
-        start = Ridge(np.array([0]), np.zeros(1), data.null.b, np.inf)
-        model = polish(Smooth(data), start, 1.0 / gamma, 3, movable)
+        start = RidgeModel(np.array([0]), np.zeros(1), data.null.b, np.inf)
+        model = polish(SmoothSpace(data), start, 1.0 / gamma, 3, movable)
         assert model.support.size == 3 and 0 in model.support
         assert model.value == pytest.approx(value_of(data, gamma, model.support).primal, rel=1e-7)
         inside, others = set(model.support.tolist()), set(range(1, 8)) - set(model.support.tolist())
@@ -79,12 +80,12 @@ def test_more_features_than_a_pool():
     X = rng.standard_normal((80, 600))
     y = np.where(3.0 * X[:, 5] - 3.0 * X[:, 590] + 0.3 * rng.standard_normal(80) > 0, 1, -1)
     data = make_data(X, y, loss="logistic", standardize=True)
-    start = Ridge(np.array([7, 8]), np.zeros(2), 0.0, np.inf)
-    assert polish(Smooth(data), start, 1.0, 2, np.ones(600, dtype=bool)).support.tolist() == [5, 590]
+    start = RidgeModel(np.array([7, 8]), np.zeros(2), 0.0, np.inf)
+    assert polish(SmoothSpace(data), start, 1.0, 2, np.ones(600, dtype=bool)).support.tolist() == [5, 590]
 
 
 def test_columns_that_cannot_move_or_help():
     data = data_of("poisson")
-    model = Ridge(SUPPORT, np.zeros(3), 0.0, np.inf)
-    stay = polish(Smooth(data), model, 1.0, 3, np.zeros(8, dtype=bool))
+    model = RidgeModel(SUPPORT, np.zeros(3), 0.0, np.inf)
+    stay = polish(SmoothSpace(data), model, 1.0, 3, np.zeros(8, dtype=bool))
     assert stay.support.tolist() == SUPPORT.tolist()

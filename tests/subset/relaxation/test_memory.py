@@ -102,6 +102,6 @@ def test_an_iterate_that_leaves_no_step_is_given_up(loss, broken):
     memory = Memory()
     expected = solved(memory).primal
     (name, value), *_ = broken.items()
-    iterates = [(mu, x._replace(**{name: np.full_like(getattr(x, name), value)})) for mu, x in memory.trail.iterates]
-    memory.trail = memory.trail._replace(iterates=iterates)
+    iterates = [(mu, x._replace(**{name: np.full_like(getattr(x, name), value)})) for mu, x in memory.history.iterates]
+    memory.history = memory.history._replace(iterates=iterates)
     assert solved(memory).primal == pytest.approx(expected, rel=1e-6)

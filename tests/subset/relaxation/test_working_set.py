@@ -8,7 +8,8 @@ from oracles import objective, relaxation_value, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.core.problem import make_problem
 from sparsest.subset.relaxation.kernels.fista import dual_gain, penalty_value
-from sparsest.subset.relaxation.working_set import _ProximalNewton, make_regulariser, solve_working_set
+from sparsest.subset.relaxation.proximal_newton import ProximalNewton
+from sparsest.subset.relaxation.working_set import make_regulariser, solve_working_set
 
 N, P = 24, 6
 
@@ -80,7 +81,7 @@ def test_without_time_the_values_are_still_those_of_the_point(loss):
 
 def test_gram_matrices_follow_the_curvatures():
     _, problem, columns, omega, _ = solve("squared_hinge", {"k": 2}, ())
-    newton = _ProximalNewton(problem, columns, omega, lambda: False, stretch=1e9)
+    newton = ProximalNewton(problem, columns, omega, lambda: False, stretch=1e9)
     rng = np.random.default_rng(0)
     curvature = np.ones(N)
     for changes in (N, 3, 0, 2, N // 2 + 1, 5):

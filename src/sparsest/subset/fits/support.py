@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.intercepts import best_intercept
-from sparsest.core.losses import Loss, PiecewiseLinear, Squared
+from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
 from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import single_threaded
@@ -31,17 +30,13 @@ from sparsest.subset.fits.linear_algebra import (
     Orthogonal,
     Scaled,
     coordinates,
-    factor_positive,
     row_space,
-    solve_positive,
 )
+from sparsest.subset.fits.newton import Model, newton
 
 GAP = 1e-8
-_NEWTON_STEPS = 200
-# Steps that are cut to less than this come from models that are hardly curved; and the share of a typical curvature
-# that observations get where this happens.  Huber's loss without a ridge, 8 × 12 with most residuals beyond δ, then
-# takes some 20 steps.
-_SHORT_STEP, _LEAST_CURVATURE = 1e-3, 1e-2
+# Newton's method ends with a step whose squared decrement is at most this part of the objective.
+_DECREMENT = 1e-3 * GAP
 
 
 class SupportFit(NamedTuple):
@@ -53,34 +48,6 @@ class SupportFit(NamedTuple):
     alpha: Array
     primal: float
     dual: float
-
-
-class _Model(NamedTuple):
-    """A regularised generalised linear model in coordinates that keep digits; each has a ridge of its own.
-
-    ``curvature`` is a typical one of the losses, ``box`` what coordinates may be, None where that is anything.
-    """
-
-    coordinates: Coordinates
-    y: Array
-    weights: Array
-    loss: Loss
-    fit_intercept: bool
-    curvature: float
-    box: Array | None = None
-
-    @property
-    def columns(self) -> Array:
-        return self.coordinates.columns
-
-    @property
-    def ridge(self) -> Array:
-        return self.coordinates.ridge
-
-    def objective(self, t: Array, margin: Array) -> float:
-        # Without a ridge coefficients may be so large that their squares are no numbers.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return float(self.weights @ self.loss.value(self.y, margin)) + 0.5 * float((self.ridge * t) @ t)
 
 
 def fit_support(
@@ -142,7 +109,7 @@ def _fit_in(
     """Fit the model in given coordinates of the columns, or of their rotation."""
     begin = None if start is None else (basis.inverse(start[0]), start[1])
     data = problem.data
-    model = _Model(basis.coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
+    model = Model(basis.coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
     if problem.max_coef is not None:
         model = model._replace(box=basis.inverse(np.full(support.size, problem.box)))
     t, b, alpha = _minimise(model, begin, expired, cutoff - problem.sparsity.cost(support.size))
@@ -158,7 +125,7 @@ def _fit_in(
 
 
 def _minimise(
-    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool], cutoff: float
+    model: Model, start: tuple[Array, float] | None, expired: Callable[[], bool], cutoff: float
 ) -> tuple[Array, float, Array]:
     reach("fit")
     if isinstance(model.loss, Squared):
@@ -168,10 +135,12 @@ def _minimise(
         rows = rows if model.box is None else with_box(rows, model.box)
         t, b, alpha = minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired, cutoff)
         return t, b, alpha[: model.y.size]
-    return _newton(model, start, expired)
+    found = newton(model, start, _DECREMENT, expired)
+    assert found is not None
+    return found.t, found.b, found.alpha
 
 
-def _ridge(model: _Model) -> tuple[Array, float, Array]:
+def _ridge(model: Model) -> tuple[Array, float, Array]:
     """Least squares with a ridge; the columns are centred, so the intercept is the mean of y."""
     A, weights = model.columns, model.weights
     b = float(weights @ model.y) / float(weights.sum()) if model.fit_intercept else 0.0
@@ -187,108 +156,3 @@ def _ridge(model: _Model) -> tuple[Array, float, Array]:
     alpha = weights * (A @ t - target)
     t -= model.coordinates.solve(A.T @ alpha + model.ridge * t)
     return t, b, weights * (A @ t - target)
-
-
-def _newton(
-    model: _Model, start: tuple[Array, float] | None, expired: Callable[[], bool]
-) -> tuple[Array, float, Array]:
-    """Newton's method with backtracking; the dual point is that of the linearised derivative."""
-    A, y, weights, loss = model.columns, model.y, model.weights, model.loss
-    m = A.shape[1]
-    w, b = (np.zeros(m), 0.0) if start is None else (start[0].copy(), start[1])
-    if model.fit_intercept and (start is None or m == 0):
-        b = best_intercept(loss, y, weights, A @ w, b)
-    margin = A @ w + b
-    value = model.objective(w, margin)
-    alpha = weights * loss.derivative(y, margin)
-    # -slope is the Newton decrement squared, twice the distance to the optimum near it.
-    least = 1e-12 * float(weights @ loss.value(y, 0.0))
-    step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
-    for _ in range(_NEWTON_STEPS):
-        second = loss.second_derivative(y, margin)
-        step = _newton_step(model, w, margin, alpha, second, value)
-        if (step is None or step.t < _SHORT_STEP) and not second.all():
-            # Too few observations are curved, as where most are outliers: a floor keeps the model bounded.
-            floor = np.maximum(second, _LEAST_CURVATURE * model.curvature)
-            step = _newton_step(model, w, margin, alpha, floor, value) or step
-        # The last step has been made: none is left to make where there is no further one.
-        step_w, step_b, move, t = np.zeros(m), 0.0, np.zeros(y.size), 0.0
-        if step is None:
-            break
-        step_w, step_b, move, slope, t = step
-        if t == 0.0 or -slope <= 1e-3 * GAP * max(abs(value), least) or expired():
-            break
-        w, b, margin = w + t * step_w, b + t * step_b, margin + t * move
-        value = model.objective(w, margin)
-        alpha = weights * loss.derivative(y, margin)
-    corrected = alpha + weights * loss.second_derivative(y, margin) * move
-    inside = weights * loss.project(y, corrected / weights)
-    if not np.allclose(inside, corrected, rtol=1e-9, atol=0.0):
-        corrected = alpha
-    return w + t * step_w, b + t * step_b, corrected
-
-
-def _step_length(
-    model: _Model, w: Array, margin: Array, step_w: Array, move: Array, value: float, slope: float
-) -> float:
-    """Backtrack from 1 to a step that decreases the objective enough; 0 when rounding leaves none."""
-    t = 1.0
-    while t > 1e-12:
-        if model.objective(w + t * step_w, margin + t * move) <= value + 1e-4 * t * slope:
-            return t
-        t *= 0.5
-    return 0.0
-
-
-class _Step(NamedTuple):
-    """A step, what it does to the predictions, the slope of the objective along it, and how much of it to take."""
-
-    w: Array
-    b: float
-    move: Array
-    slope: float
-    t: float
-
-
-def _newton_step(model: _Model, w: Array, margin: Array, alpha: Array, second: Array, value: float) -> _Step | None:
-    """The step to the minimiser of the model with these curvatures; None where that is no number."""
-    direction = _newton_direction(model, w, alpha, model.weights * second)
-    if direction is None:
-        return None
-    step_w, step_b = direction
-    # Separated classes without a ridge have no minimum: their steps grow until they are no numbers.
-    with np.errstate(over="ignore", invalid="ignore"):
-        move = model.columns @ step_w + step_b
-        slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
-    if not np.isfinite(slope):
-        return None
-    return _Step(step_w, step_b, move, slope, _step_length(model, w, margin, step_w, move, value, slope))
-
-
-def _newton_direction(model: _Model, w: Array, alpha: Array, curvature: Array) -> tuple[Array, float] | None:
-    """The minimiser of the quadratic model at w; None where there is no finite one."""
-    A = model.columns
-    weighted = curvature[:, None] * A
-    m = A.shape[1]
-    size = m + int(model.fit_intercept)
-    H, g = np.empty((size, size)), np.empty(size)
-    H[:m, :m] = A.T @ weighted
-    g[:m] = A.T @ alpha + model.ridge * w
-    H.flat[: m * (size + 1) : size + 1] += model.ridge
-    if model.fit_intercept:
-        H[m, :m] = H[:m, m] = weighted.sum(axis=0)
-        H[m, m] = curvature.sum()
-        g[m] = alpha.sum()
-    # Few observations may be curved: a shift that units do not change keeps what they leave open where it is.
-    H.flat[:: size + 1] *= 1.0 + 1e-13
-    if model.box is not None:
-        room = np.full(size, np.inf)
-        room[:m] = model.box
-        held = np.append(w, np.zeros(size - m))
-        boxed = minimise_in_box(H, -g, -room - held, room - held)
-        return None if boxed is None else (boxed[:m], float(boxed[m:].sum()))
-    factor = factor_positive(H)
-    if factor is None:
-        return None
-    step = -solve_positive(factor, g)
-    return (step[:m], float(step[m])) if model.fit_intercept else (step, 0.0)

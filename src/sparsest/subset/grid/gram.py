@@ -29,9 +29,9 @@ class Gram:
         self._data = data
         self._kept = KeptRows(data.p, data.p, self._products, most_bytes)
 
-    def rows(self, features: Indices) -> Array:
-        """``G_S``, a row for each feature."""
-        return self._kept[features]
+    def entries(self, features: Indices, others: Indices) -> Array:
+        """``G_ST``, a row for each feature."""
+        return self._kept.entries(features, others)
 
     def between(self, features: Indices) -> Array:
         """``G_SS``."""
@@ -40,7 +40,7 @@ class Gram:
     def residual(self, features: Indices, w: Array) -> Array:
         """``c - G_S'w``, for all features."""
         used = w != 0.0
-        return self.c - w[used] @ self.rows(features[used])
+        return self.c - w[used] @ self._kept[features[used]]
 
     def _products(self, features: Indices) -> Array:
         columns = self._data.design.columns(features)

@@ -9,7 +9,6 @@ are on what is found.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,15 +19,17 @@ from sparsest.core.arrays import Indices
 from sparsest.core.data import Data
 from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import pose
+from sparsest.core.sparsity import Region, Sparsity
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.fits.support import fit_support
-from sparsest.subset.grid import relaxed, smooth_relaxed, swaps
-from sparsest.subset.grid.gram import Gram
-from sparsest.subset.grid.relaxed import Relaxed
-from sparsest.subset.grid.smooth import Smooth, polish
-from sparsest.subset.grid.swaps import Ridge
+from sparsest.subset.grid.polish import polish
+from sparsest.subset.grid.smooth import SmoothSpace
+from sparsest.subset.grid.space import RidgeModel, Space, ToRounding
+from sparsest.subset.grid.squared import SquaredSpace
+from sparsest.subset.relaxation.engine import relax
 from sparsest.subset.relaxation.method import Relaxation
+from sparsest.subset.relaxation.solution import Relaxed, Start
 
 # Piecewise linear losses are smoothed over this part of the mean loss without features.  Of 36 cells each, 60 × 40, a
 # fifth to a half leaves 83 to 97 % as good as the method "relaxation" or better, but for the epsilon-insensitive loss
@@ -56,15 +57,16 @@ class Grid:
         """Whether these are the models of a solver: the Boolean relaxation in its usual form."""
         return isinstance(solver, Relaxation) and solver.polish
 
-    def solve(self, data: Data, ks: Sequence[int], gammas: Sequence[float]) -> dict[tuple[float, int], Ridge]:
+    def solve(self, data: Data, ks: Sequence[int], gammas: Sequence[float]) -> dict[tuple[float, int], RidgeModel]:
         """The models for all ks and γs, whose keys are (γ, k).  Ctrl-C is raised between cells."""
         if not np.isfinite(gammas).all():
             raise ValueError("the Boolean relaxation needs a ridge: give finite gammas, or another method")
-        found: dict[tuple[float, int], Ridge] = {}
+        found: dict[tuple[float, int], RidgeModel] = {}
         clock = Clock(np.inf)
         with clock.listening(), single_threaded():
-            cells = _cells_for(data)(data, self.include, self.exclude)
-            before: dict[int, Ridge] = {}
+            make_cells = _PiecewiseCells if isinstance(data.loss, PiecewiseLinear) else _Cells
+            cells = make_cells(data, self.include, self.exclude)
+            before: dict[int, RidgeModel] = {}
             settled = False
             for gamma in sorted(set(gammas)):
                 row = cells.row(1.0 / gamma, sorted(set(ks)), before)
@@ -74,7 +76,7 @@ class Grid:
                 before = models
         return found
 
-    def _settled(self, before: dict[int, Ridge], models: dict[int, Ridge]) -> bool:
+    def _settled(self, before: dict[int, RidgeModel], models: dict[int, RidgeModel]) -> bool:
         return self.no_change is not None and all(
             np.array_equal(before[k].support, model.support)
             and np.linalg.norm(before[k].w - model.w) <= self.no_change * np.linalg.norm(model.w)
@@ -82,7 +84,7 @@ class Grid:
         )
 
 
-def _interruptible(models: Iterator[tuple[int, Ridge]], clock: Clock) -> Iterator[tuple[int, Ridge]]:
+def _interruptible(models: Iterator[tuple[int, RidgeModel]], clock: Clock) -> Iterator[tuple[int, RidgeModel]]:
     """The same models; Ctrl-C is raised after the one that it came in."""
     for model in models:
         if clock.expired():
@@ -90,87 +92,61 @@ def _interruptible(models: Iterator[tuple[int, Ridge]], clock: Clock) -> Iterato
         yield model
 
 
-class _Cells(ABC):
-    """What all cells share."""
+class _Cells:
+    """What all cells share: a space of models, and the features that may come and go."""
 
     def __init__(self, data: Data, include: Indices, exclude: Indices) -> None:
-        self.include = include
+        self.data, self.include = data, include
         # Columns that are constant add nothing to any model.
         self.movable = data.column_norms > 0.0
         self.movable[include] = False
         self.movable[exclude] = False
-        self._begin = Ridge(include, np.zeros(include.size), data.null.b, np.inf)
+        outside = ~self.movable
+        outside[include] = False
+        self._region = Region(include, np.flatnonzero(outside), data.p)
+        self._begin = RidgeModel(include, np.zeros(include.size), data.null.b, np.inf)
         self._first: Relaxed | None = None
+        self._posed = pose(data, data.p, gamma=1.0, include=include.tolist(), exclude=exclude.tolist())
+        self._space: Space = SquaredSpace(data) if isinstance(data.loss, Squared) else SmoothSpace(data)
 
-    def row(self, ridge: float, ks: list[int], before: dict[int, Ridge]) -> Iterator[tuple[int, Ridge]]:
+    def row(self, ridge: float, ks: list[int], before: dict[int, RidgeModel]) -> Iterator[tuple[int, RidgeModel]]:
         """The models of one ridge for rising k, given those of a stronger ridge."""
         relaxed, smaller = self._first, self._begin
         for k in ks:
             budget = min(k - self.include.size, int(self.movable.sum()))
             starts = [before.get(k, smaller)]
             if 0 < budget < self.movable.sum():
-                relaxed = self.relax(ridge, budget, relaxed)
+                relaxed, rounded = self._relax(ridge, k, relaxed)
                 if k == ks[0]:
                     self._first = relaxed
-                rounded = self._rounded(relaxed, budget)
                 if not np.array_equal(rounded.support, starts[0].support):
                     starts.append(rounded)
             most = self.include.size + budget
-            ends = [self.polish(start, ridge, most) for start in starts]
+            ends = [polish(self._space, start, ridge, most, self.movable) for start in starts]
             model = min(ends, key=lambda model: model.value)
             smaller = model
             yield k, model
 
-    def _rounded(self, relaxed: Relaxed, budget: int) -> Ridge:
-        """The forced features and the largest relaxed ones."""
-        size = np.where(self.movable[relaxed.features], np.abs(relaxed.w), 0.0)
-        largest = np.argsort(-size, kind="stable")[:budget]
-        chosen = relaxed.features[largest[size[largest] > 0.0]]
-        support = np.union1d(self.include, chosen)
-        return Ridge(support, relaxed.w[np.searchsorted(relaxed.features, support)], relaxed.b, np.inf)
+    def _relax(self, ridge: float, k: int, before: Relaxed | None) -> tuple[Relaxed, RidgeModel]:
+        """A relaxation that is good enough to be rounded, and its rounded support with the relaxed coefficients."""
+        problem = self._posed.with_gamma(1.0 / ridge).with_sparsity(Sparsity(k))
+        if before is None:
+            start = Start(self.include, np.zeros(self.include.size), self.data.null.b)
+        else:
+            start = Start(before.features, before.w, before.b, before.sigma)
+        policy = ToRounding(self._space)
+        relaxed = relax(self._space.source(problem), problem, self._region, policy, start)
+        support = relaxed.rounded(problem)
+        w = np.zeros(problem.p)
+        w[relaxed.features] = relaxed.w
+        return relaxed, RidgeModel(support, w[support], relaxed.b, np.inf)
 
-    @abstractmethod
-    def relax(self, ridge: float, budget: int, start: Relaxed | None) -> Relaxed:
-        """The relaxation, or one that is good enough to be rounded."""
-
-    @abstractmethod
-    def polish(self, start: Ridge, ridge: float, most: int) -> Ridge:
-        """A model of at most so many features that swaps do not improve."""
-
-    def finished(self, ridge: float, model: Ridge) -> Ridge:
+    def finished(self, ridge: float, model: RidgeModel) -> RidgeModel:
         """The model as it is returned."""
         return model
 
 
-class _SquaredCells(_Cells):
-    """The squared loss, in Gram space."""
-
-    def __init__(self, data: Data, include: Indices, exclude: Indices) -> None:
-        super().__init__(data, include, exclude)
-        self.gram = Gram(data)
-
-    def relax(self, ridge: float, budget: int, start: Relaxed | None) -> Relaxed:
-        return relaxed.relax(self.gram, ridge, budget, self.include, self.movable, start)
-
-    def polish(self, start: Ridge, ridge: float, most: int) -> Ridge:
-        return swaps.polish(self.gram, start.support, ridge, most, self.movable)
-
-
-class _SmoothCells(_Cells):
-    """Smooth losses, by quadratic models of them."""
-
-    def __init__(self, data: Data, include: Indices, exclude: Indices) -> None:
-        super().__init__(data, include, exclude)
-        self.smooth = Smooth(data)
-
-    def relax(self, ridge: float, budget: int, start: Relaxed | None) -> Relaxed:
-        return smooth_relaxed.relax(self.smooth, ridge, budget, self.include, self.movable, start)
-
-    def polish(self, start: Ridge, ridge: float, most: int) -> Ridge:
-        return polish(self.smooth, start, ridge, most, self.movable)
-
-
-class _PiecewiseCells(_SmoothCells):
+class _PiecewiseCells(_Cells):
     """Losses with kinks: supports by a smoothed form of them, and their own models on these."""
 
     def __init__(self, data: Data, include: Indices, exclude: Indices) -> None:
@@ -178,12 +154,7 @@ class _PiecewiseCells(_SmoothCells):
         super().__init__(replace(data, loss=data.loss.smoothed(_SMOOTHING * mean or 1.0)), include, exclude)
         self.own = data
 
-    def finished(self, ridge: float, model: Ridge) -> Ridge:
+    def finished(self, ridge: float, model: RidgeModel) -> RidgeModel:
+        """The model of the loss itself on the support of the smoothed one's."""
         fit = fit_support(pose(self.own, max(model.support.size, 1), gamma=1.0 / ridge), model.support)
-        return Ridge(fit.support, fit.w, fit.b, fit.primal)
-
-
-def _cells_for(data: Data) -> type[_Cells]:
-    if isinstance(data.loss, Squared):
-        return _SquaredCells
-    return _PiecewiseCells if isinstance(data.loss, PiecewiseLinear) else _SmoothCells
+        return RidgeModel(fit.support, fit.w, fit.b, fit.primal)

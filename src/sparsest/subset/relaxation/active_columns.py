@@ -17,7 +17,8 @@ from sparsest.subset.relaxation.engine import View
 from sparsest.subset.relaxation.kernels.fista import Regulariser
 from sparsest.subset.relaxation.memory import Memory
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.relaxation.working_set import WorkingSolution, solve_working_set
+from sparsest.subset.relaxation.working_set import solve_working_set
+from sparsest.subset.relaxation.working_solution import WorkingSolution
 
 # Columns are copied once at most this part of them is active, and again when half of a copy has been dropped.
 _COPIED_SHARE, _COPIED_AGAIN_SHARE = 0.2, 0.5

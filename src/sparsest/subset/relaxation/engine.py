@@ -23,7 +23,8 @@ from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_
 from sparsest.subset.relaxation.kernels.fista import Regulariser, penalty_value
 from sparsest.subset.relaxation.memory import Memory
 from sparsest.subset.relaxation.solution import Relaxed, Start
-from sparsest.subset.relaxation.working_set import WorkingSolution, make_regulariser
+from sparsest.subset.relaxation.working_set import make_regulariser
+from sparsest.subset.relaxation.working_solution import WorkingSolution
 
 
 class View(NamedTuple):

@@ -14,7 +14,7 @@ from sparsest.subset.fits.interior_point import InteriorPoint, Iterate
 _MOST_NEW = 0.15
 
 
-class Trail(NamedTuple):
+class History(NamedTuple):
     """The iterates of an interior-point method on a working set, with their complementarities."""
 
     method: InteriorPoint
@@ -36,7 +36,7 @@ class Memory:
         # Where each column of the working set was in the one before, or -1; and the gap over all features after that.
         self.before = np.empty(0, dtype=np.intp)
         self.gap = np.inf
-        self.trail: Trail | None = None
+        self.history: History | None = None
         self.gram: CurvedGram | None = None
 
     def enter(self, features: Indices, gap: float) -> None:
@@ -51,16 +51,16 @@ class Memory:
 
     def forget(self) -> None:
         """Keep nothing: the next working set follows one of which nothing is known."""
-        self.trail = self.gram = None
+        self.history = self.gram = None
 
     def resume(self, method: InteriorPoint) -> Iterate | None:
         """An iterate near the last one whose complementarity was not below the gap that was left.
 
         Where entering features leave much to do, steps from a point close to the old solution are short.
         """
-        if self.trail is None:
+        if self.history is None:
             return None
-        earlier, iterates = self.trail
+        earlier, iterates = self.history
         enough = [x for complementarity, x in iterates if earlier.degree(x) * complementarity >= self.gap]
         return method.resume(enough[-1] if enough else iterates[0][1], earlier, self.before)
 

@@ -25,7 +25,9 @@ from sparsest.subset.relaxation.kernels.fista import (
     relax_further,
 )
 
-_MAX_ITERATIONS = 20_000
+_MOST_ITERATIONS = 20_000
+# Multiplications of one call of the kernel: about a tenth of a second, after which the clock is asked.
+STRETCH = 1e8
 # Iterations of FISTA before a Newton step; twice as many after one that does not help.
 _FIRST_ITERATIONS = 60
 # Parts of a Newton step that are tried.
@@ -39,12 +41,15 @@ def solve_quadratic(
     w: Array,
     tolerance: float,
     cutoff: float,
-    expired: Callable[[], bool],
-    stretch: float,
+    expired: Callable[[], bool] = lambda: False,
+    stretch: float = STRETCH,
+    most_iterations: int = _MOST_ITERATIONS,
+    newton: bool = True,
 ) -> tuple[float, float, int]:
     """Minimise from ``w``, which is overwritten; return the primal and the dual value and the number of iterations.
 
-    ``expired`` is asked after so many multiplications as a ``stretch`` has.
+    ``expired`` is asked after every ``stretch`` multiplications.  Newton steps are for precise solutions; they make one
+    that is to be rounded slower.
     """
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
     at_once = int(stretch / max(c.size, 1) ** 2) + 1
@@ -52,13 +57,13 @@ def solve_quadratic(
     # Without it all progress of the last stretch would have to be made again: with a weak ridge 4 to 5 times the time.
     momentum = Momentum(np.empty(c.size), np.empty(c.size), np.zeros(1))
     # Newton steps know nothing of a box.
-    patience = _FIRST_ITERATIONS if omega.box == np.inf else _MAX_ITERATIONS
+    patience = _FIRST_ITERATIONS if newton and omega.box == np.inf else most_iterations
     while True:
-        most = min(at_once, patience - since, _MAX_ITERATIONS - iterations)
+        most = min(at_once, patience - since, most_iterations - iterations)
         reach("relax")
         primal, dual, count, L, sigma = relax_further(H, c, omega, w, L, tolerance, cutoff, most, momentum)
         best, iterations, since = max(best, dual), iterations + count, since + count
-        if count < most or iterations >= _MAX_ITERATIONS or primal - best <= tolerance or expired():
+        if count < most or iterations >= most_iterations or primal - best <= tolerance or expired():
             return primal, best, iterations
         if since >= patience:
             since = 0

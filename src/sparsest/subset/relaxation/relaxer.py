@@ -12,7 +12,7 @@ from sparsest.subset.dual import null_value
 from sparsest.subset.relaxation.active_columns import ActiveColumns
 from sparsest.subset.relaxation.engine import Entering, Policy, relax
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, Start
-from sparsest.subset.relaxation.working_set import WorkingSolution
+from sparsest.subset.relaxation.working_solution import WorkingSolution
 
 _MOST_ROUNDS = 100
 # The first working set is solved to this part of the value without features: where the relaxation is tight one round is

@@ -23,7 +23,8 @@ from sparsest.subset.relaxation.engine import Entering, Policy, View, relax
 from sparsest.subset.relaxation.kernels.fista import Regulariser
 from sparsest.subset.relaxation.memory import Memory
 from sparsest.subset.relaxation.solution import Relaxed, Start
-from sparsest.subset.relaxation.working_set import WorkingSolution, solve_working_set
+from sparsest.subset.relaxation.working_set import solve_working_set
+from sparsest.subset.relaxation.working_solution import WorkingSolution
 from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
 from sparsest.subset.tree.kernels.regions import tighten
 from sparsest.subset.tree.tuning import USUAL, Tuning

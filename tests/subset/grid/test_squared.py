@@ -1,11 +1,12 @@
-"""Polished supports are ridge regressions that no single swap improves."""
+"""The squared loss in Gram space: polished supports are ridge regressions that no single swap improves."""
 
 import numpy as np
 import pytest
 
 from sparsest.core.data import make_data
-from sparsest.subset.grid.gram import Gram
-from sparsest.subset.grid.swaps import _best_move, _factored, polish
+from sparsest.subset.grid.polish import _moves, polish
+from sparsest.subset.grid.space import RidgeModel
+from sparsest.subset.grid.squared import SquaredSpace
 
 
 def value(X, y, support, ridge):
@@ -22,7 +23,8 @@ def test_no_swap_improves(seed, begin):
     y, ridge = X[:, :4].sum(axis=1) + rng.standard_normal(25), 0.5
     movable = np.ones(10, dtype=bool)
     movable[0] = False
-    model = polish(Gram(make_data(X, y)), np.array(begin, dtype=np.intp), ridge, 3, movable)
+    start = RidgeModel(np.array(begin, dtype=np.intp), np.zeros(len(begin)), 0.0, np.inf)
+    model = polish(SquaredSpace(make_data(X, y)), start, ridge, 3, movable)
     expected, w = value(X, y, model.support, ridge)
     assert model.support.size == 3 and (0 in model.support) == (0 in begin)
     assert model.value == pytest.approx(expected, rel=1e-9)
@@ -34,19 +36,20 @@ def test_no_swap_improves(seed, begin):
 
 
 @pytest.mark.parametrize("ridge", [1e-3, 1.0, 30.0])
-@pytest.mark.parametrize("grow", [False, True])
-def test_the_best_move_is_that_of_all_that_are_tried(ridge, grow):
+@pytest.mark.parametrize("grows", [False, True])
+def test_the_best_move_is_that_of_all_that_are_tried(ridge, grows):
     """The changes of the objective by the formula lead to the least one; feature 2 may not move."""
     movable = np.arange(7) != 2
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((25, 7))
         y, support = X[:, :4].sum(axis=1) + rng.standard_normal(25), [2, 4, 6]
-        gram = Gram(make_data(X, y))
-        model, inverse = _factored(gram, np.array(support), ridge)
-        moved = _best_move(gram, model, inverse, ridge, grow, movable)
+        space = SquaredSpace(make_data(X, y))
+        found = space.fit(np.array(support), ridge, np.zeros(3), 0.0)
+        moves = list(_moves(space, found, ridge, grows, movable))
+        moved = [tuple(sorted([*(s for at, s in enumerate(support) if at != out), into])) for out, into in moves]
         into = [i for i in range(7) if i not in support]
-        tried = [[*support, i] for i in into] if grow else [[2, keep, i] for keep in (4, 6) for i in into]
+        tried = [[*support, i] for i in into] if grows else [[2, keep, i] for keep in (4, 6) for i in into]
         values = {tuple(sorted(other)): value(X, y, sorted(other), ridge)[0] for other in tried}
         best = min(values, key=values.get)
-        assert (None if moved is None else tuple(moved.tolist())) == (best if values[best] < model.value else None)
+        assert moved == ([best] if values[best] < found.model.value else [])

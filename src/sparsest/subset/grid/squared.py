@@ -1,0 +1,85 @@
+"""The squared loss in Gram space: models, scores of moves, and relaxations from products that all models share."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg as la
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.data import Data
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
+from sparsest.subset.grid.gram import Gram
+from sparsest.subset.grid.space import TO_ROUND, Fitted, RidgeModel, Space
+from sparsest.subset.moves import LocalModel
+from sparsest.subset.relaxation.engine import Source, View
+from sparsest.subset.relaxation.kernels.fista import Regulariser
+from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.quadratic import solve_quadratic
+from sparsest.subset.relaxation.solution import Start
+from sparsest.subset.relaxation.working_solution import WorkingSolution
+
+_NO_ALPHA = np.empty(0)
+
+
+class SquaredSpace(Space):
+    """Ridge regressions in Gram space."""
+
+    improvement, trials = 1e-9, 1
+    working_gap, most_iterations = 3e-4, 300
+
+    def __init__(self, data: Data) -> None:
+        self.gram = Gram(data)
+        self.null, self.norms = 0.5 * self.gram.square, data.column_norms
+
+    def fit(self, support: Indices, ridge: float, w: Array, b: float, unless: float = np.inf) -> Fitted:
+        """The model by one linear system; its start does not matter."""
+        H = self.gram.between(support)
+        H.flat[:: support.size + 1] += ridge
+        inverse = la.inv(H) if support.size else H
+        c = self.gram.c[support]
+        w = inverse @ c
+        # A step of refinement for what the inverse loses where columns are nearly dependent.
+        w += inverse @ (c - H @ w)
+        return Fitted(RidgeModel(support, w, self.gram.b, self.null - 0.5 * float(c @ w)), inverse)
+
+    def gradient(self, fitted: Fitted) -> Array:
+        """``G_S'w - c``."""
+        return -self.gram.residual(fitted.model.support, fitted.model.w)
+
+    def local_model(self, fitted: Fitted, gradient: Array, candidates: Indices, ridge: float) -> LocalModel:
+        """The objective itself."""
+        cross = self.gram.entries(fitted.model.support, candidates).T
+        own = self.gram.diagonal[candidates] + ridge
+        return LocalModel(fitted.state, cross, own, gradient[candidates], fitted.model.w)
+
+    def source(self, problem: Problem) -> Source:
+        """Relaxations in Gram space."""
+        return _GramSource(self.gram, problem)
+
+
+class _GramSource:
+    """Relaxations in Gram space; their bounds are those of the best multiple of the residual."""
+
+    def __init__(self, gram: Gram, problem: Problem) -> None:
+        self.gram, self.problem = gram, problem
+
+    def first(self, start: Start, region: Region) -> tuple[float, View]:
+        return self.gram.b, View(_NO_ALPHA, self.gram.residual(start.features, start.w), -np.inf)
+
+    def solve(
+        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+    ) -> WorkingSolution:
+        H, c, half = self.gram.between(features), self.gram.c[features], 0.5 * self.gram.square
+        w = w.copy()
+        primal, dual, iterations = solve_quadratic(H, c, omega, w, tolerance, np.inf, **TO_ROUND)
+        return WorkingSolution(w, self.gram.b, _NO_ALPHA, primal + half, dual + half, iterations, None)
+
+    def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
+        gram, w = self.gram, point.w
+        u = gram.residual(features, w)
+        gain = self.problem.sparsity.gain(self.problem.gains_from(u), region)
+        fitted = float(gram.c[features] @ w)
+        residual = max(gram.square - 2.0 * fitted + float(w @ (gram.c[features] - u[features])), 0.0)
+        bound = (gram.square - fitted) ** 2 / (2.0 * (residual + 2.0 * gain) + 1e-300)
+        return View(_NO_ALPHA, u, bound)

@@ -1,0 +1,148 @@
+"""The relaxation of a piecewise linear loss on a working set.
+
+An interior-point method or, where coefficients have a box, proximal Newton steps for smoothed losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from sparsest.core.arrays import Array
+from sparsest.core.losses import PiecewiseLinear
+from sparsest.core.problem import Problem
+from sparsest.runtime.faults import reach
+from sparsest.subset.fits.interior_point import InteriorPoint, Iterate, stack
+from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
+from sparsest.subset.relaxation.memory import History, Memory
+from sparsest.subset.relaxation.proximal_newton import ProximalNewton
+from sparsest.subset.relaxation.working_solution import WorkingSolution, better, primal_value
+
+_MOST_STEPS = 150
+# Interior-point steps from an iterate of another working set, after which it is better to begin anew: 3 to 8 is usual.
+_MOST_STEPS_RESUMED = 40
+# Widths of the zone in which losses are smoothed, as parts of a typical offset.
+_WIDTHS = tuple(10.0**-i for i in range(10))
+
+
+def solve_piecewise(
+    problem: Problem,
+    loss: PiecewiseLinear,
+    columns: Array,
+    omega: Regulariser,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool],
+    memory: Memory,
+) -> WorkingSolution:
+    """Interior-point steps until the true values, with the exact Ω and gain, are close enough."""
+    rows = stack(columns, problem.weights, loss.pieces(problem.y), problem.fit_intercept)
+    m = columns.shape[1]
+    delta, free = np.zeros(rows.Z.shape[1]), np.zeros(rows.Z.shape[1], dtype=bool)
+    delta[:m], free[:m] = omega.root_delta**2, ~omega.forced
+    if omega.price == 0.0 and free.sum() <= omega.budget:
+        free[:] = False
+    method = InteriorPoint(rows, delta, free, omega.budget, omega.price)
+    run = _InteriorPointRun(problem, columns, omega, method, tolerance, cutoff, expired)
+    resumed = memory.resume(method)
+    if resumed is None or not run.follow(resumed, _MOST_STEPS_RESUMED):
+        run.follow(method.start(), _MOST_STEPS)
+    memory.history = History(method, run.iterates)
+    assert run.best is not None
+    return _cleaned(problem, columns, omega, run.best)._replace(iterations=run.steps)
+
+
+class _InteriorPointRun:
+    """Interior-point steps on a working set, and the best values so far."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        columns: Array,
+        omega: Regulariser,
+        method: InteriorPoint,
+        tolerance: float,
+        cutoff: float,
+        expired: Callable[[], bool],
+    ) -> None:
+        self.problem, self.columns, self.omega, self.method = problem, columns, omega, method
+        self.tolerance, self.cutoff, self.expired = tolerance, cutoff, expired
+        self.best: WorkingSolution | None = None
+        self.steps = 0
+        self.iterates: list[tuple[float, Iterate]] = []
+
+    def follow(self, x: Iterate, most: int) -> bool:
+        """Make steps until the values are close enough; False where there is no step, or too many are needed."""
+        self.iterates = []
+        for _ in range(most):
+            best = self._evaluate(x)
+            complementarity = self.method.complementarity(x)
+            self.iterates.append((complementarity, x))
+            small = complementarity * 2 * x.t.size <= 1e-13 * abs(best.primal)
+            if best.primal - best.dual <= self.tolerance or best.dual >= self.cutoff or small or self.expired():
+                return True
+            following = self.method.step(x)
+            if following is None:
+                return False
+            x, self.steps = following, self.steps + 1
+        return False
+
+    def _evaluate(self, x: Iterate) -> WorkingSolution:
+        """The best values so far, with those of an iterate."""
+        problem, columns, omega, m = self.problem, self.columns, self.omega, self.columns.shape[1]
+        w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
+        alpha = problem.feasible(self.method.rows.alpha(x.beta))
+        reach("dual value")
+        dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
+        point = WorkingSolution(w, b, alpha, primal_value(problem, columns, omega, w, b), dual, 0, None)
+        self.best = better(self.best, point)
+        return self.best
+
+
+def solve_smoothed(
+    problem: Problem,
+    loss: PiecewiseLinear,
+    columns: Array,
+    omega: Regulariser,
+    w: Array,
+    b: float,
+    tolerance: float,
+    cutoff: float,
+    expired: Callable[[], bool],
+    stretch: float,
+) -> WorkingSolution:
+    """Smooth the loss less and less, until the values of the loss itself are close enough."""
+    offsets = np.abs(np.concatenate([a for a, _ in loss.pieces(problem.y)]))
+    unit = float(offsets.mean()) or 1.0
+    best: WorkingSolution | None = None
+    iterations = 0
+    for width in _WIDTHS:
+        data = replace(problem.data, loss=loss.smoothed(width * unit))
+        # As near to its solution as the smoothed loss is to the loss.
+        near = max(0.1 * tolerance, min(0.1 * width * abs(best.primal), best.primal - best.dual) if best else 0.0)
+        method = ProximalNewton(replace(problem, data=data), columns, omega, expired, stretch)
+        point = method.solve(w, b, near, np.inf)
+        w, b, iterations = point.w, point.b, iterations + point.iterations
+        alpha = problem.feasible(point.alpha)
+        dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
+        primal = primal_value(problem, columns, omega, w, b)
+        best = better(best, WorkingSolution(w, b, alpha, primal, dual, 0, None))
+        if best.primal - best.dual <= tolerance or best.dual >= cutoff or expired():
+            break
+    assert best is not None
+    return best._replace(iterations=iterations)
+
+
+def _cleaned(problem: Problem, columns: Array, omega: Regulariser, point: WorkingSolution) -> WorkingSolution:
+    """Set to zero what an interior point can only bring near it: as much as hardly changes the gap."""
+    # σ is infinite where all have room; roots times coefficients do not depend on the columns' units.
+    sigma = min(penalty_value(point.w, omega, 0.0)[1], 1e200)
+    size = np.where(omega.forced, np.inf, sigma * (omega.root_delta * np.abs(point.w)))
+    for least in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6):
+        w = np.where(size < least, 0.0, point.w)
+        primal = primal_value(problem, columns, omega, w, point.b)
+        if primal <= point.primal + 0.1 * (point.primal - point.dual):
+            return point._replace(w=w, primal=primal)
+    return point

@@ -1,0 +1,142 @@
+"""Proximal Newton steps for the relaxation of a smooth loss on a working set, each a quadratic in Gram space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Array
+from sparsest.core.intercepts import best_intercept
+from sparsest.core.problem import Problem
+from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
+from sparsest.subset.relaxation.memory import CurvedGram
+from sparsest.subset.relaxation.quadratic import STRETCH, solve_quadratic
+from sparsest.subset.relaxation.working_solution import WorkingSolution, better
+
+_MOST_STEPS = 150
+# Shares of the tolerance to which the quadratic model of a step is solved, one after the other as long as there is no
+# step: its own gap may be small where that of the loss is not yet.
+_MODEL_TOLERANCES = (1.0, 1e-3, 1e-6)
+
+
+class _State(NamedTuple):
+    """A point with all that the next step needs of it."""
+
+    w: Array
+    b: float
+    margin: Array
+    alpha: Array
+    penalty: float
+    value: float
+
+
+class ProximalNewton:
+    """Proximal Newton steps for a smooth loss, with the dual value computed on the way.
+
+    ``models`` says how the quadratic models are solved: see :func:`solve_quadratic`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        columns: Array,
+        omega: Regulariser,
+        expired: Callable[[], bool] = lambda: False,
+        stretch: float = STRETCH,
+        gram: CurvedGram | None = None,
+        **models: Any,
+    ) -> None:
+        self.problem, self.columns, self.omega = problem, columns, omega
+        self.expired, self.stretch, self.models = expired, stretch, models
+        self.iterations = 0
+        # The Gram matrix of the last step.
+        self.gram = gram
+
+    def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> WorkingSolution:
+        """Step until primal - dual ≤ ``tolerance``, the dual passes ``cutoff``, or rounding leaves no decrease."""
+        state: _State | None = self._state(w, b)
+        best: WorkingSolution | None = None
+        for _ in range(_MOST_STEPS):
+            if state is None:
+                break
+            alpha = self.problem.feasible(state.alpha)
+            dual = -self.problem.conjugate_sum(alpha) - dual_gain(self.columns.T @ alpha, self.omega)
+            best = better(best, WorkingSolution(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
+            if best.primal - best.dual <= tolerance or best.dual >= cutoff or self.expired():
+                break
+            state = self._next(state, 0.02 * max(state.value - dual, tolerance))
+        assert best is not None
+        return best._replace(iterations=self.iterations)
+
+    def _state(self, w: Array, b: float) -> _State:
+        problem, loss = self.problem, self.problem.loss
+        margin = self.columns @ w
+        if problem.fit_intercept:
+            b = best_intercept(loss, problem.y, problem.weights, margin, b)
+        margin = margin + b
+        alpha = problem.weights * loss.derivative(problem.y, margin)
+        penalty = penalty_value(w, self.omega, 0.0)[0]
+        value = float(problem.weights @ loss.value(problem.y, margin)) + penalty
+        return _State(w, b, margin, alpha, penalty, value)
+
+    def _next(self, state: _State, tolerance: float) -> _State | None:
+        """Step; where the model has its minimum here already, to that tolerance, ask more of it."""
+        for share in _MODEL_TOLERANCES:
+            following = self._step(state, share * tolerance)
+            if following is not None or self.expired():
+                return following
+        return None
+
+    def _step(self, state: _State, tolerance: float) -> _State | None:
+        """One proximal Newton step with a line search; None when rounding leaves no decrease."""
+        problem, columns, loss = self.problem, self.columns, self.problem.loss
+        # The floor keeps the model bounded where hardly any observation is curved.
+        second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * problem.data.curvature)
+        curvature = problem.weights * second
+        H = self._gram(curvature)
+        gradient = columns.T @ state.alpha
+        if problem.fit_intercept:
+            sums, total = columns.T @ curvature, float(curvature.sum())
+            excess = float(state.alpha.sum()) / total
+            centring = np.outer(sums, sums / -total)
+            centring += H
+            H = centring
+            gradient -= sums * excess
+        c = H @ state.w - gradient
+        target = state.w.copy()
+        self.iterations += solve_quadratic(
+            H, c, self.omega, target, tolerance, np.inf, self.expired, self.stretch, **self.models
+        )[2]
+        direction = target - state.w
+        step_b = -(excess + float(sums @ direction) / total) if problem.fit_intercept else 0.0
+        expected = float(gradient @ direction) + penalty_value(target, self.omega, 0.0)[0] - state.penalty
+        t = 1.0
+        while expected < 0.0 and t > 1e-8:
+            trial = self._state(state.w + t * direction, state.b + t * step_b)
+            if trial.value <= state.value + 0.1 * t * expected:
+                return trial
+            t *= 0.5
+        return None
+
+    def _gram(self, curvature: Array) -> Array:
+        """``X'diag(curvature)X``, from the one before where few observations have another curvature."""
+        change = np.full(curvature.size, np.inf) if self.gram is None else curvature - self.gram.curvature
+        if self.gram is not None and 2 * np.count_nonzero(change) < curvature.size:
+            matrix = self.gram.matrix
+            for sign in (1.0, -1.0):
+                some = sign * change > 0.0
+                if some.any():
+                    matrix += sign * _squared(self.columns[some], sign * change[some])
+        else:
+            matrix = _squared(self.columns, curvature)
+        self.gram = CurvedGram(matrix, curvature)
+        return matrix
+
+
+def _squared(columns: Array, weights: Array) -> Array:
+    """``X'diag(weights)X`` for weights that are not negative."""
+    scaled = np.sqrt(weights)[:, None] * columns
+    # One array times itself takes half the work of a product of two.
+    return scaled.T @ scaled
