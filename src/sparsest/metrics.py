@@ -38,6 +38,12 @@ def support_of(coef: ArrayLike, threshold: float = 1e-8) -> NDArray[np.intp]:
     -------
     ndarray of int
         The indices in increasing order.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> sparsest.metrics.support_of([0.0, 1.5, 0.0, -2.0]).tolist()
+    [1, 3]
     """
     w = as_numbers(as_array(coef, "coef"), "coef")
     if w.ndim != 1:
@@ -59,6 +65,12 @@ def true_features(support: ArrayLike, true_support: ArrayLike) -> int:
     -------
     int
         The size of the intersection.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> sparsest.metrics.true_features([0, 3, 7], [0, 3, 4, 5])
+    2
     """
     selected, truth = _index_pair(support, true_support)
     return int(np.intersect1d(selected, truth, assume_unique=True).size)
@@ -76,6 +88,12 @@ def false_features(support: ArrayLike, true_support: ArrayLike) -> int:
     -------
     int
         The size of the difference.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> sparsest.metrics.false_features([0, 3, 7], [0, 3, 4, 5])
+    1
     """
     selected, truth = _index_pair(support, true_support)
     return int(np.setdiff1d(selected, truth, assume_unique=True).size)
@@ -93,6 +111,12 @@ def accuracy(support: ArrayLike, true_support: ArrayLike) -> float:
     -------
     float
         A number between 0 and 1.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> sparsest.metrics.accuracy([0, 3, 7], [0, 3, 4, 5])
+    0.5
     """
     _, truth = _index_pair(support, true_support)
     if truth.size == 0:
@@ -112,6 +136,12 @@ def recall(support: ArrayLike, true_support: ArrayLike) -> float:
     -------
     float
         A number between 0 and 1.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> sparsest.metrics.recall([0, 3, 7], [0, 3, 4, 5])
+    0.5
     """
     return accuracy(support, true_support)
 
@@ -128,6 +158,12 @@ def precision(support: ArrayLike, true_support: ArrayLike) -> float:
     -------
     float
         A number between 0 and 1.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> sparsest.metrics.precision([0, 3, 7, 9], [0, 3, 4, 5])
+    0.5
     """
     selected, _ = _index_pair(support, true_support)
     return true_features(support, true_support) / selected.size if selected.size else 1.0
@@ -145,6 +181,12 @@ def false_discovery_rate(support: ArrayLike, true_support: ArrayLike) -> float:
     -------
     float
         A number between 0 and 1.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> sparsest.metrics.false_discovery_rate([0, 3, 7, 9], [0, 3, 4, 5])
+    0.5
     """
     selected, _ = _index_pair(support, true_support)
     if selected.size == 0:

@@ -25,6 +25,13 @@ class Dataset(NamedTuple):
         Names of the columns of X and of the classes.
     sample_weight, offset, exposure : ndarray of shape (n,), or None
         Weights of the observations, what is added to their predictions, and what their means are proportional to.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=20, p=5, k=2, rng=0)
+    >>> type(data).__name__, data.X.shape, data.support.size, data.feature_names is None
+    ('Dataset', (20, 5), 2, True)
     """
 
     X: Any

@@ -33,6 +33,16 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
     -------
     Dataset
         Without coef and support.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import os
+    >>> import sparsest
+    >>> os.mkdir("folder")
+    >>> np.savez("folder/data.npz", X=np.eye(3), y=np.arange(3.0))
+    >>> sparsest.datasets.load_folder("folder").X.shape
+    (3, 3)
     """
     folder = path_name(path, kind="folder")
     if not folder.is_dir():

@@ -23,6 +23,13 @@ def load_diabetes_quadratic() -> Dataset:
     -------
     Dataset
         Without coef and support.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> data.X.shape, data.feature_names[[2, 11, 20]].tolist()
+    ((442, 64), ['bmi', 'bmi^2', 'age:bmi'])
     """
     names = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
     main, target = _table("diabetes_data_raw.csv.gz"), _table("diabetes_target.csv.gz")
@@ -49,6 +56,13 @@ def load_breast_cancer() -> Dataset:
     -------
     Dataset
         Without coef and support; `target_names[y]` are the names of the labels.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_breast_cancer()
+    >>> data.X.shape, data.target_names.tolist()
+    ((569, 30), ['malignant', 'benign'])
     """
     table = _table("breast_cancer.csv", delimiter=",", skiprows=1)
     if table is None:

@@ -65,6 +65,13 @@ def make_toeplitz(
     -------
     Dataset
         X is Fortran-ordered.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=100, p=20, k=4, rho=0.5, snr=3.0, rng=0)
+    >>> data.X.shape, data.support.size
+    ((100, 20), 4)
     """
     _check_arguments(n, p, k, snr, task, dtype, scale)
     width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
@@ -114,6 +121,13 @@ def make_hard(
     -------
     Dataset
         X is Fortran-ordered.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_hard(n=100, p=20, k=4, rng=0)
+    >>> data.X.shape, data.support.size
+    ((100, 20), 4)
     """
     _check_arguments(n, p, k, snr, task, dtype, scale)
     width = max(1, whole_number(block_entries, "block_entries", least=1) // n)

@@ -42,13 +42,15 @@ ESTIMATOR_SETTINGS = {
 
 
 def with_parameters(shared: type) -> Callable[[type[_Class]], type[_Class]]:
-    """Append what a base class documents, and all parameters of the class itself, to a class's docstring."""
+    """Add what a base class documents, and all parameters of the class itself, to a docstring, before its examples."""
 
     def complete(cls: type[_Class]) -> type[_Class]:
-        # Without docstrings, as with python -OO, there is nothing to append.
+        # Without docstrings, as with python -OO, there is nothing to add.
         if cls.__doc__ is None or shared.__doc__ is None:
             return cls
-        return documented(cls, f"{cls.__doc__}\n{shared.__doc__.partition(chr(10))[2]}", ESTIMATOR_SETTINGS)
+        own, head, examples = cls.__doc__.partition("\n    Examples\n")
+        text = f"{own.rstrip()}\n{shared.__doc__.partition(chr(10))[2]}{head}{examples}"
+        return documented(cls, text, ESTIMATOR_SETTINGS)
 
     return complete
 

@@ -103,7 +103,18 @@ _NOT_PASSED = ("k", "loss", "class_weight")
 @with_parameters(_BestSubset)
 @dataclass(eq=False, repr=False, kw_only=True)
 class BestSubsetRegressor(SparseRegressor, _BestSubset):
-    """The best regression with at most ``k`` features, with a proof."""
+    """The best regression with at most ``k`` features, with a proof.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> model = sparsest.BestSubsetRegressor(k=3).fit(data.X, data.y)
+    >>> model.support_.tolist(), model.status_.name
+    ([2, 3, 8], 'OPTIMAL')
+    >>> model.transform(data.X).shape
+    (442, 3)
+    """
 
     epsilon: float | None = None
     delta: float | None = None
@@ -114,6 +125,17 @@ class BestSubsetRegressor(SparseRegressor, _BestSubset):
 @with_parameters(_BestSubset)
 @dataclass(eq=False, repr=False, kw_only=True)
 class BestSubsetClassifier(SparseClassifier, _BestSubset):
-    """The best classifier of two classes with at most ``k`` features, with a proof."""
+    """The best classifier of two classes with at most ``k`` features, with a proof.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_breast_cancer()
+    >>> model = sparsest.BestSubsetClassifier(k=2).fit(data.X, data.y)
+    >>> data.feature_names[model.support_].tolist()
+    ['worst radius', 'worst concave points']
+    >>> round(model.score(data.X, data.y), 2)
+    0.94
+    """
 
     class_weight: dict[Any, float] | str | None = None

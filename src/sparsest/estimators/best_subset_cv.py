@@ -165,12 +165,30 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
 
 @with_parameters(_BestSubsetCV)
 class BestSubsetRegressorCV(_BestSubsetCV, SparseRegressor):
-    """The best regression with few features, their number and the ridge chosen by cross-validation, with a proof."""
+    """The best regression with few features, their number and the ridge chosen by cross-validation, with a proof.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.BestSubsetRegressorCV(ks=range(6)).fit(data.X, data.y)
+    >>> model.k_, model.support_.tolist() == data.support.tolist()
+    (3, True)
+    """
 
 
 @with_parameters(_BestSubsetCV)
 @dataclass(eq=False, repr=False, kw_only=True)
 class BestSubsetClassifierCV(_BestSubsetCV, SparseClassifier):
-    """The best classifier of two classes with few features, their number and the ridge chosen by cross-validation."""
+    """The best classifier of two classes with few features, their number and the ridge chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_breast_cancer()
+    >>> model = sparsest.BestSubsetClassifierCV(ks=[1, 2, 3], gammas=[0.01, 0.1]).fit(data.X, data.y)
+    >>> model.k_, model.status_.name
+    (3, 'OPTIMAL')
+    """
 
     class_weight: dict[Any, float] | str | None = None

@@ -86,7 +86,16 @@ class _Penalized(PenalizedFit):
 @with_parameters(_Penalized)
 @dataclass(eq=False, repr=False, kw_only=True)
 class PenalizedRegressor(SparseRegressor, _Penalized):
-    """A linear regression with an l1, elastic-net, MCP or SCAD penalty."""
+    """A linear regression with an l1, elastic-net, MCP or SCAD penalty.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.PenalizedRegressor("mcp", alpha=0.5).fit(data.X, data.y)
+    >>> model.support_.tolist(), data.support.tolist()
+    ([2, 12, 15], [2, 12, 15])
+    """
 
     epsilon: float | None = None
     delta: float | None = None
@@ -96,6 +105,15 @@ class PenalizedRegressor(SparseRegressor, _Penalized):
 @with_parameters(_Penalized)
 @dataclass(eq=False, repr=False, kw_only=True)
 class PenalizedClassifier(SparseClassifier, _Penalized):
-    """A linear classifier of two classes with an l1, elastic-net, MCP or SCAD penalty."""
+    """A linear classifier of two classes with an l1, elastic-net, MCP or SCAD penalty.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_breast_cancer()
+    >>> model = sparsest.PenalizedClassifier("l1", alpha=0.1).fit(data.X, data.y)
+    >>> model.support_.size, round(model.score(data.X, data.y), 2)
+    (4, 0.94)
+    """
 
     class_weight: dict[Any, float] | str | None = None

@@ -185,12 +185,30 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
 
 @with_parameters(_PenalizedCV)
 class PenalizedRegressorCV(_PenalizedCV, SparseRegressor):
-    """A linear regression with an l1, elastic-net, MCP or SCAD penalty, chosen by cross-validation."""
+    """A linear regression with an l1, elastic-net, MCP or SCAD penalty, chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.PenalizedRegressorCV("mcp").fit(data.X, data.y)
+    >>> model.support_.tolist() == data.support.tolist()
+    True
+    """
 
 
 @with_parameters(_PenalizedCV)
 @dataclass(eq=False, repr=False, kw_only=True)
 class PenalizedClassifierCV(_PenalizedCV, SparseClassifier):
-    """A classifier of two classes with an l1, elastic-net, MCP or SCAD penalty, chosen by cross-validation."""
+    """A classifier of two classes with an l1, elastic-net, MCP or SCAD penalty, chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_breast_cancer()
+    >>> model = sparsest.PenalizedClassifierCV("l1", alphas=20, selection="one_se").fit(data.X, data.y)
+    >>> round(model.score(data.X, data.y), 2)
+    0.98
+    """
 
     class_weight: dict[Any, float] | str | None = None

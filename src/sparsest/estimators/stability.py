@@ -56,6 +56,14 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     sparsest.selection.stability : the bounds and their assumptions
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> stable = sparsest.StabilitySelection(max_false=1.0, n_pairs=10, random_state=0).fit(data.X, data.y)
+    >>> stable.support_.tolist(), data.support.tolist()
+    ([2, 12, 15], [2, 12, 15])
     """
 
     frequencies_: Array

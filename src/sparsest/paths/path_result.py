@@ -21,7 +21,16 @@ from sparsest.paths import path_files
 
 
 class Stop(Enum):
-    """Why a path ended; the text is what to tell the user."""
+    """Why a path ended; the text is what to tell the user.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> path = sparsest.penalty_path(data.X, data.y, max_features=2)
+    >>> path.stopped is sparsest.Stop.MAX_FEATURES, path.stopped.value
+    (True, 'ended at the largest number of features that was allowed')
+    """
 
     COMPLETE = "solved for every alpha"
     SATURATED = "ended where the model fits perfectly: smaller alphas would only follow noise"
@@ -76,6 +85,16 @@ class PathResult:
         then solve an estimating equation, of which ``kkt_violations`` are the violations, and ``locally_convex`` is
         about the objective in which the curvatures of the solution are kept.
     about : what else is worth keeping in a file, in JSON's types.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> path = sparsest.penalty_path(data.X, data.y, alphas=5)
+    >>> path.n_nonzero.tolist(), path.stopped.name
+    ([0, 7, 41, 48, 49], 'COMPLETE')
+    >>> path.predict(data.X[:2]).shape
+    (2, 5)
     """
 
     alphas: Array

@@ -26,6 +26,15 @@ class CoefficientPathDisplay:
     names : p names of features
     n_named : so many features are named
     chosen : the position that was chosen, if any
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> path = sparsest.penalty_path(data.X, data.y)
+    >>> display = sparsest.plots.CoefficientPathDisplay.from_result(path).plot()
+    >>> display.ax_.get_xscale()
+    'log'
     """
 
     positions: Array

@@ -25,6 +25,16 @@ class ImportanceDisplay:
     names : of the features, the most important first
     n_models : number of models
     complete : whether these are all models
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> result = sparsest.best_subset(data.X, data.y, k=2)
+    >>> near = sparsest.near_optimal(result, data.X, data.y, within=0.05)
+    >>> display = sparsest.plots.ImportanceDisplay.from_near_optimal(near).plot()
+    >>> display.ax_.get_xlabel()
+    'coefficient per standard deviation of the feature'
     """
 
     lower: Array

@@ -22,6 +22,16 @@ class GapDisplay:
     ----------
     seconds : times of the events
     objective, bound : best objective and lower bound from then on; NaN before there is one
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> events = []
+    >>> result = sparsest.best_subset(data.X, data.y, k=4, callback=events.append)
+    >>> display = sparsest.plots.GapDisplay.from_events(events).plot()
+    >>> display.ax_.get_xlabel()
+    'time (seconds)'
     """
 
     seconds: Array

@@ -33,6 +33,15 @@ class FrequenciesDisplay:
     n_shown : so many features are shown
     kept : p flags of the features to fill, instead of those above the threshold
     of : what the frequencies are shares of
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> stable = sparsest.StabilitySelection(n_pairs=5, random_state=0).fit(data.X, data.y)
+    >>> display = sparsest.plots.FrequenciesDisplay.from_estimator(stable)
+    >>> display.ax_.get_xlabel()
+    'feature, most frequent first'
     """
 
     frequencies: Array
@@ -98,6 +107,16 @@ class PairwiseInclusionDisplay:
     ----------
     frequencies : m × m shares
     names : m names of features
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.BestSubsetRegressor(k=3, method="relaxation")
+    >>> repeated = sparsest.bootstrap(model, data.X, data.y, n_resamples=10, random_state=0)
+    >>> display = sparsest.plots.PairwiseInclusionDisplay.from_bootstrap(repeated).plot()
+    >>> display.ax_.get_xlabel()
+    'feature, most frequent first'
     """
 
     frequencies: Array
@@ -135,6 +154,15 @@ class TrueFalseDisplay:
     ----------
     curves : for each name the numbers of false and of true features along its path
     n_true : how many true features there are
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> paths = {name: sparsest.penalty_path(data.X, data.y, name) for name in ("l1", "mcp")}
+    >>> display = sparsest.plots.TrueFalseDisplay.from_results(paths, data.support).plot()
+    >>> display.ax_.get_xlabel()
+    'false features (number chosen)'
     """
 
     curves: dict[str, tuple[Array, Array]]

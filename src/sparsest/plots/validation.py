@@ -31,6 +31,15 @@ class ValidationCurveDisplay:
     over : "k" or "alpha"
     chosen : the position that was chosen
     score_name : what the scores are, for the label
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.BestSubsetRegressorCV(ks=range(6)).fit(data.X, data.y)
+    >>> display = sparsest.plots.ValidationCurveDisplay.from_estimator(model)
+    >>> display.ax_.get_xlabel()
+    'k (number of features)'
     """
 
     positions: Array
@@ -112,6 +121,15 @@ class ValidationMapDisplay:
     mean : a row for each gamma, a column for each k; NaN where there is no model
     chosen : the k and the gamma that were chosen
     score_name : what the scores are, for the label
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.BestSubsetRegressorCV(ks=range(6)).fit(data.X, data.y)
+    >>> display = sparsest.plots.ValidationMapDisplay.from_estimator(model)
+    >>> display.ax_.get_xlabel()
+    'k (number of features)'
     """
 
     ks: Array

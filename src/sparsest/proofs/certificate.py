@@ -26,6 +26,15 @@ class Verdict(NamedTuple):
     """What a check found; true exactly when nothing is wrong.
 
     ``objective`` is at least the incumbent's and ``lower_bound`` at most any model's objective, as far as proved.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> certificate = sparsest.best_subset(data.X, data.y, k=2).certificate
+    >>> verdict = certificate.verify(data.X, data.y, k=3)
+    >>> verdict.valid, verdict.reasons
+    (False, ('the certificate is for k = 2, not 3',))
     """
 
     valid: bool
@@ -54,7 +63,17 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A statement, an incumbent with its objective, a claimed lower bound, and the proof of the latter."""
+    """A statement, an incumbent with its objective, a claimed lower bound, and the proof of the latter.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> certificate = sparsest.best_subset(data.X, data.y, k=2).certificate
+    >>> certificate.save("proof.bin")
+    >>> sparsest.Certificate.load("proof.bin").verify(data.X, data.y, k=2).valid
+    True
+    """
 
     statement: Statement
     incumbent: Incumbent

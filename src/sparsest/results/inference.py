@@ -60,6 +60,17 @@ class Inference:
     degrees_of_freedom : observations (or the sum of their frequencies) less coefficients
     dispersion : the factor φ of the variance; NaN for robust covariances of losses without a model of the response
     same_rows : whether the rows are those that chose the features
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> result = sparsest.best_subset(data.X, data.y, k=2, feature_names=data.feature_names)
+    >>> found = result.inference(data.X, data.y)
+    >>> found.names, found.coef.round(1).tolist()
+    (('bmi', 's5', '(intercept)'), [32.1, 29.3, 152.1])
+    >>> found.lower.round(1).tolist(), found.upper.round(1).tolist()
+    ([26.2, 23.3, 146.8], [38.0, 35.2, 157.4])
     """
 
     names: tuple[str, ...]

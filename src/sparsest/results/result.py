@@ -48,6 +48,19 @@ class Result:
         has read the columns
     null_loss : the loss of the model without features; None for a result from a file that does not have it
     deviations : standard deviations of the chosen columns; None likewise
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> result = sparsest.best_subset(data.X, data.y, k=2, feature_names=data.feature_names)
+    >>> result.names, result.coef[result.support].round(1).tolist()
+    (['bmi', 's5'], [29.9, 27.5])
+    >>> result.predict(data.X[:2]).round(1).tolist()
+    [202.4, 80.3]
+    >>> result.save("model.json")
+    >>> sparsest.Result.load("model.json").names
+    ['bmi', 's5']
     """
 
     coef: Array

@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 
 class Status(Enum):
-    """How a search ended; the text is what to tell the user."""
+    """How a search ended; the text is what to tell the user.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> sparsest.best_subset(data.X, data.y, k=2).status is sparsest.Status.OPTIMAL
+    True
+    >>> sparsest.Status.OPTIMAL.value
+    'proved optimal within the gap tolerance'
+    """
 
     OPTIMAL = "proved optimal within the gap tolerance"
     TIME_LIMIT = "stopped at the time limit; the gap is what is not yet proved"

@@ -85,6 +85,13 @@ class Advice:
     why : two sentences
     sources : where each rule that was applied comes from
     facts : what the advice rests on
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> sparsest.advise(data.X, data.y, aim="prediction").method
+    'BestSubsetRegressorCV'
     """
 
     method: str
@@ -121,6 +128,14 @@ def advise(X: Any, y: Any, aim: str = "prediction", *, exposure: Any = None) -> 
     -------
     Advice
         The public name to use, its settings, a few sentences why, and the sources of the rules.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> advice = sparsest.advise(data.X, data.y, aim="proof")
+    >>> advice.method, advice.settings
+    ('best_subset', {'k': 10, 'gamma': inf})
     """
     rule_of = {"prediction": _prediction, "few_false_features": _few_false_features, "proof": _proof}
     chosen = rule_of[word(aim, "aim", words=AIMS)]

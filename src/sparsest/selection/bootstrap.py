@@ -85,6 +85,15 @@ def bootstrap(
     BootstrapResult
         Frequencies, biases and ratios, with ``to_frame()``, ``summary()`` and a plot,
         :class:`sparsest.plots.FrequenciesDisplay`.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.BestSubsetRegressor(k=3, method="relaxation")
+    >>> repeated = sparsest.bootstrap(model, data.X, data.y, n_resamples=20, random_state=0)
+    >>> repeated.inclusion[data.support].tolist()
+    [1.0, 1.0, 1.0]
     """
     count = whole_number(n_resamples, "n_resamples", least=1)
     listener, live = optional(function)(callback, "callback"), flag(verbose, "verbose")

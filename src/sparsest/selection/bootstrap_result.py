@@ -55,6 +55,15 @@ class BootstrapResult:
     reference_kind : "all" features, the "chosen" ones, or None
     n_requested : number of resamples that were asked for
     n_unproved : resamples whose search ended without the proof that was asked for
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.BestSubsetRegressor(k=3, method="relaxation")
+    >>> repeated = sparsest.bootstrap(model, data.X, data.y, n_resamples=20, random_state=0)
+    >>> repeated.model_frequency, repeated.n_resamples
+    (1.0, 20)
     """
 
     n_features: int

@@ -52,6 +52,16 @@ class CertifiedChoice:
     results : for some sizes a result whose certificate bounds the objective of all supports of at most that size
     status : OPTIMAL if every other size is excluded, and the model is the best of its size within ``gap_tol``
     seconds : what it took
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> choice = sparsest.certified_choice(data.X[:, :10], data.y, "ebic")
+    >>> choice.k, choice.result.support.tolist()
+    (5, [1, 2, 3, 6, 8])
+    >>> bool(choice.verify(data.X[:, :10], data.y))
+    True
     """
 
     result: Result

@@ -101,6 +101,14 @@ def certified_choice(
     -----
     ConvergenceWarning
         If sizes are left that might be better.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> choice = sparsest.certified_choice(data.X[:, :10], data.y, "bic")
+    >>> choice.k, choice.not_excluded, choice.status.name
+    (5, (), 'OPTIMAL')
     """
     tree = make_solver("tree", time_limit=time_limit, gap_tol=gap_tol, n_jobs=n_jobs, max_memory=max_memory)
     if isinstance(gamma, str) and gamma != "auto":

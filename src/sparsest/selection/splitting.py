@@ -77,6 +77,15 @@ class MultiSplitResult:
     splits : what each split says
     feature_names : names of the features, or None
     n_requested : number of splits that were asked for
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.BestSubsetRegressor(k=5, method="relaxation")
+    >>> split = sparsest.multi_split(model, data.X, data.y, n_splits=20, random_state=0)
+    >>> bool((split.p_values[data.support] < 0.001).all()), split.n_splits
+    (True, 20)
     """
 
     p_values: Array
@@ -209,6 +218,15 @@ def multi_split(
     -------
     MultiSplitResult
         Adjusted p-values, ``significant(alpha)``, ``to_frame()`` and ``summary()``.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+    >>> model = sparsest.BestSubsetRegressor(k=3, method="relaxation")
+    >>> split = sparsest.multi_split(model, data.X, data.y, n_splits=20, random_state=0)
+    >>> split.significant(0.05).tolist(), data.support.tolist()
+    ([2, 15, 12], [2, 12, 15])
     """
     count = whole_number(n_splits, "n_splits", least=1)
     share, least = number(fraction, "fraction", above=0, below=1), number(gamma_min, "gamma_min", above=0, below=1)

@@ -75,6 +75,16 @@ def best_subset(
     -------
     Result
         Coefficients, support, objective, lower bound, gap, status and certificate.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> result = sparsest.best_subset(data.X, data.y, k=3, feature_names=data.feature_names)
+    >>> result.names, result.status.name
+    (['bmi', 'bp', 's5'], 'OPTIMAL')
+    >>> round(result.objective), result.gap <= 1e-4
+    (715623, True)
     """
     result, _ = solve(
         X, y, k=k, l0_penalty=l0_penalty, gamma=gamma, max_coef=max_coef, loss=loss, epsilon=epsilon, delta=delta,
@@ -144,6 +154,14 @@ def best_subset_path(
     list of Result
         One for each entry of ``ks``, in the same order; with several γs those of the first γ, then those of the next:
         in the order given, or rising.  ``result.statement`` has k and gamma of each.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> models = sparsest.best_subset_path(data.X, data.y, [1, 2, 3])
+    >>> [model.support.tolist() for model in models]
+    [[2], [2, 8], [2, 3, 8]]
     """
     numbers = check_ks(ks)
     if gammas is not None and gamma != "auto":
@@ -205,6 +223,15 @@ def near_optimal(
     -------
     NearOptimal
         Supports in order of their objectives; ``complete`` is true when there are provably no others.
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> result = sparsest.best_subset(data.X, data.y, k=3)
+    >>> near = sparsest.near_optimal(result, data.X, data.y, within=0.02)
+    >>> [support.tolist() for support in near.supports], near.complete
+    ([[2, 3, 8], [2, 8, 36], [2, 6, 8]], True)
     """
     instance(result, "result", kind=Result)
     distance, most = number(within, "within", least=0), whole_number(limit, "limit", least=1)

@@ -1,0 +1,39 @@
+"""Every public name has an example in its docstring, and the examples run."""
+
+import doctest
+import inspect
+
+import matplotlib
+import pytest
+
+import sparsest
+from docs.pages import Silent
+
+
+def public_names():
+    """Names and objects of the package and of its public modules."""
+    for name in sparsest.__all__:
+        found = getattr(sparsest, name)
+        if inspect.ismodule(found):
+            yield from ((f"{name}.{inner}", getattr(found, inner)) for inner in found.__all__)
+        else:
+            yield name, found
+
+
+@pytest.mark.parametrize("name", [name for name, _ in public_names()])
+def test_example(name, tmp_path, monkeypatch):
+    matplotlib.use("agg")
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(dict(public_names())[name]), {}, name, name, 0)
+    assert test.examples, f"{name} has no example"
+    runner = Silent()
+    runner.run(test, out=lambda _: None)
+    matplotlib.pyplot.close("all")
+    assert not runner.found, "\n\n".join(runner.found)
+
+
+def test_every_public_name_is_in_the_reference():
+    from docs.pages import ROOT
+
+    listed = (ROOT / "docs" / "source" / "api" / "index.md").read_text(encoding="utf-8").split()
+    assert {name.rpartition(".")[2] for name, _ in public_names()} <= set(listed)
