@@ -3,8 +3,8 @@
 import doctest
 import inspect
 
-import matplotlib
 import pytest
+from matplotlib import pyplot
 
 import sparsest
 from docs.pages import Silent
@@ -22,13 +22,13 @@ def public_names():
 
 @pytest.mark.parametrize("name", [name for name, _ in public_names()])
 def test_example(name, tmp_path, monkeypatch):
-    matplotlib.use("agg")
+    pyplot.switch_backend("agg")
     monkeypatch.chdir(tmp_path)
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(dict(public_names())[name]), {}, name, name, 0)
     assert test.examples, f"{name} has no example"
     runner = Silent()
     runner.run(test, out=lambda _: None)
-    matplotlib.pyplot.close("all")
+    pyplot.close("all")
     assert not runner.found, "\n\n".join(runner.found)
 
 
