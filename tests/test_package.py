@@ -56,6 +56,8 @@ TESTED_ELSEWHERE = {
     "runtime/events": "runtime/test_progress",
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
+    # Tuples, tested with the searches that make them.
+    "results/parts": "subset/test_screening",
     # What the bootstrap returns.
     "selection/bootstrap_result": "selection/test_bootstrap",
     # What a study is.

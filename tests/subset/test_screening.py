@@ -111,3 +111,23 @@ def test_too_few_features_are_refused():
         best_subset(X, y, 3, screen=2)
     with pytest.raises(ValueError, match="screen must be a whole number"):
         best_subset(X, y, 3, screen=0.5)
+
+
+def test_the_trace_shows_what_the_result_says_of_screening():
+    X, y = sample("squared", 40, 10, 3)
+    result = best_subset(X, y, 2, gamma=0.3, screen=5)
+    assert result.trace["screening"] == result.screening._asdict() and result.screening.kept.size == 5
+    assert best_subset(X, y, 2, gamma=0.3).screening is None
+
+
+@pytest.mark.parametrize("method", ["tree", "cuts", "relaxation"])
+def test_a_result_says_where_a_later_search_may_begin(method):
+    X, y = sample("squared", 40, 10, 3)
+    result = best_subset(X, y, 2, gamma=0.3, method=method, screen=5)
+    relaxed, shown = result.restart.relaxed, result.trace["relaxation"]
+    for name in ("features", "w", "b", "alpha"):
+        assert np.array_equal(getattr(relaxed, name), shown[name])
+    assert result.restart.subgradient is None and best_subset(X, y, 2, gamma=0.3, method="local").restart == (
+        None,
+        None,
+    )

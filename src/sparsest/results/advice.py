@@ -36,8 +36,8 @@ def warn_if_short(results: Sequence[Result], method: str) -> None:
 def _message(result: Result) -> str:
     if isinf(result.statement.gamma) and result.lower_bound <= _floor(result):
         return _NO_RIDGE
-    if result.status is Status.HEURISTIC and not result.trace.get("screening", {"safe": True})["safe"]:
-        left = result.trace["screening"]["n_not_excluded"]
+    if result.status is Status.HEURISTIC and result.screening is not None and not result.screening.safe:
+        left = result.screening.n_not_excluded
         return f"screening was heuristic: {left} of the dropped features may be in a better model; raise screen"
     ended = result.status.value.partition(";")[0] if result.status is not Status.HEURISTIC else "the search is complete"
     return f"{ended}, with a gap of {result.gap:.2g} left to prove: {_ADVICE[result.status]}"

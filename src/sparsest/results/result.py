@@ -18,6 +18,7 @@ from sparsest.core.losses import LOSSES, Loss, mean_of
 from sparsest.proofs.certificate import Certificate, relative_gap
 from sparsest.proofs.statement import Statement
 from sparsest.results import result_files
+from sparsest.results.parts import Restart, Screening
 from sparsest.results.plain_tables import data_frame, text_table
 from sparsest.results.wording import advice_sentence, explained_sentence, proof_sentence, shares_of
 from sparsest.runtime.events import Status
@@ -48,6 +49,8 @@ class Result:
         has read the columns
     null_loss : the loss of the model without features; None for a result from a file that does not have it
     deviations : standard deviations of the chosen columns; None likewise
+    screening : what screening has done, if features were screened; not kept in files
+    restart : where a later search may begin, beside the support; not kept in files
 
     Examples
     --------
@@ -79,6 +82,8 @@ class Result:
     about: dict[str, Any] = field(default_factory=dict, repr=False)
     null_loss: float | None = None
     deviations: Array | None = field(default=None, repr=False)
+    screening: Screening | None = field(default=None, repr=False)
+    restart: Restart = field(default=Restart(), repr=False)
 
     # What the columns of ``rows`` are.
     heads: ClassVar[tuple[str, ...]] = ("feature", "coefficient", "per standard deviation")

@@ -21,6 +21,7 @@ from sparsest.core.problem import Problem
 from sparsest.core.settings import SETTINGS, checked, documented
 from sparsest.core.sparsity import check_sparsity
 from sparsest.results.advice import convergence_warning, level_of_the_user
+from sparsest.results.parts import Restart
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock
 from sparsest.runtime.events import Status
@@ -179,7 +180,7 @@ def _finish(search: _Search, task: Task) -> CertifiedChoice:
         completed(best),
         search.criterion,
         search.sizes,
-        {k: completed(replace(result, trace={})) for k, result in sorted(search.results.items())},
+        {k: completed(replace(result, trace={}, restart=Restart())) for k, result in sorted(search.results.items())},
         Status.OPTIMAL if proved else early,
         search.clock.seconds(),
     )

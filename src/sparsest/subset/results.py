@@ -12,6 +12,7 @@ from sparsest.core.checks import column_numbers
 from sparsest.core.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import Proof
+from sparsest.results.parts import Restart, Screening
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Done, Status
@@ -53,6 +54,8 @@ def make_result(
     n_nodes: int = 0,
     n_jobs: int | None = None,
     fallback: Callable[[float], Enumeration | None] = lambda bound: None,
+    restart: Restart | None = None,
+    screening: Screening | None = None,
 ) -> Result:
     """Check the proof of a search; OPTIMAL exactly when the gap to the bound that it proves is within the tolerance.
 
@@ -80,7 +83,8 @@ def make_result(
     return Result(
         coef, model.incumbent.constant(), fit.support, model.objective, bound, status, model.statement,
         None if settled is None else model.certificate(settled), trace, clock.seconds(), n_nodes,
-        null_loss=null_value(problem), deviations=problem.data.deviations(fit.support),
+        null_loss=null_value(problem), deviations=problem.data.deviations(fit.support), screening=screening,
+        restart=restart or Restart(),
     )  # fmt: skip
 
 

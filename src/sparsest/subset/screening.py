@@ -23,6 +23,7 @@ from sparsest.core.ridge import default_gamma
 from sparsest.core.settings import RANKINGS
 from sparsest.paths.path import PathSolver
 from sparsest.proofs.steps import DualPoint, Fix, Proof
+from sparsest.results.parts import Screening
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Done, Status
@@ -62,7 +63,7 @@ class Screened:
         return float(self.inner.gap_tol)
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
-        """Screen, solve, and prove what the dual points allow; ``trace["screening"]`` tells of it."""
+        """Screen, solve, and prove what the dual points allow; the result's ``screening`` says what was proved."""
         least = problem.include.size if problem.sparsity.k is None else problem.sparsity.k
         if self.size < least:
             raise ValueError(f"screen must keep at least the {least} features that a model may have, got {self.size}")
@@ -84,18 +85,19 @@ class Screened:
         fixes = _closing_steps(closed, dropped)
         lowest = closed_by(problem, fixes, points) if fixes else np.inf
         cutoff = inner.objective - self.gap_tol * abs(inner.objective)
-        screening = {
-            "kept": kept,
-            "safe": bool(lowest >= cutoff),
-            "bound_of_dropped": lowest,
-            "n_not_excluded": int((closed.max(axis=0) < cutoff).sum()),
-            "restricted_lower_bound": inner.lower_bound,
-            "restricted_certificate": inner.certificate,
-        }
+        screening = Screening(
+            kept,
+            safe=bool(lowest >= cutoff),
+            bound_of_dropped=lowest,
+            n_not_excluded=int((closed.max(axis=0) < cutoff).sum()),
+            restricted_lower_bound=inner.lower_bound,
+            restricted_certificate=inner.certificate,
+        )
         return make_result(
             problem, fit, _joined(inner, fixes, points), min(lowest, inner.lower_bound), clock=clock,
             gap_tol=self.gap_tol, otherwise=Status.HEURISTIC if inner.status is Status.OPTIMAL else inner.status,
-            trace={**inner.trace, "screening": screening}, n_nodes=inner.n_nodes,
+            trace={**inner.trace, "screening": screening._asdict()}, n_nodes=inner.n_nodes, screening=screening,
+            restart=inner.restart,
         )  # fmt: skip
 
     def _relaxation(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
@@ -135,8 +137,8 @@ class Screened:
 
 def _points(inner: Result, fit: SupportFit) -> list[Array]:
     """Dual points that may exclude features: that of the model, and that of the method's relaxation."""
-    known = inner.trace.get("relaxation")
-    return [fit.alpha, *([] if known is None else [known["alpha"]])]
+    relaxed = inner.restart.relaxed
+    return [fit.alpha] if relaxed is None else [fit.alpha, relaxed.alpha]
 
 
 def _closing_bounds(problem: Problem, bounds: list[DualBound], dropped: Indices) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
 from sparsest.proofs.certificate import relative_gap
+from sparsest.results.parts import Restart
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Bound, Status
@@ -95,6 +96,7 @@ class Subgradient:
                     "alpha": run.best.alpha,
                 }
             },
+            restart=Restart(subgradient=run.best.alpha),
         )
         result.trace["subgradient"]["tight"] = result.status is Status.OPTIMAL
         result.trace["subgradient"]["separation"] = problem.sparsity.separation(run.best.q, problem.root)
@@ -191,7 +193,7 @@ def starting_point(problem: Problem, start: Any = None) -> Array:
 
     Where the link is logarithmic, ``-y`` is at the border of the domain: the derivative without features is inside.
     """
-    known = start.trace.get("subgradient", {}).get("alpha") if isinstance(start, Result) else None
+    known = start.restart.subgradient if isinstance(start, Result) else None
     if known is not None and known.size == problem.n and known.any():
         return project(problem, known)
     if problem.loss.log_link:

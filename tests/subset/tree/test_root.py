@@ -40,7 +40,7 @@ def test_the_root_bounds_and_fixes(loss, form):
     proved = prove(problem.data.evidence.data, statement_of(problem), proof)
     assert not proved.complaints
     assert proved.bound == pytest.approx(min(root.bound, root.closed), rel=1e-9)
-    assert root.summary["dual"] == root.bound
+    assert root.relaxed.dual == root.bound
 
 
 def test_where_it_begins_does_not_matter():
@@ -64,7 +64,7 @@ def test_rounded_supports_are_handed_to_the_goal():
 def test_without_a_ridge_only_the_trivial_bound_is_known():
     problem, goal = begun("squared", gamma=np.inf, k=3, l0_penalty=0.5, include=[1])
     root = relax_root(problem, goal, goal.clock, 1e-4, None)
-    assert root.bound == 0.5 and not root.fixes and root.summary is None and root.closed == np.inf
+    assert root.bound == 0.5 and not root.fixes and root.relaxed is None and root.closed == np.inf
     assert root.region is problem.root and not root.points[0].values.any()
 
 

@@ -19,6 +19,7 @@ from sparsest.core.arrays import Array, Mask
 from sparsest.core.problem import Problem
 from sparsest.core.settings import ENGINES
 from sparsest.proofs.steps import DualPoint, Leaf, Proof, Step
+from sparsest.results.parts import Restart
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock, finish_despite_interrupt
 from sparsest.runtime.events import Bound, Root, Status
@@ -85,6 +86,7 @@ class _CutSearch:
         self.fixings = Fixings()
         self.tree: CutTree | None = None
         self.trace: dict[str, Any] = {"seconds": {}}
+        self.restart = Restart()
         self.rounds, self.n_nodes, self.bound = 0, 0, 0.0
         self.relaxed_alpha = np.zeros(problem.n)
         # Cuts of the tree, by their numbers in the pool.
@@ -109,7 +111,7 @@ class _CutSearch:
         for number in [first, *(i for i in range(len(self.pool)) if i != first)]:
             self._add_to_tree(number)
         self.tree.begin()
-        self.trace["relaxation"] = summary(problem, relaxed)
+        self.trace["relaxation"], self.restart = summary(problem, relaxed), relaxed.restart()
         self.trace["seconds"]["root"] = clock.seconds()
         clock.tell(Root(clock.seconds(), self.bound, self.survivors.size))
 
@@ -206,5 +208,5 @@ class _CutSearch:
         proof = Proof(steps, points)
         return make_result(
             self.problem, self.fit, proof, bound, clock=self.clock, gap_tol=self.settings.gap_tol,
-            otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes,
+            otherwise=otherwise, trace=self.trace, n_nodes=self.n_nodes, restart=self.restart,
         )  # fmt: skip

@@ -63,6 +63,7 @@ class Relaxation:
         result = make_result(
             problem, incumbent.fit, proof, bound, clock=clock, gap_tol=self.gap_tol,
             otherwise=otherwise, trace={"relaxation": summary(problem, relaxed)},
+            restart=relaxed.restart(),
         )  # fmt: skip
         result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL
         return result

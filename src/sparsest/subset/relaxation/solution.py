@@ -10,6 +10,7 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, Fix
+from sparsest.results.parts import RelaxedPoint, Restart
 from sparsest.results.result import Result
 
 
@@ -53,6 +54,10 @@ class Relaxed(NamedTuple):
         )
         s[self.region.forced_in] = 1.0
         return s
+
+    def restart(self) -> Restart:
+        """Where a later search may begin."""
+        return Restart(RelaxedPoint(self.features, self.w, self.b, self.alpha))
 
     def rounded(self, problem: Problem) -> Indices:
         """An admissible support: the forced features and the largest relaxed ones."""
@@ -100,8 +105,8 @@ def warm_start(start: Any, problem: Problem) -> Start | None:
     """The relaxed coefficients of an earlier result, or those of its model."""
     if not isinstance(start, Result) or start.coef.size != problem.p:
         return None
-    known = start.trace.get("relaxation")
+    known = start.restart.relaxed
     if known is None:
         return None
-    allowed = ~np.isin(known["features"], problem.exclude)
-    return Start(known["features"][allowed], known["w"][allowed], known["b"])
+    allowed = ~np.isin(known.features, problem.exclude)
+    return Start(known.features[allowed], known.w[allowed], known.b)

@@ -80,5 +80,5 @@ class Tree:
         return make_result(
             problem, goal.fit, proof, search.lower_bound(), clock=clock, gap_tol=self.gap_tol,
             otherwise=Status.HEURISTIC if status is Status.OPTIMAL else status, trace=trace, n_nodes=search.n_nodes,
-            n_jobs=self.n_jobs, fallback=try_all,
+            n_jobs=self.n_jobs, fallback=try_all, restart=search.restart,
         )  # fmt: skip

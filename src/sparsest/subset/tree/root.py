@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sparsest.proofs.steps import DualPoint, Fix
 from sparsest.runtime.clock import Clock
 from sparsest.subset.dual import best_bound
 from sparsest.subset.relaxation.relaxer import relax_problem
-from sparsest.subset.relaxation.solution import Relaxed, Start, summary
+from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.tree.goal import Goal
 
 # The relaxation is solved to this part of the gap that is wanted, and not below rounding.
@@ -27,7 +27,7 @@ _FEW_SURVIVORS = 200
 class RootRelaxation(NamedTuple):
     """What is left of all supports, their bound, and what proves it: the last point, after the fixings.
 
-    ``closed`` is the smallest bound of what the fixings closed.
+    ``closed`` is the smallest bound of what the fixings closed, ``relaxed`` the solution of the relaxation.
     """
 
     region: Region
@@ -36,7 +36,7 @@ class RootRelaxation(NamedTuple):
     points: list[DualPoint]
     fixes: list[Fix]
     closed: float
-    summary: dict[str, Any] | None
+    relaxed: Relaxed | None
 
 
 def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start: Start | None) -> RootRelaxation:
@@ -70,7 +70,7 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
         [*fixings.points, DualPoint(relaxed.alpha)],
         fixings.fixes,
         fixings.closed,
-        summary(problem, relaxed),
+        relaxed,
     )
 
 

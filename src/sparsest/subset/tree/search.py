@@ -23,13 +23,14 @@ from sparsest.core.arrays import Indices
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import Proof
+from sparsest.results.parts import Restart
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Bound, Root, Status
 from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.claims import settle
 from sparsest.subset.dual import bound_of_zero
-from sparsest.subset.relaxation.solution import Start
+from sparsest.subset.relaxation.solution import Start, summary
 from sparsest.subset.tree.adapting import Adapting
 from sparsest.subset.tree.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Tightened
 from sparsest.subset.tree.bounders import make_bounder
@@ -73,6 +74,7 @@ class Search:
         self.closed = np.inf
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
+        self.restart = Restart()
         self.leaps_bound = -np.inf
         self.adapting = Adapting(limits.tuning)
         self.proof_time = ProofTime(clock)
@@ -112,8 +114,9 @@ class Search:
         relaxed = relax_root(self.problem, self.goal, self.clock, self.limits.gap_tol, start)
         point = self.log.note(*relaxed.points)
         self.log.fixes, self.closed = relaxed.fixes, relaxed.closed
-        if relaxed.summary is not None:
-            self.trace["relaxation"] = relaxed.summary
+        if relaxed.relaxed is not None:
+            self.trace["relaxation"] = summary(self.problem, relaxed.relaxed)
+            self.restart = relaxed.relaxed.restart()
         state = np.zeros(self.problem.p, dtype=np.int8)
         state[relaxed.region.forced_in], state[relaxed.region.forced_out] = 1, -1
         self.survivors = np.flatnonzero(state >= 0)
