@@ -204,7 +204,7 @@ def test_responses_at_the_ends_of_the_range(scale):
         assert bounds.prove(entries, indices(), float(optimum) * (1.0 - part)) <= optimum
 
 
-@pytest.mark.parametrize("error", ["M_error", "least"])
+@pytest.mark.parametrize("error", ["H_error", "least"])
 def test_larger_errors_show_less(error):
     """Both tests take the errors of the sums into account."""
     X, y = sample(30, P, 2)
@@ -216,7 +216,7 @@ def test_larger_errors_show_less(error):
     target = float(known.best(states[0])) * (1.0 - 1e-6)
     out = np.where(np.arange(P) < 3, OUT, FREE).astype(np.uint8)[None]
     whole = float(fraction(ExactSquares(statement, X, y).value(list(range(3, P))))) * (1.0 - 1e-6)
-    for value, holds in ((getattr(bounds, error), True), ({"M_error": 1e-2, "least": 1e-40}[error], False)):
+    for value, holds in ((getattr(bounds, error), True), ({"H_error": 1e-2, "least": 1e-40}[error], False)):
         setattr(bounds, error, value)
         assert Completions(bounds, target).hold(states, np.array([0])).all() == holds
         assert Exclusions(bounds, 4, whole).hold(out).all() == holds

@@ -65,7 +65,7 @@ def test_sums_are_within_their_errors(settings, center):
     exact = Exact(X, y, weights, **settings)
     norms = np.array(exact.norms)
     M = np.array(exact.G, dtype=float) / np.outer(norms, norms)
-    assert (np.abs(sums.M - M) <= sums.M_error).all() and sums.M_error < 1e-12
+    assert (np.abs(sums.H - M) <= sums.H_error).all() and sums.H_error < 1e-12
     eigenvalue = np.linalg.eigvalsh(M)[0]
     assert 0.5 * eigenvalue < sums.least <= eigenvalue
     # About w⁰ the residual's sums; about zero those of the response.
@@ -74,7 +74,7 @@ def test_sums_are_within_their_errors(settings, center):
     c = exact.c - sum(w * (bj + bk) for w, bj, bk in zip(w0, exact.b, b, strict=True)) / 2
     found = sums.about_w0
     assert abs(found.c - float(c)) <= found.c_error < 1e-9 * float(c)
-    assert (np.abs(found.b - np.array(b, dtype=float) / norms) <= found.b_error).all() and found.b_error < 1e-9
+    assert (np.abs(found.h - np.array(b, dtype=float) / norms) <= found.h_error).all() and found.h_error < 1e-9
     about_zero = sums.about_zero()
     assert about_zero[0] == pytest.approx(float(exact.c), rel=1e-12)
     np.testing.assert_allclose(about_zero[1], np.array(exact.b, dtype=float) / norms, atol=1e-11)
@@ -88,8 +88,8 @@ def test_features_that_are_out_have_explained_nothing(settings):
     found = whole.sums_of(alive)
     part, *_ = sums_of(settings, about((0, 3), (0.7, 1.1)))
     assert found.c == pytest.approx(part.about_w0.c, rel=1e-12)
-    np.testing.assert_allclose(found.b[alive], part.about_w0.b[alive], atol=1e-11)
-    assert found.c_error >= whole.about_w0.c_error and found.b_error >= whole.about_w0.b_error
+    np.testing.assert_allclose(found.h[alive], part.about_w0.h[alive], atol=1e-11)
+    assert found.c_error >= whole.about_w0.c_error and found.h_error >= whole.about_w0.h_error
     assert whole.sums_of(np.ones(P, dtype=bool)) is whole.about_w0
 
 
@@ -101,13 +101,13 @@ def test_no_bound_is_above_the_least_squares(settings):
     G, b = np.array(exact.G, dtype=float), np.array(exact.b, dtype=float)
     least = float(exact.c) - 0.5 * b @ np.linalg.solve(G, b)
     inverse, w, value = sums.model()
-    np.testing.assert_allclose(inverse @ sums.M, np.eye(P), atol=1e-9)
+    np.testing.assert_allclose(inverse @ sums.H, np.eye(P), atol=1e-9)
     np.testing.assert_allclose(w / np.array(exact.norms), np.linalg.solve(G, b), rtol=1e-9)
     assert value == pytest.approx(least, rel=1e-9)
     about_w0 = sums.about_w0
-    best = inverse @ about_w0.b
+    best = inverse @ about_w0.h
     W = best[:, None] + np.random.default_rng(0).standard_normal((P, 30)) * 10.0 ** -np.arange(30.0) * 10.0
-    found = sums.below(about_w0, about_w0.b, W, about_w0.b[:, None] - sums.M @ W)
+    found = sums.below(about_w0, about_w0.h, W, about_w0.h[:, None] - sums.H @ W)
     assert (found <= least * (1.0 + 1e-12)).all() and found[-1] == pytest.approx(least, rel=1e-9)
     assert 0.0 < sums.relative_error() < 1e-10
 

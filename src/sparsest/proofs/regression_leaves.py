@@ -3,10 +3,10 @@
 A leaf that is not shown to hold here may hold all the same.  There are two tests:
 
 - ``Completions``, where two features are still to choose.  Leaves ``S + {j}`` that differ in the last feature only
-  share C and r, what the features of S leave of M and b.  No three features j, a, b bring the regression on S below
+  share C and r, what the features of S leave of H and h.  No three features j, a, b bring the regression on S below
   the target if ``C - rr'/t`` is positive semidefinite on them, t twice the distance of ``f(S)`` from the target.
 - ``Exclusions``, for all others.  Leaving out the features O takes the coefficients u + w⁰ of the regression on all
-  features to ``u - Nx``, ``N = M^{-1}``, ``x = N_OO^{-1}(u + w⁰)_O``: systems as small as O is.  The bound is of the
+  features to ``u - Nx``, ``N = H^{-1}``, ``x = N_OO^{-1}(u + w⁰)_O``: systems as small as O is.  The bound is of the
   residual that such coefficients leave, however they were found.
 """
 
@@ -65,29 +65,29 @@ class Completions:
     def _correlations(self, S: Indices, F: Indices) -> tuple[Array, Mask]:
         """``C - rr'/t`` less all errors, scaled to a diagonal of 1, and where that was positive.
 
-        Of any K, ``C = M_FF - M_FS K - (K + M_SS^{-1}Γ)'Γ``, ``Γ = M_SF - M_SS K``, and of any w likewise
-        ``r = b_F - M_FS w - (K + M_SS^{-1}Γ)'g``, ``g = b_S - M_SS w``.  All errors are at most a factor times the
+        Of any K, ``C = H_FF - H_FS K - (K + H_SS^{-1}Γ)'Γ``, ``Γ = H_SF - H_SS K``, and of any w likewise
+        ``r = h_F - H_FS w - (K + H_SS^{-1}Γ)'g``, ``g = h_S - H_SS w``.  All errors are at most a factor times the
         sizes ``1 + ‖K_a‖₁`` of both features.  Such an error is, on three features, at most three times its diagonal.
         """
-        M, least, b = self.sums.M, self.sums.least, self.zero.b
+        H, least, h = self.sums.H, self.sums.least, self.zero.h
         s = S.shape[1]
-        M_SS, M_SF, b_S = M[S[:, :, None], S[:, None, :]], M[S[:, :, None], F[:, None, :]], b[S]
-        N = np.linalg.inv(M_SS)
-        K, w = N @ M_SF, (N @ b_S[:, :, None])[:, :, 0]
-        gamma, g = M_SF - M_SS @ K, b_S - (M_SS @ w[:, :, None])[:, :, 0]
-        t = 2.0 * (self._values(b_S, w, g) - self.target) * (1.0 - 8.0 * UNIT)
+        H_SS, H_SF, h_S = H[S[:, :, None], S[:, None, :]], H[S[:, :, None], F[:, None, :]], h[S]
+        N = np.linalg.inv(H_SS)
+        K, w = N @ H_SF, (N @ h_S[:, :, None])[:, :, 0]
+        gamma, g = H_SF - H_SS @ K, h_S - (H_SS @ w[:, :, None])[:, :, 0]
+        t = 2.0 * (self._values(h_S, w, g) - self.target) * (1.0 - 8.0 * UNIT)
         t = np.where((t > LEAST_TARGET) & np.isfinite(t), t, np.nan)
         sizes = 1.0 + np.abs(K).sum(axis=1)
-        rounding = growth(3 * s + 48) * self.sums.largest + self.sums.M_error
+        rounding = growth(3 * s + 48) * self.sums.largest + self.sums.H_error
         slack = (np.sqrt(np.square(gamma).sum(axis=1)) * 1.01 / sizes).max(axis=1) + np.sqrt(s) * rounding * 1.01
         w_size = np.abs(w).sum(axis=1)
-        step = self.zero.b_error + rounding * w_size + growth(s + 8) * float(np.abs(b).max(initial=0.0))
+        step = self.zero.h_error + rounding * w_size + growth(s + 8) * float(np.abs(h).max(initial=0.0))
         g_size = np.sqrt(np.square(g).sum(axis=1)) * 1.01 + np.sqrt(s) * (step + rounding * w_size)
         r_error = step + (1.0 + slack / least) * g_size * 1.01
         error = rounding + slack + slack * slack / least + (1.0 + 1.0 / _SPARED) * r_error * r_error / t
-        r = (b[F] - (w[:, None, :] @ M_SF)[:, 0]) * np.sqrt((1.0 + _SPARED) / t)[:, None]
-        D = M.take(F[:, :, None] * M.shape[0] + F[:, None, :])
-        D -= np.swapaxes(M_SF, 1, 2) @ K
+        r = (h[F] - (w[:, None, :] @ H_SF)[:, 0]) * np.sqrt((1.0 + _SPARED) / t)[:, None]
+        D = H.take(F[:, :, None] * H.shape[0] + F[:, None, :])
+        D -= np.swapaxes(H_SF, 1, 2) @ K
         D -= r[:, :, None] * r[:, None, :]
         diagonal = np.einsum("gaa->ga", D) - 3.1 * error[:, None] * sizes * sizes
         positive = diagonal > 0.0
@@ -96,11 +96,11 @@ class Completions:
         D *= scale[:, None, :]
         return D, positive
 
-    def _values(self, b: Array, w: Array, g: Array) -> Array:
+    def _values(self, h: Array, w: Array, g: Array) -> Array:
         """Lower bounds of the regressions on the features inside."""
-        if not b.shape[1]:
-            return np.full(b.shape[0], self.zero.c - self.zero.c_error)
-        return self.sums.below(self.zero, b.T, w.T, g.T)
+        if not h.shape[1]:
+            return np.full(h.shape[0], self.zero.c - self.zero.c_error)
+        return self.sums.below(self.zero, h.T, w.T, g.T)
 
 
 def _triples_hold(R: Array, at: Indices, j: Indices, kept: Mask, room: Room) -> Mask:
@@ -118,7 +118,7 @@ def _triples_hold(R: Array, at: Indices, j: Indices, kept: Mask, room: Room) -> 
 
 
 def minors_hold(R: NDArray[Any], at: Indices, j: Indices, kept: Mask, unit: float) -> Mask:
-    """The same in an arithmetic with this unit roundoff: ``|R_ab - e_a e_b| ≤ h_a h_b``, ``e = R_j``, ``h² = 1 - e²``.
+    """The same in an arithmetic with this unit roundoff: ``|R_ab - e_a e_b| ≤ f_a f_b``, ``e = R_j``, ``f² = 1 - e²``.
 
     All roundings together are less than 128 units of the diagonal.
     """
@@ -127,13 +127,13 @@ def minors_hold(R: NDArray[Any], at: Indices, j: Indices, kept: Mask, unit: floa
     others[rows, j] = False
     e = np.where(others, R[at, j], 0.0).astype(R.dtype)
     squares = R.dtype.type(1.0 - 128.0 * unit) - e * e
-    h = np.sqrt(np.maximum(squares, 0.0))
+    f = np.sqrt(np.maximum(squares, 0.0))
     # Features that are out never fail; a diagonal entry is no pair.
-    h[~others] = 1e10
+    f[~others] = 1e10
     E = R[at]
     E -= e[:, :, None] * e[:, None, :]
     np.abs(E, out=E)
-    pairs = h[:, :, None] * h[:, None, :] >= E
+    pairs = f[:, :, None] * f[:, None, :] >= E
     pairs.reshape(at.size, -1)[:, :: size + 1] = True
     return pairs.reshape(at.size, -1).all(axis=1) & (squares > 0.0).all(axis=1)
 
@@ -143,11 +143,11 @@ class Exclusions:
 
     def __init__(self, sums: RegressionSums, k: int, target: float) -> None:
         self.sums, self.k, self.target = sums, k, target
-        self.b: Array = sums.about_w0.b
-        self.w0: Array = np.zeros(self.b.size)
+        self.h: Array = sums.about_w0.h
+        self.w0: Array = np.zeros(self.h.size)
         self.w0[sums.center] = sums.w0
-        self.N: Array = np.linalg.inv(sums.M).astype(np.float64, copy=False)
-        self.u: Array = self.N @ self.b
+        self.N: Array = np.linalg.inv(sums.H).astype(np.float64, copy=False)
+        self.u: Array = self.N @ self.h
         self.w: Array = self.u + self.w0
 
     def hold(self, states: States) -> Mask:
@@ -194,7 +194,7 @@ class Exclusions:
     def _bounds(self, X: Array, fixed: Mask) -> Array:
         """Lower bounds of regressions without the features fixed, at coefficients near ``u - Nx``, a row for each."""
         W = np.where(fixed, -self.w0, self.u - X @ self.N)
-        return self.sums.below(self.sums.about_w0, self.b, W.T, (self.b - W @ self.sums.M).T, fixed.T)
+        return self.sums.below(self.sums.about_w0, self.h, W.T, (self.h - W @ self.sums.H).T, fixed.T)
 
 
 def _alike(keys: Indices, size: int, room: Room) -> Iterator[Indices]:

@@ -1,8 +1,8 @@
 """The sums of squares and products that least squares bounds are made of, with bounds of their rounding errors.
 
-Columns have unit length, ``M = X'ΩX + ridge``, ``b = X'Ωz``.  For any w, and any ``ℓ ≤ λ_min(M)``,
+Columns have unit length, ``H = X'ΩX + ridge``, ``h = X'Ωz``.  For any w, and any ``κ ≤ λ_min(H)``,
 
-    f(A) = min_w c - b'w + ½w'Mw ≥ c - ½w'(b + g) - ‖g‖²/(2ℓ),     g = b - M_A w.
+    f(A) = min_w c - h'w + ½w'Hw ≥ c - ½w'(h + g) - ‖g‖²/(2κ),     g = h - H_A w.
 
 Where nearly all is explained, this is a small difference of large numbers.  So sums are taken about given coefficients
 w⁰: of ``z - Xw⁰`` in place of z, with what the features of w⁰ that are out had explained added again.
@@ -24,16 +24,16 @@ Mask = NDArray[np.bool_]
 
 
 class Sums(NamedTuple):
-    """``c`` and ``b`` of a region, and bounds of their errors, of b entry by entry."""
+    """``c`` and ``h`` of a region, and bounds of their errors, of h entry by entry."""
 
     c: float
-    b: Array
+    h: Array
     c_error: float
-    b_error: float
+    h_error: float
 
 
 class RegressionSums:
-    """``M``, ``c`` and ``b`` of some features, by their positions among these."""
+    """``H``, ``c`` and ``h`` of some features, by their positions among these."""
 
     def __init__(self, data: Data, gamma: float, features: Indices, step: RegressionTree) -> None:
         self.features: Indices = np.sort(features)
@@ -52,25 +52,25 @@ class RegressionSums:
         self._column_error = columns.error + 8.0 * UNIT
         ridge = columns.ridge / np.square(columns.norms) * (1.0 - 8.0 * UNIT)
         self._ridge = ridge
-        self.M: Array = self._X.T @ self._X
-        self.M.flat[:: m + 1] += ridge
-        if not np.isfinite(self.M).all():
+        self.H: Array = self._X.T @ self._X
+        self.H.flat[:: m + 1] += ridge
+        if not np.isfinite(self.H).all():
             raise ValueError("the columns' scales are out of range")
-        self.largest = float(self.M.diagonal().max(initial=1.0))
+        self.largest = float(self.H.diagonal().max(initial=1.0))
         error = self._column_error
-        self.M_error = 1.02 * (growth(data.n + 8) + 2.0 * error + error * error) + 4.0 * UNIT * self.largest
+        self.H_error = 1.02 * (growth(data.n + 8) + 2.0 * error + error * error) + 4.0 * UNIT * self.largest
         self.least = self._smallest_eigenvalue()
 
     def _smallest_eigenvalue(self) -> float:
-        """A lower bound of the smallest eigenvalue of M, and so of all its principal submatrices."""
-        m = self.M.shape[0]
+        """A lower bound of the smallest eigenvalue of H, and so of all its principal submatrices."""
+        m = self.H.shape[0]
         if not m:
             return 1.0
-        estimate = float(np.linalg.eigvalsh(self.M)[0])
+        estimate = float(np.linalg.eigvalsh(self.H)[0])
         for part in (0.9, 0.5):
-            lowered = self.M.copy()
+            lowered = self.H.copy()
             lowered.flat[:: m + 1] -= part * estimate
-            if estimate > 0.0 and is_semidefinite(lowered, m * self.M_error + 4.0 * UNIT * self.largest):
+            if estimate > 0.0 and is_semidefinite(lowered, m * self.H_error + 4.0 * UNIT * self.largest):
                 return part * estimate
         raise ValueError("the features of a region are linearly dependent, or nearly so")
 
@@ -92,29 +92,29 @@ class RegressionSums:
         explained = float(np.abs(w0).sum())
         error = growth(data.n + w0.size + 24) * 1.6 * (data.y_norm + explained) + self._column_error * explained
         ridge = self._ridge[self.center]
-        b = self._X.T @ residual
-        b[self.center] -= ridge * w0
+        h = self._X.T @ residual
+        h[self.center] -= ridge * w0
         c = 0.5 * float(residual @ residual) + 0.5 * float(ridge @ (w0 * w0))
         c_error = 1.01 * (size * error + 0.5 * error * error) + growth(data.n + w0.size + 8) * c + UNDERFLOW
-        b_error = 1.01 * (growth(data.n + 8) * size + self._column_error * size + error)
-        b_error += 8.0 * UNIT * float((ridge * np.abs(w0)).max(initial=0.0))
-        if not np.isfinite(c + c_error + b_error):
+        h_error = 1.01 * (growth(data.n + 8) * size + self._column_error * size + error)
+        h_error += 8.0 * UNIT * float((ridge * np.abs(w0)).max(initial=0.0))
+        if not np.isfinite(c + c_error + h_error):
             raise ValueError("the coefficients to expand about are too large")
-        self.w0, self.about_w0 = w0, Sums(c, b, c_error, b_error)
+        self.w0, self.about_w0 = w0, Sums(c, h, c_error, h_error)
 
     def model(self) -> tuple[Array, Array, float]:
-        """``M^{-1}``, the coefficients and the value of the regression on all features, for a search."""
-        N = np.linalg.inv(self.M).astype(np.float64, copy=False)
-        w = N @ self.about_w0.b
-        value = self.about_w0.c - 0.5 * float(self.about_w0.b @ w)
+        """``H^{-1}``, the coefficients and the value of the regression on all features, for a search."""
+        N = np.linalg.inv(self.H).astype(np.float64, copy=False)
+        w = N @ self.about_w0.h
+        value = self.about_w0.c - 0.5 * float(self.about_w0.h @ w)
         w[self.center] += self.w0
         return N, w, value
 
     def about_zero(self) -> tuple[float, Array]:
         """``½z'z`` and ``X'z``, for a search."""
-        move = self.M[:, self.center] @ self.w0
-        c, b = self.about_w0.c, self.about_w0.b
-        return c + float(self.w0 @ (b[self.center] + 0.5 * move[self.center])), b + move
+        move = self.H[:, self.center] @ self.w0
+        c, h = self.about_w0.c, self.about_w0.h
+        return c + float(self.w0 @ (h[self.center] + 0.5 * move[self.center])), h + move
 
     def relative_error(self) -> float:
         """About how large rounding errors of a regression are, as a part of the sum of squares."""
@@ -128,31 +128,31 @@ class RegressionSums:
         if not out.size:
             return sums
         size = float(np.abs(u).sum())
-        move = self.M[:, out] @ u
-        c = sums.c + float(u @ (sums.b[out] + 0.5 * move[out]))
-        terms = float(np.abs(u) @ np.abs(sums.b[out])) + self.largest * size * size
+        move = self.H[:, out] @ u
+        c = sums.c + float(u @ (sums.h[out] + 0.5 * move[out]))
+        terms = float(np.abs(u) @ np.abs(sums.h[out])) + self.largest * size * size
         rounding = growth(2 * out.size + 16)
-        c_error = sums.c_error + sums.b_error * size + 0.5 * self.M_error * size * size + rounding * (sums.c + terms)
-        b_error = sums.b_error + self.M_error * size + rounding * self.largest * size
-        b_error += rounding * float(np.abs(sums.b).max())
-        return Sums(c, sums.b + move, 1.01 * c_error, 1.01 * b_error)
+        c_error = sums.c_error + sums.h_error * size + 0.5 * self.H_error * size * size + rounding * (sums.c + terms)
+        h_error = sums.h_error + self.H_error * size + rounding * self.largest * size
+        h_error += rounding * float(np.abs(sums.h).max())
+        return Sums(c, sums.h + move, 1.01 * c_error, 1.01 * h_error)
 
-    def below(self, sums: Sums, b: Array, W: Array, g: Array, fixed: Mask | None = None) -> Array:
-        """``c - ½w'(b + g) - ‖g‖²/(2ℓ)`` from below for the columns of W, given g as computed.
+    def below(self, sums: Sums, h: Array, W: Array, g: Array, fixed: Mask | None = None) -> Array:
+        """``c - ½w'(h + g) - ‖g‖²/(2κ)`` from below for the columns of W, given g as computed.
 
-        b is a vector, or has a column for each of W.  Entries of W that are fixed, and not to be minimised over, do not
+        h is a vector, or has a column for each of W.  Entries of W that are fixed, and not to be minimised over, do not
         count in the last term.
         """
-        b = b.reshape(b.shape[0], -1)
+        h = h.reshape(h.shape[0], -1)
         size = np.abs(W).sum(axis=0)
-        linear = (np.abs(b) * np.abs(W)).sum(axis=0)
-        rounding = growth(3 * b.shape[0] + 24)
-        value = sums.c - 0.5 * (W * (b + g)).sum(axis=0)
-        error = sums.c_error + sums.b_error * size + 0.5 * self.M_error * size * size
+        linear = (np.abs(h) * np.abs(W)).sum(axis=0)
+        rounding = growth(3 * h.shape[0] + 24)
+        value = sums.c - 0.5 * (W * (h + g)).sum(axis=0)
+        error = sums.c_error + sums.h_error * size + 0.5 * self.H_error * size * size
         error += rounding * (abs(sums.c) + linear + self.largest * size * size)
-        slope = sums.b_error + self.M_error * size + rounding * (np.abs(b).max(initial=0.0) + self.largest * size)
+        slope = sums.h_error + self.H_error * size + rounding * (np.abs(h).max(initial=0.0) + self.largest * size)
         squares = np.square(g)
         if fixed is not None:
             squares[fixed] = 0.0
-        norm = np.sqrt(squares.sum(axis=0)) * (1.0 + rounding) + np.sqrt(b.shape[0]) * slope
+        norm = np.sqrt(squares.sum(axis=0)) * (1.0 + rounding) + np.sqrt(h.shape[0]) * slope
         return value - 1.01 * error - 0.51 * norm * norm / self.least

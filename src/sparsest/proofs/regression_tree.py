@@ -136,12 +136,12 @@ class RegressionBounds(RegressionSums):
     def _regression(self, sums: Sums, alive: Mask, inside: list[int], drop: int, enough: float) -> float:
         """The better of ``f(A)`` and, where ``drop`` free features have to go, the least ``f(A without j)`` over J."""
         A = np.flatnonzero(alive)
-        M, b = self.M[np.ix_(A, A)], sums.b[A]
+        H, h = self.H[np.ix_(A, A)], sums.h[A]
         if not A.size:
             return sums.c - sums.c_error
-        N = np.linalg.inv(M)
-        w = N @ b
-        whole = float(self.below(sums, b, w[:, None], (b - M @ w)[:, None])[0])
+        N = np.linalg.inv(H)
+        w = N @ h
+        whole = float(self.below(sums, h, w[:, None], (h - H @ w)[:, None])[0])
         if drop <= 0 or whole >= enough:
             return whole
         free = np.flatnonzero(~np.isin(A, inside))
@@ -155,34 +155,34 @@ class RegressionBounds(RegressionSums):
         W = w[:, None] - N[:, J] * ((w[J] + about[J]) / pivots[J])
         fixed = np.arange(A.size)[:, None] == J
         W[fixed] = np.broadcast_to(-about[:, None], W.shape)[fixed]
-        return max(whole, float(self.below(sums, b, W, b[:, None] - M @ W, fixed).min()))
+        return max(whole, float(self.below(sums, h, W, h[:, None] - H @ W, fixed).min()))
 
     def _no_completion_is_better(self, sums: Sums, inside: list[int], alive: Mask, left: int, target: float) -> bool:
         """Whether no one or two further features bring the regression on those inside below a target.
 
-        Features T gain ``½r_T'C_TT^{-1}r_T``, C and r what the features inside leave of M and b.  That is at most
+        Features T gain ``½r_T'C_TT^{-1}r_T``, C and r what the features inside leave of H and h.  That is at most
         ``t/2`` exactly when ``C_TT - r_T r_T'/t`` is positive semidefinite: pairs are tried by its minors.  For any K,
-        ``[-K, I]'M[-K, I]`` exceeds C by ``Γ'M_SS^{-1}Γ``, ``Γ = M_SF - M_SS K``.
+        ``[-K, I]'H[-K, I]`` exceeds C by ``Γ'H_SS^{-1}Γ``, ``Γ = H_SF - H_SS K``.
         """
         S = np.array(inside, dtype=np.intp)
         F = np.flatnonzero(alive & ~np.isin(np.arange(alive.size), S))
-        M_SS, M_SF, b_S = self.M[np.ix_(S, S)], self.M[np.ix_(S, F)], sums.b[S]
-        N = np.linalg.inv(M_SS)
-        w, K = N @ b_S, N @ M_SF
-        g, gamma = b_S - M_SS @ w, M_SF - M_SS @ K
-        value = float(self.below(sums, b_S, w[:, None], g[:, None])[0]) if S.size else sums.c - sums.c_error
+        H_SS, H_SF, h_S = self.H[np.ix_(S, S)], self.H[np.ix_(S, F)], sums.h[S]
+        N = np.linalg.inv(H_SS)
+        w, K = N @ h_S, N @ H_SF
+        g, gamma = h_S - H_SS @ w, H_SF - H_SS @ K
+        value = float(self.below(sums, h_S, w[:, None], g[:, None])[0]) if S.size else sums.c - sums.c_error
         t = 2.0 * (value - target) * (1.0 - 8.0 * UNIT)
         if not t > 0.0:
             return False
         sizes = 1.0 + np.abs(K).sum(axis=0)
-        rounding = growth(3 * S.size + 16) * self.largest + self.M_error
+        rounding = growth(3 * S.size + 16) * self.largest + self.H_error
         slack = np.sqrt(np.square(gamma).sum(axis=0)) + np.sqrt(S.size) * rounding * sizes
         residue = slack / np.sqrt(self.least) * 1.01
-        C = self.M[np.ix_(F, F)] - K.T @ M_SF - M_SF.T @ K + K.T @ (M_SS @ K)
+        C = self.H[np.ix_(F, F)] - K.T @ H_SF - H_SF.T @ K + K.T @ (H_SS @ K)
         C_error = 1.01 * rounding * np.outer(sizes, sizes) + np.outer(residue, residue)
-        r = sums.b[F] - M_SF.T @ w
-        w_size, b_size = float(np.abs(w).sum()), float(np.abs(sums.b).max())
-        step = sums.b_error + rounding * w_size + growth(S.size + 8) * b_size
+        r = sums.h[F] - H_SF.T @ w
+        w_size, h_size = float(np.abs(w).sum()), float(np.abs(sums.h).max())
+        step = sums.h_error + rounding * w_size + growth(S.size + 8) * h_size
         g_size = float(np.linalg.norm(g)) * 1.01 + np.sqrt(S.size) * (step + rounding * w_size)
         r_error = step + (sizes + slack / self.least) * g_size * 1.01
         upper = np.abs(r) + r_error

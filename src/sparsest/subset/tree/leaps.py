@@ -64,7 +64,7 @@ class Leaps:
         self.precise = self.zero_margin <= _ROUNDING_SHARE * gap_tol * abs(fit.primal)
         levels = self.levels = make_levels(m + 2, m)
         levels.N[0], levels.w[0], levels.f[0] = sums.model()
-        levels.G[0], levels.r[0], levels.g[0] = sums.M, r, c
+        levels.G[0], levels.r[0], levels.g[0] = sums.H, r, c
         levels.alive[0] = True
         for j in np.flatnonzero(forced):
             G, r = levels.G[0].copy(), levels.r[0].copy()
