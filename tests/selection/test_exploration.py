@@ -6,46 +6,46 @@ import numpy as np
 import pytest
 
 from sparsest.selection.cross_validation import Validation
-from sparsest.selection.exploration import explore
+from sparsest.selection.exploration import Tried, explore, strongest_ridge
 from sparsest.selection.subsets import SubsetGrid
 
 NONE = np.empty(0, dtype=np.intp)
-GRID = SubsetGrid(tuple(range(11)), (1.0, 2.0), None, NONE, NONE, more_ks=True, more_gammas=True)
+GRID = SubsetGrid(tuple(range(11)), (1.0, 4.0), None, NONE, NONE, more_ks=True, more_gammas=True)
 
 
 class Judge:
-    """Scores of three folds, whose mean is a function of k and γ; it knows what it was asked."""
+    """Scores of three folds, whose mean is a function of k and γ; it remembers the grids that it was asked for.
 
-    def __init__(self, score, stop_at=None):
-        self.score, self.stop_at, self.asked = score, stop_at, []
+    ``noise`` is the standard deviation of differences between models.
+    """
+
+    def __init__(self, score, stop_at=None, noise=0.0):
+        self.score, self.stop_at, self.noise, self.asked = score, stop_at, noise, []
 
     def __call__(self, grid):
         self.asked.append(grid)
         if len(self.asked) == self.stop_at:
             raise KeyboardInterrupt
         mean = np.array([self.score(k, gamma) for k, gamma in zip(*grid.pairs(), strict=True)])
-        return Validation(mean[:, None] + [-0.1, 0.0, 0.1], np.ones((mean.size, 3), dtype=np.intp))
-
-
-def chosen(found):
-    ks, gammas = found.grid.pairs()
-    best = found.validation.best()
-    return ks[best], gammas[best]
+        # Folds that differ by as much for every model, and some noise that cancels over the folds of a model.
+        signs = np.where(np.log2(grid.pairs()[1]) % 4 < 2, 1.0, -1.0)[:, None] * [-1.0, 0.0, 1.0]
+        return Validation(mean[:, None] + [-0.1, 0.0, 0.1] + self.noise * signs, np.ones((mean.size, 3), dtype=np.intp))
 
 
 @pytest.mark.parametrize(
     ("best_k", "best_gamma", "p", "n_asked", "message"),
     [
-        (3, 2.0, 400, 1, ""),
-        (10, 2.0, 10, 1, ""),
-        (10, 2.0, 400, 2, ""),
-        (28, 2.0, 400, 2, ""),
-        (71, 2.0, 400, 3, ""),
-        (400, 2.0, 400, 3, "the best number of features is the largest one that was tried, 250: give larger ks"),
-        (60, 2.0, 60, 3, ""),
-        (3, 0.5, 400, 2, ""),
-        (3, 1e-9, 400, 3, "the best gamma is the smallest one that was tried, 0.000244: give smaller gammas"),
-        (50, 0.25, 400, 4, ""),
+        (3, 1.0, 400, 2, ""),
+        (10, 4.0, 10, 2, ""),
+        (10, 4.0, 400, 3, ""),
+        (28, 4.0, 400, 4, ""),
+        (71, 4.0, 400, 5, ""),
+        (400, 4.0, 400, 6, "the best number of features is the largest one that was tried, 252: give larger ks"),
+        (60, 4.0, 60, 5, ""),
+        (3, 0.25, 400, 3, ""),
+        (3, 64.0, 400, 4, ""),
+        (3, 1e-9, 400, 5, "the best gamma is the smallest one that was tried, 0.00391: give smaller gammas"),
+        (50, 0.25, 400, 6, ""),
     ],
 )
 def test_it_goes_on_to_the_best(best_k, best_gamma, p, n_asked, message):
@@ -55,18 +55,84 @@ def test_it_goes_on_to_the_best(best_k, best_gamma, p, n_asked, message):
     judge = Judge(score)
     found = explore(GRID, judge, p)
     assert len(judge.asked) == n_asked and found.at_an_end == message and not found.interrupted
-    ks, gammas = found.grid.pairs()
-    assert ks.size == found.validation.scores.shape[0] == len(found.grid.ks) * len(found.grid.gammas)
-    wanted = [score(k, gamma) for k, gamma in zip(ks, gammas, strict=True)]
-    np.testing.assert_allclose(found.validation.mean, wanted, atol=1e-12)
+    ks, gammas, validation = found.tried
+    pairs = list(zip(ks.tolist(), gammas.tolist(), strict=True))
+    assert pairs == sorted(set(pairs)) and len(pairs) == validation.scores.shape[0]
+    wanted = [score(k, gamma) for k, gamma in pairs]
+    np.testing.assert_allclose(validation.mean, wanted, atol=1e-12)
     if not message:
-        k, gamma = chosen(found)
-        assert k in found.grid.ks and abs(np.log((k + 1) / (best_k + 1))) < 0.2 and gamma == pytest.approx(best_gamma)
+        k, gamma = found.tried.best()
+        assert abs(np.log((k + 1) / (best_k + 1))) < 0.2 and gamma == pytest.approx(best_gamma)
 
 
-def test_ridges_that_differ_by_little_are_no_reason_to_go_on():
-    judge = Judge(lambda k, gamma: -abs(k - 3) - 1e-6 * gamma)
-    assert explore(GRID, judge, 400).grid.gammas == (1.0, 2.0) and len(judge.asked) == 1
+def test_larger_numbers_of_features_are_tried_with_the_best_ridge_and_its_neighbours():
+    grid = replace(GRID, gammas=tuple(4.0 ** np.arange(-3, 4)))
+    judge = Judge(lambda k, gamma: -abs(k - 20) - 0.1 * abs(np.log(gamma)))
+    explore(grid, judge, 400)
+    assert judge.asked[1].gammas == (0.25, 1.0, 4.0) and judge.asked[1].ks[0] > 10
+    judge = Judge(judge.score)
+    explore(replace(grid, more_gammas=False), judge, 400)
+    assert judge.asked[1].gammas == grid.gammas
+
+
+def test_a_ridge_is_added_for_the_numbers_of_features_that_have_it_not():
+    """The best γ of many features is smaller than that of few: it is tried for the many, and not again for the few."""
+    grid = replace(GRID, gammas=(0.25, 1.0, 4.0, 16.0))
+    judge = Judge(lambda k, gamma: -abs(k - 20) - abs(np.log(gamma) - np.log(16.0 if k <= 10 else 0.25)))
+    found = explore(grid, judge, 400)
+    assert found.tried.best()[1] == 0.25
+    pairs = [pair for asked in judge.asked for pair in zip(*map(np.ndarray.tolist, asked.pairs()), strict=True)]
+    assert len(pairs) == len(set(pairs))
+
+
+def test_larger_numbers_are_tried_where_the_largest_is_as_good_as_the_best():
+    """Ten features are worse than three by less than the noise: eleven and more might be better."""
+    certain = Judge(lambda k, gamma: -1e-3 * abs(k - 3) - abs(np.log(gamma)))
+    assert explore(GRID, certain, 400).tried.ks.max() == 10
+    noisy = Validation(np.array([[0.0, 0.3, -0.3], [-0.01, -0.2, 0.2]]), np.ones((2, 3), dtype=np.intp))
+    asked = []
+
+    def judge(grid):
+        asked.append(grid)
+        scores = np.full((grid.pairs()[0].size, 3), -9.0)
+        if len(asked) == 1:
+            scores[3 * 2], scores[10 * 2] = noisy.scores
+        return Validation(scores, np.ones(scores.shape, dtype=np.intp))
+
+    assert explore(GRID, judge, 400).tried.best()[0] == 3
+    assert [grid.ks for grid in asked if grid.ks[0] > 10] == [(12, 14, 16, 19, 22)]
+
+
+def test_ridges_that_differ_by_less_than_noise_are_no_reason_to_go_on():
+    """A weaker ridge needs more evidence than a stronger one."""
+    stronger = Judge(lambda k, gamma: -abs(k - 3) - 1e-3 * np.log2(gamma), noise=0.05)
+    assert explore(GRID, stronger, 400).tried.gammas.min() == 1.0
+    weaker = Judge(lambda k, gamma: -abs(k - 3) + 0.02 * np.log2(gamma), noise=0.05)
+    assert explore(GRID, weaker, 400).tried.gammas.max() == 4.0
+    certain = Judge(weaker.score, noise=1e-3)
+    assert explore(GRID, certain, 400).tried.gammas.max() > 4.0
+
+
+def test_the_strongest_ridge_that_is_as_good_as_the_best_is_chosen():
+    ks, gammas = np.array([1, 1, 1, 2, 2, 2]), np.array([1.0, 4.0, 16.0] * 2)
+
+    def chosen(*means, noise):
+        scores = np.array(means)[:, None] + noise * np.outer([1, -1, 1, 1, 1, -1], [1.0, -1.0, 1.0, -1.0])
+        return strongest_ridge(Tried(ks, gammas, Validation(scores, np.ones(scores.shape, dtype=np.intp))))
+
+    means = (-3.0, -1.2, -1.4, -2.0, -1.1, -1.0)
+    assert chosen(*means, noise=1e-6) == 5
+    # γ = 4 is as good as 16 but for noise; at that γ two features are better than one.
+    assert chosen(*means, noise=0.2) == 4
+    assert chosen(*means, noise=3.0) == 3
+    one_fold = Validation(np.array(means)[:, None], np.ones((6, 1), dtype=np.intp))
+    assert strongest_ridge(Tried(ks, gammas, one_fold)) == 5
+
+
+def test_the_weakest_ridge_may_be_the_best_without_a_warning():
+    """It is 256 times as weak as the first ones: still weaker ones would change nothing that matters."""
+    found = explore(GRID, Judge(lambda k, gamma: -abs(k - 3) + np.log(gamma)), 400)
+    assert found.tried.best() == (3, 4.0 * 4.0**4) and found.at_an_end == ""
 
 
 def test_given_grids_stay_as_they_are():
@@ -77,6 +143,6 @@ def test_given_grids_stay_as_they_are():
 
 def test_who_interrupts_an_extension_gets_what_was_there_before():
     found = explore(GRID, Judge(lambda k, gamma: k + gamma, stop_at=2), 400)
-    assert found.interrupted and found.grid is GRID and found.validation.scores.shape == (22, 3)
+    assert found.interrupted and found.tried.ks.size == 22 and found.tried.validation.scores.shape == (22, 3)
     with pytest.raises(KeyboardInterrupt):
         explore(GRID, Judge(lambda k, gamma: k, stop_at=1), 400)

@@ -13,6 +13,7 @@ from sparsest.core.checks import by_number, column_numbers
 from sparsest.core.data import Data, make_data
 from sparsest.core.losses import Loss
 from sparsest.core.problem import pose
+from sparsest.core.ridge import default_gamma
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated, check_jobs
@@ -20,8 +21,8 @@ from sparsest.results.advice import level_of_the_user
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock
 from sparsest.runtime.events import Status
-from sparsest.selection.exploration import explore
-from sparsest.selection.grids import k_grid
+from sparsest.selection.exploration import explore, strongest_ridge
+from sparsest.selection.grids import k_grid, ridge_grid
 from sparsest.selection.subsets import SubsetGrid
 from sparsest.subset.api import Columns
 from sparsest.subset.solvers import make_solver, without_proof
@@ -37,10 +38,13 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
 
     Parameters
     ----------
-    ks : numbers of features to try; by default 0 to 10, and where the largest is the best further ones up to 50 and 250
-    gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (a small γ, doubled up to twenty times until that changes nothing, and
-        smaller ones where the first is the best), a list, or one number
-    selection : "best" for the best mean score, or "one_se" for the fewest features within one standard error of it
+    ks : numbers of features to try; by default 0 to 10, and larger ones up to about 250 as long as the largest is as
+        good as the best
+    gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (the default γ of :func:`sparsest.best_subset`, a quarter and a
+        sixteenth of it, and further ones where the smallest or the largest is the best), a list, or one number
+    selection : "best" for the best mean score, or "one_se" for the fewest features within one standard error of it.
+        With ``gammas="auto"``, "best" takes the strongest ridge whose best mean score is worse by at most half a
+        standard error of the difference: on small data the best ridge alone is mostly a matter of chance
     fold_method : how the models of the folds are found: the same words as for ``method``
     method : how the model of all data is found: "tree", "cuts", "relaxation", "subgradient" or "local"
     n_jobs : folds that are fitted at the same time, by joblib and its backend; and threads of the tree
@@ -105,9 +109,11 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         seconds = preparation.seconds()
         grid = self._grid(data)
         found = explore(grid, self._judge(data, X, y, sample_weight, **routed), data.p)
-        validation, (ks, gammas) = found.validation, found.grid.pairs()
+        ks, gammas, validation = found.tried
         self._warn_if_interrupted(validation)
         index = validation.choose(self.selection, ks)
+        if grid.more_gammas and self.selection == "best":
+            index = strongest_ridge(found.tried)
         self._keep_validation(validation, index, k=ks, gamma=gammas)
         self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
         if found.at_an_end:
@@ -146,14 +152,14 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
             for name, given in (("include", self.include), ("exclude", self.exclude))
         )
         ks = k_grid(data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
-        gammas = sorted(set(check_gammas(self.gammas, data, ks[-1])))
+        auto = isinstance(self.gammas, str) and self.gammas == "auto"
+        gammas = ridge_grid(default_gamma(data)) if auto else sorted(set(check_gammas(self.gammas, data, ks[-1])))
         solver = without_proof(make_solver(self.fold_method, time_limit=self.time_limit, gap_tol=self.gap_tol))
         smallest = pose(
             data, ks[0], gamma=gammas[0], include=include.tolist(), exclude=exclude.tolist(), max_coef=self.max_coef
         )
-        auto = isinstance(self.gammas, str)
         return SubsetGrid(
-            tuple(ks), tuple(gammas), solver, include, exclude, doubled=auto, max_coef=smallest.max_coef,
+            tuple(ks), tuple(gammas), solver, include, exclude, repeat_unchanged=auto, max_coef=smallest.max_coef,
             more_ks=self.ks is None, more_gammas=auto,
         )  # fmt: skip
 

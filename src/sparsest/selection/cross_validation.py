@@ -12,7 +12,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from sparsest.core.arrays import Array, Indices
+from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.data import Data
 from sparsest.core.settings import checked
 from sparsest.runtime.clock import Callback
@@ -57,13 +57,30 @@ class Validation(NamedTuple):
         with np.errstate(invalid="ignore"):
             return self.scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
 
-    def best(self) -> int:
-        """The number of the model with the largest mean score, at equal scores the first."""
+    def best(self, among: Mask | None = None) -> int:
+        """The number of the model with the largest mean score, at equal scores the first; ``among`` some or all."""
         mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
         if not np.isfinite(mean).any():
             raise ValueError("no model has a finite score: look at the folds (cv) and at scoring")
+        if among is not None:
+            mean = np.where(among, mean, -np.inf)
         top = mean.max()
         return int(np.flatnonzero(mean >= top - _EQUAL * abs(top))[0])
+
+    def difference(self, one: int, other: int) -> float:
+        """How much better one model is than another, in standard errors of the difference between their folds' scores.
+
+        A single fold has no standard error: any difference is infinite then.
+        """
+        with np.errstate(invalid="ignore"):
+            apart = self.scores[one] - self.scores[other]
+        mean, n_folds = float(apart.mean()), apart.size
+        if not np.isfinite(mean):
+            return float(np.sign(self.mean[one] - self.mean[other]) * np.inf) if one != other else 0.0
+        if abs(mean) <= _EQUAL * abs(float(self.mean[other])):
+            return 0.0
+        error = float(apart.std(ddof=1)) / np.sqrt(n_folds) if n_folds > 1 else 0.0
+        return mean / error if error > 0.0 else float(np.sign(mean) * np.inf)
 
     def with_rows(self, other: Validation, order: Indices) -> Validation:
         """The models of both, in another order."""

@@ -1,4 +1,4 @@
-"""Cross-validation of a grid of best subsets that goes on where the best model is at its end."""
+"""Cross-validation of a grid of best subsets that is extended where the best model is at its end."""
 
 from __future__ import annotations
 
@@ -7,81 +7,155 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparsest.core.arrays import Array
 from sparsest.selection.cross_validation import Validation
+from sparsest.selection.grids import GAMMA_FACTOR, larger_ks
 from sparsest.selection.subsets import SubsetGrid
 
-# A grid is extended so often in each direction.
-_EXTENSIONS = 2
-# The strongest ridge is the best only if the next is worse by this part of the standard error.
-_NOTABLE = 0.01
+# How often a grid is extended at most by smaller γs, by larger γs, and by larger numbers of features.
+_MOST_EXTENSIONS = 4
+# A stronger, or a weaker, ridge is tried only if that at the end is better than the next one by so many standard errors
+# of the difference.  A weak ridge needs more evidence: with few rows its score is good by chance more often, and its
+# models are worse on other rows than those of a ridge that is too strong.
+_EVIDENCE_FOR_STRONGER, _EVIDENCE_FOR_WEAKER = 0.1, 1.0
+# Two models are as good as each other if their scores differ by at most so many standard errors of the difference.
+_INDISTINCT = 0.5
+
+
+class Tried(NamedTuple):
+    """Models by number of features, then by ridge, and their scores."""
+
+    ks: Array
+    gammas: Array
+    validation: Validation
+
+    def best(self) -> tuple[int, float]:
+        """The number of features and the ridge of the best model."""
+        at = self.validation.best()
+        return int(self.ks[at]), float(self.gammas[at])
+
+    def ridges(self, k: int) -> Array:
+        """The ridges that have been tried with k features, rising."""
+        return np.sort(self.gammas[self.ks == k])
+
+    def place(self, k: int, gamma: float) -> int:
+        """The number of a model."""
+        return int(np.flatnonzero((self.ks == k) & (self.gammas == gamma))[0])
+
+    def with_block(self, grid: SubsetGrid, validation: Validation) -> Tried:
+        """These models and those of a grid."""
+        ks, gammas = (np.concatenate(pair) for pair in zip(self[:2], grid.pairs(), strict=True))
+        order = np.lexsort((gammas, ks))
+        return Tried(ks[order], gammas[order], self.validation.with_rows(validation, order))
 
 
 class Found(NamedTuple):
-    """The grid as far as it was extended, its scores, and what is the best at its end still, in words."""
+    """What has been tried, in words what is still the best at an end, and whether the user interrupted."""
 
-    grid: SubsetGrid
-    validation: Validation
+    tried: Tried
     at_an_end: str
     interrupted: bool
 
 
 def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], p: int) -> Found:
-    """Cross-validate a grid, and extend it where the largest k or the smallest γ is the best.
+    """Cross-validate a grid, and extend it at its ends.
 
-    Who interrupts an extension gets the scores that were there before it.
+    Larger k are tried as long as the largest one is as good as the best, further γs as long as the first or the last
+    one is the best.  Larger k are tried with the best γ and those next to it alone.  After an interruption of an
+    extension the scores from before it are returned.
 
     Parameters
     ----------
-    grid : of numbers of features and ridges
+    grid : numbers of features and ridges
     judge : cross-validates the models of a grid, always on the same folds
     p : number of features
     """
-    validation = judge(grid)
-    for _ in range(_EXTENSIONS):
-        for extension in (_larger_ks, _smaller_gammas):
-            further = extension(grid, validation, p)
-            if further is None or validation.n_missing:
-                continue
-            try:
-                more = judge(further)
-            except KeyboardInterrupt:
-                return Found(grid, validation, "", True)
-            if more.n_missing:
-                return Found(grid, validation, "", True)
-            order = np.lexsort([np.concatenate(pair) for pair in zip(grid.pairs(), further.pairs(), strict=True)][::-1])
-            grid, validation = grid.together(further), validation.with_rows(more, order)
-    return Found(grid, validation, _at_an_end(grid, validation, p), validation.n_missing > 0)
+    tried = Tried(*grid.pairs(), judge(grid))
+    left = dict.fromkeys(_EXTENSIONS, _MOST_EXTENSIONS)
+    while not tried.validation.n_missing:
+        wanted = [(name, block) for name, block in _blocks(grid, tried, p) if left[name]]
+        if not wanted:
+            break
+        name, block = wanted[0]
+        left[name] -= 1
+        try:
+            more = judge(block)
+        except KeyboardInterrupt:
+            return Found(tried, "", True)
+        if more.n_missing:
+            return Found(tried, "", True)
+        tried = tried.with_block(block, more)
+    return Found(tried, _at_an_end(grid, tried, p), tried.validation.n_missing > 0)
 
 
-def _best(grid: SubsetGrid, validation: Validation) -> tuple[int, float]:
-    ks, gammas = grid.pairs()
+def strongest_ridge(tried: Tried) -> int:
+    """The number of the model to choose where ridges are automatic.
+
+    Of small data the best ridge is mostly a matter of chance: over splits of the same rows it differs by factors of
+    hundreds.  So the strongest ridge is taken whose best model is not distinguishable from the best of all.
+    """
+    validation = tried.validation
     best = validation.best()
-    return int(ks[best]), float(gammas[best])
+    for gamma in np.unique(tried.gammas):
+        own = validation.best(tried.gammas == gamma)
+        if validation.difference(own, best) >= -_INDISTINCT:
+            return own
+    return best
 
 
-def _larger_ks(grid: SubsetGrid, validation: Validation, p: int) -> SubsetGrid | None:
-    """The grid of further numbers of features where the largest one is the best."""
-    return grid.with_larger_ks(_best(grid, validation)[0], p)
+def _blocks(grid: SubsetGrid, tried: Tried, p: int) -> list[tuple[str, SubsetGrid]]:
+    """The extensions that the best model asks for, ridges first."""
+    found = ((name, extension(grid, tried, p)) for name, extension in _EXTENSIONS.items())
+    return [(name, block) for name, block in found if block is not None]
 
 
-def _smaller_gammas(grid: SubsetGrid, validation: Validation, p: int) -> SubsetGrid | None:
-    """The grid of stronger ridges where the strongest one is the best and the next notably worse."""
-    k, gamma = _best(grid, validation)
-    further = grid.with_smaller_gammas(gamma)
-    if further is None or k == 0:
+def _larger_ks(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
+    """Further numbers of features, where the largest one is as good as the best."""
+    last, validation = int(tried.ks.max()), tried.validation
+    ks = larger_ks(last, p - grid.exclude.size) if grid.more_ks else []
+    own = validation.best(tried.ks == last)
+    if not ks or validation.difference(own, validation.best()) < -_INDISTINCT:
         return None
-    ks, gammas = grid.pairs()
-    mean, best = validation.mean, validation.best()
-    neighbour = mean[np.flatnonzero((ks == k) & (gammas == grid.gammas[1]))[0]]
-    error = validation.standard_error[best]
-    return further if mean[best] - neighbour > _NOTABLE * (error if np.isfinite(error) else 0.0) else None
+    ridges = tried.ridges(last)
+    apart = np.abs(np.log(ridges / tried.gammas[own]))
+    near = ridges[apart < 1.5 * np.log(GAMMA_FACTOR)]
+    return grid.part(ks, (near if grid.more_gammas else ridges).tolist())
 
 
-def _at_an_end(grid: SubsetGrid, validation: Validation, p: int) -> str:
-    """What a user should know about a grid that could be extended further."""
-    k, gamma = _best(grid, validation)
-    if _larger_ks(grid, validation, p) is not None:
+def _smaller_gamma(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
+    """A stronger ridge, where the strongest one is the best."""
+    return _next_gamma(grid, tried, 0, 1.0 / GAMMA_FACTOR, _EVIDENCE_FOR_STRONGER)
+
+
+def _larger_gamma(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
+    """A weaker ridge, where the weakest one is the best."""
+    return _next_gamma(grid, tried, -1, GAMMA_FACTOR, _EVIDENCE_FOR_WEAKER)
+
+
+def _next_gamma(grid: SubsetGrid, tried: Tried, end: int, factor: float, evidence: float) -> SubsetGrid | None:
+    """The ridge after the last one, where that is the best by enough standard errors, for all k without it."""
+    k, gamma = tried.best()
+    ridges = tried.ridges(k)
+    if not grid.more_gammas or k == 0 or ridges.size < 2 or gamma != ridges[end]:
+        return None
+    next_to_it = tried.place(k, ridges[1 if end == 0 else -2])
+    if tried.validation.difference(tried.place(k, gamma), next_to_it) <= evidence:
+        return None
+    known = tried.gammas[np.isclose(tried.gammas, gamma * factor)]
+    further = float(known[0]) if known.size else gamma * factor
+    ks = np.setdiff1d(tried.ks[tried.gammas == gamma], tried.ks[tried.gammas == further])
+    return grid.part(ks.tolist(), [further])
+
+
+_EXTENSIONS = {"smaller gamma": _smaller_gamma, "larger gamma": _larger_gamma, "larger ks": _larger_ks}
+
+
+def _at_an_end(grid: SubsetGrid, tried: Tried, p: int) -> str:
+    """What a user should know about a grid that could be extended further; the weakest ridge hardly shrinks."""
+    k, gamma = tried.best()
+    names = [name for name, _ in _blocks(grid, tried, p)]
+    if "larger ks" in names and k == tried.ks.max():
         return f"the best number of features is the largest one that was tried, {k}: give larger ks"
-    if _smaller_gammas(grid, validation, p) is not None:
+    if "smaller gamma" in names:
         return f"the best gamma is the smallest one that was tried, {gamma:.3g}: give smaller gammas"
     return ""

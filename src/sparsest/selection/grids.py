@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-# All numbers up to this beyond what is forced in; then so many more, up to this multiple of the last one.
-_EVERY_UP_TO, _FURTHER, _MULTIPLE = 10, 9, 5
-# A grid of γs goes on by so many halvings.
-_HALVINGS = 6
+# All numbers up to this beyond what is forced in; an extension adds at most this many, up to this multiple of the last.
+_EVERY_UP_TO, _FURTHER, _MULTIPLE = 10, 5, 2.25
+# Neighbouring γs differ by this factor.  Halves of it cost twice as much and predict no better (benchmarks/README.md).
+GAMMA_FACTOR = 4.0
+# The first γs, as powers of that factor times the default.
+_FIRST_POWERS = (-2, -1, 0)
 
 
 def k_grid(p: int, least: int = 0) -> list[int]:
@@ -25,12 +27,12 @@ def k_grid(p: int, least: int = 0) -> list[int]:
 
 
 def larger_ks(last: int, p: int) -> list[int]:
-    """Numbers of features to try where the last of a grid is the best: ever fewer, up to five times the last."""
-    most = min(p, _MULTIPLE * max(last, 1))
+    """Numbers of features to try where the last of a grid is the best, up to about twice the last."""
+    most = min(p, round(_MULTIPLE * max(last, 1)))
     further = np.geomspace(max(last, 1), max(most, 1), _FURTHER + 1).round().astype(int)
     return sorted({k for k in further.tolist() if last < k <= most})
 
 
-def smaller_gammas(first: float) -> list[float]:
-    """Ridges to try where the strongest one of a grid is the best; the weakest one hardly shrinks."""
-    return (first * 2.0 ** np.arange(-_HALVINGS, 0)).tolist()
+def ridge_grid(default: float) -> list[float]:
+    """The first ridges to try, around the default γ; more are tried where the first or the last is the best."""
+    return [default * GAMMA_FACTOR**power for power in _FIRST_POWERS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from sparsest.core.designs import in_units_of_data
 from sparsest.core.problem import pose
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.faults import reach
-from sparsest.selection.grids import larger_ks, smaller_gammas
 from sparsest.selection.models import Models
 from sparsest.subset.grid.method import Grid
 from sparsest.subset.subset_grid import NO_CHANGE, solve_grid
@@ -29,7 +28,7 @@ class SubsetGrid:
     ks, gammas : both rising
     solver : of a single model
     include, exclude : columns that must, and must not, be in a model
-    doubled : whether larger γs repeat the models of one that has changed nothing
+    repeat_unchanged : whether larger γs repeat the models of one that has changed nothing
     max_coef : an upper limit of the size of coefficients
     more_ks, more_gammas : whether the grid may be extended where the best model is at its end
     """
@@ -39,7 +38,7 @@ class SubsetGrid:
     solver: Any
     include: Indices
     exclude: Indices
-    doubled: bool = False
+    repeat_unchanged: bool = False
     max_coef: float | None = None
     more_ks: bool = False
     more_gammas: bool = False
@@ -48,20 +47,9 @@ class SubsetGrid:
         """The k and the γ of each model."""
         return np.repeat(self.ks, len(self.gammas)), np.tile(self.gammas, len(self.ks))
 
-    def with_larger_ks(self, best: int, p: int) -> SubsetGrid | None:
-        """The grid of further numbers of features where the best is the largest one; None where it is not."""
-        ks = larger_ks(best, p - self.exclude.size) if self.more_ks and best == self.ks[-1] else []
-        return replace(self, ks=tuple(ks)) if ks else None
-
-    def with_smaller_gammas(self, best: float) -> SubsetGrid | None:
-        """The grid of stronger ridges where the best is the strongest one; None where it is not."""
-        gammas = smaller_gammas(best) if self.more_gammas and best == self.gammas[0] else []
-        return replace(self, gammas=tuple(gammas)) if gammas else None
-
-    def together(self, other: SubsetGrid) -> SubsetGrid:
-        """The grid of both, of which one dimension is the same."""
-        ks, gammas = ({*getattr(self, name), *getattr(other, name)} for name in ("ks", "gammas"))
-        return replace(self, ks=tuple(sorted(ks)), gammas=tuple(sorted(gammas)))
+    def part(self, ks: Sequence[int], gammas: Sequence[float]) -> SubsetGrid:
+        """The grid of other numbers of features and ridges."""
+        return replace(self, ks=tuple(ks), gammas=tuple(gammas))
 
     def __call__(self, data: Data) -> Models:
         """Fit the models of all pairs."""
@@ -70,7 +58,7 @@ class SubsetGrid:
         return Models.of(data.p, self._at_once(data) if at_once else self._one_by_one(data))
 
     def _at_once(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
-        grid = Grid(self.include, self.exclude, NO_CHANGE if self.doubled else None)
+        grid = Grid(self.include, self.exclude, NO_CHANGE if self.repeat_unchanged else None)
         found = grid.solve(data, self.ks, self.gammas)
         for k in self.ks:
             for gamma in self.gammas:
@@ -83,7 +71,8 @@ class SubsetGrid:
             data, self.ks[-1], gamma=self.gammas[0], include=self.include.tolist(), exclude=self.exclude.tolist(),
             max_coef=self.max_coef,
         )  # fmt: skip
-        found = solve_grid(self.solver, problem, list(self.ks), list(self.gammas), None, Clock(np.inf), self.doubled)
+        ks, gammas = list(self.ks), list(self.gammas)
+        found = solve_grid(self.solver, problem, ks, gammas, None, Clock(np.inf), self.repeat_unchanged)
         last = max(gamma for gamma, _ in found)
         for k in self.ks:
             for gamma in self.gammas:
