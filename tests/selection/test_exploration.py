@@ -113,6 +113,12 @@ def test_ridges_that_differ_by_less_than_noise_are_no_reason_to_go_on():
     assert explore(GRID, certain, 400).tried.gammas.max() > 4.0
 
 
+def test_ridges_that_differ_by_little_are_no_reason_to_go_on():
+    """All models of very strong ridges are nearly the constant one."""
+    judge = Judge(lambda k, gamma: -1.0 - abs(k - 3) - 1e-4 * gamma)
+    assert explore(GRID, judge, 400).tried.gammas.min() == 1.0 and len(judge.asked) == 1
+
+
 def test_the_strongest_ridge_that_is_as_good_as_the_best_is_chosen():
     ks, gammas = np.array([1, 1, 1, 2, 2, 2]), np.array([1.0, 4.0, 16.0] * 2)
 

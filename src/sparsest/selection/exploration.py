@@ -18,6 +18,9 @@ _MOST_EXTENSIONS = 4
 # of the difference.  A weak ridge needs more evidence: with few rows its score is good by chance more often, and its
 # models are worse on other rows than those of a ridge that is too strong.
 _EVIDENCE_FOR_STRONGER, _EVIDENCE_FOR_WEAKER = 0.1, 1.0
+# It must also be better by this part of its score: very strong, and very weak, ridges differ by ever less, however
+# certain that is.
+_NOTABLE = 1e-3
 # Two models are as good as each other if their scores differ by at most so many standard errors of the difference.
 _INDISTINCT = 0.5
 
@@ -138,8 +141,11 @@ def _next_gamma(grid: SubsetGrid, tried: Tried, end: int, factor: float, evidenc
     ridges = tried.ridges(k)
     if not grid.more_gammas or k == 0 or ridges.size < 2 or gamma != ridges[end]:
         return None
+    validation, best = tried.validation, tried.validation.best()
     next_to_it = tried.place(k, ridges[1 if end == 0 else -2])
-    if tried.validation.difference(tried.place(k, gamma), next_to_it) <= evidence:
+    better_by = validation.mean[best] - validation.mean[next_to_it]
+    too_little = better_by <= _NOTABLE * abs(validation.mean[best])
+    if too_little or validation.difference(best, next_to_it) <= evidence:
         return None
     known = tried.gammas[np.isclose(tried.gammas, gamma * factor)]
     further = float(known[0]) if known.size else gamma * factor
