@@ -23,7 +23,8 @@ from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Bound, Status
 from sparsest.subset.claims import single_leaf
 from sparsest.subset.dual import DualBound, bound_of_zero, scaled_bound
-from sparsest.subset.fits.support import SupportFit, fit_support
+from sparsest.subset.fits.support import SupportFit
+from sparsest.subset.incumbent import Incumbent
 from sparsest.subset.results import make_result, searching, start_support
 
 _DIVERGED = 1e100
@@ -58,10 +59,7 @@ class Subgradient:
             return self._solve(problem, start, running)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
-        run = _Run(problem, clock)
-        support = start_support(start, problem)
-        if support is not None:
-            run.offer(support)
+        run = _Run(problem, Incumbent(problem, clock, start_support(start, problem)))
         alpha = starting_point(problem, start)
         stale = 0
         for t in range(1, self.max_iterations + 1):
@@ -79,7 +77,6 @@ class Subgradient:
                 alpha = run.best.alpha.copy()
         if not clock.expired():
             run.evaluate(project(problem, run.total / run.count))
-        assert run.fit is not None
         result = make_result(
             problem,
             run.fit,
@@ -103,7 +100,6 @@ class Subgradient:
         return result
 
     def _stop(self, run: _Run, clock: Clock) -> bool:
-        assert run.fit is not None
         closed = relative_gap(run.fit.primal, run.best.value) <= self.gap_tol
         tired = self.patience is not None and run.since_support >= self.patience
         return closed or tired or clock.expired()
@@ -114,7 +110,6 @@ class Subgradient:
         if norm == 0.0:
             return 0.0
         if self.step == "adaptive":
-            assert run.fit is not None
             return max(run.fit.primal - run.best.value, 0.0) / norm**2
         if self.step == "constant":
             return size
@@ -134,28 +129,19 @@ class _Evaluation(NamedTuple):
 class _Run:
     """The mutable state of one run: best bound, best model, average, and the history of both bounds."""
 
-    def __init__(self, problem: Problem, clock: Clock) -> None:
-        self.problem, self.clock = problem, clock
+    def __init__(self, problem: Problem, incumbent: Incumbent) -> None:
+        self.problem, self.incumbent = problem, incumbent
         zero = np.zeros(problem.n)
         self.best = DualBound(zero, bound_of_zero(problem, problem.root), np.zeros(problem.p))
-        self.fit: SupportFit | None = None
         self.total, self.count = np.zeros(problem.n), 0
         self.since_support = 0
         self.lower: list[float] = []
         self.upper: list[float] = []
-        self._tried: set[bytes] = set()
 
-    def offer(self, support: Indices) -> None:
-        """Fit a support not tried before, and keep the better model."""
-        self.since_support += 1
-        key = support.tobytes()
-        if key in self._tried:
-            return
-        self._tried.add(key)
-        fit = fit_support(self.problem, support, expired=self.clock.expired)
-        if self.fit is None or fit.primal < self.fit.primal:
-            self.fit, self.since_support = fit, 0
-            self.clock.found(fit.primal, fit.support)
+    @property
+    def fit(self) -> SupportFit:
+        """The best model so far."""
+        return self.incumbent.fit
 
     def evaluate(self, alpha: Array) -> _Evaluation:
         """Take the bound of α and the value of its best support."""
@@ -170,13 +156,15 @@ class _Run:
         support = np.sort(np.concatenate([problem.include, chosen]))
         # Models with more features than observations take long to fit and are never good.
         largest = chosen[np.argsort(-q[chosen], kind="stable")[: problem.n]]
-        self.offer(np.sort(np.concatenate([problem.include, largest])))
-        assert self.fit is not None
+        before = self.fit
+        self.incumbent.try_support(np.sort(np.concatenate([problem.include, largest])))
+        self.since_support = self.since_support + 1 if self.fit is before else 0
         self.total += alpha
         self.count += 1
         self.lower.append(self.best.value)
         self.upper.append(self.fit.primal)
-        self.clock.tell(Bound(self.clock.seconds(), self.best.value, self.fit.primal, self.count))
+        clock = self.incumbent.clock
+        clock.tell(Bound(clock.seconds(), self.best.value, self.fit.primal, self.count))
         return _Evaluation(products, support, improved)
 
     def gradient(self, alpha: Array, point: _Evaluation) -> Array:

@@ -43,10 +43,10 @@ def test_it_begins_with_the_forced_features():
 def test_only_better_models_are_kept_and_told():
     events = []
     goal = goal_of(events=events)
-    first, second = (fit_support(goal.problem, np.array(support)) for support in ([0], [0, 1, 2]))
+    first, second = (fit_support(goal.incumbent.problem, np.array(support)) for support in ([0], [0, 1, 2]))
     assert second.primal < first.primal < goal.fit.primal
     for fit, kept in ((first, first), (second, second), (first, second)):
-        goal.offer(fit)
+        goal.incumbent.offer(fit)
         assert goal.fit is kept
     assert [event.objective for event in events if isinstance(event, Incumbent)] == [first.primal, second.primal]
 
@@ -87,7 +87,7 @@ def test_supports_that_are_not_admissible_are_left(support):
 def test_a_last_support_is_tried_in_order():
     goal = goal_of()
     goal.reached(np.array([2, 0, 1]))
-    assert goal.fit.primal <= fit_support(goal.problem, np.array([0, 1, 2])).primal
+    assert goal.fit.primal <= fit_support(goal.incumbent.problem, np.array([0, 1, 2])).primal
     assert np.array_equal(goal.fit.support, np.sort(goal.fit.support))
 
 

@@ -31,7 +31,7 @@ def begun(loss, gamma=0.3, **form):
 def test_the_root_bounds_and_fixes(loss, form):
     problem, goal = begun(loss, **form)
     optimum, best = best_of(sample_values(loss, N, P, 10, 0.3, True, False), **form)
-    root = relax_root(problem, goal, goal.clock, 1e-4, None)
+    root = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
     assert min(root.bound, root.closed) <= optimum * (1.0 + 1e-8)
     if root.bound < goal.cutoff:
         assert problem.sparsity.admissible(np.array(best), root.region)
@@ -45,8 +45,8 @@ def test_the_root_bounds_and_fixes(loss, form):
 
 def test_where_it_begins_does_not_matter():
     problem, goal = begun("squared", k=3)
-    usual = relax_root(problem, goal, goal.clock, 1e-4, None)
-    other = relax_root(problem, goal, goal.clock, 1e-4, Start(np.arange(P), np.linspace(-1.0, 1.0, P), 0.3))
+    usual = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
+    other = relax_root(problem, goal, goal.incumbent.clock, 1e-4, Start(np.arange(P), np.linspace(-1.0, 1.0, P), 0.3))
     assert other.bound == pytest.approx(usual.bound, rel=1e-4)
 
 
@@ -56,14 +56,14 @@ def test_rounded_supports_are_handed_to_the_goal():
     problem = make_problem(X, y, 3, gamma=0.3)
     goal = BestSupport(problem, Clock(60.0), 1e-4, LocalSearch())
     before = goal.fit.primal
-    relax_root(problem, goal, goal.clock, 1e-4, None)
+    relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
     optimum, _ = best_of(sample_values("squared", N, P, 10, 0.3, True, False), 3)
     assert optimum * (1.0 - 1e-9) <= goal.fit.primal < 0.9 * before
 
 
 def test_without_a_ridge_only_the_trivial_bound_is_known():
     problem, goal = begun("squared", gamma=np.inf, k=3, l0_penalty=0.5, include=[1])
-    root = relax_root(problem, goal, goal.clock, 1e-4, None)
+    root = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
     assert root.bound == 0.5 and not root.fixes and root.relaxed is None and root.closed == np.inf
     assert root.region is problem.root and not root.points[0].values.any()
 
@@ -71,6 +71,6 @@ def test_without_a_ridge_only_the_trivial_bound_is_known():
 def test_without_time_the_root_still_holds():
     problem, goal = begun("logistic", k=3)
     optimum, _ = best_of(sample_values("logistic", N, P, 10, 0.3, True, False), 3)
-    goal.clock.limit = 0.0
-    root = relax_root(problem, goal, goal.clock, 1e-4, None)
+    goal.incumbent.clock.limit = 0.0
+    root = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
     assert np.isfinite(root.bound) and root.bound <= optimum * (1.0 + 1e-8)

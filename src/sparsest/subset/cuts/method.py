@@ -26,6 +26,7 @@ from sparsest.runtime.events import Bound, Root, Status
 from sparsest.subset.cuts.pool import CutPool
 from sparsest.subset.cuts.tree import CutTree
 from sparsest.subset.fits.support import SupportFit, fit_support
+from sparsest.subset.incumbent import Incumbent
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
@@ -80,7 +81,7 @@ class _CutSearch:
         self.pool = CutPool() if settings.pool is None else settings.pool
         if settings.pool is not None:
             self.pool.insist_on_data(problem)
-        self.fit: SupportFit = fit_support(problem, problem.include)
+        self.incumbent = Incumbent(problem, clock)
         self.survivors = np.arange(problem.p)
         self.forced = np.zeros(problem.p, dtype=bool)
         self.fixings = Fixings()
@@ -95,7 +96,8 @@ class _CutSearch:
     def begin(self, start: Any) -> None:
         """Find an incumbent, solve the relaxation, and fix features."""
         problem, clock = self.problem, self.clock
-        self._offer(self.settings.moves.search(problem, start=start_support(start, problem), expired=clock.expired))
+        support = start_support(start, problem)
+        self.incumbent.offer(self.settings.moves.search(problem, start=support, expired=clock.expired))
         tolerance = 0.1 * self.settings.gap_tol + 1e-9
         relaxed, self.fixings = relax_problem(
             problem, tolerance, warm_start(start, problem), self._after_round, clock.expired
@@ -116,23 +118,23 @@ class _CutSearch:
         clock.tell(Root(clock.seconds(), self.bound, self.survivors.size))
 
     @property
+    def fit(self) -> SupportFit:
+        """The best model so far."""
+        return self.incumbent.fit
+
+    @property
     def cutoff(self) -> float:
         """Regions with this bound cannot improve the incumbent by more than the tolerance."""
         return self.fit.primal - _CLOSED * self.settings.gap_tol * abs(self.fit.primal)
 
     def _after_round(self, relaxed: Relaxed) -> float:
-        self._offer(fit_support(self.problem, relaxed.rounded(self.problem), expired=self.clock.expired))
+        self.incumbent.try_support(relaxed.rounded(self.problem))
         return self.cutoff
-
-    def _offer(self, fit: SupportFit) -> None:
-        if fit.primal < self.fit.primal:
-            self.fit = fit
-            self.clock.found(fit.primal, fit.support)
 
     def separate(self, chosen: Mask) -> tuple[float, Array]:
         """Evaluate a support; return its cut's constant and gains over the survivors."""
         fit = fit_support(self.problem, self.survivors[chosen])
-        self._offer(fit)
+        self.incumbent.offer(fit)
         number = self.pool.add(self.problem, fit.alpha)
         self.rounds += 1
         self._numbers.append(number)

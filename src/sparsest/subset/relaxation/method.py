@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparsest.core.arrays import Indices
 from sparsest.core.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import DualPoint, Leaf, Proof
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Root, Status
-from sparsest.subset.fits.support import SupportFit, fit_support
+from sparsest.subset.incumbent import Incumbent
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Relaxed, summary, warm_start
@@ -42,18 +41,22 @@ class Relaxation:
             return self._solve(problem, start, running)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
-        incumbent = _Incumbent(problem, clock, start_support(start, problem))
+        incumbent = Incumbent(problem, clock, start_support(start, problem))
+
+        def after_round(relaxed: Relaxed) -> float:
+            incumbent.try_support(relaxed.rounded(problem))
+            return incumbent.fit.primal
+
         relaxed, fixings = relax_problem(
             problem,
             self.relaxation_tol,
             warm_start(start, problem),
-            incumbent.after if self.fixing else None,
+            after_round if self.fixing else None,
             clock.expired,
         )
         clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free.size))
-        incumbent.after(relaxed)
+        incumbent.try_support(relaxed.rounded(problem))
         bound = min(relaxed.dual, fixings.closed)
-        assert incumbent.fit is not None
         open_gap = relative_gap(incumbent.fit.primal, bound) > self.gap_tol
         if self.polish and open_gap and not clock.expired():
             incumbent.offer(self.moves.search(problem, relaxed.region, incumbent.fit.support, clock.expired))
@@ -67,29 +70,3 @@ class Relaxation:
         )  # fmt: skip
         result.trace["relaxation"]["tight"] = result.status is Status.OPTIMAL
         return result
-
-
-class _Incumbent:
-    """The best model so far; rounding a relaxed solution may improve it."""
-
-    def __init__(self, problem: Problem, clock: Clock, support: Indices | None) -> None:
-        self.problem, self.clock = problem, clock
-        self.fit: SupportFit | None = None
-        self._tried: set[bytes] = set()
-        if support is not None:
-            self.offer(fit_support(problem, support, expired=clock.expired))
-
-    def offer(self, fit: SupportFit) -> None:
-        """Keep the better model."""
-        if self.fit is None or fit.primal < self.fit.primal:
-            self.fit = fit
-            self.clock.found(fit.primal, fit.support)
-
-    def after(self, relaxed: Relaxed) -> float:
-        """Try the rounded support; return the best objective so far."""
-        support = relaxed.rounded(self.problem)
-        if support.tobytes() not in self._tried:
-            self._tried.add(support.tobytes())
-            self.offer(fit_support(self.problem, support, expired=self.clock.expired))
-        assert self.fit is not None
-        return self.fit.primal

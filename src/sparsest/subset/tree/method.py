@@ -67,8 +67,8 @@ class Tree:
         seconds = trace["seconds"].get("tree", 0.0)
         trace["nodes_per_second"] = search.n_nodes / seconds if seconds > 0 else 0.0
         trace["proof"] = "logged" if self.proof else "switched off: no certificate"
-        if goal.starts:
-            trace["starts"] = goal.starts
+        if goal.optima.starts:
+            trace["starts"] = goal.optima.starts
         began = clock.seconds()
         proof = search.assemble()
         trace["seconds"]["assembling"] = clock.seconds() - began

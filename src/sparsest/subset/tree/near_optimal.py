@@ -102,9 +102,15 @@ class AllWithin(Goal):
     exhaustive = True
 
     def __init__(self, problem: Problem, clock: Clock, fit: SupportFit, within: float, limit: int) -> None:
-        self.problem, self.clock, self.fit, self.limit = problem, clock, fit, limit
+        self.problem, self.clock, self.limit = problem, clock, limit
+        self._fit = fit
         self.threshold = fit.primal + within * abs(fit.primal)
         self.found: dict[bytes, SupportFit] = {}
+
+    @property
+    def fit(self) -> SupportFit:
+        """The model of the result."""
+        return self._fit
 
     @property
     def cutoff(self) -> float:
