@@ -16,7 +16,7 @@ from sparsest.runtime.clock import Clock
 from sparsest.runtime.faults import reach
 from sparsest.selection.models import Models
 from sparsest.subset.grid.method import Grid
-from sparsest.subset.subset_grid import NO_CHANGE, solve_grid
+from sparsest.subset.subset_grid import solve_grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class SubsetGrid:
         return Models.of(data.p, self._at_once(data) if at_once else self._one_by_one(data))
 
     def _at_once(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
-        grid = Grid(self.include, self.exclude, NO_CHANGE if self.repeat_unchanged else None)
+        grid = Grid(self.include, self.exclude, self.repeat_unchanged)
         found = grid.solve(data, self.ks, self.gammas)
         for k in self.ks:
             for gamma in self.gammas:

@@ -13,9 +13,7 @@ from sparsest.core.ridge import gamma_grid
 from sparsest.core.sparsity import check_sparsity
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
-
-# Doubling γ has changed nothing where coefficients have moved by less than this part of their length.
-NO_CHANGE = 0.01
+from sparsest.subset.doubling import unchanged
 
 
 def check_ks(ks: Any) -> list[int]:
@@ -67,13 +65,9 @@ def solve_grid(
                 of_model.interrupted = clock.interrupted
                 start = found[gamma, k] = solver.solve(one, start, of_model)
                 finished = clock.seconds()
-            if doubled and before is not None and all(_unchanged(found[before, k], found[gamma, k]) for k in ks):
-                break
+            if doubled and before is not None:
+                pairs = [(found[before, k], found[gamma, k]) for k in ks]
+                if all(unchanged(one.support, one.coef, other.support, other.coef) for one, other in pairs):
+                    break
             before = gamma
     return found
-
-
-def _unchanged(result: Result, other: Result) -> bool:
-    """Whether two models have the same support, and hardly different coefficients."""
-    distance, length = np.linalg.norm(result.coef - other.coef), np.linalg.norm(other.coef)
-    return np.array_equal(result.support, other.support) and bool(distance <= NO_CHANGE * length)

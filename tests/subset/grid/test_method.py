@@ -39,7 +39,7 @@ def test_large_gammas_share_models():
     gammas = 0.01 * 2.0 ** np.arange(16)
     checked = make_data(data.X, data.y, standardize=True)
     every = Grid(NONE, NONE).solve(checked, [2, 4], gammas)
-    some = Grid(NONE, NONE, 0.01).solve(checked, [2, 4], gammas)
+    some = Grid(NONE, NONE, repeat_unchanged=True).solve(checked, [2, 4], gammas)
     assert some[gammas[-1], 4] is some[gammas[-2], 4] and every[gammas[-1], 4] is not every[gammas[-2], 4]
     for cell, model in some.items():
         assert np.array_equal(model.support, every[cell].support)

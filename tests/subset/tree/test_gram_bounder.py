@@ -10,6 +10,7 @@ from sparsest.core.problem import make_problem
 from sparsest.datasets import make_toeplitz
 from sparsest.proofs.steps import PrimalPoint, SplitPoint
 from sparsest.runtime.events import Status
+from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree import gram_bounder as gram
 from sparsest.subset.tree.bounder import Request
@@ -39,6 +40,25 @@ def test_a_point_has_the_objective_of_its_coefficients(weights):
     np.testing.assert_allclose(u, problem.design.tdot(problem.weights * residual, bounder.survivors), rtol=1e-7)
     np.testing.assert_allclose(roots, np.sqrt(problem.ridge))
     assert division is bounder.division
+
+
+@pytest.mark.parametrize(
+    "form", [{"k": 4}, {"l0_penalty": 0.5}, {"k": 4, "l0_penalty": 0.1}, {"k": 4, "max_coef": 0.3}], ids=str
+)
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 40)], ids=["equal", "weighted"])
+def test_the_compiled_rounds_relax_to_the_value_of_the_engine(form, weights):
+    """The kernel and :mod:`sparsest.subset.relaxation.engine` are two forms of the same rounds."""
+    X, y = hard(40, 60)
+    inside, outside = [5], [0, 7, 31]
+    problem = make_problem(X, y, gamma=0.2, include=inside, exclude=outside, sample_weight=weights, **form)
+    relaxed, _ = relax_problem(problem, 1e-9)
+    bounder = gram.GramBounder(problem, np.arange(60), 0.0)
+    request = Request(bounder.start(Start(NONE, np.empty(0), 0.0)), problem.root.state)
+    # A region is relaxed to a small part of its distance from the cutoff.
+    [outcome] = bounder.solve([request], relaxed.primal * (1.0 + 1e-6))
+    assert outcome.bound == pytest.approx(relaxed.dual, rel=1e-6)
+    assert outcome.primal == pytest.approx(relaxed.primal, rel=1e-6)
+    np.testing.assert_allclose(outcome.indicator, np.minimum(relaxed.indicator(problem), 1.0), atol=1e-3)
 
 
 @pytest.mark.parametrize("gamma", [0.3, 10.0, np.inf])

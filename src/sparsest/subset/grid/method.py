@@ -22,6 +22,7 @@ from sparsest.core.problem import pose
 from sparsest.core.sparsity import Region, Sparsity
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.threads import single_threaded
+from sparsest.subset.doubling import unchanged
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.grid.polish import polish
 from sparsest.subset.grid.smooth import SmoothSpace
@@ -44,13 +45,12 @@ class Grid:
     Attributes
     ----------
     include, exclude : features that must, and must not, be in a model
-    no_change : where doubling γ changes no support, and coefficients by at most this part of their length, larger γ
-        get no models of their own; None solves for all
+    repeat_unchanged : whether larger γs repeat the models of one that has changed nothing
     """
 
     include: Indices
     exclude: Indices
-    no_change: float | None = None
+    repeat_unchanged: bool = False
 
     @staticmethod
     def suits(solver: Any) -> bool:
@@ -72,16 +72,10 @@ class Grid:
                 row = cells.row(1.0 / gamma, sorted(set(ks)), before)
                 models = before if settled else dict(_interruptible(row, clock))
                 found.update({(gamma, k): cells.finished(1.0 / gamma, model) for k, model in models.items()})
-                settled = settled or (bool(before) and self._settled(before, models))
+                if self.repeat_unchanged and before:
+                    settled = settled or all(unchanged(*before[k][:2], *models[k][:2]) for k in models)
                 before = models
         return found
-
-    def _settled(self, before: dict[int, RidgeModel], models: dict[int, RidgeModel]) -> bool:
-        return self.no_change is not None and all(
-            np.array_equal(before[k].support, model.support)
-            and np.linalg.norm(before[k].w - model.w) <= self.no_change * np.linalg.norm(model.w)
-            for k, model in models.items()
-        )
 
 
 def _interruptible(models: Iterator[tuple[int, RidgeModel]], clock: Clock) -> Iterator[tuple[int, RidgeModel]]:
