@@ -1,27 +1,33 @@
 """What methods that choose by cross-validation choose, judged on rows that they have not seen.
 
     python benchmarks/held_out.py --store rows.jsonl [--set NAME ...] [--method NAME ...] [--splits 5] [--limit 10]
-    python benchmarks/held_out.py --store rows.jsonl --table
+    python benchmarks/held_out.py --store rows.jsonl --table [--before old.jsonl]
 
 Six Toeplitz regimes at a tenth of the paper's size and ten real sets, split into training and held-out rows several
 times (other seeds for the regimes): mean squared error over that of the mean, or deviance over that of the constant,
 number of features, and seconds.  Every row is added to the store as soon as it is known, and what is there already is
 not computed again.  ``--table`` shows the means over splits, and the paired differences of the best subset from abess
-with their standard errors.  All methods get the same five folds; abess is cross-validated at its defaults.
+and, with ``--before``, from the store of another version, with their standard errors.  All methods but cv.glmnet, which
+is run at its defaults, get the same five folds.  Seconds are of CPU time; set OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import tempfile
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.linear_model import LassoCV
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from paths import DATA
+from paths import DATA, _write_for_r
 from sparsest import BestSubsetClassifierCV, BestSubsetRegressorCV, PenalizedClassifierCV, PenalizedRegressorCV
 from sparsest.datasets import load_folder, make_toeplitz
 
@@ -96,12 +102,50 @@ class Abess:
         return self.model.fit(X, y, cv_fold_id=fold)
 
 
+class Glmnet:
+    """R's cv.glmnet at its defaults, with the alpha of the least error; seconds are taken inside R."""
+
+    def __init__(self, classes):
+        self.family = "binomial" if classes else "gaussian"
+
+    def fit(self, X, y):
+        with tempfile.TemporaryDirectory() as folder:
+            read = _write_for_r(X, y, np.zeros(1), folder)
+            script = f"""
+suppressMessages(library(glmnet)); setwd("{folder}"); set.seed(0)
+{read}
+y <- readBin("y", "double", {y.size})
+t <- proc.time(); m <- cv.glmnet(X, y, family="{self.family}"); d <- proc.time() - t
+writeBin(c(d[1] + d[2], as.numeric(coef(m, s="lambda.min"))), "out")"""
+            Path(folder, "run.R").write_text(script)
+            subprocess.run(["Rscript", str(Path(folder, "run.R"))], check=True, capture_output=True, text=True)
+            self.cpu_seconds, self.intercept_, *coef = np.fromfile(Path(folder, "out"))
+        self.coef_ = np.array(coef)
+        return self
+
+
+class StandardisedLasso:
+    """scikit-learn's LassoCV on standardised columns, on given folds."""
+
+    def __init__(self, folds):
+        self.model = make_pipeline(StandardScaler(), LassoCV(cv=folds))
+
+    def fit(self, X, y):
+        scaler, lasso = (step for _, step in self.model.fit(X, y).steps)
+        self.coef_ = lasso.coef_ / scaler.scale_
+        self.intercept_ = lasso.intercept_ - scaler.mean_ @ self.coef_
+        return self
+
+
 def estimators(classes, folds, limit):
     """The methods by name, each made when it is wanted."""
     subset = BestSubsetClassifierCV if classes else BestSubsetRegressorCV
     path = PenalizedClassifierCV if classes else PenalizedRegressorCV
     return {
         "best subset": lambda: subset(cv=folds, time_limit=limit),
+        "best subset, no proof": lambda: subset(cv=folds, method="local"),
+        "cv.glmnet": lambda: Glmnet(classes),
+        "LassoCV": lambda: StandardisedLasso(folds),
         "abess": lambda: Abess(classes, folds),
         "best subset, one se": lambda: subset(cv=folds, time_limit=limit, selection="one_se"),
         "Lasso": lambda: path(cv=folds),
@@ -136,10 +180,11 @@ def row(name, method, seed, limit):
     found = {"set": name, "method": method, "split": seed, "n": X.shape[0], "p": X.shape[1]}
     found |= {"error": error_of(model, X_test, y_test, y, classes), "features": int(np.count_nonzero(model.coef_))}
     if classes:
-        found["wrong"] = float(np.mean(model.predict(X_test) != y_test))
+        margin = X_test @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0]
+        found["wrong"] = float(np.mean((margin > 0) != (y_test == 1)))
     if hasattr(model, "k_"):
         found |= {"k": model.k_, "gamma": model.gamma_, "gap": model.gap_}
-    return found | {"seconds": wall, "cpu_seconds": cpu}
+    return found | {"seconds": wall, "cpu_seconds": getattr(model, "cpu_seconds", cpu)}
 
 
 def read(store):
@@ -152,7 +197,8 @@ def compute(store, names, methods, n_splits, limit):
     for seed in range(n_splits):
         for name in names:
             for method in methods:
-                if (name, method, seed) in done:
+                # LassoCV knows no classes.
+                if (name, method, seed) in done or (method == "LassoCV" and SETS[name](seed)[-1]):
                     continue
                 found = row(name, method, seed, limit)
                 with store.open("a") as file:
@@ -161,40 +207,41 @@ def compute(store, names, methods, n_splits, limit):
                       f"{found['features']:4d} features   {found['seconds']:7.2f} s", flush=True)  # fmt: skip
 
 
-def show(store):
-    """Markdown tables of errors, features and seconds, and how the best subset compares with abess.
-
-    A row of a table is over the splits that all of its methods have.
-    """
-    done = read(store)
+def show(done, methods):
+    """Markdown tables of errors, features and seconds; a row is over the splits that all of its methods have."""
     for title, key, form in (
-        ("error", "error", "{:.3f}"), ("features", "features", "{:.0f}"), ("seconds", "seconds", "{:.2f}"),
+        ("error", "error", "{:.3f}"), ("features", "features", "{:.0f}"), ("seconds", "cpu_seconds", "{:.2f}"),
     ):  # fmt: skip
-        print(f"| {title} | splits | {' | '.join(METHODS)} |\n|{'---|' * (len(METHODS) + 2)}")
+        print(f"| {title} | splits | {' | '.join(methods)} |\n|{'---|' * (len(methods) + 2)}")
         for name in SETS:
-            known = {method: {s for n, m, s in done if (n, m) == (name, method)} for method in METHODS}
+            known = {method: {s for n, m, s in done if (n, m) == (name, method)} for method in methods}
             known = {method: splits for method, splits in known.items() if splits}
             shared = set.intersection(*known.values()) if known else set()
             means = {method: np.mean([done[name, method, s][key] for s in shared]) for method in known if shared}
             if means:
-                cells = (form.format(means[method]) if method in means else "" for method in METHODS)
+                cells = (form.format(means[method]) if method in means else "" for method in methods)
                 print(f"| {name} | {len(shared)} | {' | '.join(cells)} |")
         print()
+
+
+def compare(done, ours, theirs):
+    """The paired differences of the errors of two methods, for each set."""
     for name in SETS:
-        splits = [s for (n, m, s) in done if (n, m) == (name, "best subset") and (name, "abess", s) in done]
+        splits = [s for (n, m, s) in done if (n, m) == (name, ours) and (name, theirs, s) in done]
         if splits:
-            ours, theirs = (np.array([done[name, m, s]["error"] for s in splits]) for m in ("best subset", "abess"))
-            mean = np.mean(ours - theirs)
-            error = np.std(ours - theirs, ddof=1) / np.sqrt(len(splits)) if len(splits) > 1 else np.inf
+            one, other = (np.array([done[name, m, s]["error"] for s in splits]) for m in (ours, theirs))
+            mean = np.mean(one - other)
+            error = np.std(one - other, ddof=1) / np.sqrt(len(splits)) if len(splits) > 1 else np.inf
             verdict = ("worse" if mean > 0.0 else "better") + ("" if abs(mean) > CLEAR * error else ", not clearly")
-            print(f"{name}: {ours.mean():.3f}, abess {theirs.mean():.3f}, difference {mean:+.4f} ± {error:.4f}, "
-                  f"{len(splits)} splits: {verdict}")  # fmt: skip
+            print(f"{name}: {ours} {one.mean():.3f}, {theirs} {other.mean():.3f}, difference {mean:+.4f} ± "
+                  f"{error:.4f}, {len(splits)} splits: {verdict}")  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--table", action="store_true", help="only show what is in the store")
+    parser.add_argument("--before", type=Path, help="the store of another version, to be compared with")
     parser.add_argument("--set", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--method", nargs="*", default=list(METHODS), choices=METHODS)
     parser.add_argument("--splits", type=int, default=5)
@@ -203,7 +250,14 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if not options.table:
         compute(options.store, options.set, options.method, options.splits, options.limit)
-    show(options.store)
+    done = read(options.store)
+    if options.before is not None:
+        done |= {(name, f"{method}, before", s): row for (name, method, s), row in read(options.before).items()}
+    methods = list(dict.fromkeys(method for _, method, _ in done))
+    show(done, methods)
+    for method in ("best subset", "best subset, no proof"):
+        for other in (f"{method}, before", "abess", "cv.glmnet"):
+            compare(done, method, other)
 
 
 if __name__ == "__main__":
