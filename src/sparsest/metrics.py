@@ -8,10 +8,13 @@ is TF / k_true and the false discovery rate FF / (TF + FF). The accuracy is that
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsest.core.checks import as_array, as_numbers, number
+from sparsest.core.settings import Setting, documented
 
 __all__ = [
     "accuracy",
@@ -22,6 +25,14 @@ __all__ = [
     "support_of",
     "true_features",
 ]
+
+_documented = partial(
+    documented,
+    own={
+        "support": Setting("indices of the selected features, or a boolean mask with one entry per feature"),
+        "true_support": Setting("indices of the true features, or a mask"),
+    },
+)
 
 
 def support_of(coef: ArrayLike, threshold: float = 1e-8) -> NDArray[np.intp]:
@@ -53,13 +64,9 @@ def support_of(coef: ArrayLike, threshold: float = 1e-8) -> NDArray[np.intp]:
     return np.flatnonzero(np.abs(w) > number(threshold, "threshold", least=0))
 
 
+@_documented
 def true_features(support: ArrayLike, true_support: ArrayLike) -> int:
     """Number TF of selected features that belong to the true support.
-
-    Parameters
-    ----------
-    support, true_support : array-like of int or of bool
-        Feature indices, or masks with one entry per feature.
 
     Returns
     -------
@@ -76,13 +83,9 @@ def true_features(support: ArrayLike, true_support: ArrayLike) -> int:
     return int(np.intersect1d(selected, truth, assume_unique=True).size)
 
 
+@_documented
 def false_features(support: ArrayLike, true_support: ArrayLike) -> int:
     """Number FF of selected features that do not belong to the true support.
-
-    Parameters
-    ----------
-    support, true_support : array-like of int or of bool
-        Feature indices, or masks with one entry per feature.
 
     Returns
     -------
@@ -99,13 +102,9 @@ def false_features(support: ArrayLike, true_support: ArrayLike) -> int:
     return int(np.setdiff1d(selected, truth, assume_unique=True).size)
 
 
+@_documented
 def accuracy(support: ArrayLike, true_support: ArrayLike) -> float:
-    """Share of the true features that were selected, TF / k_true.
-
-    Parameters
-    ----------
-    support, true_support : array-like of int or of bool
-        Feature indices, or masks with one entry per feature. The true support must not be empty.
+    """Share of the true features that were selected, TF / k_true; the true support must not be empty.
 
     Returns
     -------
@@ -124,13 +123,9 @@ def accuracy(support: ArrayLike, true_support: ArrayLike) -> float:
     return true_features(support, true_support) / truth.size
 
 
+@_documented
 def recall(support: ArrayLike, true_support: ArrayLike) -> float:
-    """Share of the true features that were selected, TF / k_true: another name of :func:`accuracy`.
-
-    Parameters
-    ----------
-    support, true_support : array-like of int or of bool
-        Feature indices, or masks with one entry per feature. The true support must not be empty.
+    """Share of the true features that were selected, TF / k_true: the same as :func:`accuracy`.
 
     Returns
     -------
@@ -146,13 +141,9 @@ def recall(support: ArrayLike, true_support: ArrayLike) -> float:
     return accuracy(support, true_support)
 
 
+@_documented
 def precision(support: ArrayLike, true_support: ArrayLike) -> float:
     """Share of the selected features that are true, TF divided by the number selected; 1 when nothing is selected.
-
-    Parameters
-    ----------
-    support, true_support : array-like of int or of bool
-        Feature indices, or masks with one entry per feature.
 
     Returns
     -------
@@ -169,13 +160,9 @@ def precision(support: ArrayLike, true_support: ArrayLike) -> float:
     return true_features(support, true_support) / selected.size if selected.size else 1.0
 
 
+@_documented
 def false_discovery_rate(support: ArrayLike, true_support: ArrayLike) -> float:
     """Share of the selected features that are false, FF divided by the number selected; 0 when nothing is selected.
-
-    Parameters
-    ----------
-    support, true_support : array-like of int or of bool
-        Feature indices, or masks with one entry per feature.
 
     Returns
     -------
@@ -195,7 +182,7 @@ def false_discovery_rate(support: ArrayLike, true_support: ArrayLike) -> float:
 
 
 def _index_pair(support: ArrayLike, true_support: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Both supports as indices, after checking that they can speak of the same features."""
+    """Both supports as indices, after checking that they can refer to the same features."""
     selected, p_selected = _indices(support, "support")
     truth, p_truth = _indices(true_support, "true_support")
     if p_selected is not None and p_truth is not None and p_selected != p_truth:
@@ -208,7 +195,7 @@ def _index_pair(support: ArrayLike, true_support: ArrayLike) -> tuple[NDArray[np
 
 
 def _indices(support: ArrayLike, name: str) -> tuple[NDArray[np.intp], int | None]:
-    """Indices of a support, and the number of features where a mask tells it."""
+    """Indices of a support, and the number of features if it is a mask."""
     array = as_array(support, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")

@@ -34,13 +34,13 @@ def warmup() -> None:
     best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
     stored = np.asfortranarray(X)
     stored.flags.writeable = False
-    # Columns of large means are the dense ones that no compiled step takes.
+    # Dense columns with large means are not handled by the compiled walk.
     for matrix, penalty in product((stored, X + 1e8, sp.csc_array(X)), PENALTIES):
         share = 0.5 if penalty == "elastic_net" else 1.0
         # Precise enough for Newton steps; classes must not be separated.
         penalty_path(matrix, y, penalty, alphas=5, l1_ratio=share, tol=1e-6)
         penalty_path(matrix, labels, penalty, loss="logistic", alphas=5, l1_ratio=share, max_features=3, tol=0.1)
-        # Concave penalties are others for losses that are not squared, and objects are not rescaled.
+        # Concave penalties are rescaled for losses that are not squared; penalty objects are not.
         penalty_path(matrix, labels, make_penalty(penalty, share), loss="logistic", alphas=5, max_features=3, tol=0.1)
     # Newton steps of rescaled penalties, which these paths need not make.
     zeros = np.zeros(1)
@@ -54,7 +54,7 @@ def warmup() -> None:
 
 
 def _compile_for_demo() -> None:
-    """Call what a demo that runs beside this wants last."""
+    """Compile first what a demo in another process needs last."""
     one, state, index = np.ones(1), np.zeros(1, dtype=np.int8), np.zeros(1, dtype=np.int64)
     leap(make_levels(3, 1), 0, 1, 2, 1.0, 0.0, np.zeros(1, dtype=bool), np.zeros(4, dtype=np.int32), 1)
     tighten(one, 0.0, one, state, 1, 0.0, np.inf, 0.0)

@@ -10,7 +10,7 @@ from checks import best_subset, best_subset_path
 from samples import HARD, hard, sample
 from sparsest import BestSubsetRegressor
 from sparsest.runtime.events import Bound, Done, Fold, Incumbent, Root, Status
-from sparsest.runtime.progress import Record, Standing, in_terminal
+from sparsest.runtime.progress import Record, SearchState, in_terminal
 
 EVENTS = [
     Incumbent(0.1, 8.0, (1, 2)),
@@ -26,11 +26,11 @@ LINES = [
 ]
 
 
-def test_standing():
-    standing, lines = Standing(), []
+def test_state_of_a_search():
+    state, lines = SearchState(), []
     for event in EVENTS:
-        standing.take(event)
-        lines.append(str(standing))
+        state.take(event)
+        lines.append(str(state))
     assert lines == LINES
 
 

@@ -4,11 +4,11 @@
 ``app``          the application, and what all commands share: logs, errors in one line, exit codes
 ``options``      options that several commands have, with their help
 ``data``         from a data file to a table, with notes on stderr; the loss that suits a target
-``live``         where a search stands, on a terminal, and its record for the report
-``output``       tables for people, JSON for machines, files that are not overwritten
-``reporting``    what is done with a model that was found: its file, the report, the table or the JSON
+``live``         the progress of a search on a terminal, and its record for the report
+``output``       tables for people, JSON for programs, files that are not overwritten
+``reporting``    output of commands that fit a model: its file, the report, the table or the JSON
 ``duration``     durations in words
-``study_progress`` where a run of studies stands
+``study_progress`` the progress of a run of studies
 ===============  ==============================================================================
 
 The other modules are the commands.  What ``--json`` prints is described in ``JSON.md``.

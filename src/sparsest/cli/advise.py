@@ -29,7 +29,7 @@ def advise(
     from sparsest.cli.output import print_json
     from sparsest.selection.advise import advise as propose
 
-    table = load(data, columns.wishes(excluded_in_table=False, drop_zero_exposure=True), quiet=as_json)
+    table = load(data, columns.requirements(excluded_in_table=False, drop_zero_exposure=True), quiet=as_json)
     advice = propose(table.matrix, table.target, aim=aim, exposure=table.rows.get("exposure"))
     lists = {"exclude": columns.exclude, "id": columns.ids, "drop": columns.drop, "categorical": columns.categorical}
     about: dict[str, str | None] = {name: ",".join(o.names(given)) for name, given in lists.items()}

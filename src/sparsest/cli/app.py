@@ -21,20 +21,20 @@ import typer
 from typer.core import TyperGroup
 
 INVALID, WRONG_INPUT, INTERRUPTED = 1, 2, 130
-# Objects made between two collections of garbage: there is none while modules load, and looking for it so often as
-# Python does by default took 0.06 to 0.1 s of the demo's 1.3.
+# Objects that are allocated between two garbage collections.  Loading modules leaves no garbage, and Python's default
+# took 0.06 to 0.1 s of the demo's 1.3 s.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 class _OneLineUsage(TyperGroup):
-    """Commands whose wrong usage is told in one line, as every other error is."""
+    """Commands that report wrong usage in one line, like every other error."""
 
     def main(self, *args: Any, **settings: Any) -> Any:
         """Run the command, and leave with its exit code."""
         try:
             code = super().main(*args, **settings | {"standalone_mode": False})
         except Exception as error:
-            # Of several versions of typer, whose errors of usage have different classes.
+            # Versions of typer have different classes of usage errors.
             if not hasattr(error, "format_message"):
                 raise
             context = getattr(error, "ctx", None)
@@ -73,7 +73,7 @@ def _main(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Nothing but the options of the application itself."""
+    """Hold the options of the application itself."""
 
 
 def command(
@@ -129,9 +129,9 @@ def _set_up_logs(verbose: bool) -> None:
 
 @contextmanager
 def _one_line_errors(debug: bool) -> Iterator[None]:
-    """End with one line on stderr and the exit code 2, whatever is wrong with the input.
+    """Report errors of the input in one line on stderr, with the exit code 2.
 
-    What the library warns of stands in what a command prints.
+    Warnings of the library are switched off: commands print the same facts themselves.
     """
     try:
         with warnings.catch_warnings():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sparsest.results.result import Result
     from sparsest.tables import Table
 
-# The number of features where none was chosen, that of the command fit.
+# The number of features if none was chosen: the default of the command fit.
 _FEATURES = 10
 
 
@@ -52,26 +52,26 @@ def cv(
     from sparsest.cli.data import load, model_settings, rows_of_the_file
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
-    from sparsest.cli.reporting import Delivery
+    from sparsest.cli.reporting import ModelOutput
 
     quiet = files.as_json
     refuse_overwriting(files.force, files.out, files.report)
     numbers = None if ks == "auto" else _whole_numbers(ks)
     ridges = "auto" if gammas == "auto" else _numbers(gammas)
-    table = load(data, columns.wishes(excluded_in_table=True), quiet)
+    table = load(data, columns.requirements(excluded_in_table=True), quiet)
     problem = _by_number(model_settings(model, columns, table, quiet), table)
     settings: dict[str, Any] = {
         "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, **problem,
         "fold_method": fold_method, **search.settings(),
     }  # fmt: skip
-    delivery = Delivery("cv", data, columns.target, files)
+    output = ModelOutput("cv", data, columns.target, files)
     with watched(Path(data).name, search.time_limit, quiet) as (record, listener), rows_of_the_file(table):
         validated = _estimator(settings, folds, seed, listener)
         try:
             validated.fit(table.matrix, table.target, **table.rows)
         except KeyboardInterrupt:
             result = _unvalidated(table, numbers, problem, quiet)
-            return delivery.deliver(result, table, record, settings, more={"chosen": None, "validation": []})
+            return output.write(result, table, record, settings, more={"chosen": None, "validation": []})
     result = replace(validated.result_, feature_names=table.names)
     _note_choice(validated, table, folds, quiet)
     measure = scoring or f"{'mean squared error' if problem['loss'] == 'squared' else 'deviance'}, negative"
@@ -80,7 +80,7 @@ def cv(
     more = {"chosen": {"k": int(validated.k_), "gamma": float(validated.gamma_)}, "validation": _rows(validated)}
     stability = _stability(validated, table, search, quiet) if search.bootstrap else None
     settings |= {"folds": folds, "seed": seed}
-    return delivery.deliver(result, table, record, settings, _curve(validated, measure), more, stability)
+    return output.write(result, table, record, settings, _curve(validated, measure), more, stability)
 
 
 def _by_number(settings: dict[str, Any], table: Table) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _stability(validated: Any, table: Table, search: o.SearchOptions, quiet: boo
 
 
 def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any], quiet: bool) -> Result:
-    """What is found at once, with the default ridge, where Ctrl-C came before a fold was done."""
+    """The model that a short search finds with the default ridge, if Ctrl-C came before a fold was done."""
     from sparsest.cli.data import add_note
     from sparsest.runtime.events import Status
     from sparsest.subset.api import best_subset
@@ -134,7 +134,7 @@ def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any
 
 
 def _note_choice(model: Any, table: Table, folds: int, quiet: bool) -> None:
-    """Note what to know about the choice: missing folds, and a best number or ridge at the end of what was tried."""
+    """Note folds that are missing, and a best number of features or ridge at the end of its grid."""
     from sparsest.cli.data import add_note
 
     n_done = sum(name.startswith("split") for name in model.cv_results_)
@@ -181,7 +181,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _rows(model: Any) -> list[dict[str, Any]]:
-    """What was tried, and how it scored."""
+    """The pairs that were tried, with their scores."""
     table = model.cv_results_
     return [
         {"k": int(k), "gamma": float(gamma), "mean": float(mean), "standard_error": float(error)}

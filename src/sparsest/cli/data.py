@@ -22,39 +22,39 @@ if TYPE_CHECKING:
     from sparsest.results.result import Result
     from sparsest.tables import Encoding
 
-# Labels of more classes than these are not all named in a message.
+# Number of labels that a message names at most.
 _SHOWN_LABELS = 6
-# A target of so many whole numbers may be anything.
+# A target with at most this many different whole numbers may hold counts or classes: a note says what is assumed.
 _FEW_VALUES = 30
 _ROW = re.compile(r"in row (\d+)")
 
 
-def load(data: str, wishes: Wishes, quiet: bool) -> Table:
-    """Read the table of a fit; its notes go to stderr unless they are printed elsewhere."""
+def load(data: str, required: Wishes, quiet: bool) -> Table:
+    """Read the table of a fit; print its notes on stderr unless ``quiet``."""
     start = time.perf_counter()
-    table = read_table(data, wishes)
+    table = read_table(data, required)
     n, p = table.matrix.shape
     log("read %s: %d rows, %d features of type %s, %.2f s", data, n, p, table.matrix.dtype, time.perf_counter() - start)
     if not quiet:
-        tell(table.notes)
+        print_notes(table.notes)
     return table
 
 
-def tell(notes: list[str]) -> None:
+def print_notes(notes: list[str]) -> None:
     """Print notes on stderr."""
     for note in notes:
         typer.echo(f"note: {note}", err=True)
 
 
 def add_note(table: Table, note: str, quiet: bool) -> None:
-    """Add a note to those of the table, and print it unless all of them are printed elsewhere."""
+    """Add a note to those of the table, and print it unless ``quiet``."""
     table.notes.append(note)
     if not quiet:
-        tell([note])
+        print_notes([note])
 
 
 def choose_loss(loss: str, table: Table, quiet: bool) -> str:
-    """The loss that was asked for, or the usual one for such a target; what was assumed of it is noted."""
+    """The loss that was asked for, or the usual one for the target, with a note of what was assumed."""
     if loss != "auto":
         return loss
     assert table.target is not None
@@ -73,7 +73,7 @@ def model_settings(model: SubsetOptions, columns: ColumnOptions, table: Table, q
 
 
 def what_is_assumed(target: NDArray[Any], exposed: bool) -> str:
-    """What a target of a few whole numbers was taken for, and how to choose otherwise; nothing where there is no doubt.
+    """A note of how a target of a few whole numbers is understood, and how to choose otherwise; else an empty text.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def what_is_assumed(target: NDArray[Any], exposed: bool) -> str:
 
 @contextmanager
 def rows_of_the_file(table: Table) -> Iterator[None]:
-    """Let errors that name a row do so as a spreadsheet counts: from 1, with the header."""
+    """Let errors name rows by their numbers in the file: from 1, with the header, as in a spreadsheet."""
     try:
         yield
     except ValueError as error:
@@ -127,14 +127,14 @@ def _usual_loss(target: NDArray[Any]) -> str:
 
 
 def columns_of(given: tuple[str, ...], table: Table) -> list[int | str]:
-    """Features by name, or by number where that is no name; columns that are not in the table are left out."""
+    """Features by name or, if there is no such name, by number; without columns that are not in the table."""
     known = table.names or ()
     wanted = [name for name in given if name not in table.encoding.left_out and name not in table.encoding.ids]
     return [int(name) if name.isdecimal() and name not in known else name for name in wanted]
 
 
 def gamma_of(text: str) -> Any:
-    """A number, or the text as it is, which is then refused by name."""
+    """The number, or the text itself, which the library accepts or refuses."""
     try:
         return float(text)
     except ValueError:

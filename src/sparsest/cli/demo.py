@@ -62,7 +62,7 @@ def _run(k: int, time_limit: float, as_json: bool) -> int:
 
 @contextmanager
 def _compiling_beside() -> Iterator[None]:
-    """Where no kernel is compiled yet, let a process beside this one begin with those that are wanted last."""
+    """If no kernel is compiled yet, let a second process compile those that the demo needs last."""
     from sparsest.runtime.jit import is_cache_empty
 
     if not is_cache_empty():
@@ -73,5 +73,5 @@ def _compiling_beside() -> Iterator[None]:
         try:
             yield
         finally:
-            # Kernels are stored one by one: what it has compiled stays.
+            # Kernels are stored one by one: those that it has compiled stay.
             helper.terminate()

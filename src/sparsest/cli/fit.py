@@ -66,14 +66,14 @@ def fit(
     from sparsest.cli.data import gamma_of, load, model_settings, rows_of_the_file
     from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting
-    from sparsest.cli.reporting import Delivery
+    from sparsest.cli.reporting import ModelOutput
     from sparsest.cli.stability import estimator_of, repeat_selection
     from sparsest.results.result import Result
 
     refuse_overwriting(files.force, files.out, files.report)
     further = dict(_setting(text) for text in option)
     first = None if start is None else Result.load(start)
-    table = load(data, columns.wishes(excluded_in_table=True), quiet=files.as_json)
+    table = load(data, columns.requirements(excluded_in_table=True), quiet=files.as_json)
     settings: dict[str, Any] = {
         "k": k if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
         **model_settings(model, columns, table, quiet=files.as_json), **search.settings(), "screen": screen,
@@ -89,8 +89,8 @@ def fit(
     if search.bootstrap:
         again = estimator_of(found.result, settings)
         stability = repeat_selection(again, table, search.bootstrap, search.threads, quiet=files.as_json)
-    delivery = Delivery("fit", data, columns.target, files)
-    code = delivery.deliver(
+    output = ModelOutput("fit", data, columns.target, files)
+    code = output.write(
         found.result, table, record, settings, more={"choice": found.choice}, stability=stability, prepared=found.data
     )
     if found.choice is not None and not files.as_json:

@@ -1,4 +1,4 @@
-"""Where a search stands, on a terminal, and its record for the report."""
+"""The progress of a search on a terminal, and its record for the report."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ class ColumnOptions:
         default_factory=list
     )
 
-    def wishes(self, *, excluded_in_table: bool, **further: Any) -> Wishes:
-        """What a reader of tables has to know.
+    def requirements(self, *, excluded_in_table: bool, **further: Any) -> Wishes:
+        """What the reader of tables has to know.
 
         Parameters
         ----------
@@ -117,14 +117,14 @@ class TableOptions(ColumnOptions):
         bool, _column("Leave out rows whose exposure is not above zero.", "--drop-zero-exposure")
     ] = False
 
-    def wishes(self, *, excluded_in_table: bool, **further: Any) -> Wishes:
-        """What a reader of tables has to know."""
+    def requirements(self, *, excluded_in_table: bool, **further: Any) -> Wishes:
+        """What the reader of tables has to know."""
         own: dict[str, Any] = {
             "beside": beside(self.weights, self.offset, self.exposure), "missing_text": self.missing_text,
             "max_missing": self.max_missing, "min_level": self.min_level,
             "drop_zero_exposure": self.drop_zero_exposure,
         }  # fmt: skip
-        return super().wishes(excluded_in_table=excluded_in_table, **own, **further)
+        return super().requirements(excluded_in_table=excluded_in_table, **own, **further)
 
 
 @dataclass(frozen=True)

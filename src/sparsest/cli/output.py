@@ -1,4 +1,4 @@
-"""Tables for people, JSON for machines, and files that are not overwritten unasked."""
+"""Tables for people, JSON for programs, and the check that no file is overwritten by accident."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def refuse_overwriting(force: bool, *paths: str | None) -> None:
-    """Complain, before anything is computed, about files that are there already or have no folder."""
+    """Raise a ValueError, before anything is computed, for files that exist already or have no folder."""
     for path in paths:
         if path is None:
             continue
@@ -32,7 +32,7 @@ def refuse_overwriting(force: bool, *paths: str | None) -> None:
 
 
 def print_json(command: str, content: Any) -> None:
-    """Print one object of JSON, which has neither infinity nor NaN: they become null."""
+    """Print one JSON object; infinity and NaN, which JSON does not have, become null."""
     typer.echo(json.dumps({"format": f"sparsest {command}", "version": 1, **_finite(content)}, ensure_ascii=False))
 
 
@@ -45,7 +45,7 @@ def _finite(value: Any) -> Any:
 
 
 def print_model(result: Result, title: str, *more: str) -> None:
-    """Print the selected features, the largest effects first, and below them what is proved, and what else to know."""
+    """Print the selected features, the largest effects first, then what is proved, then further lines."""
     print_grid(title, list(result.heads), [list(row) for row in result.rows()])
     Console().print(*result.proof_lines(), *(escape(line) for line in (*result.explained_lines(), *more)), sep="\n")
 
@@ -62,7 +62,7 @@ def print_coefficients(title: str, rows: list[tuple[str, str]]) -> None:
 
 
 def print_grid(title: str, heads: list[str], rows: list[list[str]], left: tuple[int, ...] = (0,)) -> None:
-    """Print a table of texts; all columns but the first, or those named, are set to the right."""
+    """Print a table of texts; columns are aligned to the right, except those in ``left``."""
     console, grid = Console(), Grid()
     for j, head in enumerate(heads):
         grid.add_column(head, justify="left" if j in left else "right", overflow="fold")
@@ -72,13 +72,13 @@ def print_grid(title: str, heads: list[str], rows: list[list[str]], left: tuple[
     console.print(grid)
 
 
-def tell_files(**files: str | None) -> dict[str, str]:
-    """Name the files that were written."""
+def given_files(**files: str | None) -> dict[str, str]:
+    """The files that have a name."""
     return {name: path for name, path in files.items() if path is not None}
 
 
 def the_command() -> str:
-    """The command that was given, as one would type it."""
+    """The command line of this process, quoted for a shell."""
     import shlex
 
     return shlex.join(["sparsest", *sys.argv[1:]])

@@ -57,7 +57,7 @@ def path(
     if k is not None and alpha is not None:
         raise ValueError("choose a model by --k or by --alpha, not by both")
     # A path has no features that are forced out: columns that must not be in it leave the table.
-    table = load(data, columns.wishes(excluded_in_table=False), quiet=as_json)
+    table = load(data, columns.requirements(excluded_in_table=False), quiet=as_json)
     settings: dict[str, Any] = {
         "penalty": penalty, **asdict(model), "loss": choose_loss(model.loss, table, quiet=as_json), "alphas": alphas,
         "l1_ratio": l1_ratio, "concavity": concavity, "n_features": k, "max_features": max_features, "tol": tol,
@@ -72,13 +72,13 @@ def path(
         "notes": table.notes,
     }  # fmt: skip
     found = replace(found, feature_names=None if table.names is None else list(table.names), about=about)
-    _deliver(found, data, out, report, as_json)
+    _write(found, data, out, report, as_json)
     return INTERRUPTED if found.stopped is Stop.INTERRUPTED else 0
 
 
-def _deliver(found: PathResult, data: str, out: str | None, report: str | None, as_json: bool) -> None:
+def _write(found: PathResult, data: str, out: str | None, report: str | None, as_json: bool) -> None:
     """Write the files, and print the path with the model that was chosen."""
-    from sparsest.cli.output import print_coefficients, print_grid, print_json, tell_files
+    from sparsest.cli.output import given_files, print_coefficients, print_grid, print_json
     from sparsest.runtime.files import write_whole
 
     about, alpha = found.about, found.about["chosen"]
@@ -94,10 +94,10 @@ def _deliver(found: PathResult, data: str, out: str | None, report: str | None, 
             notes=about["notes"], data=data, file=out,
         )  # fmt: skip
         write_whole(report, text)
-    files = tell_files(path=out, report=report)
+    files = given_files(path=out, report=report)
     if as_json:
-        told = {"penalty": penalty, "target": target, "chosen": chosen, "notes": about["notes"]}
-        print_json("path", {**told, **_content(found), "files": files})
+        content = {"penalty": penalty, "target": target, "chosen": chosen, "notes": about["notes"]}
+        print_json("path", {**content, **_content(found), "files": files})
         return
     title = f"{target or data}: {penalty}, {_summary(found)}"
     print_grid(title, ["alpha", "features", _measure_name(found)], _rows(found))

@@ -38,7 +38,7 @@ def predict(
     Only the columns of the model are needed. They are encoded as in the fit, and the numbers are the same on every
     machine. For the logistic loss there are probabilities of the second label.
     """
-    from sparsest.cli.data import tell
+    from sparsest.cli.data import print_notes
     from sparsest.cli.output import print_json, refuse_overwriting
     from sparsest.paths.path_files import is_path
     from sparsest.runtime.files import write_whole
@@ -55,7 +55,7 @@ def predict(
     if as_json:
         print_json("predict", {"columns": columns, "notes": table.notes, "files": {"predictions": out} if out else {}})
     else:
-        tell(table.notes)
+        print_notes(table.notes)
     if out is not None:
         write_whole(out, _as_csv(columns))
         if not as_json:

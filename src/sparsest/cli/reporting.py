@@ -1,4 +1,4 @@
-"""What a command that has found a model does with it: the model's file, the report, the table or the JSON."""
+"""Output of commands that fit a model: the model's file, the report, and the table or the JSON."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Delivery:
-    """Where a model came from, and what is wanted of it.
+class ModelOutput:
+    """Where a model comes from, and what to write and print of it.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Delivery:
     target: str | None
     files: OutputOptions
 
-    def deliver(
+    def write(
         self,
         result: Result,
         table: Table,
@@ -121,9 +121,9 @@ class Delivery:
 
 @contextmanager
 def making_the_report(quiet: bool) -> Iterator[Clock]:
-    """Show on a terminal that the report is being made, which takes long for large data; Ctrl-C makes it short.
+    """Show on a terminal that the report is being made, which takes long for large data.
 
-    A second Ctrl-C leaves the report out: the model is there already.
+    Ctrl-C makes the report short; a second Ctrl-C leaves it out.  The model has been printed and saved by then.
     """
     console, clock = Console(stderr=True), Clock(math.inf)
     shown = (
@@ -138,7 +138,7 @@ def making_the_report(quiet: bool) -> Iterator[Clock]:
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings for a file of JSON, which has no infinity: that becomes text."""
+    """Settings for a JSON file: infinity, which JSON does not have, becomes text."""
     return {
         name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in settings.items()

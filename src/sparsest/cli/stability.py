@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def estimator_of(result: Result, settings: dict[str, Any]) -> Any:
-    """The estimator that chooses as a fit with these settings does."""
+    """The estimator that makes the same choice as a fit with these settings."""
     from sparsest.estimators import BestSubsetClassifier, BestSubsetRegressor
 
     make = BestSubsetRegressor if result.classes is None else BestSubsetClassifier
@@ -46,7 +46,7 @@ def repeat_selection(
 
 
 def as_json(found: BootstrapResult | None) -> dict[str, Any] | None:
-    """What JSON tells of a bootstrap."""
+    """The bootstrap in JSON's types."""
     if found is None:
         return None
     models = [{"support": list(one.support), "frequency": one.frequency} for one in found.models]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -188,9 +189,7 @@ def plot(names: _Names = ["all"], size: _Size = "small", store: _Store = _STORE,
     """
     from sparsest.studies.publish import write_figures
 
-    for one in _results(names, [size], store):
-        for file in write_figures(one, Path(out)):
-            typer.echo(str(file))
+    _print_files(file for one in _results(names, [size], store) for file in write_figures(one, Path(out)))
 
 
 @_command
@@ -201,9 +200,7 @@ def table(names: _Names = ["all"], size: _Size = "small", store: _Store = _STORE
     """
     from sparsest.studies.publish import write_tables
 
-    for one in _results(names, [size], store):
-        for file in write_tables(one, Path(out)):
-            typer.echo(str(file))
+    _print_files(file for one in _results(names, [size], store) for file in write_tables(one, Path(out)))
 
 
 @_command
@@ -214,8 +211,7 @@ def publish(store: _Store = _STORE, out: _Folder = "docs/studies") -> None:
     """
     from sparsest.studies.publish import publish as write_all
 
-    for file in write_all(_results(["all"], None, store), Path(out)):
-        typer.echo(str(file))
+    _print_files(write_all(_results(["all"], None, store), Path(out)))
 
 
 @_command
@@ -234,6 +230,11 @@ def report(
     refuse_overwriting(force, out)
     Path(out).write_text(page(_results(["all"], None, store)), encoding="utf-8")
     typer.echo(out)
+
+
+def _print_files(files: Iterable[Path]) -> None:
+    for file in files:
+        typer.echo(str(file))
 
 
 def _find(names: list[str]) -> list[Study]:

@@ -1,4 +1,4 @@
-"""Where a run of studies stands: a bar on a terminal, lines now and then elsewhere."""
+"""The progress of a run of studies: a bar on a terminal, else a line every half minute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparsest.cli.duration import duration
 if TYPE_CHECKING:
     from sparsest.studies.runner import Progress
 
-# Seconds between two lines where there is no terminal.
+# Seconds between two lines if there is no terminal.
 _PAUSE = 30.0
 
 
@@ -29,13 +29,13 @@ def following(total: int, done: int) -> Iterator[Callable[[Progress], Any]]:
         return
     shown = time.monotonic()
 
-    def tell(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         nonlocal shown
         if time.monotonic() - shown >= _PAUSE:
             shown = time.monotonic()
             typer.echo(_line(progress), err=True)
 
-    yield tell
+    yield show
 
 
 def _line(progress: Progress) -> str:
@@ -52,7 +52,7 @@ def _bar(console: Console, total: int, done: int) -> Iterator[Callable[[Progress
     with Bars(*columns, console=console, transient=True) as bars:
         bar = bars.add_task("starting", total=total, completed=done)
 
-        def tell(progress: Progress) -> None:
+        def show(progress: Progress) -> None:
             bars.update(bar, completed=progress.done, description=_line(progress).partition(" tasks")[2].lstrip(", "))
 
-        yield tell
+        yield show

@@ -44,7 +44,7 @@ def verify(
     The exit code is 0 for a proof that holds and 1 for one that does not. The fingerprint shows whether the data are
     those of the fit.
     """
-    from sparsest.cli.data import tell
+    from sparsest.cli.data import print_notes
     from sparsest.cli.output import print_json
     from sparsest.tables import read_again
 
@@ -60,7 +60,7 @@ def verify(
         content: dict[str, Any] = {**verdict._asdict(), "gap": verdict.gap, "statement": about.to_json()}
         print_json("verify", content)
     else:
-        tell(table.notes)
+        print_notes(table.notes)
         typer.echo(f"problem: {about.sentence(names)}")
         typer.echo(f"fingerprint of the data: {verdict.fingerprint}")
         typer.echo("valid" if verdict else "NOT VALID: " + "; ".join(verdict.reasons))

@@ -1,6 +1,6 @@
 """Checks of arguments: each returns the value in its proper type, or raises a ValueError that says what to give.
 
-They are the same for functions, estimators, data sets and the command line, and know nothing of the package.
+Functions, estimators, data sets and the command line share them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices
 
-# More of a value than this is not shown in a message: it has to stay one short line.
+# Longer values are cut off in messages, which have to stay one short line.
 _SHOWN_CHARACTERS = 60
-# Whole numbers from this on may not be floating-point numbers.
+# From here on not every whole number is a floating-point number.
 _EXACT_INTEGER = 2**53
 
 
@@ -33,7 +33,7 @@ def shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Take a scalar out of an array without dimensions; a masked one is no value."""
+    """Take a scalar out of an array without dimensions; a masked scalar becomes None."""
     if isinstance(value, np.ma.MaskedArray):
         return None
     return value.item() if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 else value
@@ -193,9 +193,9 @@ def _has_polars_dates(values: Any) -> bool:
 
 
 def check_entries(values: Any, name: str) -> None:
-    """Refuse what scikit-learn would take for a matrix: text like numbers, dates, masked entries, broken sparse ones.
+    """Refuse matrices that scikit-learn would accept: with text, dates or masked entries, or sparse and inconsistent.
 
-    Single objects that are no numbers are left to scikit-learn, whose convention is a TypeError.
+    Single objects that are not numbers are left to scikit-learn, whose convention is a TypeError.
     """
     if hasattr(values, "tocsr"):
         check_sparse(values, name)
@@ -250,7 +250,7 @@ def check_names(names: Any, name: str, p: int) -> tuple[str, ...]:
 
 
 def by_number(columns: Any, name: str, names: tuple[str, ...] | None) -> Any:
-    """Replace names of columns by their numbers; what holds no names is returned as it is."""
+    """Replace names of columns by their numbers; return values without names unchanged."""
     if isinstance(columns, (str, bytes)):
         return columns
     try:
@@ -275,7 +275,7 @@ def _number_of(column: str, name: str, names: tuple[str, ...]) -> int:
 def check_sparse(matrix: Any, name: str) -> None:
     """Refuse a SciPy sparse matrix whose arrays contradict each other.
 
-    Compiled code trusts these arrays: an index out of range makes it read or write foreign memory.
+    Compiled code does not check these arrays: an index out of range would make it access foreign memory.
     """
     if matrix.ndim != 2:
         raise ValueError(f"{name} must be a matrix with two dimensions, got {matrix.ndim}")

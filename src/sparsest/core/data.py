@@ -100,7 +100,7 @@ class Data:
         return 0.0 if added is None else added
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the evidence, which has a thread, and is found again where it is needed."""
+        """The state without the evidence, which has a thread and is computed again when it is needed."""
         return {name: value for name, value in self.__dict__.items() if name != "evidence"}
 
     @cached_property
@@ -159,7 +159,7 @@ def make_data(
     exposure: Any = None,
     **parameters: Any,
 ) -> Data:
-    """Check the user's data and prepare them in one pass; every complaint says what to do.
+    """Check the user's data and prepare them in one pass; every error says what to do.
 
     ``parameters`` are those of the loss, see :func:`sparsest.core.losses.make_loss`.
     """
@@ -191,7 +191,7 @@ def _prepared(
     *,
     classes: NDArray[Any] | None,
 ) -> Data:
-    """Centre and scale what has been checked, by one pass that takes the products of the model without features too."""
+    """Centre and scale checked data in one pass, which also computes the products of the model without features."""
     if loss.classification and np.ptp(target) == 0:
         raise ValueError("all observations with a positive weight belong to one class")
     if loss.log_link and not target.any():
@@ -202,7 +202,7 @@ def _prepared(
     y = y - center
     whole = loss if added is None or of_differences else with_offset(loss, added)
     b = best_intercept(whole, y, weights, np.zeros(y.size)) if fit_intercept else 0.0
-    # The smoothed loss has the better one of the dual points where the loss has a kink.
+    # At a kink of the loss there are many dual points; the smoothed loss gives a better one.
     alpha = _feasible(dual_from_margin(whole, y, np.full(y.size, b), weights, 1.0), y, weights, whole, fit_intercept)
     moments, products = design.survey(weights, alpha)
     norms = _column_norms(moments, weights.sum(), fit_intercept, standardize)
@@ -262,7 +262,7 @@ def _total_offset(offset: Array | None, exposure: Array | None, loss: Loss) -> A
 
 
 def _column_norms(moments: Moments, total: float, centred: bool, standardize: bool) -> Array:
-    """Return ``√(Σ ω x²)`` of the view's columns; refuse columns whose squares are no floating-point numbers."""
+    """Return ``√(Σ ω x²)`` of the view's columns; refuse columns whose squares overflow or underflow."""
     mean, variance = moments.mean, moments.variance
     present = variance != 0.0 if centred else (variance != 0.0) | (mean != 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -281,14 +281,14 @@ def _column_norms(moments: Moments, total: float, centred: bool, standardize: bo
 
 
 def _center(y: Array, weights: Array, movable: bool) -> float:
-    """What an intercept may take from y beforehand: its mean where that is so large that products lose digits to it."""
+    """The mean of y if it is so large that products would lose digits, and an intercept can absorb it; else 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = float(weights @ y**2)
     if not _SMALLEST_SQUARES <= squares <= _LARGEST_SQUARES and y.any():
         _refuse("y", squares)
     total = weights.sum()
     mean = float(weights @ y) / total
-    # Rounding leaves no doubt where the mean is not half as large as that.
+    # A rough test first: below half of the threshold rounding errors cannot change the answer.
     if not movable or 4.0 * mean**2 <= FAR**2 * (squares / total - mean**2):
         return 0.0
     moments = Dense(y[:, None]).moments(weights)
@@ -348,12 +348,12 @@ def _check_target(y: Any, loss: Loss) -> Array:
 
 
 def _check_offset(offset: Any, n: int) -> Array | None:
-    """Return an offset for n observations, or say what is wrong with it."""
+    """Return an offset for n observations; raise a ValueError if it is not one."""
     return None if offset is None else _numbers_for(offset, "offset", n)
 
 
 def _check_exposure(exposure: Any, n: int, loss: Loss) -> Array | None:
-    """Return exposures of n observations, or say what is wrong with them."""
+    """Return exposures of n observations; raise a ValueError if they are not."""
     if exposure is None:
         return None
     if not loss.log_link:
@@ -366,7 +366,7 @@ def _check_exposure(exposure: Any, n: int, loss: Loss) -> Array | None:
 
 
 def _numbers_for(values: Any, name: str, n: int) -> Array:
-    """One finite number for each of n observations; one for all stands for as many."""
+    """One finite number for each of n observations; a single number is used for all of them."""
     array = as_numbers(as_array(values, name), name)
     if array.ndim == 0:
         array = np.full(n, float(array))

@@ -1,4 +1,4 @@
-"""The data as the checker of proofs reads them, and what the first pass over them has told it already.
+"""The data as the checker of proofs reads them, with the sums that the first pass over them has computed.
 
 The check inside a solver takes sums of squares and products from the design, which has them anyway, together with
 rigorous bounds of their errors.  ``Certificate.verify`` reads everything itself.
@@ -32,7 +32,7 @@ _SURVEY_ERROR = 512.0
 
 
 class Evidence:
-    """The data as the checker reads them, and their fingerprint, which a thread may compute meanwhile."""
+    """The data as the checker reads them, and their fingerprint, which a thread may compute in the background."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Evidence:
         self._thread: Thread | None = None
 
     def begin_fingerprint(self) -> None:
-        """Begin to compute the fingerprint in a thread, so that it costs no time later.
+        """Start to compute the fingerprint in a thread, so that the search does not wait for it.
 
         Columns that are stored elsewhere are read by one thread at a time, and the search reads them.
         """
@@ -74,7 +74,7 @@ class Evidence:
         return self._found[0]
 
     def columns(self) -> Columns:
-        """All columns with what the survey has found; as the checker reads them where that is of no use."""
+        """All columns with the sums of the survey if these are accurate enough; else the checker reads them itself."""
         if not stores_matrix(self._design):
             return AllColumns(self.data)
         squares = self.data.total * (self._moments.variance + self._moments.mean**2)

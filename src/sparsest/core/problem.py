@@ -14,25 +14,45 @@ is a lower bound, where ``gain`` adds q over S1 and over the best free choice th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.checks import column_numbers
 from sparsest.core.data import Data, make_data
-from sparsest.core.designs import Design
-from sparsest.core.losses import Loss
 from sparsest.core.settings import check_gamma, check_max_coef
 from sparsest.core.sparsity import Region, Sparsity, check_sparsity
+
+_Value = TypeVar("_Value")
+
+
+class _OfData(Generic[_Value]):
+    """An attribute of a problem that its data have."""
+
+    def __init__(self, get: Callable[[Data], _Value]) -> None:
+        self._get = get
+
+    def __get__(self, problem: Problem, owner: type[Problem]) -> _Value:
+        return self._get(problem.data)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A best-subset problem."""
+    """A best-subset problem.
+
+    Attributes
+    ----------
+    data : observations and loss
+    gamma : γ; infinite without a ridge
+    sparsity : which supports are admissible
+    include, exclude : features forced in and out, in increasing order
+    max_coef : M, or None for coefficients of any size
+    design, y, weights, loss, fit_intercept, column_norms, n, p : those of the data
+    """
 
     data: Data
     gamma: float
@@ -41,45 +61,14 @@ class Problem:
     exclude: Indices
     max_coef: float | None = None
 
-    @property
-    def design(self) -> Design:
-        """The matrix, centred when there is an intercept."""
-        return self.data.design
-
-    @property
-    def y(self) -> Array:
-        """The response, less its offset."""
-        return self.data.y
-
-    @property
-    def weights(self) -> Array:
-        """Weights of the observations."""
-        return self.data.weights
-
-    @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self.data.loss
-
-    @property
-    def fit_intercept(self) -> bool:
-        """Whether there is an intercept."""
-        return self.data.fit_intercept
-
-    @property
-    def column_norms(self) -> Array:
-        """``√(Σ_i ω_i x_ij²)`` of every column of the design."""
-        return self.data.column_norms
-
-    @property
-    def n(self) -> int:
-        """Number of observations."""
-        return self.data.n
-
-    @property
-    def p(self) -> int:
-        """Number of features."""
-        return self.data.p
+    design = _OfData(lambda data: data.design)
+    y = _OfData(lambda data: data.y)
+    weights = _OfData(lambda data: data.weights)
+    loss = _OfData(lambda data: data.loss)
+    fit_intercept = _OfData(lambda data: data.fit_intercept)
+    column_norms = _OfData(lambda data: data.column_norms)
+    n = _OfData(lambda data: data.n)
+    p = _OfData(lambda data: data.p)
 
     @property
     def ridge(self) -> float:
@@ -114,7 +103,7 @@ class Problem:
         fit = float(self.weights @ self.loss.value(self.y, margin))
         with np.errstate(over="ignore"):
             square = float(w @ w)
-        # Coefficients whose squares overflow are no model, whatever the ridge.
+        # A model whose squared coefficients overflow is never accepted, whatever the ridge.
         if not np.isfinite(square):
             return np.inf
         return fit + 0.5 * self.ridge * square + self.sparsity.cost(n_selected)

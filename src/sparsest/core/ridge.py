@@ -10,9 +10,9 @@ from sparsest.core.data import Data
 # The default penalises the coefficients of a typical column by this part of the curvature that the losses have there:
 # they shrink by about a tenth.
 _STRENGTH = 0.1
-# The first γ of a grid is doubled at most so often.
+# Number of times that the first γ of a grid is doubled.
 _DOUBLINGS = 20
-# Squares of rows are summed over at most so many columns, evenly chosen.
+# Squares of rows are summed over at most this many columns, evenly spaced.
 _COLUMNS_FOR_ROWS = 1000
 
 

@@ -8,6 +8,7 @@ the defaults, because users and editors read them; ``tests/core/test_settings.py
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -234,14 +235,28 @@ def documented(target: _Target, text: str | None = None, own: Mapping[str, Setti
     # Without docstrings, as with python -OO, there is nothing to complete.
     if given is None:
         return target
-    before, heading, rest = inspect.cleandoc(given).partition("Parameters\n----------\n")
-    section, blank, after = rest.partition("\n\n")
+    before, section, after = _sections(inspect.cleandoc(given))
     entries = _entries(section)
     known = SETTINGS | dict(own or {})
     names = inspect.signature(target).parameters
     described = [entries[name] if name in entries else _entry(name, known[name]) for name in names]
-    target.__doc__ = f"{before}{heading}{chr(10).join(dict.fromkeys(described))}{blank}{after}"
+    target.__doc__ = "\n".join([before, *dict.fromkeys(described), after]).rstrip()
     return target
+
+
+def _sections(text: str) -> tuple[str, str, str]:
+    """A docstring up to the heading of its parameters, their descriptions, and the rest.
+
+    If it has no such section, one is inserted before its first section, or at its end.
+    """
+    heading = "Parameters\n----------"
+    before, found, rest = text.partition(f"{heading}\n")
+    if found:
+        section, _, after = rest.partition("\n\n")
+        return f"{before}{heading}", section, f"\n{after}"
+    first = re.search(r"\n\n[A-Z][A-Za-z ]+\n-+\n", text)
+    at = len(text) if first is None else first.start()
+    return f"{text[:at]}\n\n{heading}", "", text[at + 1 :]
 
 
 def _entries(section: str) -> dict[str, str]:

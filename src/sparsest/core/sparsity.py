@@ -1,7 +1,7 @@
 """Which supports are admissible, what they cost, and what a dual bound loses to the best of them.
 
-A rule is asked about a region of supports with the gains ``q`` of all features: it alone decides which features may be
-chosen together.
+A rule answers questions about a region of supports and the gains ``q`` of all features.  No other code decides which
+features may be chosen together.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Sparsity(NamedTuple):
 
 
 def check_sparsity(k: Any, l0_penalty: Any, n_include: int, n_allowed: int) -> Sparsity:
-    """Return the rule, or say what is wrong with it."""
+    """Return the rule; raise a ValueError if it is not one."""
     if k is None and l0_penalty is None:
         raise ValueError("give k (a number of features), l0_penalty (a price per feature), or both")
     price = None if l0_penalty is None else number(l0_penalty, "l0_penalty", least=0)

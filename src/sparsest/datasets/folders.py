@@ -83,7 +83,7 @@ _Content = TypeVar("_Content")
 
 
 def _read(file: Path, reader: Callable[[BinaryIO], _Content]) -> _Content:
-    """Read a file, and tell in one sentence when it is broken."""
+    """Read a file; raise a ValueError of one sentence if it is damaged."""
     try:
         with file.open("rb") as opened:
             return reader(opened)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sparsest.core.checks import flag, number, shown, whole_number, word
+from sparsest.core.settings import Setting, documented
 from sparsest.datasets.dataset import Dataset
 
 Task = Literal["regression", "classification"]
@@ -24,7 +26,20 @@ Seed = int | np.random.Generator | None
 # Random numbers that are drawn at a time: 8 MB.
 _BLOCK_ENTRIES = 2**20
 
+_documented = partial(
+    documented,
+    own={
+        "snr": Setting("signal-to-noise ratio ``‖Xw‖² / ‖ε‖²``"),
+        "task": Setting('"regression" for the response ``Xw + ε``, "classification" for its sign, -1 or 1'),
+        "rng": Setting("None, a seed, or a ``numpy.random.Generator``"),
+        "dtype": Setting("type of X, y and coef, float32 or float64"),
+        "scale": Setting("whether to scale columns to unit root mean square"),
+        "block_entries": Setting("entries of X that are drawn at a time; the data are the same but for rounding"),
+    },
+)
 
+
+@_documented
 def make_toeplitz(
     n: int,
     p: int,
@@ -44,22 +59,8 @@ def make_toeplitz(
 
     Parameters
     ----------
-    n, p, k : int
-        Numbers of rows, of features and of true features.
-    rho : float
-        Correlation of neighbouring features, in (-1, 1).
-    snr : float
-        Signal-to-noise ratio ‖Xw‖² / ‖ε‖².
-    task : {"regression", "classification"}
-        Whether y is `Xw + ε` or its sign, -1 or 1.
-    rng : None, int or numpy.random.Generator
-        Seed or source of the random numbers.
-    dtype : float32 or float64
-        Type of X, y and coef.
-    scale : bool
-        Scale columns to unit root mean square.
-    block_entries : int
-        Entries of X that are drawn at a time; the data are the same but for rounding.
+    n, p, k : numbers of rows, of features and of true features
+    rho : correlation of neighbouring features, in (-1, 1)
 
     Returns
     -------
@@ -83,6 +84,7 @@ def make_toeplitz(
     return _assemble(_toeplitz_blocks(n, p, rho, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
 
 
+@_documented
 def make_hard(
     n: int,
     p: int,
@@ -102,20 +104,7 @@ def make_hard(
 
     Parameters
     ----------
-    n, p, k : int
-        Numbers of rows, of features and of true features; 2 ≤ k < p.
-    snr : float
-        Signal-to-noise ratio ‖Xw‖² / ‖ε‖².
-    task : {"regression", "classification"}
-        Whether y is `Xw + ε` or its sign, -1 or 1.
-    rng : None, int or numpy.random.Generator
-        Seed or source of the random numbers.
-    dtype : float32 or float64
-        Type of X, y and coef.
-    scale : bool
-        Scale columns to unit root mean square.
-    block_entries : int
-        Entries of X that are drawn at a time; the data are the same but for rounding.
+    n, p, k : numbers of rows, of features and of true features; 2 ≤ k < p
 
     Returns
     -------
@@ -151,7 +140,7 @@ def _generator(rng: Any) -> np.random.Generator:
 
 
 def _check_arguments(n: int, p: int, k: int, snr: float, task: str, dtype: DTypeLike, scale: bool) -> None:
-    """Raise a ValueError for arguments that no generator can serve."""
+    """Raise a ValueError for arguments that are out of range."""
     whole_number(n, "n", least=1)
     whole_number(p, "p", least=1)
     if n * p > np.iinfo(np.intp).max // 8:

@@ -84,7 +84,7 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
 
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
         check_entries(X, "X")
-        # What is missing, or is a column, scikit-learn treats by its own conventions.
+        # A missing y, and one with a single column, are left to scikit-learn's conventions.
         if y is not None and (responses := as_array(y, "y")).ndim not in (1, 2):
             raise ValueError(f"y must be one-dimensional, got shape {responses.shape}")
         return validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], order=None)
@@ -153,7 +153,7 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
         """The share of the deviance that the model explains: 1 for a perfect fit, 0 for the best constant.
 
-        For the squared loss that is R².  Losses that are no deviances (epsilon-insensitive, Huber's) have R² too.
+        For the squared loss that is R².  Losses that are not deviances (epsilon-insensitive, Huber's) are scored by R².
 
         Parameters
         ----------

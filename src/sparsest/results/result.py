@@ -42,7 +42,8 @@ class Result:
     statement : the problem, all of it but the data, and the data's fingerprint
     certificate : what proves the bound; None where ``proof=False`` was asked for, and only the trivial bound is claimed
     trace : what the method tells of its work
-    seconds, n_nodes : what it took
+    seconds : from the call to the result, with the preparation of the data, without the compilation of kernels
+    n_nodes : number of nodes of the search
     feature_names : names of all columns, or None
     classes : the two labels in sorted order, the second one the positive class; None for a regression
     about : what else is worth keeping in a file, in JSON's types; the command line notes its settings here, and how it

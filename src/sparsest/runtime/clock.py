@@ -18,16 +18,17 @@ from sparsest.runtime.jit import compiling_seconds
 Callback = Callable[[Event], Any]
 Built = TypeVar("Built")
 
-# Seconds between looks at the clock while kernels run.
-_LOOK_AT_CLOCK = 0.05
+# Seconds between checks of the clock while kernels run.
+_CHECK_INTERVAL = 0.05
 
 
 class _Keyboard:
-    """What Ctrl-C does while searches run in the main thread, possibly one inside the other (from a callback).
+    """Handle Ctrl-C while searches run in the main thread, possibly nested (from a callback).
 
-    An exception that a signal raises inside a compiled kernel is lost, with all that was found; so no handler that
-    may raise one runs there.  The first Ctrl-C is the wish to stop, and a second one is raised.  A handler that the
-    program has set itself runs at the next look at the clock; KeyboardInterrupt from it is the wish to stop.
+    An exception that a signal handler raises inside a compiled kernel is lost, together with the result, so no handler
+    that may raise one runs there.  The first Ctrl-C asks the search to stop; a second one raises KeyboardInterrupt.  A
+    handler that the program has installed itself runs when the clock is checked next; KeyboardInterrupt from it asks
+    the search to stop.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class _Keyboard:
 
     @contextmanager
     def serve(self, clock: Clock) -> Iterator[None]:
-        """Let Ctrl-C stop this clock; do nothing outside the main thread, or where Ctrl-C is not the program's."""
+        """Let Ctrl-C stop this clock; do nothing outside the main thread or without a handler of Python."""
         first = not self._clocks
         usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
         if not callable(usual):
@@ -51,7 +52,7 @@ class _Keyboard:
         try:
             yield
         except SystemError as error:
-            # What a second one raised inside a kernel.
+            # A second Ctrl-C has raised this inside a kernel.
             if isinstance(error.__cause__, KeyboardInterrupt):
                 raise KeyboardInterrupt from error
             raise
@@ -64,7 +65,7 @@ class _Keyboard:
                     self._release()
 
     def _release(self) -> None:
-        """Give Ctrl-C back, unless somebody has taken it meanwhile."""
+        """Restore the previous handler, unless another one was installed in the meantime."""
         self.heard = False
         if signal.getsignal(signal.SIGINT) == self._hear:
             signal.signal(signal.SIGINT, self._usual)
@@ -82,7 +83,7 @@ class _Keyboard:
             clock.interrupted = True
 
     def catch_up(self) -> None:
-        """Run the program's own handler for signals that came since the last time."""
+        """Run the program's own handler for the signals since the last call."""
         while self._postponed and threading.current_thread() is threading.main_thread():
             try:
                 self._usual(*self._postponed.pop(0))
@@ -100,7 +101,7 @@ _of_processor: ContextVar[bool] = ContextVar("of_processor", default=False)
 
 @contextmanager
 def counting_processor_time() -> Iterator[None]:
-    """Let clocks that are started within count seconds of the processor, so that limits do not depend on its load."""
+    """Let clocks that start within the context count CPU time, so that limits do not depend on the load."""
     token = _of_processor.set(True)
     try:
         yield
@@ -109,7 +110,7 @@ def counting_processor_time() -> Iterator[None]:
 
 
 class Clock:
-    """Time since the start, the limit, and the wish to stop: the callback's, or that of Ctrl-C.
+    """Time since the start, the limit, and whether the callback or Ctrl-C has asked the search to stop.
 
     Time spent on compiling kernels does not count.  A call starts one clock before it prepares its data, and everything
     that it calls gets this clock: ``seconds`` are those since the call.
@@ -127,7 +128,7 @@ class Clock:
         self.limit = time_limit
         self.callback = callback
         self.interrupted = False
-        # Seconds before the limit that are needed for what comes after the search.
+        # Seconds before the limit that are reserved for work after the search.
         self.reserved = 0.0
         self._silenced: type | tuple[type, ...] = ()
 
@@ -144,13 +145,13 @@ class Clock:
         return max(self.limit - self.seconds(), 0.0)
 
     def expired(self) -> bool:
-        """Whether the search has to stop now; to be asked several times a second."""
+        """Whether the search has to stop now; call it several times a second."""
         _keyboard.catch_up()
         return self.interrupted or self.seconds() >= self.limit - self.reserved or bool(reach("clock"))
 
     @contextmanager
     def reserving(self, seconds: float) -> Iterator[None]:
-        """Stop a search within this many seconds before the limit, for what comes after it."""
+        """Stop a search inside the context this many seconds before the limit, for work after it."""
         before, self.reserved = self.reserved, seconds
         try:
             yield
@@ -164,16 +165,16 @@ class Clock:
         return part
 
     def listening(self) -> AbstractContextManager[None]:
-        """Take the first Ctrl-C as the wish to stop, so that what was found is not lost; a second one is raised."""
+        """Let the first Ctrl-C stop the search with its result so far; a second one raises KeyboardInterrupt."""
         return _keyboard.serve(self)
 
     @contextmanager
     def watching(self, halt: Callable[[], None]) -> Iterator[None]:
-        """Let another thread call ``halt`` when the search has to stop: compiled kernels do not look at the clock."""
+        """Let another thread call ``halt`` when the search has to stop: compiled kernels do not check the clock."""
         done = threading.Event()
 
         def watch() -> None:
-            while not done.wait(_LOOK_AT_CLOCK):
+            while not done.wait(_CHECK_INTERVAL):
                 if self.expired():
                     halt()
 
@@ -184,7 +185,7 @@ class Clock:
             done.set()
 
     def interrupt(self, error: KeyboardInterrupt) -> None:
-        """Take an exception as the wish to stop, unless it is a second Ctrl-C: that is raised."""
+        """Stop the search because of this exception, unless it is a second Ctrl-C: that is raised."""
         if _keyboard.heard:
             raise error
         self.interrupted = True
@@ -218,12 +219,12 @@ class Clock:
         self.tell(Incumbent(self.seconds(), objective, tuple(int(j) for j in support)))
 
     def early(self) -> Status:
-        """Why the search stopped before its end."""
+        """The status of a search that stopped early."""
         return Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT
 
 
 def finish_despite_interrupt(build: Callable[[], Built]) -> Built:
-    """Put a result together even if Ctrl-C comes meanwhile: what was found is not lost; a second one gives up."""
+    """Build a result even if Ctrl-C comes in the meantime; a second Ctrl-C raises KeyboardInterrupt."""
     try:
         return build()
     except KeyboardInterrupt:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Status(Enum):
-    """How a search ended; the text is what to tell the user.
+    """How a search ended; the value is a sentence for the user.
 
     Examples
     --------

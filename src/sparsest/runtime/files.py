@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_whole(path: str | Path, content: bytes | str) -> None:
-    """Write a file beside its place and move it there: whoever looks sees the old content or the new one, never a part.
+    """Write a temporary file and rename it, so that readers see the old content or the new one, never a part.
 
     Parameters
     ----------

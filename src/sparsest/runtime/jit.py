@@ -31,7 +31,7 @@ from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 from numba.extending import overload
 
-# Nobody passes kernels as functions, for which numba would make a second entry into each of them.
+# Kernels are never passed as function pointers, for which numba would compile a second entry point.
 _FLAGS = {
     "nogil": True,
     "error_model": "numpy",
@@ -42,7 +42,7 @@ _FLAGS = {
 
 @cache
 def cache_directory() -> Path:
-    """Where compiled kernels of just these sources are kept."""
+    """The folder of compiled kernels of these sources."""
     package = Path(__file__).parent.parent
     compiled = [*package.glob("core/losses/*.py"), *package.glob("**/kernels/*.py")]
     sources = [Path(__file__), package / "core" / "penalties.py", *sorted(compiled)]
@@ -61,7 +61,7 @@ def cache_directory() -> Path:
 
 
 def is_cache_empty() -> bool:
-    """Whether no kernel of just these sources has been compiled yet."""
+    """Whether no kernel of these sources has been compiled yet."""
     return next(cache_directory().rglob("*.nbi"), None) is None
 
 
@@ -73,14 +73,14 @@ class _Stopwatch(event.Listener):
         self._total, self._began, self._depth = 0.0, 0.0, 0
 
     def on_start(self, event: Any) -> None:
-        """Somebody asks for the compiler."""
+        """A thread requests the compiler."""
         with self._lock:
             if self._depth == 0:
                 self._began = time.perf_counter()
             self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Somebody has done with it."""
+        """A thread releases the compiler."""
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
@@ -93,13 +93,13 @@ class _Stopwatch(event.Listener):
 
 
 class _Announcement(event.Listener):
-    """Says once that kernels are being compiled: the user waits for it, and no limit counts it."""
+    """Logs once that kernels are being compiled: the user has to wait, and no time limit counts it."""
 
     def __init__(self) -> None:
         self._said = False
 
     def on_start(self, event: Any) -> None:
-        """Something is being compiled, and not loaded; it need not be ours."""
+        """A function, possibly of another package, is being compiled."""
         if not self._said and str(event.data["dispatcher"].__module__).startswith("sparsest."):
             self._said = True
             logging.getLogger("sparsest").warning(
@@ -108,7 +108,7 @@ class _Announcement(event.Listener):
             )
 
     def on_end(self, event: Any) -> None:
-        """Nothing more is said."""
+        """Do nothing."""
 
 
 _stopwatch = _Stopwatch()
@@ -142,8 +142,8 @@ class _LoadingCache(FunctionCache):
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel for some types of arguments, or None if it is not kept yet."""
-        # What compiled code calls at run time is the one thing of those that it does need.
+        """The compiled kernel for some types of arguments, or None if it is not cached yet."""
+        # Compiled code needs the runtime library, which the registries would initialise.
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
@@ -151,7 +151,7 @@ class _LoadingCache(FunctionCache):
 
 def _compiled(function: Callable[..., Any], inline: str) -> Any:
     compiled = numba.njit(inline=inline, **_FLAGS)(function)
-    # Switched off, numba returns the plain function.
+    # If numba is disabled, it returns the plain function.
     if compiled is not function:
         previous = config.CACHE_DIR
         config.CACHE_DIR = str(cache_directory())

@@ -1,6 +1,6 @@
-"""Where a search stands, shown while it runs in a terminal or a notebook, or recorded.
+"""The progress of a search: shown in a terminal or a notebook while it runs, or recorded.
 
-This is a listener to the events of a search, and with the reports the only part of the package that prints.
+Everything here listens to the events of a search.  Apart from the command line nothing else prints.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Listener = Callable[[Event], Any]
-# Seconds between two updates in a notebook, which come at the cost of the search.
+# Seconds between two updates in a notebook: every update takes time from the search.
 _PAUSE = 0.2
 
 
-class Standing:
-    """Incumbent, bound, gap and nodes, put together from the events of a search."""
+class SearchState:
+    """Incumbent, bound, gap and nodes of a search, from its events."""
 
     def __init__(self) -> None:
         self.objective, self.bound, self.n_nodes = float("inf"), float("-inf"), 0
 
     def take(self, event: Event) -> None:
-        """Take over what an event says."""
+        """Update the state by an event."""
         match event:
             case Root(lower_bound=bound):
                 self.bound, self.n_nodes = bound, 0
@@ -40,31 +40,31 @@ class Standing:
                 self.bound, self.objective = bound, objective
 
     def __str__(self) -> str:
-        """The line that is shown."""
+        """The line that a terminal shows."""
         gap = relative_gap(self.objective, self.bound)
         return f"incumbent {self.objective:.6g}, bound {self.bound:.6g}, gap {gap:.2%}, {self.n_nodes} nodes"
 
 
 class Record:
-    """Incumbent and bound over time, from the events of a search: what a report draws."""
+    """Incumbent and bound over time, from the events of a search; reports draw it."""
 
     def __init__(self) -> None:
-        self._standing = Standing()
+        self._state = SearchState()
         self.points: list[tuple[float, float, float]] = []
 
     def take(self, event: Event) -> None:
-        """Add seconds, objective and bound where one of the last two has changed."""
+        """Add a point (seconds, objective, bound) if objective or bound has changed."""
         if isinstance(event, (Fold, Repetition)):
             return
-        self._standing.take(event)
-        now = (self._standing.objective, self._standing.bound)
+        self._state.take(event)
+        now = (self._state.objective, self._state.bound)
         if not self.points or self.points[-1][1:] != now or isinstance(event, Done):
             self.points.append((event.seconds, *now))
 
 
 @contextmanager
 def watching(verbose: bool, callback: Listener | None, title: str = "best subset") -> Iterator[Listener | None]:
-    """Yield the listener for a search: the user's own, and with ``verbose`` the line beside it."""
+    """Yield the listener for a search: the user's callback, and with ``verbose`` one that shows the progress too."""
     if not verbose:
         yield callback
         return
@@ -84,20 +84,20 @@ def watching(verbose: bool, callback: Listener | None, title: str = "best subset
 def in_terminal(
     console: Console, title: str, stays: bool = False, time_limit: float = float("inf")
 ) -> Iterator[Listener]:
-    """Show the line beside a spinner, with the time left; it goes away at the end unless it ``stays``."""
+    """Show the state beside a spinner, with the time left; remove it at the end unless it ``stays``."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=not stays) as progress:
-        task, standing = progress.add_task(title), Standing()
+        task, state = progress.add_task(title), SearchState()
 
         def show(event: Event) -> None:
             if isinstance(event, (Fold, Repetition)):
                 progress.update(task, description=f"{title}: {_parts_done(event)}")
                 return
-            standing.take(event)
+            state.take(event)
             left = f", {max(time_limit - event.seconds, 0.0):.0f} s left" if time_limit < float("inf") else ""
-            progress.update(task, description=f"{title}: {standing}{left}")
+            progress.update(task, description=f"{title}: {state}{left}")
 
         yield show
 
@@ -112,20 +112,20 @@ def _parts_done(event: Event) -> str:
 
 @contextmanager
 def _in_notebook(title: str) -> Iterator[Listener]:
-    """Show the line in the output of a cell, and change it there; rich would need ipywidgets for it."""
+    """Show the state in the output of a cell and update it in place, for which rich would need ipywidgets."""
     from IPython.display import display
 
     shown = display({"text/plain": title}, raw=True, display_id=True)
-    standing, last = Standing(), [0.0]
+    state, last = SearchState(), [0.0]
 
     def show(event: Event) -> None:
         parts = isinstance(event, (Fold, Repetition))
         if not parts:
-            standing.take(event)
+            state.take(event)
         now = time.monotonic()
         if now - last[0] >= _PAUSE or isinstance(event, Done):
             last[0] = now
-            state = _parts_done(event) if parts else standing
-            shown.update({"text/plain": f"{title}: {state}, {event.seconds:.1f} s"}, raw=True)
+            line = _parts_done(event) if parts else state
+            shown.update({"text/plain": f"{title}: {line}, {event.seconds:.1f} s"}, raw=True)
 
     yield show

@@ -1,7 +1,7 @@
-"""One BLAS thread for small matrices, where more cost more than they bring; all for large products.
+"""Number of BLAS threads: one for small matrices, where more are slower; all cores for large products.
 
-BLAS has one number of threads for all of a process.  Of several limits, nested or of threads side by side, the last
-that is still wanted counts; with all of them gone there are as many threads as before the first.
+BLAS has one number of threads for the whole process.  If several limits are active, nested or from different threads,
+the newest one counts; after the last one ends, the original number is restored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Limits:
-    """The limits that are wanted now, and how to go back behind the first."""
+    """The active limits, and the numbers of threads to restore after them."""
 
     def __init__(self) -> None:
         self.renew_lock()
@@ -27,8 +27,8 @@ class _Limits:
         self._before: list[int] = []
 
     def renew_lock(self) -> None:
-        """Forget who holds the lock: in a forked process nobody does."""
-        # A handler of signals may come while it is held, and solve a problem of its own.
+        """Replace the lock: in a forked process its owner does not exist."""
+        # Reentrant: a signal handler may run while the lock is held, and solve a problem of its own.
         self._lock = RLock()
 
     @contextmanager
@@ -47,7 +47,8 @@ class _Limits:
         if self._controller is None:
             self._controller = ThreadpoolController().select(user_api="blas")
         if not self._wanted:
-            # By itself: the controller's own way takes ten times as long, and limits are set for every small system.
+            # Not by the controller's own context manager, which takes ten times as long: limits are set for every
+            # small system.
             self._before = [library.get_num_threads() for library in self._controller.lib_controllers]
             self._set(count)
         elif count != self._now():
@@ -90,9 +91,9 @@ def all_threads() -> AbstractContextManager[Any]:
 
 
 def is_worker() -> bool:
-    """Whether this code runs in a worker of joblib or Dask, which has other workers beside it on the same cores.
+    """Whether this code runs in a worker of joblib or Dask, which shares its cores with other workers.
 
-    Who runs in a worker has imported what runs it, so neither library is imported here.
+    A worker has imported its library already, so neither is imported here.
     """
     parallel = sys.modules.get("joblib.parallel")
     if parallel is not None and (parallel.get_active_backend()[0].nesting_level or 0) > 0:

@@ -23,8 +23,8 @@ from sparsest.proofs.steps import DualPoint, Fix, Leaf, Point, Proof
 from sparsest.subset.fits.support import SupportFit
 
 _log = logging.getLogger("sparsest")
-# Claims allow for this many times the rounding errors of a check.  Another check may find twice its own errors less, by
-# bounds of errors that are up to √10 times as large as here, because norms are about another centre.
+# Claimed bounds are lowered by this many times the rounding errors of a check.  Another check may find a bound that is
+# lower by twice its own error bounds, which may be up to √10 times as large because its norms are about another centre.
 _CAUTION = 8.0
 # A check with the sums of the solver's first pass is repeated with the checker's own, which are more accurate, where it
 # leaves more than this part of the tolerance between the bound and that of the search.
@@ -92,9 +92,9 @@ class Settled(NamedTuple):
 
 
 def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs: int | None = None) -> Settled:
-    """Check a proof of a search, on ``n_jobs`` threads; one that proves nothing is replaced by the trivial one.
+    """Check the proof of a search, on ``n_jobs`` threads; replace a proof of no use by the trivial one.
 
-    Rounding may cause that where columns are nearly dependent.
+    Rounding errors may make a proof useless if columns are nearly dependent.
     """
     statement, evidence = statement_of(problem), problem.data.evidence
 

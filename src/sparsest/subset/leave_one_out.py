@@ -1,9 +1,9 @@
-"""The ridge by leave-one-out: γ and the support are chosen in turn until both stay.
+"""The ridge by leave-one-out: γ and the support are chosen in turn until neither changes.
 
-For a support the leave-one-out error of every γ is known in closed form (:mod:`sparsest.subset.fits.influence`), so
-no model is fitted to a part of the data.  The choice of the support is no part of that error: it is that of the models
-on this support, and too small for models whose features were chosen by the same responses.  With more features than
-observations it therefore shrinks too little; ``benchmarks/README.md`` has errors on held-out rows.
+For a fixed support the leave-one-out error of every γ has a closed form (:mod:`sparsest.subset.fits.influence`), so no
+model is fitted to a part of the data.  The error treats the support as given.  It is too small if the same responses
+have chosen the support, so with more features than observations the chosen ridge shrinks too little;
+``benchmarks/README.md`` has errors on held-out rows.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.method import Relaxation
 from sparsest.subset.results import Solver
 
-# γ is sought within this factor of the default, at first at so many points.
+# γ is searched within this factor of the default, first on a grid of this many points.
 _FACTOR, _POINTS = 1e3, 13
-# The best γ is then known to this part, and the search for the support ends after so many turns.
+# Relative precision of the best γ, and the largest number of turns.
 _PRECISION, _MOST_TURNS = 1e-3, 10
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
@@ -70,7 +70,7 @@ class LeaveOneOut:
 
     @staticmethod
     def _alternate(solver: Solver, problem: Problem, start: Any, clock: Clock, turns: list[Turn]) -> Result:
-        """Solve for the last γ until the support is the one that γ was chosen for; the turns go on in the list."""
+        """Solve for the last γ until the support is the one that γ was chosen for; append to ``turns``."""
         result, met = start, set[bytes]()
         for _ in range(_MOST_TURNS):
             gamma = turns[-1].gamma if turns else problem.gamma
@@ -80,7 +80,7 @@ class LeaveOneOut:
             if clock.expired():
                 break
             if result.support.tobytes() in met:
-                # Supports and ridges go round: the best of them ends it.
+                # Supports and ridges repeat in a cycle: take the best of them.
                 best = min(turns, key=lambda turn: turn.error)
                 turns.append(best)
                 return solver.solve(problem.with_gamma(best.gamma), best.support, clock)

@@ -1,4 +1,4 @@
-"""How solvers begin from an earlier result, and how they put theirs together."""
+"""What solvers share: their interface, the clock of a search, warm starts, and the result with its checked proof."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sparsest.subset.dual import null_value
 from sparsest.subset.enumeration import Enumeration
 from sparsest.subset.fits.support import SupportFit
 
-# What a check takes for each entry of the data: a pass or two at 0.3 to 1 ns an entry on two cores.
+# Seconds that a check takes for each entry of the data: a pass or two at 0.3 to 1 ns per entry on two cores.
 _SECONDS_OF_CHECK = 1e-9
-# At most this part of the time is kept free for it.
+# At most this share of the time limit is reserved for the check.
 _MOST_RESERVED = 0.3
 
 
@@ -59,9 +59,14 @@ def make_result(
 ) -> Result:
     """Check the proof of a search; OPTIMAL exactly when the gap to the bound that it proves is within the tolerance.
 
-    Without a proof there is no certificate, only the trivial bound is claimed, and nothing is called OPTIMAL.
-    ``bound`` is what the search takes its proof to give.  ``fallback`` is asked for another proof, given the bound of
-    this one, when the gap is not within the tolerance.
+    Without a proof the result has the trivial bound, no certificate, and never the status OPTIMAL.
+
+    Parameters
+    ----------
+    bound : the bound that the search expects its proof to give
+    otherwise : the status if the gap is larger than the tolerance
+    fallback : called with the checked bound if the gap is larger than the tolerance; returns another proof or None
+    restart, screening : parts of the result
     """
     reach("result")
     trace = {} if trace is None else trace

@@ -34,7 +34,8 @@ from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import warm_start
 from sparsest.subset.results import make_result, start_support
 
-# The relaxation that ranks features is solved to this gap, or a part of that which is wanted: its point has to exclude.
+# The relaxation that ranks features is solved to this gap, or to a part of ``gap_tol`` if that is smaller: its dual
+# point has to exclude features.
 _PRECISION, _PART, _LEAST_PRECISION = 1e-3, 0.1, 1e-9
 
 # Alphas of the path that ranks features, its precision, and for how many times the features wanted it goes on: several
@@ -111,7 +112,7 @@ class Screened:
         return score, [relaxed.alpha]
 
     def _path(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
-        """How early features enter a Lasso path, in which forced ones have no penalty; it has no dual point for us."""
+        """How early features enter a Lasso path without a penalty for forced features; there is no dual point."""
         if isinstance(problem.loss, PiecewiseLinear):
             raise ValueError(f"screen_by='path' needs a smooth loss, not {problem.loss.name!r}: use 'relaxation'")
         factor = np.ones(problem.p)

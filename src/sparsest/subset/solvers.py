@@ -90,7 +90,7 @@ def staged(solver: Any, gamma: Any, screen: Any, screen_by: Any) -> Any:
 
 
 def without_proof(solver: Any) -> Any:
-    """The same solver, but without certificates where it can do without."""
+    """The same solver without certificates, if the method can leave them out."""
     return replace(solver, proof=False) if "proof" in {field.name for field in fields(solver)} else solver
 
 

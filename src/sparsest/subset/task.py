@@ -41,7 +41,7 @@ class Task:
 
 
 class Search(NamedTuple):
-    """How to solve a task: a method's solver, inside those that screen and choose the ridge, and who listens."""
+    """How to solve a task: the solver, with screening and the choice of the ridge, and its callback."""
 
     method: str
     solver: Any
@@ -117,7 +117,7 @@ _OF_PROBLEM = ("k", "l0_penalty", "gamma", "max_coef", "include", "exclude")
 
 
 def solve(X: Any, y: Any, *, start: Any = None, **settings: Any) -> tuple[Result, Data]:
-    """What :func:`sparsest.best_subset` returns for these settings, and the prepared data for whoever needs both."""
+    """The result of :func:`sparsest.best_subset` for these settings, together with the prepared data."""
     of_search = {name: settings.pop(name) for name in SEARCH_SETTINGS if name in settings}
     search = make_search(settings.get("gamma", SETTINGS["gamma"].default), **of_search)
     clock = Clock(search.time_limit)
@@ -138,7 +138,7 @@ def problem_of(result: Result, X: Any, y: Any, **rows: Any) -> Problem:
 
 
 def problem_on(result: Result, data: Data) -> Problem:
-    """Pose the problem of a result on its prepared data, or say that these are others."""
+    """Pose the problem of a result on its prepared data; raise a ValueError if these are other data."""
     about = result.statement
     if data.p != about.p:
         raise ValueError(f"the result is for data with {about.p} columns, this X has {data.p}")

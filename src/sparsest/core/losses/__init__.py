@@ -93,8 +93,8 @@ def make_loss(loss: str | Loss, **parameters: Any) -> Loss:
 
     Parameters
     ----------
-    **parameters : ``PARAMETERS`` by name; None stands for a loss's own default, and a loss without a parameter has no
-        use for it
+    **parameters : ``PARAMETERS`` by name; None means the loss's own default.  A value for a parameter that the loss
+        does not have is an error
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     if _is_loss(loss):
@@ -125,7 +125,7 @@ def parameters_of(loss: Loss) -> dict[str, Any]:
 
 
 def _checked(cls: type[Loss], given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters as floats, or a complaint about one."""
+    """The parameters as floats; raise a ValueError for one that is out of its limits."""
     return {
         name: number(value, name, **cls.limits[name]) if name in cls.limits else value for name, value in given.items()
     }

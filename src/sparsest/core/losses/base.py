@@ -29,7 +29,7 @@ class Loss(Protocol):
     positive : whether ``y = 0`` has no finite loss.
     deviance : whether the share of the loss that a model explains is its usual score.
     dispersion : what the variance of y is beside that which u implies: "one" where the loss is minus a logarithm of a
-        likelihood, "estimated" where there is a factor that the residuals tell, None where the loss has no such model.
+        likelihood, "estimated" where a factor is estimated from the residuals, None where the loss has no such model.
     smoothness : Lipschitz constant of the derivative in ``u``, whatever y is; ``inf`` where there is none.
     domain_is_cone : whether ``α`` in the domain implies ``tα`` in it for every ``t ≥ 0``.
     conjugate_is_quadratic : whether ``t → ℓ*(y, tα)`` is ``At + Bt²``.

@@ -27,7 +27,7 @@ class NegativeBinomial(NamedTuple):
     smoothness = float("inf")
     domain_is_cone = False
     conjugate_is_quadratic = False
-    # Beyond these it is no other loss than Poisson's, or leaves no digits.
+    # For larger θ the loss equals Poisson's; for smaller θ it loses all digits.
     limits = {"theta": {"least": 1e-8, "most": 1e8}}
 
     def value(self, y, u):

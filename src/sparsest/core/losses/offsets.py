@@ -1,6 +1,6 @@
-"""Offsets: what is added to the predictions of each observation, as a part of its loss.
+"""Offsets: numbers that are added to the predictions, as a part of the loss.
 
-So no solver knows of them.  A loss of ``y - u`` alone has its offset taken from y instead.
+Solvers need not know about them.  For a loss of ``y - u`` alone the offset is subtracted from y instead.
 """
 
 from __future__ import annotations
