@@ -99,7 +99,8 @@ def test_a_criterion_chooses_the_number_of_features(folder):
         "not_excluded": [],
     }  # fmt: skip
     assert "`choice`" in SCHEMA and Result.load(path / "model.json").certificate.verify(X, y, weights)
-    assert f"bic chose {choice.k} features; none of the other numbers may be better" in run(*asked).stdout
+    words = f"bic chose {choice.k} features; every other number of features is excluded by a proof"
+    assert words in run(*asked).stdout
     assert "neither a whole number nor one of aic" in " ".join(run("fit", path, "--k", "cp").stderr.split())
     complains(run("fit", path, "--k", "bic", "--method", "local"), "method must not be given")
 

@@ -121,6 +121,16 @@ def test_words():
     assert "&lt;x" in table and "<x" not in table and "No other choice of up to 2 features can fit better" in table
 
 
+def test_forced_features_are_named_in_words():
+    X, y = sample("squared", 40, P)
+    names = ["age", "dose", "sex", "bmi", "bp", "<x"]
+    result = best_subset(X, y, 2, include=["dose"], exclude=["<x"], feature_names=names)
+    assert "at most 2 features, with [dose], without [<x]: squared loss" in result.summary()
+    assert "without [&lt;x]" in result._repr_html_()
+    numbered = best_subset(X, y, 2, include=[1], exclude=[5])
+    assert "with [1], without [5]: squared loss" in numbered.summary()
+
+
 def test_frame(monkeypatch):
     result, *_ = fitted()
     frame = result.to_frame()

@@ -19,7 +19,7 @@ EVENTS = [
     Done(0.4, 8.0, 8.0, Status.OPTIMAL),
 ]
 LINES = [
-    "incumbent 8, bound -inf, gap inf%, 0 nodes",
+    "incumbent 8, no bound yet, 0 nodes",
     "incumbent 8, bound 4, gap 50.00%, 0 nodes",
     "incumbent 8, bound 6, gap 25.00%, 7 nodes",
     "incumbent 8, bound 8, gap 0.00%, 7 nodes",
@@ -28,6 +28,7 @@ LINES = [
 
 def test_state_of_a_search():
     state, lines = SearchState(), []
+    assert str(state) == "no incumbent yet, no bound yet, 0 nodes"
     for event in EVENTS:
         state.take(event)
         lines.append(str(state))

@@ -7,7 +7,7 @@ import pytest
 
 from samples import sample
 from sparsest import Status, certified_choice
-from sparsest.selection.certified import CertifiedChoice, bounds_of_sizes, open_sizes, value_above
+from sparsest.selection.certified import CertifiedChoice, about_other_sizes, bounds_of_sizes, open_sizes, value_above
 from sparsest.selection.criteria import Criterion
 
 N, P = 24, 7
@@ -27,6 +27,19 @@ def test_a_bound_for_more_features_holds_for_fewer():
 def test_sizes_are_open_unless_their_bounds_exceed_the_value():
     bounds = np.array([3.0, 2.0, np.nextafter(2.0, 3.0), -np.inf, 1.0])
     assert open_sizes((0, 1, 2, 4, 6), bounds, 2.0, 6) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        ((), "every other number of features is excluded by a proof"),
+        ((1,), "a model of 1 feature may be better"),
+        ((3, 5), "a model of 3, 5 features may be better"),
+        (tuple(range(30)), "a model of 0, 1, 2, 3, 4, 5, 6, 7, … (30 numbers in all) features may be better"),
+    ],
+)
+def test_other_sizes_in_words(left, words):
+    assert about_other_sizes(left) == words
 
 
 def test_the_value_of_a_model_is_from_above():

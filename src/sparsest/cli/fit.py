@@ -94,9 +94,11 @@ def fit(
         found.result, table, record, settings, more={"choice": found.choice}, stability=stability, prepared=found.data
     )
     if found.choice is not None and not files.as_json:
-        left = found.choice["not_excluded"]
+        from sparsest.selection.certified import about_other_sizes
+
         n_chosen = found.result.support.size
-        typer.echo(f"{k} chose {n_chosen} features; {left or 'none'} of the other numbers may be better")
+        others = about_other_sizes(found.choice["not_excluded"])
+        typer.echo(f"{k} chose {n_chosen} feature{'' if n_chosen == 1 else 's'}; {others}")
     return code
 
 

@@ -79,7 +79,7 @@ class ModelOutput:
                 if prepared is None
                 else facts_on(result, prepared)
             )
-            title = f"{table.encoding.target or self.data}: {result.statement.sentence()}"
+            title = f"{table.encoding.target or self.data}: {result.statement.sentence(result.feature_names)}"
             print_model(result, title, *known.short())
             if stability is not None:
                 typer.echo(f"\n{stability.summary()}")

@@ -296,7 +296,9 @@ class Result:
     def summary(self) -> str:
         """Return the problem in words, the model, and what is proved of it, as text."""
         model = text_table(self.heads, self.rows())
-        return "\n".join([self.statement.sentence(), *model, *self.proof_lines(), *self.explained_lines()])
+        return "\n".join(
+            [self.statement.sentence(self.feature_names), *model, *self.proof_lines(), *self.explained_lines()]
+        )
 
     def explained_lines(self) -> list[str]:
         """What objective and bound mean: how much this model explains, and any other could; and what to do."""
@@ -310,7 +312,7 @@ class Result:
         from sparsest.results.markup import fragment, paragraph, table
 
         sentence = proof_sentence(self.statement, self.status.name, self.gap)
-        below = ". ".join((*self.proof_lines(), self.statement.sentence())) + "."
+        below = ". ".join((*self.proof_lines(), self.statement.sentence(self.feature_names))) + "."
         model = table(list(self.heads), self.rows(), right=(1, 2))
         meaning = [paragraph(" ".join(self.explained_lines()))] if self.explained_lines() else []
         return fragment(paragraph(sentence, strong=True), *meaning, model, paragraph(below))

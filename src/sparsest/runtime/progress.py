@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sparsest.proofs.certificate import relative_gap
@@ -40,9 +41,11 @@ class SearchState:
                 self.bound, self.objective = bound, objective
 
     def __str__(self) -> str:
-        """The line that a terminal shows."""
+        """The line that a terminal shows, without what is not known yet."""
         gap = relative_gap(self.objective, self.bound)
-        return f"incumbent {self.objective:.6g}, bound {self.bound:.6g}, gap {gap:.2%}, {self.n_nodes} nodes"
+        incumbent = f"incumbent {self.objective:.6g}" if isfinite(self.objective) else "no incumbent yet"
+        bound = f"bound {self.bound:.6g}" if isfinite(self.bound) else "no bound yet"
+        return ", ".join([incumbent, bound, *([f"gap {gap:.2%}"] if isfinite(gap) else []), f"{self.n_nodes} nodes"])
 
 
 class Record:

@@ -40,6 +40,10 @@ class ChoiceVerdict(NamedTuple):
         return self.valid
 
 
+# Of the numbers of features that are not excluded, so many are named.
+_SHOWN_SIZES = 8
+
+
 @dataclass(frozen=True, eq=False)
 class CertifiedChoice:
     """The best model by a criterion, and for every number of features what is proved of all its supports.
@@ -163,7 +167,7 @@ class CertifiedChoice:
     def __repr__(self) -> str:
         """The choice, and what is not excluded, at a glance."""
         left = list(self.not_excluded)
-        shown = f"{left[:8]}" if len(left) <= 8 else f"{len(left)} of {len(self.sizes)} sizes"
+        shown = f"{left}" if len(left) <= _SHOWN_SIZES else f"{len(left)} of {len(self.sizes)} sizes"
         return (
             f"CertifiedChoice({self.status.name}, k={self.k}, {self.criterion.name}={self.value:.6g}, "
             f"lower_bound={self.lower_bound:.6g}, not_excluded={shown}, seconds={self.seconds:.3g})"
@@ -205,6 +209,16 @@ def _complaints(choice: CertifiedChoice, sample_weight: Any) -> Iterable[str]:
         yield f"the chosen size {choice.k} is not among those admitted"
     if any(result.statement.l0_penalty for result in [*choice.results.values(), choice.result]):
         yield "features have a price beside the criterion"
+
+
+def about_other_sizes(left: Sequence[int]) -> str:
+    """What is proved of the numbers of features that were not chosen, in words; those ``left`` are not excluded."""
+    if not left:
+        return "every other number of features is excluded by a proof"
+    shown = ", ".join(str(k) for k in left[:_SHOWN_SIZES])
+    if len(left) > _SHOWN_SIZES:
+        shown = f"{shown}, … ({len(left)} numbers in all)"
+    return f"a model of {shown} feature{'' if tuple(left) == (1,) else 's'} may be better"
 
 
 def value_above(criterion: Criterion, objective: float, size: int) -> float:

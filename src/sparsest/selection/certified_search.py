@@ -26,7 +26,13 @@ from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock
 from sparsest.runtime.events import Status
 from sparsest.runtime.progress import watching
-from sparsest.selection.certified import CertifiedChoice, bounds_of_sizes, open_sizes, value_above
+from sparsest.selection.certified import (
+    CertifiedChoice,
+    about_other_sizes,
+    bounds_of_sizes,
+    open_sizes,
+    value_above,
+)
 from sparsest.selection.criteria import Criterion
 from sparsest.subset.api import Columns
 from sparsest.subset.enumeration import enumerate_supports
@@ -185,11 +191,9 @@ def _finish(search: _Search, task: Task) -> CertifiedChoice:
         search.clock.seconds(),
     )
     if choice.status not in (Status.OPTIMAL, Status.INTERRUPTED):
-        left = len(choice.not_excluded)
-        others = f"{left} other number{'s' * (left > 1)} of features may be better"
         warnings.warn(
-            f"{others if left else 'every other number of features is excluded by a proof'}, and the gap of the model "
-            f"is {best.gap:.2g}: give more time (time_limit), a smaller gamma, or fewer ks",
+            f"{about_other_sizes(choice.not_excluded)}, and the gap of the chosen model is {best.gap:.2g}: give more "
+            "time (time_limit), a smaller gamma, or fewer ks",
             convergence_warning(),
             stacklevel=level_of_the_user(),
         )
