@@ -13,7 +13,7 @@ DIFFERENCES = tuple(name for name in LOSSES if not (LOSSES[name].classification 
 # Losses that penalty paths take.
 SMOOTH_NAMES = tuple(name for name in LOSSES if not isinstance(LOSSES[name](), PiecewiseLinear))
 # Let the tree search by regions even where leaps and bounds would do.
-BY_REGIONS = Tuning(leaps_features=0)
+BY_REGIONS = Tuning(leaps_features=0, last_features=-1)
 REGIONS = {"tuning": BY_REGIONS}
 # Adapt bounds early and everywhere, so that diagonals shift.
 ADAPTIVE = BY_REGIONS._replace(adapt_first=3, adapt_first_per_survivor=0.0, adapt_levels=1, adapt_trial=10**9)

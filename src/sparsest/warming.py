@@ -30,6 +30,8 @@ def warmup() -> None:
     best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
     # More features than observations: regions, not leaps and bounds, and more than a few of them.
     best_subset(X, y, 4, gamma=1.0, n_jobs=1)
+    # Three features of more than there are observations: all choices are tried.
+    best_subset(X, y, 3, gamma=np.inf)
     best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
     best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
     stored = np.asfortranarray(X)

@@ -18,6 +18,8 @@ ODD = [
     Tuning(leaps_slice=1),
     Tuning(leaps_slice=0),
     Tuning(leaps_slice=10**9),
+    Tuning(last_features=-1),
+    Tuning(last_features=10**9),
 ]
 
 

@@ -31,6 +31,8 @@ class Node:
     # What points fix, in order, and of the features forced out those that the bound needs to be out: all if None.
     fixes: list[tuple[int, Tightened]] = field(default_factory=list)
     needed: Indices | None = field(default_factory=lambda: _NONE)
+    # What was shown by trying all choices of its last features.
+    tried: float | None = None
     repeats: int = 0
     # The feature it was split on, and the sides with it and without it.
     feature: int | None = None

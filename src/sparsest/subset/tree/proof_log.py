@@ -14,6 +14,7 @@ from sparsest.core.problem import Problem
 from sparsest.proofs.steps import (
     Branch,
     Fix,
+    LastFeatures,
     Leaf,
     Point,
     Proof,
@@ -149,7 +150,7 @@ def _steps_below(root: Node, survivors: Indices) -> Iterator[Step]:
     needed: list[Mask] = []
     for node in reversed(_preorder(root)):
         if node.children is None:
-            steps.append(Leaf(node.point))
+            steps.append(Leaf(node.point) if node.tried is None else LastFeatures(node.tried))
             below = _mark(np.zeros(survivors.size, dtype=bool), node.needed)
         else:
             assert node.feature is not None

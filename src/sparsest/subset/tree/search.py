@@ -41,6 +41,7 @@ from sparsest.subset.tree.proof_log import ProofLog, ProofTime
 from sparsest.subset.tree.root import relax_root
 from sparsest.subset.tree.roundings import Roundings
 from sparsest.subset.tree.threads import Job, collect, submit
+from sparsest.subset.tree.trying import Trying
 
 # Nodes taken at a time: enough work for some threads, few enough to be chosen by their bounds.
 _BATCH_SIZE = 16
@@ -53,6 +54,9 @@ _ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING_SHARE = 1e-6, 100, 1e-4
 _KEPT_PRODUCTS_SHARE = 0.1
 # So few survivors are searched sooner than other supports are.
 _SOON_SEARCHED = 32
+# All choices of the last features are tried at once if that takes so many seconds, and after bounds have been set up,
+# which may exclude features, if it takes at most this part of the time that is left.
+_SOON_TRIED, _TRIED_AT_MOST = 1.0, 0.8
 # Setting up is repeated over the features that are left as long as at most this part is.
 _WORTH_REPEATING = 0.9
 
@@ -77,6 +81,7 @@ class Search:
         self.restart = Restart()
         self.leaps_bound = -np.inf
         self.adapting = Adapting(limits.tuning)
+        self.trying = Trying(problem, goal, clock, limits, self.trace)
         self.proof_time = ProofTime(clock)
         self.roundings, self._told = Roundings(), 0.0
 
@@ -87,9 +92,25 @@ class Search:
         if not self._is_root_open():
             return self._begun(began)
         with self.clock.watching(self._halt):
-            self._set_up(coefficients)
+            if not self._try_root(_SOON_TRIED):
+                self._set_up(coefficients)
+                self._try_root(_TRIED_AT_MOST * self.clock.left())
             status = self._begun(began)
             return self._explore() if self._is_root_open() else status
+
+    def _try_root(self, allowed: float) -> bool:
+        """Close the first node by trying all choices of its features, if that and its check take so many seconds."""
+        root = self.root
+        assert root is not None
+        if not self._is_root_open() or self._suits_leaps:
+            return False
+        forced, free = np.flatnonzero(root.state == 1), np.flatnonzero(root.state == 0)
+        bound = self.trying.close_first(self.survivors, forced, free, allowed)
+        if bound is None or not bound > root.bound:
+            return False
+        root.bound = root.tried = bound
+        root.needed = None
+        return True
 
     def _begun(self, began: float) -> Status:
         """Say what is known of the first node; return the status if that is all."""
@@ -202,6 +223,8 @@ class Search:
         if self.bounder is None:
             return self.clock.early()
         by_leaps = None if self.goal.exhaustive else self._leaps(began)
+        if by_leaps is None and self._only_leaps:
+            self.trying.improve(self.survivors)
         if by_leaps is not None or self._only_leaps:
             self._close(root)
             return by_leaps or Status.HEURISTIC
@@ -257,6 +280,13 @@ class Search:
             self._deal(self.in_hand[0], outcome)
             self.in_hand.popleft()
         return True
+
+    @property
+    def _suits_leaps(self) -> bool:
+        """Whether leaps and bounds will do, which needs no more time and is the more precise the fewer columns."""
+        few = self.survivors.size <= self.limits.tuning.leaps_features
+        determined = self.survivors.size + self.problem.fit_intercept < self.problem.n
+        return few and determined and self.problem.sparsity.price == 0.0 and not self.goal.exhaustive
 
     @property
     def _only_leaps(self) -> bool:

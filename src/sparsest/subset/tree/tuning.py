@@ -21,6 +21,7 @@ class Tuning(NamedTuple):
     leaps_slice : nodes of leaps and bounds between looks at the clock, some hundredths of a second; no more than
         20000 count.
     leaps_features : leaps and bounds is tried with at most this many surviving features.
+    last_features : all choices of at most this many features, and never more than 3, are tried.
     report_seconds : seconds between two events of type Bound.
     """
 
@@ -33,6 +34,7 @@ class Tuning(NamedTuple):
     packed_bytes: int = 1 << 24
     leaps_slice: int = 20_000
     leaps_features: int = 128
+    last_features: int = 3
     report_seconds: float = 0.05
 
 

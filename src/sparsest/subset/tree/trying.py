@@ -1,0 +1,174 @@
+"""Regions that are closed by trying their last features, and swaps of two features at once."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Indices
+from sparsest.core.problem import Problem
+from sparsest.proofs.steps import LastFeatures as LastFeaturesStep
+from sparsest.proofs.steps import Proof
+from sparsest.runtime.clock import Clock
+from sparsest.subset.claims import settle
+from sparsest.subset.tree.goal import Goal, Limits
+from sparsest.subset.tree.last_features import (
+    MOST_LAST_FEATURES,
+    Choices,
+    LastFeatures,
+    TooLong,
+    can_try,
+    most_last_features,
+    seconds_of,
+)
+
+_log = logging.getLogger("sparsest")
+
+# Choices whose models are fitted, the best first; all of them for a goal that wants every one.
+_FITTED = 8
+# Scans that find more choices than are kept are repeated with the better model that these have led to.
+_MOST_SCANS = 20
+# The columns may take this part of the memory that a search has.
+_SHARE_OF_MEMORY = 0.25
+# By how much a swap has to improve a model, relatively.
+_IMPROVEMENT = 1e-9
+
+
+def close_by_trying(
+    last: LastFeatures, goal: Goal, S: Indices, F: Indices, allowed: float, clock: Clock
+) -> float | None:
+    """Hand all choices of features F beside S, by position, that the goal may want to it.
+
+    Return the bound that then holds for all others, the goal's cutoff; None if not all could be tried.  ``allowed`` are
+    the seconds that this and the check of it may take; TooLong is raised if they are not enough.
+    """
+    most = most_last_features(last.problem, S.size, F.size, goal.cutoff)
+    if most > MOST_LAST_FEATURES:
+        return None
+    # Without a price a choice explains no more than any larger one.
+    alone = last.problem.sparsity.price == 0.0 and not goal.exhaustive
+    for q in (most,) if alone else range(most + 1):
+        if not _try_size(last, goal, S, F, q, allowed, clock):
+            return None
+    return goal.cutoff
+
+
+def _try_size(last: LastFeatures, goal: Goal, S: Indices, F: Indices, q: int, allowed: float, clock: Clock) -> bool:
+    """Hand the choices of q features to the goal; whether all of them have been tried."""
+    for _ in range(_MOST_SCANS):
+        cutoff = goal.cutoff
+        found = last.below(S, F, q, cutoff, allowed, clock.expired)
+        _hand_over(last, goal, S, found, clock)
+        if found.complete and not clock.expired():
+            return True
+        if goal.exhaustive or clock.expired() or not goal.cutoff < cutoff:
+            return False
+    return False
+
+
+def _hand_over(last: LastFeatures, goal: Goal, S: Indices, found: Choices, clock: Clock) -> None:
+    for choice in found.features if goal.exhaustive else found.features[:_FITTED]:
+        if clock.expired():
+            break
+        goal.reached(np.sort(last.features[np.append(S, choice).astype(np.intp)]))
+
+
+class Trying:
+    """What a search tries: all choices of the features of its first node, and swaps where nothing can be proved."""
+
+    def __init__(self, problem: Problem, goal: Goal, clock: Clock, limits: Limits, trace: dict[str, Any]) -> None:
+        self.problem, self.goal, self.clock, self.limits, self.trace = problem, goal, clock, limits, trace
+        self._last: LastFeatures | None = None
+
+    def close_first(self, survivors: Indices, forced: Indices, free: Indices, allowed: float) -> float | None:
+        """The bound of the first node by trying all choices of its features, by position; None if that is not done.
+
+        ``allowed`` are the seconds that it may take.
+        """
+        most = most_last_features(self.problem, forced.size, free.size, self.goal.cutoff)
+        tried = min(MOST_LAST_FEATURES, self.limits.tuning.last_features)
+        if not can_try(self.problem) or most > tried or not self._fits(survivors):
+            return None
+        threads = self.limits.n_jobs or os.cpu_count() or 1
+        seconds = seconds_of(self.problem.n, free.size, min(most, 2), threads)
+        if seconds > allowed:
+            self._say(TooLong(seconds_of(self.problem.n, free.size, most, threads), 0.0))
+            return None
+        began = self.clock.seconds()
+        try:
+            last = self._columns(survivors)
+            bound = close_by_trying(last, self.goal, forced, free, allowed, self.clock)
+        except TooLong as error:
+            self._say(error)
+            return None
+        finally:
+            self.trace["seconds"]["last features"] = self.clock.seconds() - began
+        if bound is not None and last.doubtful and self.limits.proof:
+            return self._checked(survivors, forced, bound)
+        return bound
+
+    def _checked(self, survivors: Indices, forced: Indices, bound: float) -> float | None:
+        """The bound if the checker proves it: columns are so nearly dependent that it might not."""
+        problem = self.problem
+        out = np.setdiff1d(np.arange(problem.p), np.concatenate([survivors, problem.exclude]))
+        fixed = np.setdiff1d(survivors[forced], problem.include)
+        region = replace(
+            problem,
+            include=np.sort(np.append(problem.include, fixed)),
+            exclude=np.sort(np.append(problem.exclude, out)),
+        )
+        settled = settle(region, Proof((LastFeaturesStep(bound),)), bound, self.limits.gap_tol, self.limits.n_jobs)
+        return bound if settled.bound >= bound else None
+
+    def improve(self, survivors: Indices) -> None:
+        """Swap pairs of features of the incumbent for any others while there is time."""
+        if can_try(self.problem) and self._fits(survivors) and np.isin(self.goal.fit.support, survivors).all():
+            swap_pairs(self._columns(survivors), self.goal, self.clock)
+
+    def _fits(self, survivors: Indices) -> bool:
+        """Whether the columns take no more than a part of the memory."""
+        return 8.0 * self.problem.n * survivors.size <= _SHARE_OF_MEMORY * self.limits.max_memory
+
+    def _columns(self, survivors: Indices) -> LastFeatures:
+        if self._last is None or not np.array_equal(self._last.features, survivors):
+            self._last = LastFeatures(self.problem, survivors, self.limits.n_jobs, self.limits.max_memory)
+        return self._last
+
+    def _say(self, error: TooLong) -> None:
+        """Say that trying everything would take too long, before the search goes on without it."""
+        left = self.clock.left()
+        self.trace["last features"] = {"estimated_seconds": error.seconds, "bytes": error.memory, "seconds_left": left}
+        if error.seconds > left or error.memory > 0.5 * self.limits.max_memory:
+            _log.info("sparsest: %s; the search has %.3g s and goes on without", error, left)
+
+
+def swap_pairs(last: LastFeatures, goal: Goal, clock: Clock) -> None:
+    """Exchange two features of the incumbent for any other two as long as that improves it and there is time."""
+    fixed = set(last.problem.include.tolist())
+    improved = True
+    while improved and not clock.expired():
+        support = goal.fit.support
+        movable = [j for j in support.tolist() if j not in fixed]
+        before, improved = goal.fit.primal, False
+        for removed in combinations(movable, min(2, len(movable))):
+            if clock.expired() or improved:
+                break
+            _swap(last, goal, np.setdiff1d(support, removed), len(removed), clock)
+            improved = goal.fit.primal < before - _IMPROVEMENT * abs(before)
+
+
+def _swap(last: LastFeatures, goal: Goal, kept: Indices, q: int, clock: Clock) -> None:
+    """Try all q features beside some of a support."""
+    S = np.searchsorted(last.features, kept)
+    F = np.setdiff1d(np.arange(last.features.size), S)
+    target = goal.fit.primal * (1.0 - _IMPROVEMENT)
+    try:
+        found = last.below(S, F, q, target, np.inf, clock.expired)
+    except TooLong:
+        return
+    _hand_over(last, goal, S, found, clock)

@@ -1,0 +1,159 @@
+"""Searches that try all choices of their last features, with certificates; and swaps of two features at once."""
+
+import logging
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from checks import best_subset, solve
+from sparsest.core.problem import make_problem
+from sparsest.proofs.steps import LastFeatures as Step
+from sparsest.runtime.clock import Clock
+from sparsest.runtime.events import Status
+from sparsest.subset.fits.support import fit_support
+from sparsest.subset.local_search import LocalSearch
+from sparsest.subset.tree.goal import BestSupport
+from sparsest.subset.tree.last_features import LastFeatures
+from sparsest.subset.tree.near_optimal import NearOptimalSearch
+from sparsest.subset.tree.trying import swap_pairs
+
+
+def wide(n=14, p=30, seed=0):
+    """More features than observations, correlated: without a ridge only trying everything proves anything."""
+    rng = np.random.default_rng([seed, n, p])
+    X = rng.standard_normal((n, p)) + 0.7 * rng.standard_normal((n, 1))
+    return X, X[:, 0] - X[:, 1] + X[:, 2] + rng.standard_normal(n)
+
+
+def steps_of(result):
+    return [type(step) for step in result.certificate.proof.steps]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("gamma", [1e3, np.inf])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_few_features_of_many_are_proved_optimal(k, gamma, fit_intercept):
+    X, y = wide()
+    problem = make_problem(X, y, k, gamma=gamma, fit_intercept=fit_intercept)
+    optimum = min(fit.primal for fit in all_fits(problem))
+    result = best_subset(X, y, k, gamma=gamma, fit_intercept=fit_intercept)
+    assert result.status is Status.OPTIMAL and result.objective == pytest.approx(optimum, rel=1e-9)
+    assert result.lower_bound <= optimum * (1.0 + 1e-12)
+    assert Step in steps_of(result)
+    assert result.certificate.verify(X, y)
+    assert result.certificate.verify(X, y, exact=True) if k < 3 else True
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"k": 3, "include": (4,), "exclude": (0, 7)},
+        {"k": 2, "sample_weight": np.linspace(0.5, 2.0, 14)},
+        {"k": 3, "standardize": True},
+        {"l0_penalty": 8.0},
+        {"k": 3, "l0_penalty": 1.0},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("gamma", [1e2, np.inf])
+def test_forced_features_weights_and_prices(settings, gamma):
+    """The same result as that of the enumeration, which tries every support by a fit of its own."""
+    X, y = wide(p=11)
+    result = best_subset(X, y, gamma=gamma, **settings)
+    assert result.status is Status.OPTIMAL
+    weights = settings.get("sample_weight")
+    assert result.certificate.verify(X, y, weights)
+    problem = make_problem(
+        X, y, settings.get("k"), l0_penalty=settings.get("l0_penalty"), gamma=gamma,
+        include=settings.get("include", ()), exclude=settings.get("exclude", ()), sample_weight=weights,
+        standardize=settings.get("standardize", False),
+    )  # fmt: skip
+    best = min(fit.primal for fit in all_fits(problem))
+    assert result.objective == pytest.approx(best, rel=1e-9) and result.lower_bound <= best * (1.0 + 1e-12)
+
+
+def all_fits(problem):
+    most = problem.sparsity.budget(problem.root)
+    for size in range(most + 1):
+        for choice in combinations(problem.root.free.tolist(), size):
+            yield fit_support(problem, np.sort([*problem.include, *choice]).astype(np.intp))
+
+
+@pytest.mark.parametrize("kind", ["copies", "constant", "near", "far", "dummies"])
+@pytest.mark.parametrize("gamma", [1e3, np.inf])
+def test_unusual_columns(kind, gamma):
+    X, y = wide(p=24)
+    if kind == "copies":
+        X[:, 5], X[:, 9], X[:, 10] = X[:, 1], -2.0 * X[:, 0], X[:, 2]
+    elif kind == "constant":
+        X[:, 3], X[:, 8] = 0.0, 4.0
+    elif kind == "near":
+        X[:, 5] = X[:, 1] + 1e-7 * X[:, 5]
+    elif kind == "far":
+        X += 1e7
+    else:
+        X[:, 4:7] = np.eye(3)[np.arange(14) % 3]
+    optimum = min(fit.primal for fit in all_fits(make_problem(X, y, 2, gamma=gamma)))
+    result = best_subset(X, y, 2, gamma=gamma)
+    assert result.objective == pytest.approx(optimum, rel=1e-7) and result.certificate.verify(X, y)
+    assert result.status is Status.OPTIMAL
+    third = best_subset(X, y, 3, gamma=gamma)
+    assert third.certificate.verify(X, y) and third.objective <= result.objective
+    assert third.status is Status.OPTIMAL
+
+
+def test_threads_do_not_matter():
+    X, y = wide(20, 300, 3)
+    one, two = (best_subset(X, y, 3, gamma=np.inf, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert one.support.tolist() == two.support.tolist() and one.lower_bound == two.lower_bound
+    assert one.status is two.status is Status.OPTIMAL
+
+
+def test_what_takes_too_long_is_said(caplog):
+    X, y = wide(20, 300, 3)
+    with caplog.at_level(logging.INFO, logger="sparsest"):
+        result = solve(X, y, 3, gamma=np.inf, standardize=False, method="tree", max_memory=4e5)
+    assert result.status is not Status.OPTIMAL
+    assert "would take about" in caplog.text
+    assert result.trace["last features"]["estimated_seconds"] > 0.0
+
+
+def test_all_near_optimal_supports_are_listed():
+    X, y = wide(p=26)
+    for gamma in (1e3, np.inf):
+        problem = make_problem(X, y, 2, gamma=gamma)
+        result = best_subset(X, y, 2, gamma=gamma)
+        near = NearOptimalSearch(within=0.2).solve(problem, result)
+        expected = sorted(
+            (fit.primal, tuple(fit.support.tolist())) for fit in all_fits(problem) if fit.primal <= near.threshold
+        )
+        assert near.complete and near.status is Status.OPTIMAL
+        assert [tuple(support.tolist()) for support in near.supports] == [support for _, support in expected]
+        assert len(expected) > 1
+
+
+def test_too_many_near_optimal_supports():
+    X, y = wide(p=26)
+    problem = make_problem(X, y, 2, gamma=np.inf)
+    near = NearOptimalSearch(within=0.5, limit=5).solve(problem, best_subset(X, y, 2, gamma=np.inf))
+    assert not near.complete and len(near.supports) == 5
+
+
+def test_swaps_of_two_features_leave_a_local_optimum():
+    """No single swap improves the start, a swap of two does."""
+    X, y = wide(25, 40, 11)
+    problem = make_problem(X, y, 4, gamma=np.inf)
+    clock = Clock(60.0)
+    goal = BestSupport(problem, clock, 1e-4, LocalSearch())
+    goal.begin_at(np.arange(30, 34))
+    before = goal.fit.primal
+    last = LastFeatures(problem, np.arange(40))
+    swap_pairs(last, goal, clock)
+    assert goal.fit.primal < before and goal.fit.support.size == 4
+    support = goal.fit.support
+    for removed in ((0, 1), (1, 3)):
+        kept = np.delete(support, removed)
+        others = np.setdiff1d(np.arange(40), kept)
+        found = last.below(kept, others, 2, goal.fit.primal * (1.0 - 1e-8), np.inf, lambda: False)
+        assert found.complete and not found.features.size
