@@ -29,6 +29,9 @@ from sparsest.core.sparsity import Region, Sparsity, check_sparsity
 
 _Value = TypeVar("_Value")
 
+# Settings of a problem beside its data and k.
+PROBLEM_SETTINGS = ("l0_penalty", "gamma", "max_coef", "include", "exclude")
+
 
 class _OfData(Generic[_Value]):
     """An attribute of a problem that its data have."""
@@ -139,21 +142,15 @@ class Problem:
         return np.clip(self.gamma * products, -self.box, self.box)
 
 
-def make_problem(
-    X: Any,
-    y: Any,
-    k: int | None = None,
-    *,
-    l0_penalty: float | None = None,
-    gamma: float = np.inf,
-    include: Sequence[int] = (),
-    exclude: Sequence[int] = (),
-    max_coef: float | None = None,
-    **settings: Any,
-) -> Problem:
-    """Check the user's data and build the problem; ``settings`` are those of :func:`sparsest.core.data.make_data`."""
-    data = make_data(X, y, **settings)
-    return pose(data, k, l0_penalty=l0_penalty, gamma=gamma, include=include, exclude=exclude, max_coef=max_coef)
+def make_problem(X: Any, y: Any, k: int | None = None, **settings: Any) -> Problem:
+    """Check the user's data and pose the problem.
+
+    Parameters
+    ----------
+    **settings : those of :func:`pose` and of :func:`sparsest.core.data.make_data`
+    """
+    of_problem = {name: settings.pop(name) for name in PROBLEM_SETTINGS if name in settings}
+    return pose(make_data(X, y, **settings), k, **of_problem)
 
 
 def pose(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sparsest.core.checks import by_number, check_names, column_names
 from sparsest.core.data import Data, make_data
-from sparsest.core.problem import Problem, pose
+from sparsest.core.problem import PROBLEM_SETTINGS, Problem, pose
 from sparsest.core.ridge import default_gamma
 from sparsest.core.settings import SETTINGS, check_gamma, checked
 from sparsest.results.advice import warn_if_short
@@ -80,7 +80,7 @@ def make_task(X: Any, y: Any, *, feature_names: Any = None, **settings: Any) -> 
     ----------
     **settings : those of :func:`pose_task` and of :func:`sparsest.core.data.make_data`
     """
-    of_problem = {name: settings.pop(name) for name in _OF_PROBLEM if name in settings}
+    of_problem = {name: settings.pop(name) for name in ("k", *PROBLEM_SETTINGS) if name in settings}
     data = make_data(X, y, **{"standardize": SETTINGS["standardize"].default, **settings})
     names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", data.p)
     return pose_task(data, names, **of_problem)
@@ -110,10 +110,6 @@ def pose_task(
     )
     data.evidence.begin_fingerprint()
     return Task(problem, names)
-
-
-# Settings of a problem beside its data.
-_OF_PROBLEM = ("k", "l0_penalty", "gamma", "max_coef", "include", "exclude")
 
 
 def solve(X: Any, y: Any, *, start: Any = None, **settings: Any) -> tuple[Result, Data]:

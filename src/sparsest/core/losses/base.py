@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from sparsest.core.arrays import Array
@@ -67,6 +68,35 @@ class Loss(Protocol):
 
     def smoothed(self, mu: float) -> Loss:
         """The loss whose conjugate is ``ℓ* + μα²/2``; a smooth loss returns itself."""
+
+
+def facts(
+    name: str,
+    *,
+    classification: bool = False,
+    log_link: bool = False,
+    positive: bool = False,
+    deviance: bool = False,
+    dispersion: str | None = None,
+    smoothness: float = float("inf"),
+    domain_is_cone: bool = False,
+    conjugate_is_quadratic: bool = False,
+    limits: dict[str, dict[str, float]] | None = None,
+) -> Callable[[type], Any]:
+    """Give a class of losses the attributes of :class:`Loss`, unless it defines one itself."""
+    given = {
+        "name": name, "classification": classification, "log_link": log_link, "positive": positive,
+        "deviance": deviance, "dispersion": dispersion, "smoothness": smoothness, "domain_is_cone": domain_is_cone,
+        "conjugate_is_quadratic": conjugate_is_quadratic, "limits": limits or {},
+    }  # fmt: skip
+
+    def declare(loss: type) -> Any:
+        for fact, value in given.items():
+            if fact not in vars(loss):
+                setattr(loss, fact, value)
+        return loss
+
+    return declare
 
 
 @runtime_checkable

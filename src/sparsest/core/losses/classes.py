@@ -7,21 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array
+from sparsest.core.losses.base import facts
 
 
+@facts("logistic", classification=True, dispersion="one", smoothness=0.25)
 class Logistic(NamedTuple):
     """Logistic regression, ``log(1 + e^{-yu})`` with ``y`` in {-1, 1}."""
-
-    name = "logistic"
-    classification = True
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = "one"
-    smoothness = 0.25
-    domain_is_cone = False
-    conjugate_is_quadratic = False
-    limits = {}
 
     def value(self, y, u):
         z = y * u
@@ -50,20 +41,11 @@ class Logistic(NamedTuple):
         return self
 
 
+@facts("smoothed_hinge", classification=True, conjugate_is_quadratic=True)
 class SmoothedHinge(NamedTuple):
     """The hinge loss with ``μα²/2`` added to its conjugate: quadratic on ``0 < 1 - yu < μ``."""
 
     mu: float
-
-    name = "smoothed_hinge"
-    classification = True
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = None
-    domain_is_cone = False
-    conjugate_is_quadratic = True
-    limits = {}
 
     @property
     def smoothness(self) -> float:
@@ -94,19 +76,9 @@ class SmoothedHinge(NamedTuple):
         return self
 
 
+@facts("hinge", classification=True, conjugate_is_quadratic=True)
 class Hinge(NamedTuple):
     """The support vector machine's ``[1 - yu]_+`` with ``y`` in {-1, 1}."""
-
-    name = "hinge"
-    classification = True
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = None
-    smoothness = float("inf")
-    domain_is_cone = False
-    conjugate_is_quadratic = True
-    limits = {}
 
     def value(self, y, u):
         return np.maximum(1.0 - y * u, 0.0)
@@ -134,19 +106,9 @@ class Hinge(NamedTuple):
         return [(np.ones_like(y), y)]
 
 
+@facts("squared_hinge", classification=True, smoothness=1.0, domain_is_cone=True, conjugate_is_quadratic=True)
 class SquaredHinge(NamedTuple):
     """``½[1 - yu]_+²`` with ``y`` in {-1, 1}."""
-
-    name = "squared_hinge"
-    classification = True
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = None
-    smoothness = 1.0
-    domain_is_cone = True
-    conjugate_is_quadratic = True
-    limits = {}
 
     def value(self, y, u):
         z = np.maximum(1.0 - y * u, 0.0)

@@ -6,22 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.core.losses.base import LARGEST_EXPONENT, TINY
+from sparsest.core.losses.base import LARGEST_EXPONENT, TINY, facts
 
 
+@facts("gamma", log_link=True, positive=True, deviance=True, dispersion="estimated")
 class Gamma(NamedTuple):
     """Half the gamma deviance of the mean ``e^u``: ``ye^{-u} + u - log y - 1``, ``y > 0``."""
-
-    name = "gamma"
-    classification = False
-    log_link = True
-    positive = True
-    deviance = True
-    dispersion = "estimated"
-    smoothness = float("inf")
-    domain_is_cone = False
-    conjugate_is_quadratic = False
-    limits = {}
 
     def value(self, y, u):
         return y * np.exp(np.minimum(-u, LARGEST_EXPONENT)) + (u - np.log(y)) - 1.0

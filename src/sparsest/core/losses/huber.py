@@ -6,22 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparsest.core.losses.base import facts
 
+
+@facts("huber", smoothness=1.0, conjugate_is_quadratic=True, limits={"delta": {"above": 0.0}})
 class Huber(NamedTuple):
     """``½r²`` for residuals ``r = u - y`` up to δ, and ``δ|r| - δ²/2`` beyond."""
 
     delta: float = 1.35
-
-    name = "huber"
-    classification = False
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = None
-    smoothness = 1.0
-    domain_is_cone = False
-    conjugate_is_quadratic = True
-    limits = {"delta": {"above": 0.0}}
 
     def value(self, y, u):
         r = np.abs(u - y)

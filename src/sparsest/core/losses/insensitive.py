@@ -7,23 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array
+from sparsest.core.losses.base import facts
 
 
+@facts("smoothed_epsilon_insensitive", conjugate_is_quadratic=True)
 class SmoothedEpsilonInsensitive(NamedTuple):
     """The ε-insensitive loss with ``μα²/2`` added to its conjugate."""
 
     epsilon: float
     mu: float
-
-    name = "smoothed_epsilon_insensitive"
-    classification = False
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = None
-    domain_is_cone = False
-    conjugate_is_quadratic = True
-    limits = {}
 
     @property
     def smoothness(self) -> float:
@@ -55,21 +47,11 @@ class SmoothedEpsilonInsensitive(NamedTuple):
         return self
 
 
+@facts("epsilon_insensitive", conjugate_is_quadratic=True, limits={"epsilon": {"least": 0.0}})
 class EpsilonInsensitive(NamedTuple):
     """Support vector regression's ``[|y - u| - ε]_+``."""
 
     epsilon: float = 0.1
-
-    name = "epsilon_insensitive"
-    classification = False
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = None
-    smoothness = float("inf")
-    domain_is_cone = False
-    conjugate_is_quadratic = True
-    limits = {"epsilon": {"least": 0.0}}
 
     def value(self, y, u):
         return np.maximum(np.abs(y - u) - self.epsilon, 0.0)
@@ -99,21 +81,17 @@ class EpsilonInsensitive(NamedTuple):
         return [(y - self.epsilon, one), (-y - self.epsilon, -one)]
 
 
+@facts(
+    "squared_epsilon_insensitive",
+    smoothness=1.0,
+    domain_is_cone=True,
+    conjugate_is_quadratic=True,
+    limits={"epsilon": {"least": 0.0}},
+)
 class SquaredEpsilonInsensitive(NamedTuple):
     """``½[|y - u| - ε]_+²``."""
 
     epsilon: float = 0.1
-
-    name = "squared_epsilon_insensitive"
-    classification = False
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = None
-    smoothness = 1.0
-    domain_is_cone = True
-    conjugate_is_quadratic = True
-    limits = {"epsilon": {"least": 0.0}}
 
     def value(self, y, u):
         z = np.maximum(np.abs(y - u) - self.epsilon, 0.0)

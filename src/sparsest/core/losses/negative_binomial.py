@@ -6,9 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.core.losses.base import LARGEST_EXPONENT, TINY
+from sparsest.core.losses.base import LARGEST_EXPONENT, TINY, facts
 
 
+# The second derivative is at most (y + θ)/4, so there is no Lipschitz constant for all y.  For larger θ than the limit
+# the loss equals Poisson's; for smaller θ it loses all digits.
+@facts(
+    "negative_binomial",
+    log_link=True,
+    deviance=True,
+    dispersion="one",
+    limits={"theta": {"least": 1e-8, "most": 1e8}},
+)
 class NegativeBinomial(NamedTuple):
     """Half the deviance of counts ``y ≥ 0`` of mean ``μ = e^u`` and variance ``μ + μ²/θ``.
 
@@ -16,19 +25,6 @@ class NegativeBinomial(NamedTuple):
     """
 
     theta: float = 1.0
-
-    name = "negative_binomial"
-    classification = False
-    log_link = True
-    positive = False
-    deviance = True
-    dispersion = "one"
-    # The second derivative is at most (y + θ)/4.
-    smoothness = float("inf")
-    domain_is_cone = False
-    conjugate_is_quadratic = False
-    # For larger θ the loss equals Poisson's; for smaller θ it loses all digits.
-    limits = {"theta": {"least": 1e-8, "most": 1e8}}
 
     def value(self, y, u):
         z = u - np.log(self.theta)

@@ -6,22 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.core.losses.base import LARGEST_EXPONENT, TINY
+from sparsest.core.losses.base import LARGEST_EXPONENT, TINY, facts
 
 
+@facts("poisson", log_link=True, deviance=True, dispersion="one")
 class Poisson(NamedTuple):
     """Half the Poisson deviance of the mean ``e^u``: ``e^u - yu - y + y log y``, ``y ≥ 0``."""
-
-    name = "poisson"
-    classification = False
-    log_link = True
-    positive = False
-    deviance = True
-    dispersion = "one"
-    smoothness = float("inf")
-    domain_is_cone = False
-    conjugate_is_quadratic = False
-    limits = {}
 
     def value(self, y, u):
         return np.exp(np.minimum(u, LARGEST_EXPONENT)) - y - y * (u - np.log(np.maximum(y, TINY)))

@@ -7,23 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array
+from sparsest.core.losses.base import facts
 
 
+@facts("smoothed_quantile", conjugate_is_quadratic=True)
 class SmoothedQuantile(NamedTuple):
     """The quantile loss with ``μα²/2`` added to its conjugate: quadratic for small residuals."""
 
     quantile: float
     mu: float
-
-    name = "smoothed_quantile"
-    classification = False
-    log_link = False
-    positive = False
-    deviance = False
-    dispersion = None
-    domain_is_cone = False
-    conjugate_is_quadratic = True
-    limits = {}
 
     @property
     def smoothness(self) -> float:
@@ -53,21 +45,11 @@ class SmoothedQuantile(NamedTuple):
         return self
 
 
+@facts("quantile", deviance=True, conjugate_is_quadratic=True, limits={"quantile": {"above": 0.0, "below": 1.0}})
 class Quantile(NamedTuple):
     """``τ[y - u]_+ + (1-τ)[u - y]_+``; ``quantile`` is τ."""
 
     quantile: float = 0.5
-
-    name = "quantile"
-    classification = False
-    log_link = False
-    positive = False
-    deviance = True
-    dispersion = None
-    smoothness = float("inf")
-    domain_is_cone = False
-    conjugate_is_quadratic = True
-    limits = {"quantile": {"above": 0.0, "below": 1.0}}
 
     def value(self, y, u):
         return self.quantile * np.maximum(y - u, 0.0) + (1.0 - self.quantile) * np.maximum(u - y, 0.0)

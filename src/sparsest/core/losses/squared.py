@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sparsest.core.losses.base import facts
 
+
+@facts(
+    "squared", deviance=True, dispersion="estimated", smoothness=1.0, domain_is_cone=True, conjugate_is_quadratic=True
+)
 class Squared(NamedTuple):
     """Least squares, ``½(y - u)²``."""
-
-    name = "squared"
-    classification = False
-    log_link = False
-    positive = False
-    deviance = True
-    dispersion = "estimated"
-    smoothness = 1.0
-    domain_is_cone = True
-    conjugate_is_quadratic = True
-    limits = {}
 
     def value(self, y, u):
         return 0.5 * (y - u) * (y - u)

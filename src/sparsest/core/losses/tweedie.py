@@ -6,26 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsest.core.losses.base import LARGEST_EXPONENT, TINY
+from sparsest.core.losses.base import LARGEST_EXPONENT, TINY, facts
 
 
+@facts("tweedie", log_link=True, deviance=True, dispersion="estimated", domain_is_cone=True)
 class Tweedie(NamedTuple):
     """Half the deviance of ``y ≥ 0`` of mean ``μ = e^u`` and variance ``μ^{1.5}``: between Poisson and gamma.
 
     ``2e^{u/2} + 2ye^{-u/2} - 4√y``.  Of the powers between 1 and 2 it is the one whose conjugate has a closed form:
     with t the positive root of ``t² - αt - y``, ``2α log t - 2t - 2y/t + 4√y``.
     """
-
-    name = "tweedie"
-    classification = False
-    log_link = True
-    positive = False
-    deviance = True
-    dispersion = "estimated"
-    smoothness = float("inf")
-    domain_is_cone = True
-    conjugate_is_quadratic = False
-    limits = {}
 
     def value(self, y, u):
         u = np.minimum(np.maximum(u, -LARGEST_EXPONENT), LARGEST_EXPONENT)
