@@ -224,12 +224,12 @@ CORRUPTIONS = {
     "raised too much": (changed(delta=lambda s: 1.2 * s.delta), "does not leave a positive semidefinite"),
     "a base that took the ridge back": (
         lambda splits: tuple(s._replace(delta=np.full_like(s.delta, 25.0)) if s.base is None else s for s in splits),
-        "a split takes so much",
+        "a split leaves too little of the ridge",
     ),
     "a base that is not there": (changed(base=lambda s: 10**6), "there is no split"),
     "a base that is raised": (changed(base=lambda s: 1), "has a base itself"),
     "no base": (changed(base=lambda s: None), ""),
-    "features twice": (changed(features=lambda s: np.full_like(s.features, 3)), "does not fit the columns"),
+    "features twice": (changed(features=lambda s: np.full_like(s.features, 3)), "do not fit the data"),
     "no number": (changed(delta=lambda s: np.full_like(s.delta, np.nan)), "not positive"),
 }
 

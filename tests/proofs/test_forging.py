@@ -282,7 +282,7 @@ FORGED = {
     "a region left open": (lambda c: with_proof(c, steps=c.proof.steps[:-1]), "1 region(s) open"),
     "a region closed twice": (lambda c: with_proof(c, steps=(*c.proof.steps, Leaf(0))), "after its end"),
     "a branch after the end": (lambda c: with_proof(c, steps=(*c.proof.steps, Branch(3))), "after its end"),
-    "steps that are none": (lambda c: with_proof(c, steps=("leaf",)), "no step"),
+    "steps that are none": (lambda c: with_proof(c, steps=("leaf",)), "a step has an unknown type"),
     "a branch twice": (lambda c: with_proof(c, steps=(Branch(0), Branch(0), *[Leaf(0)] * 3)), "not free"),
     "a branch out of range": (lambda c: with_proof(c, steps=(Branch(P), Leaf(0), Leaf(0))), "no such feature"),
     "a negative branch": (lambda c: with_proof(c, steps=(Branch(-1), Leaf(0), Leaf(0))), "no such feature"),
@@ -299,11 +299,11 @@ FORGED = {
     "a point that is not there": (lambda c: with_proof(c, steps=(Leaf(3),)), "no such point"),
     "a negative point": (lambda c: with_proof(c, steps=(Leaf(-1),)), "no such point"),
     "no points": (lambda c: with_proof(c, points=()), "no such point"),
-    "a point that is none": (lambda c: with_proof(c, points=("point",) * 3), "no point"),
+    "a point that is none": (lambda c: with_proof(c, points=("point",) * 3), "a point has an unknown type"),
     "a split that is not there": (lambda c: with_proof(c, splits=()), "no split 0"),
     "a split that does not cover the region": (
         lambda c: with_proof(c, splits=(Split(indices(0), np.full(1, 2.0)),)),
-        "its split does not have",
+        "its split does not cover",
     ),
     "a base that points to itself": (
         lambda c: with_proof(c, splits=(Split(indices(0), np.ones(1), 0),)),
@@ -320,7 +320,7 @@ FORGED = {
     ),
     "a split of too much": (
         lambda c: with_proof(c, splits=(Split(np.arange(P), np.full(P, 1e3)),)),
-        "larger than the quadratic",
+        "larger than that of the matrix",
     ),
     "a split of no number": (
         lambda c: with_proof(c, splits=(Split(np.arange(P), np.full(P, np.nan)),)),
@@ -363,7 +363,7 @@ MULTIPLIERS = {
 def test_multipliers_that_are_none(honest, name):
     certificate, X, y = honest
     step = Combination(indices(0, 1), np.array(MULTIPLIERS[name]))
-    refused(with_proof(certificate, steps=(step,)), X, y, "multipliers")
+    refused(with_proof(certificate, steps=(step,)), X, y, "multiplier")
 
 
 @pytest.mark.parametrize("multipliers", [[5e-324, 5e-324], [1e308, 1.0], [1.0, 5e-324], [1e-320, 1e300], [0.0, 1.0]])
@@ -402,13 +402,13 @@ def test_infinities_of_single_precision_are_refused(honest):
     for bad in (np.inf, -np.inf, np.nan):
         values = np.zeros(N, dtype=np.float32)
         values[3] = bad
-        refused(with_proof(certificate, points=(DualPoint(values),) * 3), X, y, "finite numbers")
+        refused(with_proof(certificate, points=(DualPoint(values),) * 3), X, y, "finite entries")
 
 
 def test_coefficients_of_features_that_are_out_are_refused(honest):
     certificate, X, y = honest
     steps = (Fix(0, indices(), indices(1, 2, 3)), Branch(0), Leaf(2), Leaf(2))
-    refused(with_proof(certificate, steps=steps), X, y, "features that are out")
+    refused(with_proof(certificate, steps=steps), X, y, "features that are forced out")
 
 
 @pytest.mark.parametrize(
@@ -462,7 +462,7 @@ def test_incumbents_of_other_types_do_not_lose_digits(honest):
         packed = base64.b64encode(zlib.compress(np.append(array[:1], np.diff(array)).tobytes())).decode()
         for name in ("coef", "center"):
             forged = {**data, "arrays": {**data["arrays"], name: [kind, 2, packed]}}
-            with pytest.raises(ValueError, match="not floating-point"):
+            with pytest.raises(ValueError, match="must hold floating-point"):
                 Certificate.from_json(json.dumps(forged))
     single = certificate.incumbent.coef.astype("<f4")
     data["arrays"]["coef"] = ["<f4", 2, base64.b64encode(zlib.compress(single.tobytes())).decode()]
@@ -498,7 +498,7 @@ def test_combinations_of_very_many_points_are_refused(honest):
     _, X, y = honest
     statement, empty = statement_of(X, y, k=2, gamma=GAMMA), PrimalPoint(indices(), np.empty(0), 0.0)
     data = Data.of(statement, X, y, None, room=Room(most=8 * N * 1000))
-    for count, complaints in ((1000, ()), (1001, ("step 0: combines more points than can be held in memory",))):
+    for count, complaints in ((1000, ()), (1001, ("step 0: a combination has more points than fit into memory",))):
         proof = Proof((Combination(np.arange(count), np.ones(count)),), (empty,) * count)
         found = prove(data, statement, proof)
         assert found.complaints == complaints and (found.bound == -np.inf) == bool(complaints)

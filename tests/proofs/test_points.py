@@ -121,10 +121,10 @@ def test_constants_are_lower_bounds_and_near(loss, seed, fit_intercept, offset, 
 @pytest.mark.parametrize(
     ("point", "message"),
     [
-        (DualPoint(np.ones(3)), "not 9 finite numbers"),
-        (DualPoint(np.ones((9, 1))), "not 9 finite numbers"),
-        (DualPoint(np.full(9, np.nan)), "not 9 finite numbers"),
-        (DualPoint(np.full(9, np.inf, dtype=np.float32)), "not 9 finite numbers"),
+        (DualPoint(np.ones(3)), "must have 9 finite entries"),
+        (DualPoint(np.ones((9, 1))), "must have 9 finite entries"),
+        (DualPoint(np.full(9, np.nan)), "must have 9 finite entries"),
+        (DualPoint(np.full(9, np.inf, dtype=np.float32)), "must have 9 finite entries"),
         (PrimalPoint(indices(3), np.ones(1), 0.0), "do not fit the columns"),
         (PrimalPoint(indices(-1), np.ones(1), 0.0), "do not fit the columns"),
         (PrimalPoint(indices(1, 1), np.ones(2), 0.0), "do not fit the columns"),
@@ -143,7 +143,7 @@ def test_points_that_are_none(point, message):
 def test_split_points_are_for_the_squared_loss_only():
     X, y = sample(9, 3, loss="logistic")
     data = Data(X, y, None, RULES["logistic"](), True, False)
-    with pytest.raises(ValueError, match="squared loss only"):
+    with pytest.raises(ValueError, match="a split needs the squared loss"):
         witnesses(data, RULES["logistic"](), [SplitPoint(indices(0), np.ones(1), 0)], PackedColumns(data, np.arange(3)))
 
 

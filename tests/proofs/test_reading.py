@@ -112,8 +112,8 @@ def test_columns_that_are_read_in_blocks():
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda features: np.ones((2, features.size)), "another shape"),
-        (lambda features: np.ones((3, features.size + 1)), "another shape"),
+        (lambda features: np.ones((2, features.size)), "a block of X has shape"),
+        (lambda features: np.ones((3, features.size + 1)), "a block of X has shape"),
         (lambda features: np.ones((3, features.size), dtype=complex), "real numbers"),
     ],
 )

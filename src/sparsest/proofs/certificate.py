@@ -1,4 +1,4 @@
-"""Certificates: an incumbent, a lower bound, and the proof of it, which anybody can check without the solver."""
+"""Certificates: an incumbent, a lower bound, and its proof, which can be checked without the solver."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import Proof
 
-# How far a claimed objective may be from the recomputed one, relatively, beyond rounding errors.
+# The relative difference between the claimed and the recomputed objective that is accepted beyond rounding errors.
 _OBJECTIVE_TOLERANCE = 1e-9
 
 
 class Verdict(NamedTuple):
-    """What a check found; true exactly when nothing is wrong.
+    """The outcome of a check; true if and only if the certificate is valid.
 
-    ``objective`` is at least the incumbent's and ``lower_bound`` at most any model's objective, as far as proved.
+    ``objective`` is an upper bound of the incumbent's objective, and ``lower_bound`` is the proved lower bound for all
+    admissible models.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class Verdict(NamedTuple):
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
-    """``(objective - lower_bound) / |objective|``, never negative; infinite where one of them is no number."""
+    """``(objective - lower_bound) / |objective|``, never negative; infinite if one of them is not finite."""
     if not (np.isfinite(objective) and lower_bound > -np.inf):
         return np.inf
     return max(0.0, objective - lower_bound) / max(abs(objective), float(np.finfo(float).tiny))
@@ -63,7 +64,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A statement, an incumbent with its objective, a claimed lower bound, and the proof of the latter.
+    """A statement, an incumbent with its objective, a claimed lower bound, and the proof of that bound.
 
     Examples
     --------
@@ -98,15 +99,15 @@ class Certificate:
         exact: bool = False,
         **expected: Any,
     ) -> Verdict:
-        """Recompute everything from the data; the verdict says what, if anything, is wrong.
+        """Recompute everything from the data; the verdict lists what is wrong.
 
         Parameters
         ----------
         X, y, sample_weight, offset, exposure : the data of the fit; all that was given to it must be given again
         exact : check in rational arithmetic instead of with bounds of rounding errors (needs python-flint)
         **expected : parts of the problem, such as ``k=5``, ``gamma=0.1`` or ``loss="squared"``, that the certificate
-            must be about; None demands that the problem has no such part, as ``max_coef=None`` and ``include=None``.
-            What is not named may be anything: ``verdict.problem`` says what it is
+            must be about.  None requires that the problem has no such part, for example ``max_coef=None``.  Parts that
+            are not named are not checked; ``verdict.problem`` states them
         """
         reasons = self.statement.differences(expected)
         problem, named = self.statement.sentence(), self.statement.fingerprint
@@ -118,7 +119,7 @@ class Certificate:
             found = Fingerprint(data.n, data.p)
             whole = AllColumns(data, found)
             proved = Proved(-np.inf, ()) if exact else prove(data, self.statement, self.proof, self.lower_bound, whole)
-            # A proof that needs no column has not read them.
+            # Read the columns now if the proof did not need them.
             whole.read()
         except ValueError as error:
             return Verdict(False, (*reasons, str(error)), np.nan, -np.inf, problem, named)
@@ -138,7 +139,7 @@ class Certificate:
         return Verdict(not reasons, tuple(reasons), objective, bound, problem, named)
 
     def _check_incumbent(self, data: Data) -> tuple[float, list[str]]:
-        """An upper bound of the incumbent's objective, and what is wrong with it."""
+        """An upper bound of the incumbent's objective, and a list of what is wrong with the incumbent."""
         reasons = self.incumbent.complaints(self.statement)
         if reasons:
             return np.nan, reasons
@@ -146,7 +147,7 @@ class Certificate:
         if most is not None:
             sizes = sizes_above(data, self.statement, self.incumbent.support, self.incumbent.coef)
             if not (sizes <= most).all():
-                return np.nan, [f"the incumbent has a coefficient of size {sizes.max()!r}, more than {most!r}"]
+                return np.nan, [f"the incumbent has a coefficient of size {sizes.max()!r}, above max_coef = {most!r}"]
         low, high = objective_bounds(data, self.statement, self.incumbent)
         slack = _OBJECTIVE_TOLERANCE * abs(high)
         if not np.isfinite(high):

@@ -1,7 +1,7 @@
-"""The check of a proof: the steps cover all admissible supports, and the smallest bound of what they close is proved.
+"""The check of a proof: the steps cover all admissible supports, and the proof is worth its smallest bound.
 
-Regions are rows of states over the features: 1 forced in, -1 forced out, 0 free.  Which regions there are follows from
-the steps alone; their bounds are computed many at a time, with one matrix product for all of them.
+A region is a row of states, one for each feature: 1 forced in, -1 forced out, 0 free.  The steps alone determine the
+regions.  Their bounds are computed in batches, with one matrix product for each batch.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from sparsest.proofs.steps import (
 )
 from sparsest.proofs.threads import Workers
 
-# A leaf of a regression tree that just reaches a bound here might miss it by this part where sums are in another order.
+# A leaf of a regression tree that just reaches a bound may miss it by this share if sums are taken in another order.
 _OTHER_ORDER = 1e-11
 
 
 class Job(NamedTuple):
-    """A region to be bounded by points with multipliers, and features whose other side they close."""
+    """A region, the points and multipliers that bound it, and the features whose other side they close."""
 
     step: int
     points: Indices
@@ -52,7 +52,7 @@ class Job(NamedTuple):
 
 
 class Proved(NamedTuple):
-    """The bound that was proved, and what is wrong with the proof: then the bound is -inf."""
+    """The bound that was proved, or -inf and what is wrong with the proof."""
 
     bound: float
     complaints: tuple[str, ...]
@@ -68,11 +68,15 @@ def prove(
     excepted: Set[tuple[int, ...]] = frozenset(),
     threads: int | None = None,
 ) -> Proved:
-    """Check a proof; where that saves work, a bound above ``enough`` is not made as large as it could be.
+    """Check a proof.
 
-    ``whole`` are all columns, if they have been read.  Rounding errors are taken for ``caution`` times as large as they
-    may be: what is proved with more caution is also proved by checks that sum in another order.  The bound is for all
-    supports but the ``excepted`` ones, sorted, each of which may have a leaf that holds it alone.
+    Parameters
+    ----------
+    enough : a bound above this one need not be as large as possible, which saves work
+    whole : all columns, if they have been read
+    caution : multiplies the bounds of rounding errors; a bound proved with a larger factor is also proved by checks
+        that sum in another order
+    excepted : sorted supports that the bound need not hold for, if a leaf contains nothing else
     """
     checker = Checker(data, statement, proof, enough, caution, excepted)
     checker.threads = threads or checker.threads
@@ -83,17 +87,17 @@ def prove(
 def prove_closed(
     data: Data, statement: Statement, fixes: Sequence[Fix], points: Sequence[Point], whole: Columns, caution: float
 ) -> float:
-    """The smallest bound of what some steps close that fix features one after the other from the first region on."""
+    """The smallest bound over the sides that these steps close, which fix features of the first region in turn."""
     checker = Checker(data, statement, Proof(fixes, points), np.inf, caution)
     checker.fix_first(whole)
     checker.bound_jobs(whole)
     return checker.lowest
 
 
-# What overflows or is no number proves nothing, and is no reason to warn.
+# Overflow and NaN prove nothing, and need no warning.
 @np.errstate(all="ignore")
 def run(checker: Checker, whole: Columns | None = None) -> Proved:
-    """Let a checker walk through its proof."""
+    """Run a checker and catch what is wrong with its proof."""
     try:
         return Proved(checker.run(whole or AllColumns(checker.data)), ())
     except Refusal as refusal:
@@ -103,7 +107,7 @@ def run(checker: Checker, whole: Columns | None = None) -> Proved:
 
 
 class Refusal(ValueError):
-    """What is wrong with a step, or with one of those that are bounded together with it."""
+    """What is wrong with a step, or with another step of its batch."""
 
     def __init__(self, step: int, reason: str) -> None:
         super().__init__(reason)
@@ -111,7 +115,7 @@ class Refusal(ValueError):
 
 
 class Checker:
-    """The walk through the steps, with the jobs that wait to be bounded together."""
+    """The walk through the steps, with the jobs that wait for the next batch."""
 
     def __init__(
         self,
@@ -133,9 +137,10 @@ class Checker:
         self._by_trying: ByTrying | None = None
 
     def run(self, columns: Columns) -> float:
-        """Return the smallest bound; the features that the first steps fix out are then left alone.
+        """Return the smallest bound.
 
-        The first steps, and a leaf that is all that follows them, need one pass over all columns.
+        The first fixings need one pass over all columns, and a single leaf after them shares it.  Later steps read
+        only the columns of features that are not fixed out.
         """
         state, steps = self.fix_first(columns), self.proof.steps
         if self.step == len(steps) - 1 and isinstance(steps[-1], Leaf):
@@ -147,7 +152,7 @@ class Checker:
         return float(self.lowest)
 
     def fix_first(self, columns: Columns) -> State:
-        """Go through the steps at the beginning that fix features; return the state of the features after them."""
+        """Apply the fixings at the beginning of the proof; return the states of the features after them."""
         state = np.zeros(self.data.p, dtype=np.int8)
         state[list(self.statement.include)] = 1
         state[list(self.statement.exclude)] = -1
@@ -158,8 +163,8 @@ class Checker:
         return state
 
     def _walk(self, state: State, columns: Columns) -> None:
-        """Go through the tree with one state, which is changed and restored, however deep the tree is."""
-        # Jobs that are bounded together.
+        """Walk through the tree with one state, which is changed and restored; there is no recursion."""
+        # The number of jobs in a batch.
         most = max(1, self.data.room.gains // (8 * max(columns.features.size, self.data.n)))
         several = len(self.proof.steps) - self.step > most
         with Workers[float](self.threads if several else 1) as workers:
@@ -167,12 +172,12 @@ class Checker:
 
     def _walk_with(self, workers: Workers[float], most: int, state: State, columns: Columns) -> None:
         state, fixed = state.copy(), list[int]()
-        # The other side of every branch above: its feature, and how many were fixed.
+        # For each branch above whose other side is open: its feature, and the number of features fixed before it.
         pending: list[tuple[int, int]] = []
         finished = False
         for step in self.proof.steps[self.step :]:
             if finished:
-                raise ValueError("the proof goes on after its end")
+                raise ValueError("the proof has steps after its end")
             if isinstance(step, Branch):
                 at = int(self._free(np.array([step.feature]), state, columns)[0])
                 pending.append((at, len(fixed)))
@@ -206,7 +211,7 @@ class Checker:
             raise ValueError("there is no such feature")
         at = columns.position[features]
         if (at < 0).any() or state[at].any() or np.unique(at).size != at.size:
-            raise ValueError("branches on, or fixes, a feature that is not free")
+            raise ValueError("a step branches on or fixes a feature that is not free")
         return at
 
     def _fix(self, step: Fix, state: State, columns: Columns) -> State:
@@ -232,10 +237,10 @@ class Checker:
             forced, free = columns.features[state == 1], columns.features[state == 0]
             self._note(self.bound_of_last(step, forced, free, columns.features))
         else:
-            raise ValueError("this is no step of a proof")
+            raise ValueError("a step has an unknown type")
 
     def _note(self, *bounds: float) -> None:
-        """Keep the smallest bound; what is no number, which is not smaller than any, proves nothing."""
+        """Keep the smallest bound; NaN counts as -inf, because it compares as not smaller than any number."""
         self.lowest = min(self.lowest, *(-np.inf if np.isnan(bound) else bound for bound in bounds))
 
     def bound_of_regression(self, features: Indices, n_forced: int) -> float:
@@ -248,7 +253,7 @@ class Checker:
         return bound - (self.caution - 1.0) * _OTHER_ORDER * abs(bound)
 
     def bound_of_last(self, step: LastFeatures, forced: Indices, free: Indices, features: Indices) -> float:
-        """The bound of a region by trying its last features; all regions are of these features."""
+        """The bound of a region by trying its last features; ``features`` are those of all regions."""
         if self._by_trying is None:
             given = self.data, self.statement, features, self._bound_of_support, self.caution, self.excepted
             self._by_trying = ByTrying(*given, self.threads)
@@ -262,12 +267,12 @@ class Checker:
         return checker.bound_of_jobs([job], first, PackedColumns(self.data, support))
 
     def _admitted(self, state: State, columns: Columns) -> Indices:
-        """The features that supports of a region may have: those forced in, and the free ones if k leaves room."""
+        """The features that supports of a region may have: those forced in, and the free ones unless k is reached."""
         full = self.statement.k is not None and (state == 1).sum() >= self.statement.k
         return columns.features[state == 1 if full else state >= 0]
 
     def bound_jobs(self, columns: Columns) -> None:
-        """Bound the regions that wait, and forget them."""
+        """Bound the waiting regions and empty the list."""
         with Workers[float](1) as workers:
             self._submit_jobs(workers, columns)
             self._note(*workers.collect())
@@ -278,7 +283,7 @@ class Checker:
 
     @np.errstate(all="ignore")
     def _bound_of_batch(self, jobs: Sequence[Job], columns: Columns) -> float:
-        """The smallest bound of some regions; infinite of none."""
+        """The smallest bound of some regions; infinite for an empty list."""
         if not jobs:
             return np.inf
         numbers = np.unique(np.concatenate([job.points for job in jobs]))
@@ -286,7 +291,7 @@ class Checker:
             if numbers.size and not 0 <= numbers[0] <= numbers[-1] < len(self.proof.points):
                 raise ValueError("there is no such point")
             if 8 * numbers.size * max(columns.features.size, self.data.n) > self.data.room.most:
-                raise ValueError("combines more points than can be held in memory")
+                raise ValueError("a combination has more points than fit into memory")
             return self.bound_of_jobs(jobs, numbers, columns)
         except ValueError as error:
             raise Refusal(jobs[0].step, str(error)) from error
@@ -301,7 +306,7 @@ class Checker:
         return float(bounds.min())
 
     def _is_excepted(self, job: Job, columns: Columns) -> bool:
-        """Whether a leaf holds a single support, and one of which nothing is claimed."""
+        """Whether a leaf contains a single support, and that one is excepted."""
         single = job.state.all() and not (job.inside.size or job.outside.size)
         return bool(single) and tuple(columns.features[job.state == 1].tolist()) in self.excepted
 
@@ -313,7 +318,7 @@ class Checker:
             if job.points.size == 1:
                 rows[i], base[i] = gains[at[0]], constants[at[0]]
             else:
-                # The multipliers are parts of their sum but for roundings, which are those of products and sums here.
+                # The multipliers sum to 1 up to rounding; the factors of the products and sums below cover that error.
                 error = self.caution * growth(2 * job.points.size + 16)
                 rows[i] = job.multipliers @ gains[at] * (1.0 + error)
                 base[i] = job.multipliers @ constants[at] - error * (job.multipliers @ np.abs(constants[at]))
@@ -330,11 +335,11 @@ class Checker:
         data, gamma = self.data, self.statement.gamma
         points = [self.proof.points[i] for i in numbers]
         if not all(isinstance(point, (DualPoint, PrimalPoint, SplitPoint)) for point in points):
-            raise ValueError("this is no point of a proof")
+            raise ValueError("a point has an unknown type")
         found = witnesses(data, self.statement.rule, points, columns, self.caution)
-        # Gains take the place of products.
+        # Gains overwrite products.
         gains = columns.products(found.alpha)
-        # Rounding: of the column, of n products and of their sum.  What underflows is added, of each product and of the
+        # Rounding of the column, of n products and of their sum.  Underflow of each product and of the
         # bounds themselves, so that the error is zero for constant columns and for α = 0 only.
         errors = self.caution * growth(data.n + 8) * found.norms
         underflow = (data.n + 8) * TINY * (columns.bounds.weighted_norms > 0.0)
@@ -352,7 +357,7 @@ class Checker:
         return gains, constants
 
     def _ridge_low(self, columns: Columns) -> Array:
-        """Lower bounds of ``d_j``; variances are sums of 3n roundings, which others may find a little smaller."""
+        """Lower bounds of ``d_j``; variances (3n roundings) are reduced, as other checks may find them smaller."""
         low = columns.bounds.ridge_low
         return low * (1.0 - 2.0 * (self.caution - 1.0) * growth(3 * self.data.n + 24)) if self.data.scaled else low
 
@@ -363,7 +368,7 @@ class Checker:
         delta, bounds = self.diagonals.diagonal(point.split, columns), columns.bounds
         used, w = columns.position[found.used[i]], found.coefficients[i]
         if (used < 0).any() and w[used < 0].any():
-            raise ValueError("a point has coefficients of features that are out")
+            raise ValueError("a point has coefficients for features that are forced out")
         exponents, given, used = found.exponents[i][used >= 0], w[used >= 0], used[used >= 0]
         moved = bounds.exponents[used] - exponents
         w = np.ldexp(given, moved)
@@ -375,7 +380,7 @@ class Checker:
             for ridge in (bounds.ridge_low, bounds.ridge_high)
         )
         if not np.isfinite(low).all() or not (delta[used] > 0.0).all():
-            raise ValueError("a point has coefficients of features that its split does not have")
+            raise ValueError("a point has coefficients for features that its split does not cover")
         shift = high - delta[used]
         g = np.abs(products)
         g[used] = np.abs(products[used] + shift * w)
@@ -384,7 +389,7 @@ class Checker:
         error[used] += np.abs(w) * spread + 8.0 * self.caution * UNIT * (np.abs(products[used]) + np.abs(shift * w))
         terms, sizes = 0.5 * shift * w * w, 0.5 * (high + delta[used]) * w * w
         lost = float(terms.sum()) + self.caution * growth(used.size + 16) * float(sizes.sum()) * 1.01
-        # Nothing is known of features that the split does not have, whatever their box.
+        # The split gives no bound for features that it does not cover, whatever their box.
         box = np.where(delta > 0.0, box_above(self._ridge_low(columns), self.statement.max_coef), np.inf)
         return _gain_above(g + error, delta, box), lost
 
@@ -392,7 +397,7 @@ class Checker:
 def _gain_above(u: Array, ridge: Array, box: Array) -> Array:
     """An upper bound of ``max {uw - ½ ridge w²: |w| ≤ box}`` for u ≥ 0; infinite without ridge and box, unless u is 0.
 
-    It is ``u²/(2 ridge)`` at most, which is attained where that w is in the box.
+    It is at most ``u²/(2 ridge)``, which is attained if that w is in the box.
     """
     q = np.where(ridge > 0.0, 0.5 * u / ridge * u * (1.0 + growth(8)) + UNDERFLOW, np.inf)
     if np.isfinite(box).any():
@@ -402,11 +407,11 @@ def _gain_above(u: Array, ridge: Array, box: Array) -> Array:
 
 
 def _multipliers(step: Combination) -> Array:
-    """The multipliers of a combination as parts of their sum."""
+    """The multipliers of a combination, divided by their sum."""
     m = np.asarray(step.multipliers, dtype=np.float64)
     if m.shape != np.shape(step.points) or m.ndim != 1 or not m.size or not np.isfinite(m).all() or (m < 0.0).any():
-        raise ValueError("the multipliers of a combination are not numbers >= 0, one for each point")
+        raise ValueError("a combination needs one multiplier >= 0 for each point")
     total = float(m.sum())
     if not 0.0 < total < np.inf:
-        raise ValueError("the multipliers of a combination have no sum")
+        raise ValueError("the multipliers of a combination have no positive, finite sum")
     return m / total

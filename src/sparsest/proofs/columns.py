@@ -21,17 +21,17 @@ from sparsest.proofs.threads import mapped
 
 T = TypeVar("T")
 
-# Weighted sums of squares between these neither overflow nor lose digits: such columns are taken without a scale.
+# Weighted sums of squares between these neither overflow nor underflow: such columns need no scale.
 _SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-200, 1e200
-# Deviations from a column's first entry are taken where that is within this many standard deviations of the mean.
-# Norms are then at most √10 times as large as about the mean, and bounds of errors too: claims allow for that.
+# A column is shifted by its first entry if that is within this many standard deviations of the mean.  Norms, and bounds
+# of errors, are then at most √10 times as large as with the mean; claims allow for that.
 _NEAR_MEAN = 3.0
-# With fewer bytes, threads cost more than they save: at 160 MB they took a tenth longer than one.
+# With fewer bytes, threads cost more than they save: at 160 MB two took a tenth longer than one.
 _WORTH_THREADS = 1 << 28
 
 
 class Columns(ABC):
-    """Some columns ``x̃_j = 2^-e (x_j - c_j)``, with any c_j if there is an intercept and else 0."""
+    """Some columns ``x̃_j = 2^-e (x_j - c_j)``, with any c_j if there is an intercept, and ``c_j = 0`` otherwise."""
 
     def __init__(self, data: Data, features: Indices) -> None:
         self.data, self.features = data, features
@@ -41,11 +41,11 @@ class Columns(ABC):
     @property
     @abstractmethod
     def bounds(self) -> Bounds:
-        """What is known of every column."""
+        """Bounds for every column."""
 
     @abstractmethod
     def products(self, vectors: Array) -> Array:
-        """``A'X̃`` of the columns of A, which sum to zero with an intercept: a row for each of them.
+        """``A'X̃``: a row for each column of A.  With an intercept, the columns of A sum to zero.
 
         Errors are at most ``γ_{n+8} ‖√Ω x̃_j‖ ‖Ω^{-½} a‖``.
         """
@@ -56,7 +56,7 @@ class Columns(ABC):
 
 
 class PackedColumns(Columns):
-    """Columns that are read when they are first needed, and kept if they do not take too much memory."""
+    """Columns that are read when first needed, and kept if there is room."""
 
     def __init__(self, data: Data, features: Indices) -> None:
         super().__init__(data, features)
@@ -73,7 +73,7 @@ class PackedColumns(Columns):
                 self._bounds = Bounds.joined(_mapped(self.data, self.features, self._prepare))
             return self._bounds
 
-    # What overflows is found out by what follows, and is no reason to warn, in any thread.
+    # Later checks detect overflow; no thread should warn about it.
     @np.errstate(all="ignore")
     def _prepare(self, part: slice) -> Bounds:
         values, bounds = self.data.block(self.features[part])
@@ -96,7 +96,7 @@ class PackedColumns(Columns):
 
 
 class _Part(NamedTuple):
-    """What a pass finds in some columns: products with vectors, ``Σωx̃²``, ``Σωx̃``, and digests."""
+    """Results of a pass over some columns: products with vectors, ``Σωx̃²``, ``Σωx̃`` and digests."""
 
     products: Array
     squares: Array
@@ -107,8 +107,8 @@ class _Part(NamedTuple):
 class AllColumns(Columns):
     """All columns, read in passes.
 
-    Ordinary columns have no scale (``e = 0``) and, with an intercept, their first entry for c.  The others, whose
-    squares are out of range or whose first entry is far from the mean, are read apart.
+    Ordinary columns have no scale (``e = 0``) and, with an intercept, c is their first entry.  The others, whose
+    squares are out of range or whose first entry is far from the mean, are read separately.
     """
 
     def __init__(self, data: Data, fingerprint: Fingerprint | None = None) -> None:
@@ -118,7 +118,7 @@ class AllColumns(Columns):
         self._apart: Indices = np.empty(0, dtype=np.intp)
 
     def read(self) -> Bounds:
-        """What the first pass finds, which is made now if it has not been; ValueError where entries are not finite."""
+        """The bounds from the first pass, which runs now if it has not yet; ValueError if entries are not finite."""
         if self._bounds is None:
             self._pass(np.empty((self.data.n, 0)))
         assert self._bounds is not None
@@ -139,7 +139,7 @@ class AllColumns(Columns):
         return self.data.block(positions)
 
     def _pass(self, vectors: Array) -> Array:
-        """Read all columns; return their products, and note what is found in the first pass."""
+        """Read all columns and return their products; the first pass also stores the bounds."""
         rows = np.ascontiguousarray(np.concatenate([vectors, self.data.weights[:, None]], axis=1).T)
         parts = _mapped(self.data, self.features, lambda part: self._read(part, rows))
         if self._fingerprint is not None:
@@ -184,6 +184,6 @@ class AllColumns(Columns):
 
 
 def _mapped(data: Data, features: Indices, work: Callable[[slice], T]) -> list[T]:
-    """Call a function for parts of some columns, on all cores where that pays."""
+    """Call a function for parts of some columns, on all cores if there are enough data."""
     several = data.in_memory and 8 * data.n * features.size >= _WORTH_THREADS
     return list(mapped(work, data.parts(features.size), data.room.threads if several else 1))

@@ -1,9 +1,9 @@
 """The data as the checker reads them: blocks of columns, shifted and scaled so that rounding errors stay small.
 
 With an intercept every dual point sums exactly to zero, so a column may be shifted by any number: ``x - c`` with c
-near the mean is computed without error, or with one of at most u of the result (Sterbenz), however large the mean.
-Columns are then multiplied by a power of two, which is exact, so that their largest entry is between ½ and 1.  In
-these *scaled* columns ``x̃_j = 2^-e (x_j - c_j)`` coefficients are ``w̃_j = 2^e w_j`` and the ridge is ``d_j w̃_j²/(2γ)``.
+near the mean is computed with a relative error of at most u (Sterbenz), however large the mean.  Columns are then
+multiplied by a power of two, which is exact, so that their largest entry is between ½ and 1.  For these *scaled*
+columns ``x̃_j = 2^-e (x_j - c_j)``, coefficients are ``w̃_j = 2^e w_j`` and the ridge is ``d_j w̃_j²/(2γ)``.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, 
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.threads import cores
 
-# Where rows are contiguous this many columns are read together, if they do not take more than these bytes: fewer would
-# waste most of every cache line.
+# If rows are contiguous, this many columns are read together unless they take more bytes than this: fewer columns
+# would waste most of each cache line.
 _COLUMNS_OF_ROWS, _BYTES_OF_ROWS = 64, 1 << 26
-# Ridges of columns as they are can be as extreme as the squares of their scales; beyond these nothing is proved, for a
-# number that underflows has no relative error, and one that overflows none at all.
+# Without standardisation, ridges can be as extreme as the squares of the scales of columns.  Outside of these limits
+# they may underflow or overflow, and nothing is proved.
 SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
-# Weights between these, and their products with data, are far from both.
+# Weights between these limits, and their products with data, neither underflow nor overflow.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
 
 
 class Room(NamedTuple):
-    """Bytes that a check takes for its parts, and its threads.
+    """Memory limits of a check, in bytes, and its number of threads.
 
-    What is read or computed in parts of other sizes is the same; what would need more than ``most`` is refused.
+    They do not change what is proved, but a step that needs more than ``most`` is refused.
     """
 
-    # Columns that are read at a time: they and two copies stay in the cache.
+    # Columns read at a time: they and two copies fit into the cache.
     block: int = 1 << 19
-    # Columns that a proof needs are kept packed up to this size, and read again and again beyond it.
+    # Columns that a proof needs are kept in memory up to this size; beyond it they are read again each time.
     packed: int = 1 << 31
-    # Gains that are computed at a time.
+    # Gains computed at a time.
     gains: int = 1 << 24
-    # Leaves of a regression tree that are bounded together, and the matrices of those of one kind.
+    # Leaves of a regression tree that are bounded together, and the matrices of one group of them.
     leaves: int = 1 << 21
     matrices: int = 1 << 20
-    # A square matrix, or the points of one combination: not without end.
+    # The largest square matrix, and all points of one combination.
     most: int = 1 << 31
     threads: int = cores()
 
@@ -57,10 +57,10 @@ _USUAL_ROOM = Room()
 
 
 class Bounds(NamedTuple):
-    """What is known of scaled columns: ``2^-exponents (x_j - c_j)`` with some c_j.
+    """Bounds for scaled columns ``2^-exponents (x_j - c_j)``, for some c_j.
 
-    ``weighted_norms`` bound ``‖√Ω x̃_j‖`` from above, ``ridge_low ≤ d_j ≤ ridge_high``; ``units`` turns coefficients of
-    standardised columns (of the columns as they are, if they are not standardised) into those of the scaled ones.
+    ``weighted_norms`` bound ``‖√Ω x̃_j‖`` from above, and ``ridge_low ≤ d_j ≤ ridge_high``.  Multiplied by ``units``,
+    coefficients of columns divided by ``√d_j`` become coefficients of the scaled columns.
     """
 
     exponents: NDArray[np.intc]
@@ -70,34 +70,34 @@ class Bounds(NamedTuple):
     units: Array
 
     def at(self, positions: Indices) -> Bounds:
-        """Those of some columns."""
+        """The bounds of some columns."""
         return Bounds(self.exponents[positions], *(array[positions] for array in self[1:]))
 
     def put(self, positions: Indices, others: Bounds) -> None:
-        """Replace those of some columns."""
+        """Replace the bounds of some columns."""
         arrays: tuple[NDArray[Any], ...] = tuple(self)
         for array, values in zip(arrays, others, strict=True):
             array[positions] = values
 
     @classmethod
     def joined(cls, parts: Sequence[Bounds]) -> Bounds:
-        """Those of the columns of all parts."""
+        """The bounds of the columns of all parts."""
         exponents = np.concatenate([np.empty(0, dtype=np.intc), *(part.exponents for part in parts)])
         others = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(1, 5))
         return cls(exponents, *others)
 
 
 class Block(NamedTuple):
-    """Scaled columns, each entry within u of the exact one, and what is known of them."""
+    """Scaled columns, each entry with a relative error of at most u, and their bounds."""
 
     values: Array
     bounds: Bounds
 
 
 class Data:
-    """Checked data; rows of weight zero are left out, and losses of differences have their offset in the response.
+    """Checked data without rows of weight zero; a loss of y - u has its offset subtracted from the response.
 
-    ``room`` is what checks of them may take.
+    ``room`` limits the memory of checks.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Data:
             raise ValueError(f"y must be {'above zero' if rule.positive else 'zero or above'} for this loss")
         given = None if offset is None else as_vector(offset, n, "offset")
         if given is not None and rule.shifts:
-            # A loss of differences has its offset taken from the response; the problem is about what results.
+            # For a loss of y - u, the problem is stated for the response minus the offset.
             target, given = target - given, None
         self._rows: Indices | None = None if weights.all() else np.flatnonzero(weights)
         kept = slice(None) if self._rows is None else self._rows
@@ -137,7 +137,7 @@ class Data:
         self.total: float = float(self.weights.sum())
         self.given_offset = None if given is None else given[kept]
         self.given_exposure = None if exposure is None else as_exposure(exposure, n)[kept]
-        # What is added to predictions, and how far it may be off: logarithms are within 4 units of their last place.
+        # What is added to predictions, and its error: logarithms are accurate to 4 units in the last place.
         self.offset, self.offset_error = np.zeros(self.n), np.zeros(self.n)
         if self.given_offset is not None:
             self.offset = self.given_offset
@@ -145,7 +145,7 @@ class Data:
             log = np.log(self.given_exposure)
             self.offset = self.offset + log
             self.offset_error = 9.0 * UNIT * np.abs(log) + 2.0 * UNIT * np.abs(self.offset)
-        # The response of a loss of differences may be shifted like the columns.
+        # The response of a loss of y - u may be shifted like the columns.
         self.y_shift = _center(self.response[None], self.weights)[0] if rule.shifts and fit_intercept else 0.0
         self.y: Array = self.response - self.y_shift
         if not np.isfinite(self.y).all():
@@ -171,7 +171,7 @@ class Data:
         return cls(X, y, sample_weight, *settings, offset, exposure, room)
 
     def vectors(self) -> Iterator[Array]:
-        """What belongs to the data beside the columns, in the order of the fingerprint."""
+        """The vectors of the data apart from the columns, in the order of the fingerprint."""
         yield self.response
         yield self.weights
         for given in (self.given_offset, self.given_exposure):
@@ -186,7 +186,7 @@ class Data:
     def _stored(self, features: Indices | slice) -> NDArray[Any]:
         """Columns as given, in their own type."""
         if isinstance(self._matrix, ColumnBlocks):
-            # Who reads from a file seeks in it first: one thread at a time.
+            # Reading from a file moves its position, so only one thread may read at a time.
             with self._reading:
                 block = self._matrix.columns(features)
         else:
@@ -201,7 +201,7 @@ class Data:
         return not isinstance(self._matrix, ColumnBlocks)
 
     def parts(self, count: int) -> Iterator[slice]:
-        """Cut a number of columns into parts that are read at a time."""
+        """Slices of columns that are read at a time."""
         width = max(1, self.room.block // (8 * self.n))
         if isinstance(self._matrix, np.ndarray) and self._matrix.strides[1] < self._matrix.strides[0]:
             width = max(width, min(_COLUMNS_OF_ROWS, _BYTES_OF_ROWS // (8 * self.n)))
@@ -221,7 +221,7 @@ class Data:
         return block
 
     def shifts(self, raw: Array) -> Array:
-        """What is subtracted from columns: their approximate means, or exactly what all of their entries are."""
+        """The shifts of columns: their approximate means, or exactly the common value of all entries."""
         if not self.fit_intercept:
             return np.zeros(raw.shape[1])
         return _center(np.ascontiguousarray(raw.T), self.weights)
@@ -253,7 +253,7 @@ class Data:
         return Block(values, self.bounds(squares, sums, exponents, np.asarray(constant)))
 
     def bounds(self, squares: Array, sums: Array, exponents: NDArray[np.intc], constant: NDArray[np.bool_]) -> Bounds:
-        """What ``Σωx̃²`` and ``Σωx̃``, summed in any order, tell of scaled columns."""
+        """Bounds for scaled columns from ``Σωx̃²`` and ``Σωx̃``, summed in any order."""
         weighted = np.sqrt(squares) * (1.0 + growth(self.n + 16))
         if self.scaled:
             low, high = self._variance(squares / self.total, sums / self.total)
@@ -262,16 +262,16 @@ class Data:
         else:
             low = high = np.where(constant, 1.0, np.ldexp(1.0, np.clip(-2 * exponents, -1074, 1023)))
             units = np.where(constant, 1.0, np.ldexp(1.0, exponents))
-        # A ridge out of range proves nothing: it may be none, and may be any.
+        # A ridge out of range may be anything from zero to infinity.
         fits = (low >= SMALLEST_RIDGE) & (high <= _LARGEST_RIDGE)
         return Bounds(exponents, weighted, np.where(fits, low, 0.0), np.where(fits, high, np.inf), units)
 
     def _variance(self, square: Array, mean: Array) -> tuple[Array, Array]:
-        """Bounds of ``Σωx̃²/W - (Σωx̃/W)²`` from below and above, the latter term only with an intercept."""
+        """Lower and upper bounds of ``Σωx̃²/W - (Σωx̃/W)²``; the second term only with an intercept."""
         error = growth(3 * self.n + 24)
         if not self.fit_intercept:
             return square * (1.0 - error), square * (1.0 + error)
-        # The mean's error is relative to that of absolute values, which is at most the root of the mean square.
+        # The error of the mean is relative to the mean of absolute values, which is at most the root mean square.
         slack = error * np.sqrt(square) * (1.0 + error)
         most, least = np.abs(mean) + slack, np.maximum(np.abs(mean) - slack, 0.0)
         low = square * (1.0 - error) - most * most * (1.0 + error)
@@ -279,27 +279,27 @@ class Data:
 
 
 def ridge_below(ridge: Array, gamma: float) -> Array:
-    """A lower bound of ``d_j/γ`` within the range in which it can be divided by; 0 below it."""
+    """A lower bound of ``d_j/γ`` within the range of safe divisors; 0 below that range."""
     with np.errstate(over="ignore"):
         quotient = ridge / gamma * (1.0 - 4.0 * UNIT)
     return np.where(quotient >= SMALLEST_RIDGE, np.minimum(quotient, _LARGEST_RIDGE), 0.0)
 
 
 def box_above(ridge: Array, max_coef: float | None) -> Array:
-    """An upper bound of ``M/√d_j``, the largest coefficient of a scaled column; infinite where there is none."""
+    """An upper bound of ``M/√d_j``, the largest coefficient of a scaled column; infinite without ``max_coef``."""
     if max_coef is None:
         return np.full(ridge.size, np.inf)
     with np.errstate(over="ignore", divide="ignore"):
         box = max_coef / np.sqrt(ridge) * (1.0 + 8.0 * UNIT)
-    # What would underflow is not so small.
+    # A larger box is safe, and this one does not underflow.
     return np.maximum(box, SMALLEST_RIDGE)
 
 
 def _center(lines: Array, weights: Array) -> Array:
-    """Numbers near the weighted means of columns, given as lines; of a column of equal entries exactly their value.
+    """Numbers near the weighted means of columns, given as lines; exactly the common value if all entries are equal.
 
-    They must not depend on the other columns that are read at the same time, as a product of matrices may: the scale
-    of a column has to be the same whenever it is read.  So each line is summed by itself.
+    Each line is summed separately.  A matrix product could give a result that depends on the other columns, but the
+    scale of a column must be the same whenever it is read.
     """
     first = lines[:, 0]
     with np.errstate(over="ignore", invalid="ignore"):

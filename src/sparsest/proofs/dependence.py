@@ -1,7 +1,7 @@
-"""Columns that depend on others exactly, as dummy variables on the intercept or a total on its parts.
+"""Columns that are exact linear combinations of others, such as all dummy variables of a factor, or a total of parts.
 
-Without a ridge such a column adds nothing to the others; a near dependence, however near, might.  So a relation
-``N x_j = Σ_i c_i x_i + c`` with whole numbers is guessed in floating point and decided in exact arithmetic.
+Without a ridge such a column does not improve a fit, but a nearly dependent column may.  So a relation
+``N x_j = Σ_i c_i x_i + c`` with integer coefficients is guessed in floating point and decided in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 from sparsest.proofs.data import Data
 from sparsest.proofs.rounding import Array, Indices
 
-# Relations are sought with denominators up to this number, coefficients up to this size, and this many observations.
+# The largest denominator and coefficient of a relation, and the number of observations from which it is guessed.
 _DENOMINATORS, _LARGEST, _MOST_ROWS = 12, 1e6, 5000
-# A column is a candidate when it leaves less than this part of itself.
+# A column is a candidate if its residual is smaller than this share of it.
 _NEARLY_DEPENDENT = 1e-9
 
 
 def independent_columns(data: Data, features: Indices) -> Indices:
-    """Leave out columns that others span exactly; what remains spans the same."""
+    """Leave out columns that are in the span of others; the remaining ones have the same span."""
     kept: list[int] = []
     for feature, suspect in zip(features.tolist(), _suspects(data, features), strict=True):
         if len(kept) + data.fit_intercept >= data.n:
-            # So many columns explain everything, and none need be left out.
+            # As many columns as observations explain everything; none has to be left out.
             return features
         if not (suspect and _is_spanned(data, feature, kept)):
             kept.append(feature)
@@ -32,7 +32,7 @@ def independent_columns(data: Data, features: Indices) -> Indices:
 
 
 def _suspects(data: Data, features: Indices) -> list[bool]:
-    """Which columns leave hardly anything of themselves beside those before them; the others are not asked about."""
+    """The columns with a tiny residual on those before them; only these are tested."""
     X, _ = data.scale(data.raw(features))
     if data.fit_intercept:
         X = np.column_stack([np.ones(data.n), X])
@@ -44,7 +44,7 @@ def _suspects(data: Data, features: Indices) -> list[bool]:
 
 
 def _is_spanned(data: Data, feature: int, others: list[int]) -> bool:
-    """Whether a column is provably a combination of others and, with an intercept, of the constant."""
+    """Whether a column is provably a combination of others and, with an intercept, the constant."""
     column, _ = data.scale(data.raw(np.array([feature])))
     if not column.any():
         return True
@@ -58,7 +58,7 @@ def _is_spanned(data: Data, feature: int, others: list[int]) -> bool:
     c, *_ = np.linalg.lstsq(X, x, rcond=None)
     if np.linalg.norm(x - X @ c) > _NEARLY_DEPENDENT * np.linalg.norm(x) or data.n > _MOST_ROWS:
         return False
-    # Relations are simple between the columns as given, not between scaled ones.
+    # Relations have small integers between columns as given, not between scaled ones.
     c = np.ldexp(c[: len(others)], exponents[-1] - exponents[:-1])
     for denominator in range(1, _DENOMINATORS + 1):
         whole = np.rint(denominator * c)

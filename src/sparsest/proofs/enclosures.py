@@ -1,4 +1,4 @@
-"""Rational numbers, and enclosures of what is none, for the check in exact arithmetic; needs python-flint."""
+"""Rational numbers, and enclosures of irrational ones, for the check in exact arithmetic; needs python-flint."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ except ImportError:  # the rest of the package does without
 Number = Any  # flint.fmpq
 Enclosure = Any  # flint.arb
 
-# Of enclosures: four times the digits of what is compared with them.
+# Precision of enclosures, in bits: four times that of the numbers they are compared with.
 _BITS = 256
 
 
 def rational(value: float) -> Number:
-    """A floating-point number as the rational that it is."""
+    """A floating-point number as a rational."""
     return flint.fmpq(*float(value).as_integer_ratio())
 
 
 def above(enclose: Callable[[], Enclosure]) -> Number:
-    """A rational that is not below the number that a function encloses."""
+    """A rational upper bound of the number that a function encloses."""
     before, flint.ctx.prec = flint.ctx.prec, _BITS
     try:
         mantissa, exponent = flint.arb(enclose()).upper().man_exp()
@@ -34,7 +34,7 @@ def above(enclose: Callable[[], Enclosure]) -> Number:
 
 
 def log(x: Number) -> Enclosure:
-    """The logarithm of a rational above zero."""
+    """The logarithm of a positive rational."""
     return flint.arb(x).log()
 
 
@@ -44,5 +44,5 @@ def x_log(x: Number) -> Enclosure:
 
 
 def root(x: Number) -> Enclosure:
-    """The square root of a rational that is not negative."""
+    """The square root of a nonnegative rational."""
     return flint.arb(x).sqrt()

@@ -1,7 +1,7 @@
-"""The same check in exact arithmetic: rational numbers, and enclosures of logarithms; needs python-flint.
+"""The check in exact arithmetic: rational numbers, and enclosures of logarithms; needs python-flint.
 
-It is slow, and the oracle of the tests: the bounds of :mod:`sparsest.proofs.check` are never above these.  What a proof
-covers, and the vectors that its points stand for, are found by the same code; all that is decided by size is not.
+It is slow, and the oracle of the tests: the bounds of :mod:`sparsest.proofs.check` never exceed these.  Both checks
+share the walk through the steps and the exactly feasible dual points; all comparisons of sizes are done anew.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def prove_exactly(data: Data, statement: Statement, proof: Proof) -> Proved:
 
 
 def _down(value: Number) -> float:
-    """The largest floating-point number that is not above a rational."""
+    """The largest floating-point number that is at most a rational."""
     exact = Fraction(int(value.p), int(value.q))
     try:
         near = float(exact)
@@ -60,7 +60,7 @@ class _ExactChecker(Checker):
         self._definite: set[int] = set()
 
     def column(self, feature: int) -> Vector:
-        """A scaled column: less its shift and times a power of two, without rounding."""
+        """A scaled column: minus its shift, times a power of two, without rounding."""
         if feature not in self._columns:
             raw = self.data.raw(np.array([feature]))
             shift = rational(self.data.shifts(raw)[0])
@@ -87,7 +87,7 @@ class _ExactChecker(Checker):
         return sum(terms, flint.fmpq(0))
 
     def centred(self, values: Vector) -> Vector:
-        """A vector less its weighted mean, if there is an intercept."""
+        """A vector minus its weighted mean; unchanged without an intercept."""
         if not self.statement.fit_intercept:
             return values
         mean = self._sum(w * v for w, v in zip(self.weights, values, strict=True)) / self.total
@@ -113,7 +113,7 @@ class _ExactChecker(Checker):
         return min(self._bound_of_job(job, cuts) for job in jobs)
 
     def _dual_cut(self, alpha: Vector, columns: Columns) -> tuple[Number, list[Number | None]]:
-        """The constant and the gains of a dual point; None where a gain is infinite."""
+        """The constant and the gains of a dual point; None for an infinite gain."""
         if self.statement.fit_intercept and self._sum(alpha) != 0:
             raise ValueError("a dual point does not sum to zero")
         gains: list[Number | None] = []
@@ -123,18 +123,18 @@ class _ExactChecker(Checker):
         return -self._conjugate(alpha), gains
 
     def _gain(self, feature: int, u: Number, ridge: Number) -> Number | None:
-        """``max uw - ½ ridge w²`` over the box, or a rational slightly above it; None where it is infinite."""
+        """``max uw - ½ ridge w²`` over the box, or a rational slightly above it; None if it is infinite."""
         if u == 0:
             return flint.fmpq(0)
         if self.most is not None:
-            # The box of a scaled column is M/√d, which need not be rational.
+            # The box of a scaled column is M/√d, which may be irrational.
             d = self.ridge(feature)
             if d > 0 and u * u * d > ridge * ridge * self.most * self.most:
                 return self.most * above(lambda: root(u * u / d)) - ridge * self.most * self.most / (2 * d)
         return None if ridge == 0 else u * u / (2 * ridge)
 
     def _conjugate(self, alpha: Vector) -> Number:
-        """``Σωℓ*(y, α/ω)``, or a rational slightly above it; a point outside of the domain is refused."""
+        """``Σωℓ*(y, α/ω)``, or a rational slightly above it; ValueError outside of the domain."""
         rule, total = self.statement.rule, flint.fmpq(0)
         for i, (a, y, w) in enumerate(zip(alpha, self.y, self.weights, strict=True)):
             if not rule.contains(y, a, w):
@@ -143,7 +143,7 @@ class _ExactChecker(Checker):
         return total
 
     def _offset_term(self, i: int, a: Number) -> Number:
-        """What an offset adds to the conjugate, ``-oα``, or a rational slightly above it."""
+        """The term ``-oα`` that an offset adds to the conjugate, or a rational slightly above it."""
         data, total = self.data, flint.fmpq(0)
         if data.given_offset is not None:
             total -= rational(data.given_offset[i]) * a
@@ -182,11 +182,11 @@ class _ExactChecker(Checker):
     def _require_definite(self, number: int, features: list[int], delta: list[float]) -> None:
         if number in self._definite:
             return
-        M, _ = self._normal_equations(features)
+        H, _ = self._normal_equations(features)
         for i, d in enumerate(delta):
-            M[i][i] -= rational(d)
-        if not _is_semidefinite(M):
-            raise ValueError("a split does not leave a positive semidefinite quadratic")
+            H[i][i] -= rational(d)
+        if not _is_semidefinite(H):
+            raise ValueError("a split does not leave a positive semidefinite matrix")
         self._definite.add(number)
 
     def _bound_of_job(self, job: Job, cuts: dict[int, tuple[Number, list[Number | None]]]) -> float:
@@ -230,25 +230,25 @@ class _ExactChecker(Checker):
         """``X'ΩX + ridge`` and ``X'Ωy`` of centred columns."""
         columns = [self.centred(self.column(j)) for j in features]
         y = self.centred(self.y)
-        M = [[self.inner(a, b) for b in columns] for a in columns]
+        H = [[self.inner(a, b) for b in columns] for a in columns]
         for i, j in enumerate(features):
-            M[i][i] += self._ridge_term(j)
-        return M, [self.inner(a, y) for a in columns]
+            H[i][i] += self._ridge_term(j)
+        return H, [self.inner(a, y) for a in columns]
 
     def value(self, features: list[int]) -> Number:
         """The least objective on some columns."""
         y = self.centred(self.y)
-        M, b = self._normal_equations(features)
+        H, h = self._normal_equations(features)
         value = self.inner(y, y) / 2
-        # Elimination; a column that others span leaves a zero pivot and adds nothing.
+        # Elimination: a column in the span of others has a zero pivot and explains nothing.
         for i in range(len(features)):
-            if M[i][i] == 0:
+            if H[i][i] == 0:
                 continue
-            value -= b[i] * b[i] / (2 * M[i][i])
+            value -= h[i] * h[i] / (2 * H[i][i])
             for r in range(i + 1, len(features)):
-                t = M[r][i] / M[i][i]
-                b[r] -= t * b[i]
-                M[r] = [x - t * z for x, z in zip(M[r], M[i], strict=True)]
+                t = H[r][i] / H[i][i]
+                h[r] -= t * h[i]
+                H[r] = [x - t * z for x, z in zip(H[r], H[i], strict=True)]
         return value
 
     def bound_of_regression(self, features: Indices, n_forced: int) -> float:
@@ -258,20 +258,20 @@ class _ExactChecker(Checker):
         return _down(self.value(features.tolist()) + self.price * n_forced)
 
     def bound_of_tree(self, step: RegressionTree, alive: Indices, forced: Indices) -> float:
-        """The smallest bound of a regression tree's leaves: the least value of the supports of each."""
+        """The smallest bound over the leaves of a regression tree: the smallest value of their supports."""
         if self.statement.loss != "squared" or self.statement.k is None:
             raise ValueError("a regression tree needs the squared loss and a number of features")
         lowest = np.inf
         stack = [(frozenset(forced.tolist()), frozenset(alive.tolist()))]
         for entry in step.entries.tolist():
             if not stack:
-                raise ValueError("a tree goes on after its end")
+                raise ValueError("a tree has entries after its end")
             inside, admitted = stack.pop()
             if entry == LEAF:
                 lowest = min(lowest, self._least_completion(inside, admitted))
                 continue
             if entry not in admitted or entry in inside:
-                raise ValueError("branches on a feature that is not free")
+                raise ValueError("a tree branches on a feature that is not free")
             stack += [(inside, admitted - {entry}), (inside | {entry}, admitted)]
         if stack:
             raise ValueError(f"a tree leaves {len(stack)} region(s) open")
@@ -297,15 +297,15 @@ class _ExactChecker(Checker):
         return _down(min(self.value(sorted(inside | set(choice))) for choice in choices))
 
 
-def _is_semidefinite(M: list[Vector]) -> bool:
+def _is_semidefinite(H: list[Vector]) -> bool:
     """Whether a rational matrix is positive semidefinite, by elimination."""
-    M = [list(row) for row in M]
-    for i in range(len(M)):
-        if M[i][i] < 0 or (M[i][i] == 0 and any(M[i][i:])):
+    H = [list(row) for row in H]
+    for i in range(len(H)):
+        if H[i][i] < 0 or (H[i][i] == 0 and any(H[i][i:])):
             return False
-        if M[i][i] == 0:
+        if H[i][i] == 0:
             continue
-        for r in range(i + 1, len(M)):
-            t = M[r][i] / M[i][i]
-            M[r] = [x - t * z for x, z in zip(M[r], M[i], strict=True)]
+        for r in range(i + 1, len(H)):
+            t = H[r][i] / H[i][i]
+            H[r] = [x - t * z for x, z in zip(H[r], H[i], strict=True)]
     return True

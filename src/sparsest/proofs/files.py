@@ -48,10 +48,10 @@ _MAGIC_BEFORE, _VERSION_BEFORE = b"sparsest proof 6\n", 6
 _TYPES = ("<f8", "<f4", "<i8", "<i4", "<u2", "|i1")
 _KINDS = {Leaf: 0, Branch: 1, Fix: 2, Combination: 3, Regression: 4, RegressionTree: 5, LastFeatures: 6}
 _DUAL, _PRIMAL, _SPLIT = 0, 1, 2
-# Of the compression: higher levels take several times as long and save a hundredth.
+# The compression level: higher ones take several times as long and save one per cent.
 _LEVEL = 6
-# The arrays of a file are not unpacked to more than so many times their size together, a small one's aside: honest ones
-# reach 40, and zlib at most 1030.
+# Unpacked arrays may be at most this many times as large as the file plus a constant: honest files reach 40, and zlib
+# can reach 1030.
 _MOST_EXPANSION, _SMALL_BYTES = 100, 5000
 
 
@@ -89,7 +89,7 @@ Packed = tuple[Any, Any, bytes]
 
 
 def _pack_all(*parts: Any) -> tuple[dict[str, Any], dict[str, tuple[str, int, bytes]]]:
-    """The header without its arrays, and these as type, number of entries and compressed bytes."""
+    """The header without its arrays, and the arrays as type, number of entries and compressed bytes."""
     arrays: dict[str, NDArray[Any]] = {}
     header = _header(arrays, *parts)
     return header, {name: (array.dtype.str, array.size, _pack(array)) for name, array in arrays.items()}
@@ -102,12 +102,12 @@ def _pack(array: NDArray[Any]) -> bytes:
 
 
 def _planes(content: bytes, width: int) -> bytes:
-    """The first bytes of all entries, then the second ones, and so on; with the number of entries the way back."""
+    """The first bytes of all entries, then the second ones, and so on; the inverse if ``width`` is their number."""
     return np.frombuffer(content, dtype=np.uint8).reshape(-1, width).T.tobytes()
 
 
 def _unpack_all(packed: dict[str, Packed]) -> dict[str, NDArray[Any]]:
-    """The arrays, unless they are much larger than the file."""
+    """The arrays; ValueError if they are much larger than the file."""
     room = _MOST_EXPANSION * (sum(len(parts[2]) for parts in packed.values()) + _SMALL_BYTES)
     arrays = {}
     for name, parts in packed.items():
@@ -125,7 +125,7 @@ def _unpack(name: str, kind: Any, size: Any, packed: bytes, room: int) -> NDArra
         raise ValueError(f"{name!r} claims to be much larger than the file")
     content = zlib.decompressobj().decompress(packed, length + 1)
     if len(content) != length:
-        raise ValueError(f"{name!r} has not the size it claims")
+        raise ValueError(f"the size of {name!r} is not the stated one")
     array = np.frombuffer(_planes(content, size) if size else content, dtype=dtype)
     return array if dtype.kind == "f" else np.cumsum(array, dtype=dtype)
 
@@ -158,14 +158,14 @@ def _parse(text: str) -> dict[str, Any]:
         return found
 
     def refuse(word: str) -> None:
-        raise ValueError(f"{word} is not a number of JSON")
+        raise ValueError(f"{word} is not a number in JSON")
 
     header = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     known = [(_FORMAT, _VERSION), (_FORMAT, _VERSION_BEFORE)]
     if not isinstance(header, dict) or (header.get("format"), header.get("version")) not in known:
         raise ValueError(f"it is not of the format {_FORMAT!r}, version {_VERSION_BEFORE} or {_VERSION}")
     if not isinstance(header.get("arrays"), dict):
-        raise ValueError("it has no arrays")
+        raise ValueError("the arrays are missing")
     return header
 
 
@@ -188,7 +188,7 @@ def _from_binary(content: bytes) -> tuple[dict[str, Any], dict[str, Packed]]:
         arrays[name] = kind, size, content[place : place + length]
         place += length
     if place != len(content):
-        raise ValueError("the file goes on after its end")
+        raise ValueError("the file has bytes after its end")
     return header, arrays
 
 
@@ -199,7 +199,7 @@ def _type(kind: Any) -> np.dtype[Any]:
 
 
 def _number(value: Any) -> float:
-    """A number; infinity and NaN, which JSON has not, are text."""
+    """A number; infinity and NaN are stored as text, because JSON does not have them."""
     if isinstance(value, bool) or not (isinstance(value, (int, float)) or value in ("inf", "-inf", "nan")):
         raise ValueError(f"{value!r} is not a number")
     return float(value)
@@ -217,7 +217,7 @@ def _header(
     lower_bound: float,
     proof: Proof,
 ) -> dict[str, Any]:
-    """The header without its arrays, which are put into ``arrays``."""
+    """The header without its arrays, which are added to ``arrays``."""
     arrays["support"] = incumbent.support.astype("<i4")
     arrays["coef"] = incumbent.coef.astype("<f8")
     arrays["center"] = incumbent.center.astype("<f8")
@@ -238,7 +238,7 @@ def _header(
 
 
 def _put_lists(arrays: dict[str, NDArray[Any]], name: str, lists: Sequence[NDArray[Any]], dtype: str) -> None:
-    """Store lists of numbers together with the places where each begins."""
+    """Store lists of numbers as one array, and the index at which each list begins."""
     arrays[f"{name} starts"] = np.cumsum([0, *(len(part) for part in lists)], dtype="<i8")
     arrays[name] = (np.concatenate(lists) if lists else np.empty(0)).astype(dtype)
 
@@ -246,19 +246,19 @@ def _put_lists(arrays: dict[str, NDArray[Any]], name: str, lists: Sequence[NDArr
 def _lists(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
     starts, values = _of_kind(arrays, f"{name} starts", "iu").astype(np.int64), arrays[name]
     if not starts.size or starts[0] != 0 or starts[-1] != values.size or (np.diff(starts) < 0).any():
-        raise ValueError(f"the places of {name!r} do not fit")
+        raise ValueError(f"the starts of {name!r} are not valid")
     return [values[begin:end] for begin, end in pairwise(starts.tolist())]
 
 
 def _of_kind(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> NDArray[Any]:
-    """An array whose type is of one of these kinds."""
+    """An array; ValueError unless its type is of one of these kinds."""
     if arrays[name].dtype.kind not in kinds:
-        raise ValueError(f"{name!r} are not {'floating-point' if kinds == 'f' else 'whole'} numbers")
+        raise ValueError(f"{name!r} must hold {'floating-point numbers' if kinds == 'f' else 'integers'}")
     return arrays[name]
 
 
 def _whole(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[np.intp]]:
-    """Lists of column numbers, or of other whole numbers."""
+    """Lists of integers, such as column numbers."""
     _of_kind(arrays, name, "iu")
     return [part.astype(np.intp) for part in _lists(arrays, name)]
 
@@ -270,7 +270,7 @@ def _floating(arrays: dict[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
 
 def _put_steps(arrays: dict[str, NDArray[Any]], steps: Sequence[Step]) -> None:
     arrays["step kinds"] = np.array([_KINDS[type(step)] for step in steps], dtype="|i1")
-    # What a step names: a point, a feature, or nothing.
+    # The number of a step: of a point or of a feature; 0 if it has none.
     arrays["step numbers"] = np.array(
         [step[0] if isinstance(step, (Leaf, Branch, Fix)) else 0 for step in steps], dtype="<i4"
     )
@@ -308,9 +308,9 @@ def _steps(arrays: dict[str, NDArray[Any]]) -> tuple[Step, ...]:
     try:
         steps = tuple(makers[kind](number) for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True))
     except (StopIteration, RuntimeError) as error:
-        raise ValueError("a step is missing what belongs to it") from error
+        raise ValueError("the lists of a step are missing") from error
     if any(next(rest, None) is not None for rest in (fixes, combinations, trees, last)):
-        raise ValueError("there is more than the steps need")
+        raise ValueError("there are lists that belong to no step")
     return steps
 
 
@@ -360,7 +360,7 @@ def _points(arrays: dict[str, NDArray[Any]]) -> tuple[Point, ...]:
 def _put_splits(arrays: dict[str, NDArray[Any]], splits: Sequence[Split]) -> None:
     _put_lists(arrays, "split features", [split.features for split in splits], "<i4")
     _put_lists(arrays, "split diagonals", [split.delta for split in splits], "<f8")
-    # The number of the base, counted from 1; 0 means none.
+    # The number of the base, counted from 1; 0 if there is none.
     arrays["split bases"] = np.array([0 if s.base is None else s.base + 1 for s in splits], dtype="<i4")
 
 

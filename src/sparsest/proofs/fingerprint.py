@@ -1,9 +1,9 @@
 """A digest of the data that does not depend on how they are stored.
 
-Columns, response (labels as -1 and 1), weights, and offset and exposure if there are any, are taken in double precision
+Columns, response (labels as -1 and 1), weights, and offset and exposure if there are any, are read in double precision,
 with 0 for -0.  Each vector is multiplied by two vectors of keys modulo 2^64, and the SHA-256 of these products is the
-fingerprint.  Any change of one entry changes it, and any other change does so except with a probability of about
-2^-80.  It guards against mistakes: forged data gain nothing, because everything else is computed from the data.
+fingerprint.  A change of one entry always changes it; any other change does so except with a probability of about
+2^-80.  It guards against mistakes only: the proof itself is computed from the data.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Fingerprint:
     def products(self, lines: Array) -> Words:
         """The products of columns, given as contiguous lines without -0, with the keys: a row for each key."""
         words = lines.view(np.uint64)
-        # The last digits of many numbers are zeros, which products would only shift.
+        # The low bits of many numbers are zero, and products would only shift the others: fold the high bits into them.
         folded = words >> np.uint64(32)
         folded ^= words
         return np.stack([np.einsum("ij,j->i", folded, key) for key in self.keys])
@@ -57,7 +57,7 @@ def _keys(n: int) -> Words:
 
 
 def fingerprint(data: Data, digests: Callable[[Words], Words | None] = lambda keys: None) -> str:
-    """The fingerprint of data, in a pass of its own; ``digests`` may know the products of all columns with the keys."""
+    """The fingerprint of data; ``digests`` returns the products of all columns with the keys if they are known."""
     found = Fingerprint(data.n, data.p)
     products = digests(found.keys)
     if products is not None:

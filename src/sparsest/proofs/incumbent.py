@@ -13,7 +13,7 @@ from sparsest.proofs.rounding import TINY, UNDERFLOW, UNIT, Array, Indices, grow
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import is_column_set
 
-# The smallest number.
+# The smallest positive number.
 _SUBNORMAL = 2.0**-1074
 
 _Margins = Callable[["Incumbent", Array, float], tuple[Array, Array]]
@@ -22,8 +22,8 @@ _Margins = Callable[["Incumbent", Array, float], tuple[Array, Array]]
 class Incumbent(NamedTuple):
     """The predictions ``Σ_j coef_j (x_j - center_j) + intercept + rest``, for columns as given.
 
-    A ``center`` near the columns' means and an ``intercept`` near that of the response keep digits where these are
-    large.
+    A ``center`` near the means of the columns and an ``intercept`` near the mean of the response preserve digits if
+    the means are large.
     """
 
     support: Indices
@@ -33,11 +33,11 @@ class Incumbent(NamedTuple):
     rest: float = 0.0
 
     def constant(self) -> float:
-        """The intercept beside columns as given, without their centres."""
+        """The intercept for columns that are not centred."""
         return math.fsum([self.intercept, self.rest, *(-self.coef * self.center).tolist()])
 
     def complaints(self, statement: Statement) -> list[str]:
-        """Why it is no admissible model."""
+        """The reasons why this model is not admissible."""
         if not is_column_set(self.support, statement.p):
             return ["the incumbent's support is not a set of columns"]
         if self.coef.shape != self.support.shape or self.center.shape != self.support.shape:
@@ -67,7 +67,7 @@ def sizes_above(data: Data, statement: Statement, support: Indices, coef: Array)
 
 
 def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tuple[float, float]:
-    """Bounds of the objective of an admissible model from below and above."""
+    """A lower and an upper bound of the objective of an admissible model."""
     raw = data.raw(model.support)
     for margins in (_plain_margins, _precise_margins):
         bounds, precise = _bounds_by(margins, data, statement, model, raw)
@@ -79,11 +79,11 @@ def objective_bounds(data: Data, statement: Statement, model: Incumbent) -> tupl
 def _bounds_by(
     margins: _Margins, data: Data, statement: Statement, model: Incumbent, raw: Array
 ) -> tuple[tuple[float, float], bool]:
-    """Bounds of the objective, and whether errors of the predictions widen them by no more than summing up does."""
+    """Bounds of the objective, and whether errors of the predictions widen them no more than the summation does."""
     with np.errstate(over="ignore", invalid="ignore"):
         margin, error = margins(model, raw, data.y_shift)
-        # Where response, predictions and coefficients are zero, nothing is rounded; else what underflows comes on top,
-        # of each product and of their sum, and of the squares.
+        # Zero response, predictions and coefficients involve no rounding.  Otherwise add the underflow of each product,
+        # of their sum, and of the squares.
         zero = not (data.y.any() or margin.any() or model.coef.any())
         error = 1.01 * error + (0.0 if zero else 4.0 * (model.coef.size + 2) * _SUBNORMAL)
         if statement.rule.shifts:
@@ -104,17 +104,17 @@ def _bounds_by(
 
 
 def _plain_margins(model: Incumbent, raw: Array, y_shift: float) -> tuple[Array, Array]:
-    """The predictions less a shift of the response, and bounds of their errors."""
+    """The predictions minus a shift of the response, and bounds of their errors."""
     columns, constants = raw - model.center, np.array([model.intercept, -y_shift, model.rest])
     sizes = np.abs(columns) @ np.abs(model.coef) + np.abs(constants).sum()
     return columns @ model.coef + constants.sum(), growth(model.coef.size + 8) * sizes
 
 
 def _precise_margins(model: Incumbent, raw: Array, y_shift: float) -> tuple[Array, Array]:
-    """The same with sums of twice the digits: nearly dependent columns have large coefficients of opposite signs."""
+    """The same in twice the precision: nearly dependent columns have large coefficients of opposite signs."""
     columns, rest = two_sum(raw, np.broadcast_to(-model.center, raw.shape))
     fitted, low = (part[:, 0] for part in precise_product(columns, rest, model.coef[:, None]))
-    # The response is shifted by a number near its mean, which the intercept has to follow.
+    # The response is shifted by a number near its mean; shift the intercept by the same number.
     near, near_error = two_sum(np.array(model.intercept), np.array(-y_shift))
     constant, constant_error = two_sum(near, np.array(model.rest))
     total, total_error = two_sum(fitted, np.broadcast_to(constant, fitted.shape))
@@ -134,7 +134,7 @@ def _ridge(data: Data, statement: Statement, model: Incumbent, raw: Array) -> tu
         _, exponents = data.scale(raw)
         bounds = data.prepare(raw).bounds
         w, low, high = np.ldexp(w, exponents), bounds.ridge_low, bounds.ridge_high
-    # Divided by γ before it is squared: a quotient that underflows belongs to a coefficient that is not large.
+    # Divide by γ before squaring: if the quotient underflows, the coefficient is small.
     squares = 0.5 * w / statement.gamma * w
     error = growth(w.size + 16)
     return float(low @ squares) * (1.0 - error), float((high * squares)[squares > 0.0].sum()) * (1.0 + error)

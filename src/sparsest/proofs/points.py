@@ -1,8 +1,8 @@
-"""Dual points: from what a proof stores to vectors that are exactly feasible.
+"""Dual points: the stored points of a proof become exactly feasible vectors.
 
-A vector that comes out of here is a witness: how it was found does not matter, only that every entry lies in the
-conjugate's domain (decided by comparisons) and that, with an intercept, the entries sum to zero without any rounding:
-they are whole multiples of one power of two, small enough that their sum is exact in 64-bit integers.
+Such a vector is a witness.  Its origin does not matter; only two properties do.  Every entry lies in the domain of the
+conjugate, which comparisons decide.  With an intercept, the entries sum exactly to zero: they are integer multiples of
+one power of two, small enough that their sum is exact in 64-bit integers.
 """
 
 from __future__ import annotations
@@ -19,22 +19,20 @@ from sparsest.proofs.losses import ROUNDINGS, LossRule, Squared
 from sparsest.proofs.rounding import UNDERFLOW, UNIT, Array, Indices, growth, norms_above
 from sparsest.proofs.steps import DualPoint, Point, SplitPoint, is_column_set
 
-# Steps towards the best intercept, most of which halve an interval; one that is not the best costs a little of the
-# bound, no more.
+# Steps towards the best intercept, most of which halve an interval.  A slightly wrong intercept only weakens the bound.
 _INTERCEPT_STEPS = 100
-# Dual points whose largest entry is smaller than this, and smaller entries where there is no grid, are taken for zero:
-# quotients of the others by weights have all their digits.
+# Dual points whose largest entry is smaller than this are replaced by zero, and so are smaller entries if there is no
+# grid.  Quotients of the other entries by weights then do not underflow.
 _SMALLEST_PEAK = 1e-160
 
 
 class Witnesses(NamedTuple):
     """Exactly feasible dual points, by columns.
 
-    ``constants`` bound ``-Σωℓ*(α/ω)`` from below and ``norms`` bound ``‖Ω^{-½}α‖`` from above.  ``spreads`` bound
-    ``‖Ω^{-½}(α* - α)‖`` for the residual α* of a split point's coefficients, and ``lost`` what that may take from the
-    constant.
-    ``used`` and ``coefficients`` are the features of each sparse point and its coefficients of columns with scales of
-    these ``exponents``.
+    ``constants`` bound ``-Σωℓ*(α/ω)`` from below and ``norms`` bound ``‖Ω^{-½}α‖`` from above.  For a split point with
+    the exact residual α*, ``spreads`` bound ``‖Ω^{-½}(α* - α)‖`` and ``lost`` bounds the effect on the constant.
+    ``used`` and ``coefficients`` are the features of each sparse point and its coefficients for columns scaled by
+    ``exponents``.
     """
 
     alpha: Array
@@ -48,10 +46,10 @@ class Witnesses(NamedTuple):
 
 
 def feasible(rule: LossRule, y: Array, weights: Array, alpha: Array, balanced: bool) -> Array:
-    """Return dual points near the columns of ``alpha`` that are exactly feasible; ``balanced`` ones sum to zero.
+    """Return exactly feasible dual points near the columns of ``alpha``; ``balanced`` ones sum to zero.
 
-    Scaling down the sign whose total is larger, and rounding towards zero, keep every entry in its domain, which is an
-    interval about zero for all losses.
+    Every domain is an interval that contains zero.  So entries stay in it if those of the sign with the larger total
+    are scaled down and all are rounded towards zero.
     """
     alpha = rule.project(y[:, None], np.where(np.isfinite(alpha), alpha, 0.0), weights[:, None])
     if not balanced:
@@ -80,9 +78,9 @@ def _to_grid(alpha: Array) -> Array:
 
 
 def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Columns, caution: float = 1.0) -> Witnesses:
-    """Turn points of a proof into exactly feasible dual points, or say what is wrong with one.
+    """Turn points of a proof into exactly feasible dual points; ValueError if one is not valid.
 
-    Rounding errors are taken for ``caution`` times as large as they may be.
+    ``caution`` multiplies the bounds of rounding errors.
     """
     count = len(points)
     alpha, spreads, lost = np.zeros((data.n, count)), np.zeros(count), np.zeros(count)
@@ -93,7 +91,7 @@ def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Colu
     for i, point in enumerate(points):
         if isinstance(point, DualPoint):
             if point.values.shape != (data.n,) or not np.isfinite(point.values).all():
-                raise ValueError(f"a dual point is not {data.n} finite numbers")
+                raise ValueError(f"a dual point must have {data.n} finite entries")
             alpha[:, i] = point.values
         else:
             sparse.append(i)
@@ -108,7 +106,7 @@ def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Colu
     terms, size = rule.conjugate(y, exact, weights)
     error = ROUNDINGS * UNIT * size.sum(axis=0) + growth(data.n + 2) * np.abs(terms).sum(axis=0)
     if data.offset.any():
-        # An offset o takes oα from the conjugate; it is known up to its error.
+        # An offset o subtracts oα from the conjugate; add the error of o.
         shifted = data.offset[:, None] * exact
         terms = terms - shifted
         error += growth(data.n + 4) * (np.abs(shifted) + np.abs(terms)).sum(axis=0) + data.offset_error @ np.abs(exact)
@@ -116,7 +114,7 @@ def witnesses(data: Data, rule: LossRule, points: Sequence[Point], columns: Colu
     split = np.array([isinstance(point, SplitPoint) for point in points], dtype=bool)
     if split.any():
         if not isinstance(rule, Squared):
-            raise ValueError("a split proves bounds for the squared loss only")
+            raise ValueError("a split needs the squared loss")
         spreads, lost = _spreads(data, alpha, exact, sizes, used, caution)
         spreads, lost = np.where(split, spreads, 0.0), np.where(split, lost, 0.0)
     norms = norms_above(exact / np.sqrt(weights)) * (1.0 + growth(8))
@@ -132,7 +130,7 @@ def _margins(
     exponents: list[NDArray[np.intc]],
     places: list[int],
 ) -> tuple[Array, Array]:
-    """``X̃w̃`` of sparse points, and ``Σ_j ‖√Ωx̃_j‖|w̃_j|``; their features and scaled coefficients are noted."""
+    """``X̃w̃`` of sparse points, and ``Σ_j ‖√Ωx̃_j‖|w̃_j|``; also stores their features and scaled coefficients."""
     for point in points:
         assert not isinstance(point, DualPoint)
         if point.values.shape != point.features.shape or not is_column_set(point.features, data.p):
@@ -167,16 +165,17 @@ def _derivatives(data: Data, rule: LossRule, margins: Array, intercepts: Array) 
 
 
 def _intercepts(data: Data, rule: LossRule, margins: Array, b: Array) -> Array:
-    """The b at which ``Σωℓ'(y, margin + b)`` is about zero, by Newton steps within an interval that holds it.
+    """The b at which ``Σωℓ'(y, margin + b)`` is about zero, by Newton steps within an interval that contains it.
 
-    Slopes grow with b, so their signs tell on which side it is.  Until both sides are known, steps may double.
+    The sum increases with b, so its sign tells on which side the root is.  Until both sides are known, steps may
+    double.
     """
     y, active = data.y[:, None], np.arange(b.size)
     low, high, reach = np.full(b.size, -np.inf), np.full(b.size, np.inf), np.ones(b.size)
     for _ in range(_INTERCEPT_STEPS):
         slope, curvature = rule.derivative(y, margins[:, active] + b[active])
         total, bend, size = (data.weights @ values for values in (slope, curvature, np.abs(slope)))
-        # Rounding hides smaller sums.
+        # Smaller sums are rounding errors.
         unbalanced = np.abs(total) > growth(data.n) * size
         active, total, bend = active[unbalanced], total[unbalanced], bend[unbalanced]
         if not active.size:
@@ -196,7 +195,7 @@ def _intercepts(data: Data, rule: LossRule, margins: Array, b: Array) -> Array:
 def _spreads(
     data: Data, alpha: Array, exact: Array, sizes: Array, used: list[Indices], caution: float = 1.0
 ) -> tuple[Array, Array]:
-    """How far the exact residual of split points' coefficients may be from the witnesses, and what that may cost.
+    """Bounds of the distance between exact residuals of split points and witnesses, and of its effect on constants.
 
     ``-Ω(y - X̃w̃ - mean)`` is computed with an error of at most ``γ(‖√Ωy‖ + Σ_j‖√Ωx̃_j‖|w̃_j|)`` in the norm of
     ``Ω^{-½}``.  The constant ``-y'α - ½Σα²/ω`` has the gradient ``-(y + α/ω)``, whose norm is at most

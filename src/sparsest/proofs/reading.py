@@ -1,4 +1,4 @@
-"""What is given as data, as real numbers of at most double precision: nothing is rounded, and nothing else is taken."""
+"""Reading of the given data: real numbers of at most double precision, without rounding; anything else is refused."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _EXACT_INTEGER = 2**53
 
 @dataclass(frozen=True)
 class ColumnBlocks:
-    """A matrix that is stored elsewhere, as on a disk: ``read`` returns the columns of some numbers."""
+    """A matrix that is stored elsewhere, such as on disk; ``read`` returns the columns with the given numbers."""
 
     shape: tuple[int, int]
     read: Callable[[Indices], NDArray[Any]]
 
     def columns(self, features: Indices | slice) -> NDArray[Any]:
-        """Some columns, in the type in which they are read."""
+        """Some columns, in the type that ``read`` returns."""
         chosen = np.arange(self.shape[1])[features]
         block = np.asarray(self.read(chosen))
         if block.shape != (self.shape[0], chosen.size):
-            raise ValueError(f"X was read in blocks of another shape: {block.shape}")
+            raise ValueError(f"a block of X has shape {block.shape}, expected {(self.shape[0], chosen.size)}")
         _require_real(block)
         return block
 
 
 def as_matrix(X: Any) -> Any:
-    """A matrix whose columns can be taken; sparse ones in compressed columns, their indices checked."""
+    """A matrix that can be indexed by columns; sparse ones in compressed columns, with valid indices."""
     if isinstance(X, ColumnBlocks):
         matrix: Any = X
     elif sp.issparse(X):
@@ -79,23 +79,23 @@ def _as_compressed_columns(X: Any) -> Any:
 
 
 def _check_compressed(matrix: Any) -> None:
-    """Refuse index arrays that reach outside of the matrix: compiled code would follow them."""
+    """Refuse indices outside of the matrix: compiled code would access memory there."""
     outer, inner = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
     indptr, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
     fits = indptr.shape == (outer + 1,) and indptr[0] == 0 and (np.diff(indptr) >= 0).all()
     fits = fits and indptr[-1] <= min(indices.size, np.asarray(matrix.data).size)
     if not fits or (indices.size and not (indices.min() >= 0 and indices.max() < inner)):
-        raise ValueError("X is sparse with indices that do not fit its shape")
+        raise ValueError("X is a sparse matrix with indices outside of its shape")
 
 
 def require_exact(array: NDArray[Any], name: str) -> None:
-    """Refuse whole numbers that may not be floating-point numbers."""
+    """Refuse integers that double precision may not represent."""
     if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() >= _EXACT_INTEGER:
         raise ValueError(f"{name} holds integers that double precision cannot represent")
 
 
 def as_vector(values: Any, n: int, name: str) -> Array:
-    """Finite numbers in double precision, one for each observation; a single one stands for all of them."""
+    """Finite numbers in double precision, one for each observation; a single number is repeated."""
     array = np.asarray(values)
     if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
         raise ValueError(f"{name} must hold real numbers of at most double precision")
@@ -111,7 +111,7 @@ def as_vector(values: Any, n: int, name: str) -> Array:
 
 
 def as_exposure(exposure: Any, n: int) -> Array:
-    """Exposures, which have logarithms."""
+    """Exposures, which must be positive."""
     values = as_vector(exposure, n, "exposure")
     if not (values > 0.0).all():
         raise ValueError("exposure must be above zero")

@@ -1,7 +1,7 @@
 """Bounds of regions from the gains of features: ``constant - gain(q)``.
 
-``gain`` adds the gains of the features forced in and of the best free choice that k or the price admits.  All gains are
-upper bounds, and so is their sum, because it grows with each of them.
+``gain`` is the total gain of the features forced in and of the best free features that k or the price admits.  Upper
+bounds of the gains give an upper bound of it, because it increases with each of them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ State = NDArray[np.int8]
 
 
 class RegionBounds(NamedTuple):
-    """Bounds of regions, and what a feature adds to one when it is forced against the best choice.
+    """Bounds of regions, and the cost of forcing a feature against the best choice.
 
     A feature of gain q is worth ``t = q - price``.  Forcing it in costs ``max(last - t, 0)``, forcing it out
-    ``max(t - following, 0)``, where ``last`` is the least that a feature of the best choice is worth and ``following``
-    the most that one outside of it is, both at least zero.  ``sizes`` are what rounding errors are relative to.
-    ``values`` are what the points alone prove, below the ``floors`` too: costs are added to them, and only the sum is
-    raised to a floor.
+    ``max(t - following, 0)``.  ``last`` is the smallest worth in the best choice and ``following`` the largest outside
+    of it, both at least zero.  Rounding errors are relative to ``sizes``.  ``values`` are the bounds of the points
+    alone and may be below the ``floors``: costs are added first, and the sum is then raised to the floor.
     """
 
     bounds: Array
@@ -44,7 +43,7 @@ class RegionBounds(NamedTuple):
         worth_out, worth_in = q[outside] - self.price, q[inside] - self.price
         costs = [np.maximum(self.last[i] - worth_out, 0.0), np.maximum(worth_in - self.following[i], 0.0)]
         least = float(np.concatenate(costs).min())
-        # A full region has no supports with one more feature.
+        # A full region admits no further feature.
         if not inside.size and np.isinf(self.last[i]):
             return np.inf
         bound = float(self.values[i]) + least - self.caution * growth(8) * (float(self.sizes[i]) + least)
@@ -56,7 +55,7 @@ def region_bounds(
 ) -> RegionBounds:
     """Bound regions given by the rows of ``states`` with the rows of ``gains`` and the constants.
 
-    Rounding errors are taken for ``caution`` times as large as they may be.
+    ``caution`` multiplies the bounds of rounding errors.
     """
     forced = states == 1
     q_forced = np.where(forced, gains, 0.0).sum(axis=1)
@@ -67,23 +66,23 @@ def region_bounds(
     floors = price * n_forced * (1.0 - growth(2))
     with np.errstate(invalid="ignore"):
         sizes = np.abs(constants) + sizes
-        # Zeros are added without a rounding.
+        # Adding zero involves no rounding.
         terms = min(k, gains.shape[1]) + int(n_forced.max(initial=0))
         values = constants - gain - caution * growth(terms + 16) * sizes
-    # Losses are not negative, so a region is bounded by the price of its forced features at least.
+    # Losses are nonnegative, so the price of its forced features bounds a region.
     bounds = np.where(np.isfinite(sizes), np.fmax(values, floors), floors)
     return RegionBounds(bounds, values, last, following, sizes, floors, price, caution)
 
 
 def _best_choice(k: int, worth: Array, states: State, n_forced: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-    """The sum of what the best free features up to k are worth, the least of them and the most of the others.
+    """The total worth of the best free features up to k, the smallest worth among them, and the largest of the others.
 
     A region whose gains are not all finite gets an infinite sum.
     """
     count, m = worth.shape
     left = np.maximum(k - n_forced, 0)
     unusable = ~np.where(states >= 0, np.isfinite(worth), True).all(axis=1)
-    # Features forced in come first and those forced out last, so that the k first of a row hold the best choice.
+    # Features forced in come first and those forced out last, so the first k of a row are the best choice.
     keys = np.where(states == 1, np.inf, np.where(states == 0, worth, -1.0))
     most = min(k, m)
     places = [place for place in (most - 1, most) if 0 <= place < m]

@@ -1,11 +1,11 @@
-"""Bounds by least squares, for the squared loss and coefficients of any size: no ridge, or one too weak to help.
+"""Bounds by least squares, for the squared loss without a ridge or with one too weak to help.
 
-``regression_bound`` is for one set of columns, however near they are to being dependent.  With any nonsingular T, here
-near the inverse of a triangular factor, ``Y = X̃T`` spans what X̃ spans; for any v and ``e = y - Yv``,
+``regression_bound`` works for any set of columns, even nearly dependent ones.  Let T be nonsingular, here close to the
+inverse of a triangular factor.  ``Y = X̃T`` has the span of X̃.  For any v and ``e = y - Yv``,
 
     min_w ½‖y - X̃w‖² = ½‖e‖² - ½ s'(Y'ΩY)^{-1}s ≥ ½‖e‖² - ½‖s‖²/(1 - τ),   s = Y'Ωe,  ‖Y'ΩY - I‖ ≤ τ.
 
-Y is computed with twice the digits, so that the condition of X̃ costs only digits that are there.
+Y is computed in twice the precision, so that ill-conditioned columns do not spoil the bound.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REFINEMENTS = 3
 
 
 def regression_bound(data: Data, statement: Statement, features: Indices, n_forced: int) -> float:
-    """A lower bound of the squared loss over all models on some columns; the ridge, which only adds, is left out."""
+    """A lower bound of the squared loss over all models on some columns; the ridge is omitted, as it only adds."""
     if statement.loss != "squared":
         raise ValueError("least squares bounds need the squared loss")
     floor = statement.price * n_forced * (1.0 - growth(2))
@@ -51,7 +51,7 @@ class _Basis(NamedTuple):
 
     @classmethod
     def of(cls, data: Data, features: Indices) -> _Basis | None:
-        """The basis of some columns and, with an intercept, of the constant; None where rounding hides its rank."""
+        """The basis of some columns and, with an intercept, the constant; None if rounding hides its rank."""
         high, low = data.exact_parts(features)
         if data.fit_intercept:
             high = np.column_stack([np.ones(data.n), high])
@@ -70,7 +70,7 @@ class _Basis(NamedTuple):
             if not (np.isfinite(T).all() and T.diagonal().all()):
                 return None
             Y, correction = precise_product(high, low, T)
-        # Two-fold precision leaves (m + 6)² u² of the terms; rounding of Y itself is in the correction.
+        # Doubled precision has an error of (m + 6)² u² of the terms; the correction contains the rounding error of Y.
         terms = (np.abs(high) + np.abs(low)) @ np.abs(T)
         errors = 4.0 * ((size + 6) * UNIT) ** 2 * norms_above(root * terms) * (1.0 + growth(8)) + 1e-300
         gram = (data.weights[:, None] * Y).T @ Y - np.eye(size)
@@ -83,14 +83,14 @@ class _Basis(NamedTuple):
 
 
 def _residual_bound(data: Data, basis: _Basis) -> float:
-    """``½‖e‖² - ½‖s‖²/(1 - τ)`` from below, for the e that least squares leaves."""
+    """A lower bound of ``½‖e‖² - ½‖s‖²/(1 - τ)`` for the residual e of least squares."""
     y, weights = data.y, data.weights
     root = np.sqrt(weights)
     v = np.zeros(basis.high.shape[1])
     e = y
     for _ in range(2):
         v = v + basis.high.T @ (weights * e)
-        # The residual is formed with twice the digits: Yv may be much larger than what it leaves.
+        # The residual is computed in twice the precision: Yv may be much larger than it.
         fitted, rest = precise_product(basis.high, basis.low, v[:, None])
         e = (y - fitted[:, 0]) - rest[:, 0]
     size = float(norms_above(root * e)) * (1.0 + growth(8))

@@ -1,13 +1,14 @@
-"""Many leaves of a regression tree at a time: which of them have no support below a target.
+"""Leaves of a regression tree in batches: which of them provably have no support below a target.
 
-A leaf that is not shown to hold here may hold all the same.  There are two tests:
+A leaf that fails here may still be closed by another bound.  There are two tests:
 
-- ``Completions``, where two features are still to choose.  Leaves ``S + {j}`` that differ in the last feature only
-  share C and r, what the features of S leave of H and h.  No three features j, a, b bring the regression on S below
-  the target if ``C - rr'/t`` is positive semidefinite on them, t twice the distance of ``f(S)`` from the target.
-- ``Exclusions``, for all others.  Leaving out the features O takes the coefficients u + w⁰ of the regression on all
-  features to ``u - Nx``, ``N = H^{-1}``, ``x = N_OO^{-1}(u + w⁰)_O``: systems as small as O is.  The bound is of the
-  residual that such coefficients leave, however they were found.
+- ``Completions``, if two features remain to be chosen.  Leaves ``S + {j}`` that differ in the last feature only
+  share C and r, the Schur complements of H and h with respect to S.  Let t be twice the distance of ``f(S)`` from the
+  target.  No three features bring the regression on S below the target if ``C - rr'/t`` is positive semidefinite on
+  them.
+- ``Exclusions``, for all others.  Leaving out the features O changes the coefficients u + w⁰ of the regression on all
+  features to ``u - Nx + w⁰`` with ``N = H^{-1}`` and ``x = N_OO^{-1}(u + w⁰)_O``: a system of the size of O.  The bound
+  is computed for the resulting coefficients, whatever their rounding errors.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ States = NDArray[np.uint8]
 
 # The states of features in a region.
 OUT, FREE, IN = 0, 1, 2
-# Targets, and distances from them, that are smaller could underflow.
+# Smaller targets, and smaller distances from them, could underflow.
 LEAST_TARGET = 2.0**-800
-# The part of rr' that is added for the error of r.
+# The share of rr' that is added for the error of r.
 _SPARED = 2.0**-30
 _UNIT_SINGLE = 2.0**-24
 
 
 class Completions:
-    """Regions with two features to choose: no choice brings the regression below a target."""
+    """The test of regions with two features to choose: no choice brings the regression below a target."""
 
     def __init__(self, sums: RegressionSums, target: float) -> None:
         self.sums, self.target = sums, target
         self.zero = sums.sums_of(np.zeros(sums.features.size, dtype=bool))
 
     def hold(self, states: States, last: Indices) -> Mask:
-        """Whether each region is shown to hold; ``last`` is a feature inside of each that neighbours may differ in."""
+        """Whether each region passes; ``last`` is the feature inside each region in which neighbours may differ."""
         rows = np.arange(last.size)
         inside, free = states == IN, states == FREE
         inside[rows, last], free[rows, last] = False, True
@@ -63,11 +64,11 @@ class Completions:
         return held
 
     def _correlations(self, S: Indices, F: Indices) -> tuple[Array, Mask]:
-        """``C - rr'/t`` less all errors, scaled to a diagonal of 1, and where that was positive.
+        """``C - rr'/t`` minus all errors, scaled to a unit diagonal, and where the diagonal was positive.
 
-        Of any K, ``C = H_FF - H_FS K - (K + H_SS^{-1}Γ)'Γ``, ``Γ = H_SF - H_SS K``, and of any w likewise
+        For any K, ``C = H_FF - H_FS K - (K + H_SS^{-1}Γ)'Γ``, ``Γ = H_SF - H_SS K``, and for any w
         ``r = h_F - H_FS w - (K + H_SS^{-1}Γ)'g``, ``g = h_S - H_SS w``.  All errors are at most a factor times the
-        sizes ``1 + ‖K_a‖₁`` of both features.  Such an error is, on three features, at most three times its diagonal.
+        sizes ``1 + ‖K_a‖₁`` of both features.  On three features, such an error is at most three times its diagonal.
         """
         H, least, h = self.sums.H, self.sums.least, self.zero.h
         s = S.shape[1]
@@ -104,7 +105,7 @@ class Completions:
 
 
 def _triples_hold(R: Array, at: Indices, j: Indices, kept: Mask, room: Room) -> Mask:
-    """Whether ``R[at]``, with a diagonal of 1, is positive semidefinite on j and any two of the features kept."""
+    """Whether ``R[at]``, with unit diagonal, is positive semidefinite on j and any two of the kept features."""
     held = np.zeros(at.size, dtype=bool)
     single = R.astype(np.float32)
     most = max(1, room.matrices // (4 * R.shape[1] ** 2))
@@ -118,9 +119,9 @@ def _triples_hold(R: Array, at: Indices, j: Indices, kept: Mask, room: Room) -> 
 
 
 def minors_hold(R: NDArray[Any], at: Indices, j: Indices, kept: Mask, unit: float) -> Mask:
-    """The same in an arithmetic with this unit roundoff: ``|R_ab - e_a e_b| ≤ f_a f_b``, ``e = R_j``, ``f² = 1 - e²``.
+    """The same test with this unit roundoff: ``|R_ab - e_a e_b| ≤ f_a f_b``, ``e = R_j``, ``f² = 1 - e²``.
 
-    All roundings together are less than 128 units of the diagonal.
+    All rounding errors together are less than 128 units.
     """
     rows, size = np.arange(at.size), R.shape[1]
     others = kept.copy()
@@ -128,7 +129,7 @@ def minors_hold(R: NDArray[Any], at: Indices, j: Indices, kept: Mask, unit: floa
     e = np.where(others, R[at, j], 0.0).astype(R.dtype)
     squares = R.dtype.type(1.0 - 128.0 * unit) - e * e
     f = np.sqrt(np.maximum(squares, 0.0))
-    # Features that are out never fail; a diagonal entry is no pair.
+    # Features that are out never fail; diagonal entries are not pairs.
     f[~others] = 1e10
     E = R[at]
     E -= e[:, :, None] * e[:, None, :]
@@ -139,7 +140,7 @@ def minors_hold(R: NDArray[Any], at: Indices, j: Indices, kept: Mask, unit: floa
 
 
 class Exclusions:
-    """Regions by the regression without the features that are out, found from the regression on all of them."""
+    """The test of regions by the regression without excluded features, computed from the regression on all features."""
 
     def __init__(self, sums: RegressionSums, k: int, target: float) -> None:
         self.sums, self.k, self.target = sums, k, target
@@ -151,7 +152,7 @@ class Exclusions:
         self.w: Array = self.u + self.w0
 
     def hold(self, states: States) -> Mask:
-        """Whether each region, with at least one feature to choose, is shown to hold."""
+        """Whether each region passes; at least one feature remains to be chosen."""
         out, free, left = states == OUT, states == FREE, self.k - (states == IN).sum(axis=1)
         held = np.zeros(left.size, dtype=bool)
         for rows in _alike(out.sum(axis=1) * (self.k + 1) + left, states.shape[1], self.sums.room):
@@ -159,7 +160,7 @@ class Exclusions:
         return held
 
     def _hold(self, out: Mask, free: Mask, left: int) -> Mask:
-        """The test of regions with as many features out, and as many to choose."""
+        """The test of regions that have the same number of features out, and to choose."""
         O = _positions(out)
         N_O, w_O = self.N[O], self.w[O]
         N_OO = np.take_along_axis(N_O, O[:, None, :], axis=2)
@@ -174,9 +175,9 @@ class Exclusions:
         return held
 
     def _without_one(self, X: Array, T: Array, pivots: Array, out: Mask, free: Mask, left: int) -> Mask:
-        """The same with one more feature out: if more are free than may be chosen, one of any ``left + 1`` has to go.
+        """The same with one more feature out: if more are free than may be chosen, one of any ``left + 1`` is left out.
 
-        Those are taken that cost most.
+        The test uses the ``left + 1`` features that cost most.
         """
         w = self.w - X @ self.N
         costs = np.where(free, w * w / np.maximum(pivots, 1e-300), -np.inf)
@@ -192,13 +193,13 @@ class Exclusions:
         return np.asarray((bounds >= self.target).all(axis=1) & free[rows, J].all(axis=1))
 
     def _bounds(self, X: Array, fixed: Mask) -> Array:
-        """Lower bounds of regressions without the features fixed, at coefficients near ``u - Nx``, a row for each."""
+        """Lower bounds of regressions without the ``fixed`` features, at coefficients near ``u - Nx``, by rows of X."""
         W = np.where(fixed, -self.w0, self.u - X @ self.N)
         return self.sums.below(self.sums.about_w0, self.h, W.T, (self.h - W @ self.sums.H).T, fixed.T)
 
 
 def _alike(keys: Indices, size: int, room: Room) -> Iterator[Indices]:
-    """The rows of equal keys, a few at a time so that a square matrix of some size for each fits in memory."""
+    """Batches of rows with equal keys, such that a square matrix of the given size for each row fits in memory."""
     most = max(1, room.matrices // (8 * size * size))
     order = np.argsort(keys, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
@@ -207,5 +208,5 @@ def _alike(keys: Indices, size: int, room: Room) -> Iterator[Indices]:
 
 
 def _positions(mask: Mask) -> Indices:
-    """Where a mask is true, row by row; all rows have as many."""
+    """The positions at which a mask is true, row by row; all rows have the same number."""
     return np.nonzero(mask)[1].reshape(mask.shape[0], -1)

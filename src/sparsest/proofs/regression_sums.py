@@ -1,11 +1,11 @@
-"""The sums of squares and products that least squares bounds are made of, with bounds of their rounding errors.
+"""The sums of squares and products for least squares bounds, with bounds of their rounding errors.
 
 Columns have unit length, ``H = X'ΩX + ridge``, ``h = X'Ωz``.  For any w, and any ``κ ≤ λ_min(H)``,
 
     f(A) = min_w c - h'w + ½w'Hw ≥ c - ½w'(h + g) - ‖g‖²/(2κ),     g = h - H_A w.
 
-Where nearly all is explained, this is a small difference of large numbers.  So sums are taken about given coefficients
-w⁰: of ``z - Xw⁰`` in place of z, with what the features of w⁰ that are out had explained added again.
+If the features explain nearly everything, this is a small difference of large numbers.  So sums are taken about given
+coefficients w⁰, that is for ``z - Xw⁰`` in place of z.  For features of w⁰ that are out, their part is added back.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 class Sums(NamedTuple):
-    """``c`` and ``h`` of a region, and bounds of their errors, of h entry by entry."""
+    """``c`` and ``h`` of a region, and bounds of their errors; ``h_error`` holds for each entry."""
 
     c: float
     h: Array
@@ -33,7 +33,7 @@ class Sums(NamedTuple):
 
 
 class RegressionSums:
-    """``H``, ``c`` and ``h`` of some features, by their positions among these."""
+    """``H``, ``c`` and ``h`` of some features, which are numbered by their positions."""
 
     def __init__(self, data: Data, gamma: float, features: Indices, step: RegressionTree) -> None:
         self.features: Indices = np.sort(features)
@@ -75,7 +75,7 @@ class RegressionSums:
         raise ValueError("the features of a region are linearly dependent, or nearly so")
 
     def _expand(self, data: Data, step: RegressionTree) -> None:
-        """Take the sums about the coefficients of a step."""
+        """Compute the sums about the coefficients of a step."""
         if not is_column_set(step.features, data.p) or np.setdiff1d(step.features, self.features).size:
             raise ValueError("the coefficients to expand about do not fit the region")
         if step.values.shape != step.features.shape or not np.isfinite(step.values).all():
@@ -86,7 +86,7 @@ class RegressionSums:
         z = np.sqrt(data.weights) * y
         residual = z - self._X[:, self.center] @ w0
         if not float(norms_above(residual)) <= data.y_norm:
-            # Coefficients that explain nothing only cost digits.
+            # Coefficients that explain nothing only lose digits.
             self.center, w0, residual = self.center[:0], w0[:0], z
         size = float(norms_above(residual))
         explained = float(np.abs(w0).sum())
@@ -117,7 +117,7 @@ class RegressionSums:
         return c + float(self.w0 @ (h[self.center] + 0.5 * move[self.center])), h + move
 
     def relative_error(self) -> float:
-        """About how large rounding errors of a regression are, as a part of the sum of squares."""
+        """The approximate rounding error of a regression, relative to the sum of squares."""
         return 8.0 * (self.n + self.features.size) * UNIT / self.least
 
     def sums_of(self, alive: Mask) -> Sums:
@@ -138,10 +138,10 @@ class RegressionSums:
         return Sums(c, sums.h + move, 1.01 * c_error, 1.01 * h_error)
 
     def below(self, sums: Sums, h: Array, W: Array, g: Array, fixed: Mask | None = None) -> Array:
-        """``c - ½w'(h + g) - ‖g‖²/(2κ)`` from below for the columns of W, given g as computed.
+        """``c - ½w'(h + g) - ‖g‖²/(2κ)`` from below for the columns of W, with the computed g.
 
-        h is a vector, or has a column for each of W.  Entries of W that are fixed, and not to be minimised over, do not
-        count in the last term.
+        h is a vector, or has a column for each of W.  The last term omits entries of W that are ``fixed``, that is not
+        minimised over.
         """
         h = h.reshape(h.shape[0], -1)
         size = np.abs(W).sum(axis=0)

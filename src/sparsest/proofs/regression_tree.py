@@ -1,10 +1,10 @@
 """Bounds of many regions by least squares in Gram space: squared loss, at most k of few features, little or no ridge.
 
-For a region with the features S forced in and A not forced out, the regression ``f(A)`` on all of A bounds every
-support.  If d free features have to go, any d of them meet a set J of all but d - 1 free features, so the least of
-``f(A - {j})`` over J is a bound too.  Where at most two features are still to choose, all choices are tried.
+Let S be the features forced into a region, and A those not forced out.  The regression ``f(A)`` on A bounds every
+support.  If ν free features must be left out, every support misses one of any set J of all but ν - 1 free features, so
+``min f(A - {j})`` over J is a bound, too.  If at most two features remain to be chosen, all choices are tried.
 
-Most leaves are closed by tests of many at a time (:mod:`sparsest.proofs.regression_leaves`), the others one by one.
+Most leaves are closed in batches (:mod:`sparsest.proofs.regression_leaves`), the others one by one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Mask = NDArray[np.bool_]
 
 # With fewer entries of a tree, threads cost more than they save.
 _WORTH_THREADS = 2000
-# Where a leaf misses what is asked for, a little less is tried, relatively.
+# Relative amounts by which a target is lowered if a leaf misses it.
 _LADDER = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
 
 
 class RegressionBounds(RegressionSums):
-    """The regression on some features, by their positions among these."""
+    """The regression on some features, which are numbered by their positions."""
 
     def __init__(self, data: Data, statement: Statement, features: Indices, step: RegressionTree) -> None:
         if statement.loss != "squared" or statement.k is None:
@@ -41,12 +41,12 @@ class RegressionBounds(RegressionSums):
         super().__init__(data, statement.gamma, features, step)
 
     def prove(self, entries: NDArray[np.int32], forced: Indices, enough: float) -> float:
-        """Return the smallest bound of the regions that a tree closes; above ``enough`` it need not be the best."""
+        """Return the smallest bound over the leaves of a tree; above ``enough`` it need not be as large as possible."""
         threads = self.room.threads if entries.size > _WORTH_THREADS else 1
         batches = self.leaves(entries, forced)
         return min(mapped(lambda batch: self._bound_of_batch(*batch, enough), batches, threads))
 
-    # What overflows or is no number proves nothing.
+    # Overflow and NaN prove nothing.
     @np.errstate(all="ignore")
     def _bound_of_batch(self, states: States, last: Indices, enough: float) -> float:
         held = self.held(states, last, enough)
@@ -56,23 +56,23 @@ class RegressionBounds(RegressionSums):
         return float(lowest)
 
     def leaves(self, entries: NDArray[np.int32], forced: Indices) -> Iterator[tuple[States, Indices]]:
-        """The states of the features in the leaves of a tree, many at a time, and what was branched on last, or -1."""
+        """The states of the features in the leaves of a tree, in batches, and the last feature branched on, or -1."""
         m = self.features.size
         position = {int(feature): j for j, feature in enumerate(self.features)}
         state = bytearray([FREE]) * m
         for j in np.searchsorted(self.features, forced).tolist():
             state[j] = IN
-        # The features of the branches above, in first, whose other side is open, and all that were branched on.
+        # The depths of the branches above whose other side is open, and the features of all branches above.
         pending, path = list[int](), list[int]()
         leaves, last = list[bytes](), list[int]()
         most, finished = max(1, self.room.leaves // max(m, 1)), False
         for entry in entries.tolist():
             if finished:
-                raise ValueError("a tree goes on after its end")
+                raise ValueError("a tree has entries after its end")
             if entry != LEAF:
                 j = position.get(entry, -1)
                 if j < 0 or state[j] != FREE:
-                    raise ValueError("branches on a feature that is not free")
+                    raise ValueError("a tree branches on a feature that is not free")
                 state[j] = IN
                 pending.append(len(path))
                 path.append(j)
@@ -95,7 +95,7 @@ class RegressionBounds(RegressionSums):
             yield _stacked(leaves, m), np.array(last)
 
     def held(self, states: States, last: Indices, enough: float) -> Mask:
-        """Which leaves are shown to have a bound of ``enough`` by tests of many at a time."""
+        """Which leaves the tests in batches prove to have the bound ``enough``."""
         held = np.zeros(last.size, dtype=bool)
         if not LEAST_TARGET < enough < np.inf:
             return held
@@ -108,13 +108,13 @@ class RegressionBounds(RegressionSums):
         return held
 
     def bound(self, inside: list[int], alive: Mask, enough: float = np.inf) -> float:
-        """Return the bound of a region; above ``enough`` it need not be the best."""
+        """Return the bound of a region; above ``enough`` it need not be as large as possible."""
         left = self.k - len(inside)
         if left <= 0:
             alive = np.zeros_like(alive)
             alive[inside] = True
         drop = int(alive.sum()) - max(self.k, len(inside))
-        # A loss is not negative.
+        # A loss is nonnegative.
         best = 0.0
         if 0 < left <= 2 and drop > 0 and np.isfinite(enough):
             best = max(best, self._completed(inside, alive, left, enough))
@@ -123,7 +123,7 @@ class RegressionBounds(RegressionSums):
         return best
 
     def _completed(self, inside: list[int], alive: Mask, left: int, enough: float) -> float:
-        """``enough``, or a little less, if all choices of at most two further features leave that much; else 0."""
+        """``enough``, or slightly less, if every choice of at most two further features has that objective; else 0."""
         chosen = np.zeros_like(alive)
         chosen[inside] = True
         sums = self.sums_of(chosen)
@@ -134,7 +134,7 @@ class RegressionBounds(RegressionSums):
         return 0.0
 
     def _regression(self, sums: Sums, alive: Mask, inside: list[int], drop: int, enough: float) -> float:
-        """The better of ``f(A)`` and, where ``drop`` free features have to go, the least ``f(A without j)`` over J."""
+        """The larger of ``f(A)`` and, if ``drop`` free features must be left out, ``min f(A - {j})`` over J."""
         A = np.flatnonzero(alive)
         H, h = self.H[np.ix_(A, A)], sums.h[A]
         if not A.size:
@@ -146,7 +146,7 @@ class RegressionBounds(RegressionSums):
             return whole
         free = np.flatnonzero(~np.isin(A, inside))
         pivots = np.maximum(N.diagonal(), 1e-300)
-        # The coefficients are w and those that the sums are about; a feature is left out where both cancel.
+        # Total coefficients are w plus those that the sums are taken about; a feature is left out if its total is zero.
         about = np.zeros(self.features.size)
         about[self.center] = self.w0
         about = about[A]

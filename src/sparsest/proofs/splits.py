@@ -1,6 +1,6 @@
-"""Diagonals that may be divided: which of them leave ``X'ΩX + ridge - diag(δ)`` positive semidefinite.
+"""Splits: diagonals δ such that ``X'ΩX + ridge - diag(δ)`` is positive semidefinite.
 
-All columns are centred with the weights if there is an intercept; F denotes what a split takes from the ridge.
+With an intercept, all columns are centred with the weights.  R denotes ``ridge - δ``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from sparsest.proofs.data import SMALLEST_RIDGE, Data, Room, ridge_below
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, is_semidefinite, norms_above, sum_above
 from sparsest.proofs.steps import Split, is_column_set
 
-# A base that leaves a larger error than this is refused.
+# A base with a larger error of its reduction is refused.
 _MOST_REDUCTION_ERROR = 0.01
-# Raised splits whose diagonals are remembered: a proof goes through one part of the tree after the other.
+# The number of raised splits whose diagonals are cached; neighbouring steps of a proof share them.
 _REMEMBERED = 64
 
 
 class CentredColumns(NamedTuple):
-    """``√Ω(x̃ - mean)`` of some columns, each with an error of at most ``error`` of its norm, and the ridge."""
+    """``√Ω(x̃ - mean)`` of some columns, each with a relative error of at most ``error`` in norm, and the ridge."""
 
     features: Indices
     values: Array
@@ -37,14 +37,14 @@ class CentredColumns(NamedTuple):
 
 
 def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColumns:
-    """Centre and weigh columns; the ridge ``d_j/γ`` is a lower bound."""
+    """Centre columns and multiply them by ``√Ω``; the ridge ``d_j/γ`` is a lower bound."""
     values, bounds = data.block(features)
     if data.fit_intercept:
         values = values - data.weights @ values / data.total
     values = np.sqrt(data.weights)[:, None] * values
     norms = norms_above(values) * (1.0 + growth(8))
-    # The mean of x̃ has an error of γ_n of ‖√Ωx̃‖/√W; as x̃ is nearly centred, its norm is hardly larger than that of
-    # the centred column, which is checked here.
+    # The error of the mean of x̃ is γ_n ‖√Ωx̃‖/√W.  As x̃ is nearly centred, its norm is hardly larger than that of the
+    # centred column; this is checked here.
     if (bounds.weighted_norms > 1.5 * norms).any():
         raise ValueError("a column is not centred")
     error = _centring_error(data.n)
@@ -53,17 +53,17 @@ def centred_columns(data: Data, features: Indices, gamma: float) -> CentredColum
 
 
 def _centring_error(n: int) -> float:
-    """The error of a centred and weighted column as a part of its norm."""
+    """The error of a centred and weighted column, relative to its norm."""
     return 1.6 * growth(n + 16)
 
 
 def reduction_error(n: int, m: int, trace: float) -> float:
-    """What rounding may take from the reduction by a base with ``trace(A)``, relatively, see ``_Plain._reduced``."""
+    """The relative rounding error of the reduction by a base with this ``trace(B)``, see ``_Plain._reduced``."""
     return 2.0 * (growth(m + 2 * n + 40) + 2.0 * _centring_error(n)) * trace
 
 
 def acceptable_diagonal(data: Data, gamma: float, features: Indices, delta: Array) -> Array | None:
-    """What the check accepts of a diagonal, all but a little or nothing: for solvers, which need not guess then."""
+    """The slightly smaller diagonal that the check accepts, or None; for solvers."""
     try:
         columns = centred_columns(data, features, gamma)
         back = _part_to_give_back(columns, delta / np.square(columns.units))
@@ -73,7 +73,7 @@ def acceptable_diagonal(data: Data, gamma: float, features: Indices, delta: Arra
 
 
 class Diagonals:
-    """The diagonals of a proof's splits for scaled columns, checked when they are first asked for."""
+    """The diagonals of the splits of a proof for scaled columns, checked on first use."""
 
     def __init__(self, data: Data, gamma: float, splits: Sequence[Split]) -> None:
         self.data, self.gamma, self.splits = data, gamma, splits
@@ -103,11 +103,11 @@ class Diagonals:
             features, values = self._raised[number]
             inside = columns.position[features] >= 0
             delta[columns.position[features[inside]]] = values[inside]
-        # The columns may have other scales than those that the diagonal was checked for.
+        # The columns may have other scales than those for which the diagonal was checked.
         moved = plain.columns.exponents[known] - columns.bounds.exponents[places]
         if moved.any():
             scaled = np.ldexp(delta[places], 2 * moved)
-            # What loses digits is taken for none.
+            # Use 0 if the change of scale loses digits.
             delta[places] = np.where(np.ldexp(scaled, -2 * moved) == delta[places], scaled, 0.0)
         return delta
 
@@ -119,7 +119,7 @@ class Diagonals:
     def _base(self, number: int) -> _Plain:
         split = self._split(number)
         if split.base is not None:
-            raise ValueError("a split is based on one that has a base itself")
+            raise ValueError("the base of a split has a base itself")
         if number not in self._plain:
             _require_diagonal(split, self.data.p)
             self._plain[number] = _Plain(centred_columns(self.data, split.features, self.gamma), split.delta)
@@ -127,7 +127,7 @@ class Diagonals:
 
 
 class _Plain:
-    """A split without a base; where rounding may hide a negative eigenvalue, a part of δ goes back to the quadratic."""
+    """A split without a base; δ is reduced if rounding might hide a negative eigenvalue."""
 
     def __init__(self, columns: CentredColumns, delta: Array) -> None:
         self.columns = columns
@@ -141,22 +141,22 @@ class _Plain:
     def raised(self, split: Split) -> tuple[Indices, Array]:
         """Check a split based on this one; return its features and their diagonal for scaled columns.
 
-        With ``G + diag(F)``, F > 0, and ``more`` added to δ of the features S, ``G + diag(F) - diag(more)_S`` is
-        positive semidefinite if and only if ``X_S'A^{-1}X_S - diag(F(1 - F/more))`` is, ``A = I + XF^{-1}X'``.
+        Let R > 0 belong to the base, and add ``more`` to δ of the features S.  ``G + R - diag(more)_S`` is
+        positive semidefinite if and only if ``X_S'B^{-1}X_S - diag(R(1 - R/more))`` is, ``B = I + XR^{-1}X'``.
         """
         _require_diagonal(split, int(self.columns.features.max(initial=-1)) + 1)
         order = np.argsort(self.columns.features)
         at = np.searchsorted(self.columns.features, split.features, sorter=order)
         chosen = order[np.minimum(at, order.size - 1)]
         if (self.columns.features[chosen] != split.features).any():
-            raise ValueError("a split has features that its base does not have")
+            raise ValueError("a split has features that its base does not cover")
         delta = split.delta / np.square(self.columns.units[chosen])
         if not (np.isfinite(delta).all() and (delta >= SMALLEST_RIDGE).all()):
             raise ValueError("a split's diagonal is out of range")
         half, errors, factor = self._reduced()
         given = self._given()[chosen]
         more = (delta - self.delta[chosen]) * (1.0 + 4.0 * UNIT)
-        # Where δ is not larger than the base's, the quadratic only grows.
+        # A δ that is at most that of the base keeps the matrix positive semidefinite.
         risen = more > 0.0
         self._require_raised(half[:, chosen[risen]], errors[chosen[risen]], factor, given[risen], more[risen])
         return split.features, delta * (1.0 - 8.0 * UNIT)
@@ -167,7 +167,7 @@ class _Plain:
         ratio = given / more
         needed = given * (1.0 - ratio) + 8.0 * UNIT * given * (1.0 + ratio)
         norms = norms_above(half)
-        # Multiplying rows and columns by powers of two is exact and makes all of them comparable.
+        # Scaling rows and columns by powers of two is exact and makes them comparable.
         scale = np.ldexp(1.0, -(np.frexp(np.square(norms) + np.abs(needed))[1] // 2))
         K = half.T @ half
         K *= (1.0 - factor) * np.outer(scale, scale)
@@ -176,32 +176,32 @@ class _Plain:
         K.flat[:: size + 1] -= scale * scale * needed
         error += 8.0 * UNIT * sum_above(np.square(scale) * (np.square(norms) + np.abs(needed)))
         if not is_semidefinite(K, error):
-            raise ValueError("a split does not leave a positive semidefinite quadratic")
+            raise ValueError("a split does not leave a positive semidefinite matrix")
 
     def _given(self) -> Array:
-        """F: what every feature gave of the ridge, from below."""
+        """A lower bound of ``R = ridge - δ``."""
         given = (self.columns.ridge - self.delta) * (1.0 - 4.0 * UNIT)
         if not (given > 0.0).all():
-            raise ValueError("a split is based on one that is not below the ridge")
+            raise ValueError("the base of a split is not below the ridge")
         return given
 
     def _reduced(self) -> tuple[Array, Array, float]:
-        """H near ``L^{-1}X`` for ``LL'`` near A, bounds of its columns' errors, and η with ``A ≤ LL'/(1 - η)``.
+        """Z near ``L^{-1}X`` for ``LL'`` near B, bounds of the errors of its columns, and η with ``B ≤ LL'/(1 - η)``.
 
-        A is at least I, so errors of its entries and of its Cholesky factor, at most ``γ trace(A)`` in norm, are
-        relative ones; ``L^{-1}X - H = L^{-1}(X - LH)`` is bounded by the residual, for ``‖L^{-1}‖`` is about 1.
+        ``B ≥ I``, so errors of its entries and of its Cholesky factor, at most ``γ trace(B)`` in norm, are relative
+        errors.  ``L^{-1}X - Z = L^{-1}(X - LZ)`` is bounded by the residual, as ``‖L^{-1}‖`` is at most about 1.
         """
         if self._reduction is None:
             X, n = self.columns.values, self.columns.values.shape[0]
             require_room(n, self.columns.room)
             scaled = X / np.sqrt(self._given())
-            A = scaled @ scaled.T
-            A.flat[:: n + 1] += 1.0
-            trace = sum_above(A.diagonal())
+            B = scaled @ scaled.T
+            B.flat[:: n + 1] += 1.0
+            trace = sum_above(B.diagonal())
             error = reduction_error(n, X.shape[1], trace)
             if not error < _MOST_REDUCTION_ERROR:
-                raise ValueError("a split takes so much that rounding errors hide the rest")
-            factor = np.linalg.cholesky(A)
+                raise ValueError("a split leaves too little of the ridge: rounding errors hide the rest")
+            factor = np.linalg.cholesky(B)
             half = np.linalg.solve(factor, X)
             residual = norms_above(X - factor @ half)
             size = growth(n + 4) * float(np.linalg.norm(factor)) * norms_above(half) + growth(4) * norms_above(X)
@@ -212,24 +212,24 @@ class _Plain:
 def require_room(order: int, room: Room) -> None:
     """Refuse to form a square matrix that is too large."""
     if 8 * order * order > room.most:
-        raise ValueError(f"needs a matrix of order {order}, which is too large")
+        raise ValueError(f"a step needs a matrix of order {order}, which is too large")
 
 
 def _require_diagonal(split: Split, p: int) -> None:
-    """Say so unless a split has a positive number for each of its features."""
+    """Refuse a split without a positive number for each of its features."""
     if not is_column_set(split.features, p) or split.delta.shape != split.features.shape:
-        raise ValueError("a split does not fit the columns of the data")
+        raise ValueError("the features or the diagonal of a split do not fit the data")
     if not (np.isfinite(split.delta).all() and (split.delta > 0).all()):
         raise ValueError("a split's diagonal is not positive")
 
 
 def _part_to_give_back(columns: CentredColumns, delta: Array) -> float:
-    """Return the part of δ that has to go back to make the quadratic positive semidefinite, or say that it never is."""
+    """Return the share by which δ must be reduced to make the matrix positive semidefinite; ValueError if none will."""
     n, m = columns.values.shape
     require_room(m, columns.room)
-    # No diagonal entry of a positive semidefinite matrix is negative.
+    # A positive semidefinite matrix has no negative diagonal entry.
     if (delta > 1.01 * (np.square(columns.norms) + columns.ridge)).any():
-        raise ValueError("a split's diagonal is larger than the quadratic's")
+        raise ValueError("the diagonal of a split is larger than that of the matrix")
     scale = np.ldexp(1.0, -(np.frexp(delta)[1] // 2))
     Q = columns.values.T @ columns.values
     Q.flat[:: m + 1] += columns.ridge - delta
@@ -242,4 +242,4 @@ def _part_to_give_back(columns: CentredColumns, delta: Array) -> float:
         given_back.flat[:: m + 1] += back * np.square(scale) * delta
         if back < 1.0 and is_semidefinite(given_back, error * (1.0 + back)):
             return back
-    raise ValueError("a split does not leave a positive semidefinite quadratic")
+    raise ValueError("a split does not leave a positive semidefinite matrix")

@@ -1,4 +1,4 @@
-"""What a certificate is about: the problem, all of it but the data, and the data's fingerprint."""
+"""The statement of a certificate: the problem without the data, and the fingerprint of the data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from sparsest.proofs.losses import RULES, LossRule
 
-# Whole numbers up to this one are floating-point numbers, and machine integers too.
+# Integers up to this one are floating-point numbers and machine integers.
 _LARGEST_WHOLE = 2**53
 _SHOWN_COLUMNS = 20
 
@@ -19,12 +19,11 @@ _SHOWN_COLUMNS = 20
 class Statement:
     """The problem ``min_w Σ ωℓ(y, x'w + b [+ o]) + Σ d_j w_j²/(2γ) [+ λ0‖w‖_0]`` s.t. ``[‖w‖_0 ≤ k], [√d_j|w_j| ≤ M]``.
 
-    It has a price of each feature, a limit of their number, or both.  M is ``max_coef``, None where coefficients may be
-    of any size.  ``parameters`` are those of the loss.  The offset
-    o is the one of the data, the logarithm of their exposure, or the sum of both; a loss of differences ``y - u`` has
-    its offset taken from the response instead, rounded to double precision.
+    There is a price per feature, a limit on their number, or both.  M is ``max_coef``; None means no limit.
+    ``parameters`` are those of the loss.  The offset o is the offset of the data, the logarithm of the exposure, or the
+    sum of both.  For a loss of ``y - u``, the offset is subtracted from the response instead, in double precision.
     ``d_j`` is 1, or with ``standardize`` the weighted variance of column j (its mean square without an intercept), and
-    1 for a column whose entries are all the same (all zero).  Observations of weight zero are no part of it.
+    1 for a column whose entries are all equal (zero without an intercept).  Observations of weight zero are excluded.
     """
 
     n: int
@@ -44,7 +43,7 @@ class Statement:
     fingerprint: str
 
     def __post_init__(self) -> None:
-        """Refuse what is not a problem; types are taken literally, as a text file may hold anything."""
+        """Check all parts; types are checked strictly, because a file may contain anything."""
         for name in ("n", "p"):
             _require(_is_count(getattr(self, name)) and getattr(self, name) > 0, name, getattr(self, name))
         _require(isinstance(self.loss, str) and self.loss in RULES, "loss", self.loss)
@@ -74,18 +73,18 @@ class Statement:
 
     @property
     def price(self) -> float:
-        """λ0, or 0 where features have no price."""
+        """λ0, or 0 without a price."""
         return self.l0_penalty or 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """The statement in JSON's types; infinity, which JSON has not, as text."""
+        """The statement in types of JSON; infinity as text."""
         data = asdict(self)
         data["gamma"] = "inf" if math.isinf(self.gamma) else self.gamma
         return data | {"include": list(self.include), "exclude": list(self.exclude)}
 
     @classmethod
     def from_json(cls, data: Any) -> Statement:
-        """Read what ``to_json`` wrote, or say what is wrong."""
+        """Read the output of ``to_json``; ValueError if it is not a statement."""
         names = {field.name for field in fields(cls)}
         if not isinstance(data, dict) or set(data) != names:
             raise ValueError(f"the problem must be described by {', '.join(sorted(names))}")
@@ -95,7 +94,7 @@ class Statement:
         return cls(**data | {name: tuple(value) for name, value in lists.items()} | {"gamma": gamma})
 
     def differences(self, expected: dict[str, Any]) -> list[str]:
-        """How the statement differs from what somebody expects it to say; None asks that it has no such part."""
+        """The differences from expected parts; None expects that the problem has no such part."""
         found = []
         named = {field.name for field in fields(self)}
         parameters = {name for rule in RULES.values() for name in rule.parameters()}
@@ -109,20 +108,20 @@ class Statement:
         return found
 
     def _agrees(self, name: str, value: Any, wish: Any) -> bool:
-        """Whether a part of the statement says the same as what is asked for."""
+        """Whether a part of the statement equals the expected one."""
         if name in ("include", "exclude"):
             try:
                 return sorted(value) == sorted(index(j) for j in (() if wish is None else wish))
             except TypeError:
                 raise ValueError(f"{name} must be a list of column numbers, got {wish!r}") from None
         if name == "k" and _is_count(value) and _is_number(wish):
-            # No model has more features than there are.
+            # A limit above p is the same as p.
             most = self.p - len(self.exclude)
             return bool(min(value, most) == min(wish, most))
         return bool(value == wish)
 
     def sentence(self, names: Sequence[str] | None = None) -> str:
-        """The problem in words, what restricts it first; columns by name, or by number without ``names``."""
+        """The problem in words, restrictions first; columns by name, or by number without ``names``."""
         size = " and ".join(
             ([f"at most {self.k} feature{'' if self.k == 1 else 's'}"] if self.k is not None else [])
             + ([f"a price of {self.l0_penalty:g} a feature"] if self.l0_penalty is not None else [])
@@ -145,7 +144,7 @@ class Statement:
 
 
 def _listed(columns: tuple[int, ...], names: Sequence[str] | None) -> str:
-    """Columns by name or number; of many the first ones."""
+    """Columns by name or number; only the first ones of a long list."""
     shown = ", ".join(str(j) if names is None else names[j] for j in columns[:_SHOWN_COLUMNS])
     return f"[{shown}]" if len(columns) <= _SHOWN_COLUMNS else f"[{shown}, … {len(columns)} in all]"
 
@@ -166,7 +165,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether this is a number in the range of floating-point ones, which JSON's whole numbers need not be."""
+    """Whether this is a number in the range of floating-point numbers; integers in JSON may exceed it."""
     return isinstance(value, float) or (_is_whole(value) and abs(value) <= _LARGEST_WHOLE)
 
 

@@ -1,18 +1,18 @@
-"""What a proof is made of.
+"""The parts of a proof.
 
 A proof covers all admissible supports by regions (features forced in, forced out, free).  Its steps are a tree in
-preorder, beginning with the region of all admissible supports:
+preorder; the first region contains all admissible supports:
 
-- ``Leaf``: a point's bound holds for the whole region;
+- ``Leaf``: a point bounds the whole region;
 - ``Fix``: for each listed feature a point closes the other side; one proof follows, with all of them fixed;
 - ``Branch``: two proofs follow, for the region with the feature in, then with it out;
 - ``Combination``: a convex combination of the cuts of several dual points bounds the region;
 - ``Regression``: least squares on all features that the region admits;
 - ``RegressionTree``: a whole tree of branches whose leaves are bounded by least squares;
-- ``LastFeatures``: at most three features are still to choose, and all choices are tried.
+- ``LastFeatures``: at most three features remain to be chosen, and all choices are tried.
 
-Coefficients and diagonals are for standardised columns where the problem standardises them, else for columns as they
-are.  Nothing here need be exact: any point proves what it proves.
+Coefficients and diagonals are for columns divided by ``√d_j``.  They may be rounded: the checker computes the bound of
+whatever point is stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sparsest.proofs.rounding import Array, Indices
 
 
 class DualPoint(NamedTuple):
-    """A dual point α by its n entries."""
+    """A dual point α, given by its n entries."""
 
     values: NDArray[np.floating]
 
@@ -37,7 +37,7 @@ class DualPoint(NamedTuple):
 
 
 class PrimalPoint(NamedTuple):
-    """The dual point ``α = ωℓ'(y, Xw + b)`` of sparse coefficients w and, about, an intercept b of centred columns."""
+    """The dual point ``α = ωℓ'(y, Xw + b)`` for sparse w and an approximate intercept b, with centred columns."""
 
     features: Indices
     values: NDArray[np.floating]
@@ -49,7 +49,7 @@ class PrimalPoint(NamedTuple):
 
 
 class SplitPoint(NamedTuple):
-    """Sparse coefficients w whose bound divides the diagonal of a split; squared loss only."""
+    """Sparse coefficients w for a bound with a split; squared loss only."""
 
     features: Indices
     values: NDArray[np.floating]
@@ -66,8 +66,8 @@ Point = DualPoint | PrimalPoint | SplitPoint
 class Split(NamedTuple):
     """A diagonal δ for the features F, with ``X_F'ΩX_F + ridge - diag(δ)`` positive semidefinite.
 
-    With a ``base``, the number of an earlier split that lies below the ridge and has no base, it is that one's diagonal
-    but for these features.
+    ``base`` is the number of an earlier split that lies below the ridge and has no base.  Then the diagonal is that of
+    the base except for these features.
     """
 
     features: Indices
@@ -121,7 +121,7 @@ class RegressionTree(NamedTuple):
 class LastFeatures(NamedTuple):
     """Close a region with at most three features to choose: no choice has an objective below ``bound``; squared loss.
 
-    More features may be admitted if their price alone is above it.
+    The region may admit more features if their price alone exceeds the bound.
     """
 
     bound: float
@@ -129,12 +129,12 @@ class LastFeatures(NamedTuple):
 
 Step = Leaf | Branch | Fix | Combination | Regression | RegressionTree | LastFeatures
 
-# In the preorder of a regression tree: the region is closed.
+# Marks a leaf in the preorder of a regression tree.
 LEAF = -1
 
 
 class Proof(NamedTuple):
-    """The steps, and the points and splits that they name by their numbers."""
+    """The steps, and the points and splits that they refer to by number."""
 
     steps: Sequence[Step]
     points: Sequence[Point] = ()
@@ -142,7 +142,7 @@ class Proof(NamedTuple):
 
 
 def is_column_set(features: Indices, p: int) -> bool:
-    """Whether these are distinct columns of a matrix of p."""
+    """Whether these are distinct column numbers of a matrix with p columns."""
     if features.ndim != 1 or np.unique(features).size != features.size:
         return False
     return not features.size or bool(features.min() >= 0 and features.max() < p)

@@ -1,4 +1,4 @@
-"""Work on all cores, where that pays, with results in the order in which it was given."""
+"""Work on several cores, with results in the order of the calls."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def cores() -> int:
 
 
 class Workers(Generic[T]):
-    """Threads that call functions; with one thread the functions are called at once.
+    """Threads that call functions; with one thread, functions are called immediately.
 
-    At most twice as many calls as threads wait, so that what they work on does not pile up in memory.
+    At most twice as many calls as threads are pending, which limits the memory for their arguments.
     """
 
     def __init__(self, threads: int) -> None:
@@ -51,7 +51,7 @@ class Workers(Generic[T]):
         self._stack.close()
 
     def submit(self, work: Callable[[], T]) -> None:
-        """Call a function soon."""
+        """Call a function in one of the threads."""
         if self._pool is None:
             self._done.append(work())
             return
@@ -60,7 +60,7 @@ class Workers(Generic[T]):
         self._waiting.append(self._pool.submit(work))
 
     def collect(self) -> list[T]:
-        """Wait for all calls and return their results; an exception of one of them is raised."""
+        """Wait for all calls and return their results; raise the exception of a failed one."""
         while self._waiting:
             self._done.append(self._waiting.popleft().result())
         done, self._done = self._done, []
@@ -69,12 +69,12 @@ class Workers(Generic[T]):
 
 @cache
 def _blas() -> ThreadpoolController:
-    """The libraries for linear algebra; finding them takes a millisecond."""
+    """The BLAS libraries; finding them takes a millisecond."""
     return ThreadpoolController().select(user_api="blas")
 
 
 class _SingleBlas:
-    """Keeps BLAS to one thread while anybody needs that: who is first changes the limit, who is last restores it."""
+    """Limits BLAS to one thread while it is in use: the first user changes the limit and the last one restores it."""
 
     def __init__(self) -> None:
         self._lock, self._users, self._limit = Lock(), 0, ExitStack()
@@ -96,7 +96,7 @@ _single_blas = _SingleBlas()
 
 
 def mapped(work: Callable[[S], T], parts: Iterable[S], threads: int) -> Iterator[T]:
-    """Call a function for all parts."""
+    """Call a function for all parts, in order."""
     with Workers[T](threads) as workers:
         for part in parts:
             workers.submit(lambda part=part: work(part))  # type: ignore[misc]

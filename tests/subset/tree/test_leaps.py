@@ -120,9 +120,9 @@ def test_features_that_fixing_took_out_stay_out():
 
 CORRUPTIONS = {
     "a missing leaf": (lambda e: e[:-1], "leaves 1 region"),
-    "an extra leaf": (lambda e: np.append(e, -1), "goes on after its end"),
+    "an extra leaf": (lambda e: np.append(e, -1), "has entries after its end"),
     "no entries": (lambda e: e[:0], "leaves 1 region"),
-    "a branch closed": (lambda e: np.insert(e[1:], 0, -1), "goes on after its end"),
+    "a branch closed": (lambda e: np.insert(e[1:], 0, -1), "has entries after its end"),
     "one leaf for all": (lambda e: e[:1] * 0 - 1, "the bound claimed is"),
     "a feature that is not there": (lambda e: np.where(e == e[0], 40, e), "a feature that is not free"),
     "a negative feature": (lambda e: np.where(e == e[0], -2, e), "a feature that is not free"),

@@ -1,8 +1,8 @@
-"""The losses as the checker knows them: conjugates, domains and values with bounds of their rounding errors.
+"""The losses of the checker: conjugates, domains and values with bounds of their rounding errors.
 
-Written once more, apart from :mod:`sparsest.core.losses`, so that solver and checker do not share a mistake.  ``y``,
-``alpha`` and ``margin`` are matrices with a row for each observation, ``weights`` a column ω.  A dual point α belongs
-to the weighted loss: its conjugate is ``ωℓ*(y, α/ω)``.
+They are implemented independently of :mod:`sparsest.core.losses`, so that solver and checker do not share a mistake.
+``y``, ``alpha`` and ``margin`` are matrices with a row for each observation, ``weights`` a column ω.  A dual point α
+belongs to the weighted loss: its conjugate is ``ωℓ*(y, α/ω)``.
 """
 
 from __future__ import annotations

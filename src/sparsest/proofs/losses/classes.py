@@ -1,4 +1,4 @@
-"""Losses of two classes as the checker knows them: logistic, hinge and its square."""
+"""Classification losses in the checker: logistic, hinge and its square."""
 
 from __future__ import annotations
 

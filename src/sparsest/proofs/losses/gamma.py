@@ -1,4 +1,4 @@
-"""The loss of gamma regression as the checker knows it."""
+"""The loss of gamma regression in the checker."""
 
 from __future__ import annotations
 

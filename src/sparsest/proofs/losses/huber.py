@@ -1,4 +1,4 @@
-"""Huber's loss as the checker knows it."""
+"""The Huber loss in the checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses of support vector regression as the checker knows them."""
+"""Losses of support vector regression in the checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loss of negative binomial regression as the checker knows it."""
+"""The loss of negative binomial regression in the checker."""
 
 from __future__ import annotations
 

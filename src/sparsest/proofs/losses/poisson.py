@@ -1,4 +1,4 @@
-"""Poisson's loss as the checker knows it."""
+"""The Poisson loss in the checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quantile loss as the checker knows it."""
+"""The quantile loss in the checker."""
 
 from __future__ import annotations
 

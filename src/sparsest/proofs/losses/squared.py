@@ -1,4 +1,4 @@
-"""The squared loss as the checker knows it."""
+"""The squared loss in the checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loss of Tweedie regression of power 1.5 as the checker knows it."""
+"""The loss of Tweedie regression of power 1.5 in the checker."""
 
 from __future__ import annotations
 
