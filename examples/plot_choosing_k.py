@@ -21,13 +21,10 @@ for name, support in [("best", best.support_), ("one_se", one_se.support_), ("eb
     print(f"{name:8s} {support.size:2d} features: {true} true, {false} false")
 
 # %%
-# The error on held-out rows falls steeply up to the true number and is flat beyond it.
+# Left: the error on held-out rows falls steeply at first and is flat later. Right: EBIC has a bound for every number of
+# features, over all models of that size; a size whose bound is above the best value is excluded by a proof.
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 sparsest.plots.ValidationCurveDisplay.from_estimator(best, ax=axes[0])
-
-# %%
-# EBIC has a bound for every number of features, over all models of that size. A size whose bound is above the best
-# value is excluded by a proof.
 table = choice.to_frame()
 axes[1].plot(table.index, table["lower_bound"], color="#0072b2", label="no model of this size is below")
 axes[1].plot(table.index, table["value"], "o", color="#d55e00", markersize=4, label="best model found")

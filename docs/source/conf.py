@@ -1,12 +1,15 @@
 """How Sphinx builds the documentation."""
 
+import re
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import sparsest
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 REPOSITORY = HERE.parents[1]
 
 project = "sparsest"
@@ -73,6 +76,7 @@ html_sidebars = {"index": [], "benchmarks": [], "architecture": [], "changelog":
 sphinx_gallery_conf = {
     "examples_dirs": str(REPOSITORY / "examples"),
     "gallery_dirs": "gallery",
+    "within_subsection_order": "gallery_order.place",
     "download_all_examples": False,
     "show_signature": False,
     "remove_config_comments": True,
@@ -89,6 +93,22 @@ def _copy_studies() -> None:
     shutil.copytree(REPOSITORY / "docs" / "studies", target)
 
 
+_ENTRY = re.compile(r"^([*\w, ]+) : (.+)$")
+
+
+def _describe_below(app, what, name, obj, options, lines) -> None:
+    """Put descriptions that begin beside a parameter's name below it: numpydoc would take them for types."""
+    found: list[str] = []
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        entry = _ENTRY.match(line)
+        is_type = following[:4] == "    " and following.strip()[:1].isupper() and not line.endswith(".")
+        if entry is None or is_type:
+            found.append(line)
+        else:
+            found += [entry[1], f"    {entry[2]}"]
+    lines[:] = found
+
+
 def _copy_mathjax(app, error) -> None:
     """Put MathJax beside the pages."""
     if error is None:
@@ -100,3 +120,5 @@ def setup(app):
     """Prepare what is kept outside of the source folder."""
     _copy_studies()
     app.connect("build-finished", _copy_mathjax)
+    # Before numpydoc, whose priority is the usual 500.
+    app.connect("autodoc-process-docstring", _describe_below, priority=400)

@@ -75,7 +75,7 @@ def command(line: str) -> tuple[str, int]:
     """What a command prints, its notes first, then its answer; and its exit code."""
     arguments = shlex.split(line)
     assert arguments[0] == "sparsest", line
-    shown = CliRunner(env={"COLUMNS": "88", "TERM": "dumb"}).invoke(app, arguments[1:])
+    shown = CliRunner(env={"COLUMNS": "76", "TERM": "dumb"}).invoke(app, arguments[1:])
     notes = [note for note in shown.stderr.splitlines() if not note.startswith("sparsest: compiling")]
     return "\n".join([*notes, shown.stdout]), shown.exit_code
 
