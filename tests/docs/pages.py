@@ -7,6 +7,7 @@ differ in the last digits, and those that depend on the machine are not compared
 from __future__ import annotations
 
 import doctest
+import logging
 import re
 import shlex
 from pathlib import Path
@@ -75,6 +76,8 @@ def command(line: str) -> tuple[str, int]:
     """What a command prints, its notes first, then its answer; and its exit code."""
     arguments = shlex.split(line)
     assert arguments[0] == "sparsest", line
+    # The logger keeps the stream of the first command, which is closed when kernels are compiled later.
+    logging.raiseExceptions = False
     shown = CliRunner(env={"COLUMNS": "76", "TERM": "dumb"}).invoke(app, arguments[1:])
     notes = [note for note in shown.stderr.splitlines() if not note.startswith("sparsest: compiling")]
     return "\n".join([*notes, shown.stdout]), shown.exit_code
