@@ -121,6 +121,34 @@ def test_a_prediction_worse_than_the_mean_is_called_that():
     assert "no better than its mean would (R² = -" in told.sentence
 
 
+# Counts the cells of tables whose content is wider than they are, and whether the page itself is.
+_TOO_WIDE = """<script>
+const cells = [...document.querySelectorAll("td, th, li, p")].filter(cell => cell.scrollWidth > cell.clientWidth + 1);
+const page = document.documentElement;
+document.title = `cut off: ${cells.length}, page: ${page.scrollWidth > page.clientWidth + 1}`;
+</script>"""
+
+
+@pytest.mark.chromium
+@pytest.mark.parametrize("width", [400, 1400])
+def test_nothing_is_cut_off(tmp_path, width, monkeypatch):
+    """Also with a long name of the target, which is in the labels of a phone's table."""
+    monkeypatch.setattr("report.test_page.EVIL", "progression of the disease after one year of treatment")
+    curve = Curve([1, 2, 3], [0.1, 0.3, 0.2], [0.1, 0.1, 0.1], 2, "accuracy")
+    page = tmp_path / "report.html"
+    for loss in ("squared", "logistic"):
+        # The page forbids scripts, so that has to go first.
+        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", report(loss, curve=curve)[1])
+        page.write_text(text + _TOO_WIDE, encoding="utf-8")
+        for scheme in (0, 1):
+            seen = visit(
+                page, tmp_path, f"--window-size={width},800", f"--blink-settings=preferredColorScheme={scheme}"
+            )
+            assert "<title>cut off: 0, page: false</title>" in seen.dom
+    page.write_text("<p style='width: 9em; white-space: nowrap'>words that are much wider</p>" + _TOO_WIDE)
+    assert "cut off: 1" in visit(page, tmp_path, f"--window-size={width},800").dom
+
+
 @pytest.mark.chromium
 def test_chromium(tmp_path):
     """It renders, complains about nothing and asks nobody for anything; and both would be noticed."""

@@ -100,4 +100,5 @@ def influential_rows(result: Result, found: Diagnosis, ids: Sequence[str] | None
         for i in order.tolist()
         if found.influence[i] > limit
     ]
-    return table(["row", "influence (Cook's distance)", "threshold 4/n"], rows, right=(1, 2)) if rows else None
+    heads = ["row", "influence (Cook's distance)", "over the usual threshold 4/n"]
+    return table(heads, rows, right=(1, 2)) if rows else None

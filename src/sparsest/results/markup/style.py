@@ -30,7 +30,8 @@ STYLE = Markup("""
   .sparsest .many td { display: flex; justify-content: space-between; gap: 1em; padding: .05em 0; border: 0;
     text-align: right; }
   .sparsest .many td:first-child { font-weight: 600; text-align: left; } .sparsest .many td:empty { display: none; }
-  .sparsest .many td:not(:first-child)::before { content: attr(data-label); color: var(--soft); text-align: left; } }
+  .sparsest .many td:not(:first-child)::before { content: attr(data-label); color: var(--soft); text-align: left;
+    white-space: normal; overflow-wrap: anywhere; } }
 .sparsest .chart { width: 100%; max-width: 34em; height: auto; display: block; }
 .sparsest .chart text { fill: var(--soft); font-size: 13px; font-family: inherit; }
 .sparsest .chart .axis { stroke: var(--line); stroke-width: 1; fill: none; }
