@@ -44,6 +44,7 @@ autosummary_context = {
         "set_decision_function_request", "set_inverse_transform_request", "set_transform_request", "count", "index",
     ]
 }  # fmt: skip
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
