@@ -155,7 +155,7 @@ def test_files_are_not_overwritten(folder):
         (("--option", "speed=11"), "has no option 'speed'"),
         (("--option", "proof=maybe"), "proof must be True or False"),
         (("--engine", "scip"), "method 'tree' has no setting 'engine'"),
-        (("--include", "age"), "include names the column 'age', which X has not"),
+        (("--include", "age"), "include names the column 'age', which X does not have"),
         (("--start", "missing.json"), "there is no file missing.json"),
         (("--target", "z"), "there is no column (and no file) 'z' for the target"),
         (("--impute", "guess"), "unknown --impute 'guess'"),

@@ -109,7 +109,7 @@ def test_arrays(values):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([[1.0], [1.0, 2.0]], "y cannot be read as an array, are its rows of equal length"),
+        ([[1.0], [1.0, 2.0]], "y cannot be read as an array: its rows may have different lengths"),
         (np.ma.masked_array([1.0, 2.0], [False, True]), "y has masked entries: fill them in or drop them first"),
         (pl.DataFrame({"a": [1], "t": [date(2020, 1, 1)]}), "y must hold real numbers"),
     ],
@@ -171,7 +171,7 @@ def test_columns_by_number_and_by_name():
         (lambda: checks.column_numbers([-1], "include", 3), "include must hold column numbers from 0 to 2"),
         (lambda: checks.column_numbers([0.0], "include", 3), "include must be a list of column numbers or names"),
         (lambda: checks.column_numbers([[0]], "include", 3), "include must be a list of column numbers or names"),
-        (lambda: checks.by_number(["c"], "include", names), "include names the column 'c', which X has not"),
+        (lambda: checks.by_number(["c"], "include", names), "include names the column 'c', which X does not have"),
         (lambda: checks.by_number(["b"], "include", names), "include names the column 'b', which X has 2 times"),
         (lambda: checks.by_number(["a"], "include", None), "must be a list of column numbers where X has no names"),
         (lambda: checks.check_names(["a"], "names", 2), "names must be a list of 2 texts, one for each column or None"),

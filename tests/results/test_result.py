@@ -107,7 +107,7 @@ def test_columns_by_name():
     by_name = best_subset(frame, y, 3, gamma=0.3, include=[NAMES[5]], exclude=(NAMES[0], 1), start=[NAMES[3]])
     model = BestSubsetRegressor(3, gamma=0.3, standardize=False, include=[NAMES[5]], exclude=NAMES[:2]).fit(frame, y)
     assert by_name.support.tolist() == by_number.support.tolist() == model.support_.tolist()
-    with pytest.raises(ValueError, match="include names the column 'age', which X has not"):
+    with pytest.raises(ValueError, match="include names the column 'age', which X does not have"):
         best_subset(frame, y, 3, include=["age"])
     with pytest.raises(ValueError, match="exclude names the column 'a', which X has 6 times"):
         best_subset(X, y, 3, exclude=["a"], feature_names=["a"] * P)

@@ -127,7 +127,7 @@ def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any
     )
     add_note(
         table,
-        f"interrupted before a fold was done: k = {k} and the ridge are defaults that nothing has validated",
+        f"interrupted before a fold was done: k = {k} and the ridge are defaults, not validated",
         quiet,
     )
     return replace(found, status=Status.INTERRUPTED)

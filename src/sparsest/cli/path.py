@@ -56,7 +56,7 @@ def path(
     refuse_overwriting(force, out, report)
     if k is not None and alpha is not None:
         raise ValueError("choose a model by --k or by --alpha, not by both")
-    # A path has no features that are forced out: columns that must not be in it leave the table.
+    # A path cannot force features out: excluded columns are left out of the table.
     table = load(data, columns.requirements(excluded_in_table=False), quiet=as_json)
     settings: dict[str, Any] = {
         "penalty": penalty, **asdict(model), "loss": choose_loss(model.loss, table, quiet=as_json), "alphas": alphas,
@@ -121,7 +121,7 @@ def _model(found: PathResult, alpha: float) -> dict[str, Any]:
 
 
 def _summary(found: PathResult) -> str:
-    """How far the path came, in a sentence."""
+    """One sentence about the alphas that were solved, and why the path ended."""
     n_solved, known = int(found.solved.sum()), found.alphas[found.solved]
     late = int((found.solved & ~found.converged).sum())
     reach = f"{n_solved} of {found.alphas.size} alphas" + (

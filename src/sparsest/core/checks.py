@@ -23,7 +23,7 @@ _EXACT_INTEGER = 2**53
 
 
 def shown(value: Any) -> str:
-    """Return a value as a message shows it: short, on one line, and never an error itself."""
+    """Return a value for a message: short, on one line, and without raising an error."""
     try:
         text = " ".join(repr(value).split())
     except Exception:
@@ -76,7 +76,7 @@ def number(
     bounds = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
     unbounded = below is None and most is None
     wanted = f"a {'finite ' if finite and unbounded else ''}number {bounds}{'' if finite else ' or inf'}"
-    raise ValueError(_complaint(name, wanted, value, or_else))
+    raise ValueError(_refusal(name, wanted, value, or_else))
 
 
 def whole_number(value: Any, name: str, *, least: int | None = None, most: int | None = None, or_else: str = "") -> int:
@@ -89,10 +89,10 @@ def whole_number(value: Any, name: str, *, least: int | None = None, most: int |
         return x
     limits = ((">=", least), ("<=", most))
     bounds = " and ".join(f"{sign} {limit}" for sign, limit in limits if limit is not None)
-    raise ValueError(_complaint(name, f"a whole number {bounds}".rstrip(), value, or_else))
+    raise ValueError(_refusal(name, f"a whole number {bounds}".rstrip(), value, or_else))
 
 
-def _complaint(name: str, wanted: str, value: Any, or_else: str) -> str:
+def _refusal(name: str, wanted: str, value: Any, or_else: str) -> str:
     return f"{name} must be {wanted}{f' or {or_else}' if or_else else ''}, got {shown(value)}"
 
 
@@ -100,7 +100,7 @@ def flag(value: Any, name: str) -> bool:
     """Return True or False; texts like "false" and numbers are neither."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise ValueError(_complaint(name, "True or False", value, ""))
+    raise ValueError(_refusal(name, "True or False", value, ""))
 
 
 def word(value: Any, name: str, *, words: Collection[str]) -> str:
@@ -114,11 +114,11 @@ def instance(value: Any, name: str, *, kind: type, or_else: str = "") -> Any:
     """Return an object of a class."""
     if isinstance(value, kind):
         return value
-    raise ValueError(_complaint(name, f"a {kind.__name__}", value, or_else))
+    raise ValueError(_refusal(name, f"a {kind.__name__}", value, or_else))
 
 
 def path_name(value: Any, *, kind: str = "file") -> Path:
-    """Return the name of a file, or of another kind of place, as a path."""
+    """Return the name of a file or folder as a path."""
     try:
         return Path(value)
     except TypeError as error:
@@ -126,14 +126,14 @@ def path_name(value: Any, *, kind: str = "file") -> Path:
 
 
 def function(value: Any, name: str, *, or_else: str = "") -> Any:
-    """Return something that can be called."""
+    """Return a callable."""
     if callable(value):
         return value
-    raise ValueError(_complaint(name, "a function", value, or_else))
+    raise ValueError(_refusal(name, "a function", value, or_else))
 
 
 def optional(check: Callable[..., Any], **limits: Any) -> Callable[[Any, str], Any]:
-    """Return the check that also lets None pass."""
+    """Return a check that accepts None as well."""
 
     def checked(value: Any, name: str) -> Any:
         return None if value is None else check(value, name, or_else="None", **limits)
@@ -148,14 +148,14 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     try:
         array = np.asarray(list(values) if isinstance(values, (set, frozenset)) else values)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise ValueError(f"{name} cannot be read as an array, are its rows of equal length?") from error
+        raise ValueError(f"{name} cannot be read as an array: its rows may have different lengths") from error
     if array.ndim == 2 and _has_polars_dates(values):
         raise ValueError(_not_numbers(name))
     return array
 
 
 def as_numbers(values: NDArray[Any], name: str) -> Array:
-    """Return an array as float64; text, complex numbers and dates are refused, not parsed or cut off."""
+    """Return an array as float64; refuse text, complex numbers and dates instead of converting them."""
     if values.dtype.kind not in "fiubO" or holds_text_or_dates(values):
         raise ValueError(_not_numbers(name))
     try:
@@ -187,7 +187,7 @@ def _not_numbers(name: str) -> str:
 
 
 def _has_polars_dates(values: Any) -> bool:
-    """Whether a polars frame has columns of times, which would silently become numbers of days or microseconds."""
+    """Whether a polars frame has columns of dates or times, which would become numbers of days or microseconds."""
     kinds = getattr(values, "dtypes", ())
     return isinstance(kinds, list) and any(getattr(kind, "is_temporal", bool)() for kind in kinds)
 
@@ -216,17 +216,17 @@ def check_entries(values: Any, name: str) -> None:
 
 
 def holds_text_or_dates(values: NDArray[Any]) -> bool:
-    """Whether an array has entries of text, which NumPy would parse where it can, or dates, of which it counts days."""
+    """Whether an array holds text or dates, which NumPy would convert to numbers where it can."""
     if values.dtype.kind == "O":
         return any(isinstance(entry, (str, bytes, np.datetime64, np.timedelta64)) for entry in values.flat)
     return values.dtype.kind in "USmM"
 
 
 def column_numbers(values: Any, name: str, p: int, *, or_else: str = "") -> Indices:
-    """Return the numbers of some of p columns, as given."""
+    """Return column numbers between 0 and p - 1, in the given order."""
     columns = as_array(values, name)
     if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
-        raise ValueError(_complaint(name, "a list of column numbers or names", values, or_else))
+        raise ValueError(_refusal(name, "a list of column numbers or names", values, or_else))
     if columns.size and (columns.min() < 0 or columns.max() >= p):
         raise ValueError(f"{name} must hold column numbers from 0 to {p - 1}, got {shown(values)}")
     return columns.astype(np.intp)
@@ -245,7 +245,7 @@ def check_names(names: Any, name: str, p: int) -> tuple[str, ...]:
     """Return names for p columns."""
     entries = as_array(names, name)
     if entries.shape != (p,) or not all(isinstance(entry, str) for entry in entries):
-        raise ValueError(_complaint(name, f"a list of {p} texts, one for each column", names, "None"))
+        raise ValueError(_refusal(name, f"a list of {p} texts, one for each column", names, "None"))
     return tuple(str(entry) for entry in entries)
 
 
@@ -268,7 +268,8 @@ def by_number(columns: Any, name: str, names: tuple[str, ...] | None) -> Any:
 def _number_of(column: str, name: str, names: tuple[str, ...]) -> int:
     times = names.count(column)
     if times != 1:
-        raise ValueError(f"{name} names the column {shown(column)}, which X has {f'{times} times' if times else 'not'}")
+        found = f"has {times} times" if times else "does not have"
+        raise ValueError(f"{name} names the column {shown(column)}, which X {found}")
     return names.index(column)
 
 
@@ -281,9 +282,9 @@ def check_sparse(matrix: Any, name: str) -> None:
         raise ValueError(f"{name} must be a matrix with two dimensions, got {matrix.ndim}")
     if matrix.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got a sparse matrix of type {matrix.dtype}")
-    complaint = _COMPLAINTS[matrix.format](matrix)
-    if complaint:
-        raise ValueError(f"{name} is a broken sparse matrix, {complaint}: build it anew from its entries")
+    problem = _PROBLEMS[matrix.format](matrix)
+    if problem:
+        raise ValueError(f"{name} is a broken sparse matrix, {problem}: build it anew from its entries")
     if matrix.dtype.kind in "iu":
         refuse_inexact(matrix.tocoo().data, name)
 
@@ -320,9 +321,9 @@ def _coordinates(matrix: Any) -> str:
     for coordinate, n_places in zip((matrix.row, matrix.col), matrix.shape, strict=True):
         if coordinate.dtype.kind not in "iu" or coordinate.shape != data.shape or data.ndim != 1:
             return "its coordinates do not fit its entries"
-        complaint = _outside(coordinate, n_places)
-        if complaint:
-            return complaint
+        problem = _outside(coordinate, n_places)
+        if problem:
+            return problem
     return ""
 
 
@@ -350,7 +351,7 @@ def _dictionary(matrix: Any) -> str:
         return f"which SciPy cannot read ({error})"
 
 
-_COMPLAINTS: dict[str, Callable[[Any], str]] = {
+_PROBLEMS: dict[str, Callable[[Any], str]] = {
     "csc": _compressed,
     "csr": _compressed,
     "bsr": _compressed,

@@ -28,8 +28,8 @@ from sparsest.core.losses import Loss, dual_from_margin, make_loss, with_offset
 from sparsest.core.losses.base import LARGEST_EXPONENT
 from sparsest.core.settings import checked
 
-# Sums of squares that computations may start from: bounds multiply two of them, and neither overflow nor lost digits
-# must result.  The data may be larger or smaller where columns are standardised.
+# Limits of sums of squares: bounds multiply two of them, which must neither overflow nor underflow.  Data whose columns
+# are standardised may be larger or smaller.
 _SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-150, 1e150
 _SMALLEST_RAW_SQUARES, _LARGEST_RAW_SQUARES = 1e-290, 1e300
 
@@ -67,7 +67,7 @@ class Data:
     exposure: Array | None
     # The two labels in sorted order, the second one the positive class; None for a regression.
     classes: NDArray[Any] | None
-    # What was subtracted from the response beyond an offset: b is the intercept of the rest.
+    # What was subtracted from the response in addition to an offset; b is the intercept of the rest.
     y_offset: float = 0.0
 
     @property
@@ -81,7 +81,7 @@ class Data:
         return self.design.shape[1]
 
     def rows(self, keep: Indices) -> Data:
-        """These observations alone, centred and scaled by themselves."""
+        """Some of the observations, centred and scaled without the others."""
         return _prepared(
             unstandardized(self.design).rows(keep),
             self.response[keep],
@@ -228,7 +228,7 @@ def _prepared(
 
 
 def _feasible(alpha: Array, y: Array, weights: Array, loss: Loss, fit_intercept: bool) -> Array:
-    """Project onto the domain, then scale down the sign whose total is larger where α has to sum to zero.
+    """Project onto the domain; if α has to sum to zero, scale down the entries of the sign with the larger total.
 
     That keeps every coordinate in its domain, which is star-shaped about zero for all losses.
     """

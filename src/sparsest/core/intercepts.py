@@ -1,4 +1,4 @@
-"""The intercept that fits best beside given predictions."""
+"""The best intercept for given predictions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from sparsest.core.arrays import Array
 from sparsest.core.losses import Loss
 
-# Doublings of a bracket, which end where floats do, and steps inside it: halving alone takes 64 from any bracket to
-# the last digit.
+# Most doublings of a bracket, which then exceeds all floats, and most steps inside it: halving alone takes 64 steps
+# from any bracket to the last digit.
 _DOUBLINGS = 1100
 _BRACKET_STEPS = 200
 # Steps of no more than this, relative to the residuals, are lost in rounding.
@@ -20,7 +20,7 @@ _NEARLY_ROUNDING, _NEWTON_STEPS = 1e-10, 20
 
 
 def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: float = 0.0) -> float:
-    """Minimise ``b → Σ ω ℓ(y, margin + b)`` by Newton steps inside a shrinking bracket; NaN where that is not a number.
+    """Minimise ``b → Σ ω ℓ(y, margin + b)`` by Newton steps inside a shrinking bracket; NaN if the slope is not finite.
 
     Its slope changes sign within the reach of the residuals, or a few times as far for the logistic loss.
     """
@@ -86,11 +86,11 @@ def _newton(
 
 
 def _bracket(slope: Callable[[float], float], start: float, sign: float, step: float) -> tuple[float, float]:
-    """Return an interval on whose ends the slope has different signs, as far as there is one; ``sign`` points to it."""
+    """Return an interval with slopes of different signs at its ends, if there is one in the direction ``sign``."""
     near = far = start
     for _ in range(_DOUBLINGS):
         near, far = far, far + sign * step
-        # A step may be lost in rounding; beyond all floats there is nothing to find.
+        # A step may be lost in rounding, or exceed all floats.
         if not np.isfinite(far) or not slope(far) * sign < 0.0:
             break
         step *= 2.0

@@ -7,8 +7,7 @@ import numpy as np
 from sparsest.core.arrays import Array
 from sparsest.core.data import Data
 
-# The default penalises the coefficients of a typical column by this part of the curvature that the losses have there:
-# they shrink by about a tenth.
+# The ridge of a typical column, relative to the curvature of its losses: coefficients shrink by about a tenth.
 _STRENGTH = 0.1
 # Number of times that the first γ of a grid is doubled.
 _DOUBLINGS = 20

@@ -30,7 +30,7 @@ from sparsest.results.result import probabilities
 _Class = TypeVar("_Class")
 
 
-# Settings that are others for estimators than for functions.
+# Settings whose default or description differs from that of the functions.
 ESTIMATOR_SETTINGS = {
     "loss": Setting(
         'the loss; by default "squared" for regression, "logistic" for classification',
@@ -70,7 +70,7 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
 
     @property
     def _loss(self) -> Loss:
-        """The loss with those parameters of the estimator that are a loss's."""
+        """The loss, with its parameters among those of the estimator."""
         given = {name: getattr(self, name, None) for name in PARAMETERS}
         return make_loss(self._chosen_loss, **given)
 

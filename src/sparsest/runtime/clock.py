@@ -39,7 +39,7 @@ class _Keyboard:
 
     @contextmanager
     def serve(self, clock: Clock) -> Iterator[None]:
-        """Let Ctrl-C stop this clock; do nothing outside the main thread or without a handler of Python."""
+        """Let Ctrl-C stop this clock; do nothing outside the main thread or if SIGINT has no Python handler."""
         first = not self._clocks
         usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
         if not callable(usual):

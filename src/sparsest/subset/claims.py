@@ -54,7 +54,7 @@ def statement_of(problem: Problem) -> Statement:
 
 
 def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
-    """A model for the data as given; its intercept is fitted anew about the means, where no digits are lost."""
+    """A model for the data as given; its intercept is fitted again about the means, so that no digits are lost."""
     shift, scale = shift_and_scale(problem.design, fit.support)
     coef = fit.w / scale
     if problem.max_coef is not None:
@@ -70,10 +70,10 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
 
 
 def _within_box(problem: Problem, support: Indices, coef: Array) -> Array:
-    """Coefficients that the check finds inside the box, on any machine: those at its border become a little smaller."""
+    """Shrink coefficients at the border of the box a little, so that the check finds them inside on any machine."""
     assert problem.max_coef is not None
     sizes = sizes_above(problem.data.evidence.data, statement_of(problem), support, coef)
-    # On columns as they are sizes are exact; else they are known to some roundings of sums over n observations.
+    # Sizes are exact unless columns are standardised; then they have the rounding errors of sums over n observations.
     rounding = 16.0 * problem.n * float(np.finfo(float).eps) if problem.data.standardize else 0.0
     most = problem.max_coef * (1.0 - rounding)
     return np.where(sizes > most, coef * (most / np.where(sizes > 0.0, sizes, 1.0)), coef)
@@ -113,14 +113,14 @@ def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs:
 
 
 def bound_of_others(problem: Problem, proof: Proof, excepted: Set[tuple[int, ...]]) -> float:
-    """The bound that the checker proves for all supports but some."""
+    """The bound that the checker proves for all supports except ``excepted``."""
     evidence = problem.data.evidence
     given = evidence.data, statement_of(problem), proof, np.inf, evidence.columns(), _CAUTION
     return prove(*given, excepted).bound
 
 
 def closed_by(problem: Problem, fixes: Sequence[Fix], points: Sequence[Point]) -> float:
-    """The bound that the checker proves of what steps close that fix features of all supports."""
+    """The bound that the checker proves for the supports that the fixings of the root close."""
     evidence = problem.data.evidence
     return prove_closed(evidence.data, statement_of(problem), fixes, points, evidence.columns(), _CAUTION)
 
@@ -138,7 +138,7 @@ class Claim(NamedTuple):
     objective: float
 
     def bound(self, bound: float) -> float:
-        """What a bound is worth for this model: one above the objective is rounding."""
+        """The bound, cut off at the objective: above it is only rounding."""
         return float(min(bound, self.objective))
 
     def certificate(self, settled: Settled) -> Certificate:

@@ -38,10 +38,10 @@ from sparsest.subset.results import make_result, start_support
 # point has to exclude features.
 _PRECISION, _PART, _LEAST_PRECISION = 1e-3, 0.1, 1e-9
 
-# Alphas of the path that ranks features, its precision, and for how many times the features wanted it goes on: several
-# may enter at once.
+# The path that ranks features: its number of alphas, its tolerance, and after how many times the wanted number of
+# features it ends (several may enter at once).
 _N_ALPHAS, _PATH_TOL, _ENTERED = 100, 1e-3, 2
-# A penalty factor with which no feature enters.
+# With this penalty factor no feature enters a path.
 _NEVER = 1e15
 
 
@@ -103,7 +103,7 @@ class Screened:
 
     def _relaxation(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
         """The gains of the relaxation, the rounded support first; and its dual point."""
-        # Features are ranked with a ridge also where there is neither ridge nor box.
+        # Without a ridge and a box, the default ridge ranks the features.
         curved = problem if problem.has_dual_bounds else problem.with_gamma(default_gamma(problem.data))
         tolerance = min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION)
         relaxed, _ = relax_problem(curved, tolerance, warm_start(start, problem), expired=clock.expired)
@@ -122,7 +122,7 @@ class Screened:
         entries = solver.solve(problem.data, factor, clock).coefs.tocoo()
         first = np.full(problem.p, _N_ALPHAS)
         np.minimum.at(first, entries.row, entries.col)
-        # At the same alpha, and where none was small enough, the products with the response decide.
+        # Features that enter at the same alpha, or never, are ranked by their products with the response.
         products = np.abs(problem.data.null.products) / np.maximum(problem.column_norms, 1e-300)
         return (_N_ALPHAS - first) + 0.5 * products / max(float(products.max(initial=0.0)), 1e-300), []
 
@@ -151,7 +151,7 @@ def _closing_bounds(problem: Problem, bounds: list[DualBound], dropped: Indices)
 
 
 def _closing_steps(closed: Array, dropped: Indices) -> list[Fix]:
-    """Steps that close each dropped feature by the point that does it best."""
+    """Steps that close each dropped feature by the dual point with the best bound."""
     best, nothing = closed.argmax(axis=0), np.empty(0, dtype=np.intp)
     return [Fix(i, nothing, dropped[best == i]) for i in range(len(closed)) if (best == i).any()]
 

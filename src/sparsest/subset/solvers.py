@@ -35,7 +35,7 @@ SOLVERS: dict[str, type] = {
 }
 # Settings of methods that are arguments of their own.
 ARGUMENTS = ("time_limit", "gap_tol", "engine", "n_jobs", "node_limit", "max_memory")
-# What the other ones must be.
+# Checks of the others, which are given in ``options``.
 OPTION_CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "proof": flag,
     "moves": partial(instance, kind=LocalSearch),
@@ -83,7 +83,7 @@ def make_solver(method: Any, options: Any = None, **arguments: Any) -> Any:
 
 
 def staged(solver: Any, gamma: Any, screen: Any, screen_by: Any) -> Any:
-    """Return the solver inside those that choose the ridge and screen features, as far as that is asked for."""
+    """Wrap a solver by screening and by the choice of the ridge, if these are asked for."""
     size, by = checked("screen", screen), checked("screen_by", screen_by)
     inner = solver if size is None else Screened(solver, size, by)
     return LeaveOneOut(inner) if isinstance(gamma, str) and gamma == "loo" else inner

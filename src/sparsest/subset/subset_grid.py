@@ -1,4 +1,4 @@
-"""Best subsets for several numbers of features and ridges, each from the result of one before."""
+"""Best subsets for several numbers of features and ridges, each search starting from an earlier result."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def check_gammas(gammas: Any, data: Data, k: int) -> list[float]:
 def solve_grid(
     solver: Any, problem: Problem, ks: list[int], gammas: list[float], start: Any, clock: Clock, doubled: bool
 ) -> dict[tuple[float, int], Result]:
-    """Solve for rising γ and rising k, each from the result of the γ before, or of the k before.
+    """Solve for rising γ and rising k; each search starts from the result of the previous γ or k.
 
     Parameters
     ----------
     clock : that of the call; every model has the time limit of the solver, and the first one counts what came before it
-    doubled : whether to stop at the first γ that has changed nothing
+    doubled : whether to stop after the first γ that changes nothing
     """
     n_allowed = problem.p - problem.exclude.size
     rules = {k: check_sparsity(k, None, problem.include.size, n_allowed) for k in ks}

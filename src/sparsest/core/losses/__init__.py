@@ -70,7 +70,7 @@ LOSSES: dict[str, type[Loss]] = {
     )
 }
 
-# The parameters of all losses, by which functions and estimators take them beside a loss's name.
+# The names of all parameters of losses; functions and estimators take them beside the name of a loss.
 PARAMETERS: tuple[str, ...] = tuple(dict.fromkeys(field for loss in LOSSES.values() for field in loss._fields))
 
 
@@ -84,7 +84,7 @@ def dual_from_margin(loss: Loss, y: Array, u: Array, weights: Array, mu: float =
 
 
 def mean_of(loss: Loss, u: Array) -> Array:
-    """What a regression predicts where the linear predictor is u: ``e^u`` if the link is logarithmic."""
+    """The prediction of a regression with the linear predictor u: ``e^u`` if the link is logarithmic."""
     return np.exp(np.minimum(u, LARGEST_EXPONENT)) if loss.log_link else u
 
 
@@ -112,10 +112,10 @@ def make_loss(loss: str | Loss, **parameters: Any) -> Loss:
 
 
 def _is_loss(given: object) -> TypeGuard[Loss]:
-    """Whether this is a loss; to compare all its methods with those of one takes longer than to know it."""
+    """Whether this is a loss; the test by type is fast, that of the protocol compares all methods."""
     if type(given) in LOSSES.values():
         return True
-    # A class of losses has all their methods too; only what is made of one holds the parameters.
+    # A class of losses has all methods, too, but only its instances have parameters.
     return not isinstance(given, str | type) and isinstance(given, Loss)
 
 

@@ -7,10 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from sparsest.core.arrays import Array
 
-# Arguments of exponentials are cut off here: a loss of 1e130 is one that no search returns to, and its square, which
-# line searches and norms take, is still a number.
+# Arguments of exponentials are cut off here: e^300 is about 1e130, a loss that no search accepts, and its square, which
+# line searches and norms compute, is still finite.
 LARGEST_EXPONENT = 300.0
-# Logarithms of zero are taken here instead: they are multiplied by zero, or belong to the border of a domain.
+# Logarithms are taken of at least this number: those of zero are multiplied by zero, or lie on the border of a domain.
 TINY = 1e-300
 
 
@@ -18,8 +18,8 @@ TINY = 1e-300
 class Loss(Protocol):
     """What every loss offers; ``y``, ``u`` and ``alpha`` broadcast against each other.
 
-    Losses are not negative and ``ℓ*(y, 0) = 0``: so α = 0 proves that no model costs less than nothing, and relative
-    gaps keep their meaning.  Those of generalised linear models are half their deviances.
+    Losses are not negative and ``ℓ*(y, 0) = 0``, so α = 0 proves the bound 0 for every model, and relative gaps make
+    sense.  Losses of generalised linear models are half their deviances.
 
     Attributes
     ----------
