@@ -11,6 +11,7 @@ from samples import SMOOTH_NAMES, sample, sample_weights
 from sparsest import PathResult, PenalizedClassifier, penalty_path
 from sparsest.core.losses import make_loss
 from sparsest.core.penalties import MCP, SCAD, make_penalty
+from sparsest.datasets import load_folder
 from sparsest.paths.path_result import Stop
 
 # Their second derivatives take two values.
@@ -140,3 +141,31 @@ def test_a_ridge_makes_correlated_features_enter_together():
     assert shared[0] != 0.0 and shared[0] == pytest.approx(shared[6], rel=1e-5)
     alone = penalty_path(twice, y, "mcp", loss="logistic", alphas=[0.08], tol=1e-9).coefs.toarray()[:, 0]
     assert (alone[0] != 0.0) != (alone[6] != 0.0)
+
+
+@pytest.mark.parametrize("name", ["mcp", "scad"])
+def test_a_feature_that_almost_separates_the_classes(name):
+    """Its coefficient is large, and the loss hardly bends at the observations that have it: Newton steps must know."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((300, 20))
+    X[:, 19] = np.where(rng.random(300) < 0.15, rng.exponential(5.0, 300), 0.0)
+    u = X[:, 0] - X[:, 1] + 0.7 * X[:, 2]
+    y = np.where((u + rng.logistic(size=300) > 0.0) & (X[:, 19] == 0.0), 1, -1)
+    # One exception, so that the coefficient is finite.
+    y[np.argmin(np.where(X[:, 19] > 0.0, X[:, 19], np.inf))] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        path = penalty_path(X, y, name, loss="logistic", tol=1e-7)
+    assert path.converged.all() and np.abs(path.coefs[[19], :].toarray()).max() > 5.0
+    assert violations(path, X, y, "logistic", name, {"mcp": 3.0, "scad": 3.7}[name]).max() < 2e-7
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["mcp", "scad"])
+def test_alphas_converge_on_spam(shared_data, name):
+    """Rare words almost separate the classes, and branches of solutions end: 60 of 100 alphas converged once."""
+    data = load_folder(shared_data / "spam_esl")
+    X, y = np.asarray(data.X, dtype=float)[::6], data.y[::6]
+    varying = X.std(axis=0) > 0.0
+    path = penalty_path(X[:, varying], y, name, loss="logistic", tol=1e-5)
+    assert path.solved.all() and path.converged.sum() >= 99

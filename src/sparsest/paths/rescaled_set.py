@@ -10,13 +10,10 @@ is find out which coefficients are not zero, and Newton steps with the derivativ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 from scipy.linalg import lapack
 
-from sparsest.core.arrays import Array, Indices
+from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.paths.quadratic import Iterate
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import LAST_ACCURACY, MAX_MODEL_SWEEPS, MODEL_ACCURACY, WorkingSet
@@ -26,12 +23,19 @@ from sparsest.paths.working_set import LAST_ACCURACY, MAX_MODEL_SWEEPS, MODEL_AC
 _WINDOW = 0.1
 # Curvatures are at least this share of the largest that the loss has: 1e-4 for the logistic loss, as in ncvreg.
 _LEAST_BEND = 4e-4
+# Models need curvatures that are not too small, Newton steps those of the loss as they are.  This is the smallest
+# curvature for the latter as a share of that for the former.  With equal ones, Newton steps for a feature that almost
+# separates the classes removed a tenth of the violation each, and 60 of 100 alphas on spam data converged, now 99.
+_NEWTON_CURVATURE = 1e-8
 # Steps of finite differences for the derivative of the curvature.
 _DIFFERENCE = 1e-4
 # Models for one λ; five are usual.
 _MAX_MODELS = 60
 # Shares of a step that are tried, and the part of the promised progress that is asked for.
 _SHARES, _LEAST_PROGRESS = (1.0, 0.5, 0.25), 0.3
+# Whole Newton steps that are made where a shorter one does not lower the violation, before they are taken back; and how
+# often other steps must have failed before.
+_WHOLE_NEWTON_STEPS, _LEAP_AFTER = 4, 2
 # Where steps do not lower the violation, v of the new points leads back and forth, or the model has several minima:
 # after the first number of such steps models are left after few sweeps, and after the second steps become ever shorter.
 _WHOLE_MODELS, _FEW_SWEEPS, _WHOLE_STEPS = 2, 2, 3
@@ -76,14 +80,15 @@ class RescaledSet(WorkingSet):
                 best = worst, self.w, self.margin, self.b
             if not worst > tol or self.exhausted:
                 break
-            self._weigh()
             if n_plain > 0:
                 n_plain -= 1
-                with self._damped():
-                    self._sweep(strengths, worst, _PLAIN_SHARE)
-            elif not self._newton_step(strengths, worst):
-                with self._damped():
-                    astray = not self._approach(strengths, worst, tol, n_astray)
+                self._weigh_for(models=True)
+                self._sweep(strengths, worst, _PLAIN_SHARE)
+            elif not self._newton_step(strengths, worst) and not (
+                n_astray >= _LEAP_AFTER and self._newton_leap(strengths, worst)
+            ):
+                self._weigh_for(models=True)
+                astray = not self._approach(strengths, worst, tol, n_astray)
                 n_plain = _PLAIN_SWEEPS * n_astray * astray
                 n_astray += astray
         if best[0] > tol:
@@ -91,29 +96,60 @@ class RescaledSet(WorkingSet):
             self._place(*best[1:])
         return best[0]
 
-    @contextmanager
-    def _damped(self) -> Iterator[None]:
-        """Models that are curved where the loss is linear, meanwhile: Newton steps need the curvature of the loss."""
-        least = self._damping
-        if least > 0.0:
+    def _weigh_for(self, models: bool) -> None:
+        """Let the pack have the weights of models, or those of Newton steps."""
+        damping, least = self._damping, self._least_curvature
+        if models and damping > 0.0:
+            # Where the loss is linear, as curved as its secant.
             self._damping = 1.0
-            self._weigh()
-        yield
-        self._damping = least
+        elif not models:
+            self._least_curvature = _NEWTON_CURVATURE * least
+        self._weigh()
+        self._damping, self._least_curvature = damping, least
+
+    def _newton(self, strengths: Array, chosen: Mask) -> tuple[Array, Array] | None:
+        """The Newton step of the equation for some coefficients, and the signs they have then; None if it fails.
+
+        Coefficients at zero will have the sign that is opposite to their gradient.
+        """
+        active = np.flatnonzero(chosen)
+        if active.size == 0 or active.size > self.y.size:
+            return None
+        w, grad, strength = self.w[active], self.grad()[active], strengths[active]
+        signs = np.where(self.w == 0.0, -np.sign(self.grad()), np.sign(self.w)) * chosen
+        slope = np.where(
+            w == 0.0, signs[active] * self.penalty.threshold(strength), self.penalty.derivative(w, strength)
+        )
+        self._weigh_for(models=False)
+        step = np.zeros(self.w.size)
+        step[active] = lapack.dgesv(self._jacobian(active, strength), -(grad + slope))[2]
+        return (step, signs) if np.isfinite(step).all() else None
 
     def _newton_step(self, strengths: Array, worst: float) -> bool:
-        """A Newton step of the equation for the nonzero coefficients; whether it was progress."""
-        active = np.flatnonzero(self.w)
-        at_zero = np.abs(self.grad()) - self.penalty.threshold(strengths)
-        waiting = float(at_zero[self.w == 0.0].max(initial=0.0))
-        if active.size == 0 or active.size > self.y.size or waiting > (1.0 - _LEAST_PROGRESS) * worst:
+        """Make a Newton step for the coefficients that are not zero; whether the violation fell."""
+        waiting = np.abs(self.grad()) - self.penalty.threshold(strengths)
+        if float(waiting[self.w == 0.0].max(initial=0.0)) > (1.0 - _LEAST_PROGRESS) * worst:
             return False
-        step = np.zeros(self.w.size)
-        step[active] = lapack.dgesv(self._jacobian(active, strengths[active]), -self._equation(active, strengths))[2]
-        return bool(np.isfinite(step).all()) and self._progress(step, strengths.real, worst)
+        newton = self._newton(strengths, self.w != 0.0)
+        return newton is not None and self._progress(*newton, strengths.real, worst)
 
-    def _equation(self, active: Indices, strengths: Array) -> Array:
-        return self.grad()[active] + self.penalty.derivative(self.w[active], strengths[active])
+    def _newton_leap(self, strengths: Array, worst: float) -> bool:
+        """Make whole Newton steps for all coefficients that should not be zero; whether the violation fell in the end.
+
+        Where a branch of solutions ends, the next solution is beyond points with a larger violation.
+        """
+        start, margin, b = self.w, self.margin, self.b
+        for _ in range(_WHOLE_NEWTON_STEPS):
+            wanted = (self.w != 0.0) | (np.abs(self.grad()) > self.penalty.threshold(strengths))
+            newton = self._newton(strengths, wanted)
+            if newton is None:
+                break
+            self._step(*newton, strengths.real)
+            strengths = self.strengths(strengths.real)
+            if self.violation(strengths) <= (1.0 - _LEAST_PROGRESS) * worst:
+                return True
+        self._place(start, margin, b)
+        return False
 
     def _jacobian(self, active: Indices, strengths: Array) -> Array:
         """The derivative of the equation, with that of v: ``∂v_j/∂w_k = Σ ω ℓ‴ x_ij² x_ik`` of centred x_k."""
@@ -128,17 +164,21 @@ class RescaledSet(WorkingSet):
         jacobian[np.diag_indices(active.size)] += second
         return jacobian
 
-    def _progress(self, step: Array, lam: Array, worst: float) -> bool:
-        """Go as far along a step as the violation falls enough; no penalised coefficient changes its sign."""
+    def _progress(self, step: Array, signs: Array, lam: Array, worst: float) -> bool:
+        """Go as far along a step as the violation falls enough; whether it does."""
         start, margin, b = self.w, self.margin, self.b
         for share in _SHARES:
-            target = start + share * step
-            target[(target * start < 0.0) & (lam > 0.0)] = 0.0
-            self._place(target, self.pack.dot(target), b)
+            self._step(share * step, signs, lam)
             if self.violation(self.strengths(lam)) <= (1.0 - _LEAST_PROGRESS * share) * worst:
                 return True
-        self._place(start, margin, b)
+            self._place(start, margin, b)
         return False
+
+    def _step(self, step: Array, signs: Array, lam: Array) -> None:
+        """Make a step; penalised coefficients that would leave their sign become zero."""
+        target = self.w + step
+        target[(target * signs < 0.0) & (lam > 0.0)] = 0.0
+        self._place(target, self.pack.dot(target), self.b)
 
     def _approach(self, strengths: Array, worst: float, tol: float, n_astray: int) -> bool:
         """Go towards the solution of the quadratic model with v as it is; whether the violation fell.
@@ -148,7 +188,7 @@ class RescaledSet(WorkingSet):
         goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
         relaxation = _WHOLE_STEPS / max(n_astray, _WHOLE_STEPS)
         step = self._model_step(strengths, goal, MAX_MODEL_SWEEPS if n_astray < _WHOLE_MODELS else _FEW_SWEEPS)
-        if self._progress(step, strengths.real, worst):
+        if self._progress(step, np.sign(self.w), strengths.real, worst):
             return True
         # The objective with v as it is falls along most steps; where it does not, a single sweep has to do.
         if self._move(self.w + relaxation * step, strengths) == 0.0:

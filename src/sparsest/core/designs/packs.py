@@ -294,7 +294,7 @@ class DensePack(Pack):
         out = np.empty(self._index.size)
         for part in self._blocks(0):
             columns = self._columns(part)
-            out[part] = np.einsum("i,ij,ij->j", h, columns, columns)
+            out[part] = h @ columns**2
         return out
 
     def third_moments(self, positions: Indices, h: Array) -> Array:

@@ -40,7 +40,7 @@ _SMALL = (
     SMALL[1]._replace(p=500, k=5, ns=(100, 300, 600), ks=(3, 5, 8, 11)),
 )
 _REGIMES: dict[Size, tuple[Regime, ...]] = {"smoke": SMOKE[:1], "small": _SMALL, "paper": _PAPER}
-_SETS: dict[Size, int] = {"smoke": 2, "small": 2, "paper": 10}
+_SETS: dict[Size, int] = {"smoke": 2, "small": 5, "paper": 10}
 _LIMITS: dict[Size, float] = {"smoke": 0.5, "small": 2.0, "paper": 180.0}
 
 _ACCURACY, _AUC = view(fixed_k, accuracy), view(fixed_k, test_error)

@@ -49,7 +49,7 @@ _LUNG_METHODS = (*METHODS, "lasso")
 
 def lung(size: Size) -> tuple[Panel, ...]:
     """One panel: ten divisions of the patients."""
-    sets: dict[Size, int] = {"smoke": 1, "small": 4, "paper": 10}
+    sets: dict[Size, int] = {"smoke": 1, "small": 5, "paper": 10}
     limit: dict[Size, float] = {"smoke": 0.5, "small": 5.0, "paper": 180.0}
     cell = Cell(_LUNG, 0, plan(_LUNG_KS[size], _LUNG_KS[size][1], size, limit[size]), 0.0)
     return (
