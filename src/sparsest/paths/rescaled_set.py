@@ -107,7 +107,7 @@ class RescaledSet(WorkingSet):
         self._weigh()
         self._damping, self._least_curvature = damping, least
 
-    def _newton(self, strengths: Array, chosen: Mask) -> tuple[Array, Array] | None:
+    def _equation_step(self, strengths: Array, chosen: Mask) -> tuple[Array, Array] | None:
         """The Newton step of the equation for some coefficients, and the signs they have then; None if it fails.
 
         Coefficients at zero will have the sign that is opposite to their gradient.
@@ -130,8 +130,8 @@ class RescaledSet(WorkingSet):
         waiting = np.abs(self.grad()) - self.penalty.threshold(strengths)
         if float(waiting[self.w == 0.0].max(initial=0.0)) > (1.0 - _LEAST_PROGRESS) * worst:
             return False
-        newton = self._newton(strengths, self.w != 0.0)
-        return newton is not None and self._progress(*newton, strengths.real, worst)
+        step = self._equation_step(strengths, self.w != 0.0)
+        return step is not None and self._progress(*step, strengths.real, worst)
 
     def _newton_leap(self, strengths: Array, worst: float) -> bool:
         """Make whole Newton steps for all coefficients that should not be zero; whether the violation fell in the end.
@@ -141,10 +141,10 @@ class RescaledSet(WorkingSet):
         start, margin, b = self.w, self.margin, self.b
         for _ in range(_WHOLE_NEWTON_STEPS):
             wanted = (self.w != 0.0) | (np.abs(self.grad()) > self.penalty.threshold(strengths))
-            newton = self._newton(strengths, wanted)
-            if newton is None:
+            step = self._equation_step(strengths, wanted)
+            if step is None:
                 break
-            self._step(*newton, strengths.real)
+            self._step(*step, strengths.real)
             strengths = self.strengths(strengths.real)
             if self.violation(strengths) <= (1.0 - _LEAST_PROGRESS) * worst:
                 return True
