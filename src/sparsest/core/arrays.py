@@ -1,4 +1,4 @@
-"""Names of the arrays' types, and read-only views of arrays."""
+"""Types of arrays, and read-only views."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Mask = NDArray[np.bool_]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view: kernels are compiled for this one type, whether the caller's array may be written or not."""
+    """A read-only view, so that kernels are compiled for one type of array only."""
     view = array.view()
     view.flags.writeable = False
     return view

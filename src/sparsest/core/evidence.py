@@ -1,7 +1,7 @@
-"""The data as the checker of proofs reads them, with the sums that the first pass over them has computed.
+"""The data for the checker of proofs, with sums from the first pass over them.
 
-The check inside a solver takes sums of squares and products from the design, which has them anyway, together with
-rigorous bounds of their errors.  ``Certificate.verify`` reads everything itself.
+The check inside a solver takes sums of squares and products from the design, with rigorous bounds of their errors.
+``Certificate.verify`` reads everything itself.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from sparsest.proofs.losses import RULES
 from sparsest.proofs.reading import ColumnBlocks
 from sparsest.proofs.rounding import growth
 
-# Sums of a survey are used for columns whose mean is at most this many deviations from zero, and whose sums of squares
-# are far from overflow and underflow; the others are read by the checker.
+# Sums of a survey are used for columns whose mean is at most this many standard deviations from zero and whose sums of
+# squares are far from overflow and underflow; the checker reads the other columns.
 _NEAR_ZERO = 8.0
 _SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-200, 1e200
 # Up to this many bytes of other columns are read and kept; with more of them the checker reads everything.
 _MOST_APART = 1 << 26
-# Variances of a survey are right up to this many times γ_2n, relatively.  In compressed columns the share of the zeros
-# has an error of γ_n, which is multiplied by the square of the mean, up to 64 variances; other errors are smaller.
+# The relative error of variances of a survey, as a multiple of γ_2n.  In compressed columns the share of the zeros has
+# an error of γ_n, which is multiplied by the square of the mean, up to 64 variances; other errors are smaller.
 _SURVEY_ERROR = 512.0
 
 
 class Evidence:
-    """The data as the checker reads them, and their fingerprint, which a thread may compute in the background."""
+    """The data for the checker, and their fingerprint, which a thread may compute in the background."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Evidence:
     def begin_fingerprint(self) -> None:
         """Start to compute the fingerprint in a thread, so that the search does not wait for it.
 
-        Columns that are stored elsewhere are read by one thread at a time, and the search reads them.
+        Not for columns that are stored elsewhere: only one thread at a time may read them, and the search does.
         """
         if self._thread is None and stores_matrix(self._design):
             self._thread = Thread(target=self._compute, name="sparsest-fingerprint", daemon=True)
@@ -66,7 +66,7 @@ class Evidence:
         self._found.append(fingerprint(self.data, self._design.digests))
 
     def fingerprint(self) -> str:
-        """The fingerprint of the data; computed here, without kernels, if no thread does it, as in a forked process."""
+        """The fingerprint of the data; computed now, without kernels, if no thread does, for example after a fork."""
         if self._thread is not None:
             self._thread.join()
         if not self._found:
@@ -74,7 +74,7 @@ class Evidence:
         return self._found[0]
 
     def columns(self) -> Columns:
-        """All columns with the sums of the survey if these are accurate enough; else the checker reads them itself."""
+        """All columns with the sums of the survey if these are accurate enough; otherwise the checker reads them."""
         if not stores_matrix(self._design):
             return AllColumns(self.data)
         squares = self.data.total * (self._moments.variance + self._moments.mean**2)
@@ -87,7 +87,7 @@ class Evidence:
 
 
 class SurveyedColumns(Columns):
-    """All columns ``x̃_j = x_j`` with the sums of a survey and the products of the design; a few are read apart."""
+    """All columns ``x̃_j = x_j`` with the sums of a survey and the products of the design; a few are read separately."""
 
     def __init__(self, data: Data, design: Design, moments: Moments, apart: Indices) -> None:
         super().__init__(data, np.arange(data.p))

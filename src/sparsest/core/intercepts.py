@@ -13,16 +13,16 @@ from sparsest.core.losses import Loss
 # from any bracket to the last digit.
 _DOUBLINGS = 1100
 _BRACKET_STEPS = 200
-# Steps of no more than this, relative to the residuals, are lost in rounding.
+# Steps of at most this size, relative to the residuals, are rounding errors.
 _ROUNDING = 4e-16
-# A Newton step of this size, relative to the residuals, is the last: the next one would be lost in rounding.
+# After a Newton step of this size, relative to the residuals, the next one would be a rounding error.
 _NEARLY_ROUNDING, _NEWTON_STEPS = 1e-10, 20
 
 
 def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: float = 0.0) -> float:
     """Minimise ``b → Σ ω ℓ(y, margin + b)`` by Newton steps inside a shrinking bracket; NaN if the slope is not finite.
 
-    Its slope changes sign within the reach of the residuals, or a few times as far for the logistic loss.
+    Its slope changes sign within the range of the residuals, or a few times as far for the logistic loss.
     """
 
     def slope(b: float) -> float:
@@ -33,7 +33,7 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         return start
     if not np.isfinite(at_start):
         return np.nan
-    # The two labels are 2 apart, whatever the margins are; logarithms of responses are not far apart.
+    # Labels differ by 2, whatever the margins are; logarithms of responses differ little.
     reach = 1.0 if loss.log_link else max(float(np.abs(y - margin - start).max()), float(loss.classification))
     curvature = float(weights @ loss.second_derivative(y, margin + start))
     if abs(at_start) <= _ROUNDING * max(reach, abs(start)) * curvature:
@@ -50,7 +50,7 @@ def best_intercept(loss: Loss, y: Array, weights: Array, margin: Array, start: f
         if g == 0.0 or newton == b:
             break
         low, high = (low, b) if g > 0 else (b, high)
-        # Far from the root of an exponential Newton's steps are all of one length: halving is faster there.
+        # Far from the root of an exponential, all Newton steps have the same length; halving is faster.
         helps = low < newton < high and abs(newton - b) <= 0.5 * step
         previous, b = b, newton if helps else 0.5 * (low + high)
         step = abs(b - previous)
@@ -64,7 +64,7 @@ def _newton(
 ) -> tuple[float, float, bool]:
     """Newton's method while it halves the slope; return b, its slope, and whether it is the minimum.
 
-    From a start near the minimum that takes two or three steps, where a bracket takes ten.
+    From a start near the minimum it takes two or three steps; a bracket takes ten.
     """
     for _ in range(_NEWTON_STEPS):
         if not curvature > 0.0:

@@ -1,4 +1,4 @@
-"""Which supports are admissible, what they cost, and what a dual bound loses to the best of them.
+"""Admissible supports, their price, and the largest gain of a dual bound over them.
 
 A rule answers questions about a region of supports and the gains ``q`` of all features.  No other code decides which
 features may be chosen together.
@@ -27,7 +27,7 @@ class Region:
 
     @cached_property
     def state(self) -> NDArray[np.int8]:
-        """For each feature 1 if it is forced in, -1 if it is forced out, else 0."""
+        """For each feature: 1 if it is forced in, -1 if it is forced out, 0 if it is free."""
         state = np.zeros(self.p, dtype=np.int8)
         state[self.forced_in], state[self.forced_out] = 1, -1
         return state
@@ -48,21 +48,21 @@ class Region:
 
 
 class ForcingCosts(NamedTuple):
-    """How much a bound rises when each free feature is forced in, and when it is forced out."""
+    """The increase of a bound if a free feature is forced in, and if it is forced out, for each feature."""
 
     inside: Array
     outside: Array
 
 
 class Sparsity(NamedTuple):
-    """At most ``k`` features, a price ``l0_penalty`` for each, or both; None where a problem does not have it."""
+    """At most ``k`` features, a price ``l0_penalty`` for each, or both; None if not given."""
 
     k: int | None
     l0_penalty: float | None = None
 
     @property
     def price(self) -> float:
-        """What a feature costs."""
+        """The price of a feature."""
         return self.l0_penalty or 0.0
 
     def most(self, p: int) -> int:
@@ -70,11 +70,11 @@ class Sparsity(NamedTuple):
         return p if self.k is None else min(self.k, p)
 
     def budget(self, region: Region) -> int:
-        """How many free features may still be chosen."""
+        """The number of free features that may still be chosen."""
         return max(0, min(self.most(region.p) - region.forced_in.size, region.free.size))
 
     def cost(self, n_selected: int) -> float:
-        """What choosing that many features costs."""
+        """The price of this number of features."""
         return self.price * n_selected
 
     def admissible(self, support: Indices, region: Region) -> bool:
@@ -91,7 +91,7 @@ class Sparsity(NamedTuple):
         return region.narrowed(region.free[:0], region.free)
 
     def choose(self, q: Array, region: Region) -> Indices:
-        """The free features of the best choice: the largest gains, as many as the budget has, if worth their price."""
+        """The free features of the best choice: those with the largest gains, up to the budget, if above the price."""
         budget, free = self.budget(region), region.free
         if budget == 0:
             return free[:0]
@@ -100,15 +100,15 @@ class Sparsity(NamedTuple):
         return free[q[free] > self.price] if self.price > 0.0 else free
 
     def gain(self, q: Array, region: Region) -> float:
-        """What the dual bound loses to the forced features and the best choice."""
+        """The gain of the forced features and of the best choice, which the dual bound subtracts."""
         forced, chosen = q[region.forced_in], q[self.choose(q, region)]
         return float((forced - self.price).sum() + (chosen - self.price).sum())
 
     def forcing_costs(self, q: Array, region: Region) -> ForcingCosts:
-        """By how much the dual bound rises when each free feature is forced in, and when it is forced out.
+        """The increase of the dual bound if a free feature is forced in, and if it is forced out, for each feature.
 
-        With k' the budget and ``t = q - price``: the k'-th largest of the positive parts of t is lost where a feature
-        with a smaller t comes in, and the next one is gained where one with a larger t goes.
+        Let k' be the budget and ``t = q - price``.  A feature with a smaller t that is forced in displaces the k'-th
+        largest positive part of t; the next largest replaces a feature that is forced out of the choice.
         """
         t, budget = q[region.free] - self.price, self.budget(region)
         if budget == 0:
@@ -120,7 +120,7 @@ class Sparsity(NamedTuple):
         return ForcingCosts(np.maximum(last - t, 0.0), np.maximum(t - following, 0.0))
 
     def separation(self, q: Array, region: Region) -> float:
-        """Return how clearly the gains choose a support: the distance of the nearest gain from changing the choice."""
+        """Return the smallest change of a gain that would change the best choice."""
         t, budget = np.sort(q[region.free] - self.price)[::-1], self.budget(region)
         if budget == 0 or (budget == t.size and self.price == 0.0):
             return np.inf
@@ -129,7 +129,7 @@ class Sparsity(NamedTuple):
         return last - rival if last > 0.0 else float(np.abs(t[: budget + 1]).min())
 
     def rounded(self, indicator: Array, region: Region) -> Indices:
-        """The admissible support nearest to a relaxed indicator, whose entries above 1 count by their size."""
+        """The admissible support nearest to a relaxed indicator; entries above 1 are ranked by size."""
         free = region.free[indicator[region.free] > (0.5 if self.price > 0.0 else 0.0)]
         chosen = free[np.argsort(-indicator[free], kind="stable")[: self.budget(region)]]
         return np.sort(np.concatenate([region.forced_in, chosen]))

@@ -1,15 +1,16 @@
-"""What some forced features leave of the other columns, with bounds of all rounding errors; squared loss.
+"""Residuals of columns on forced features, with bounds of all rounding errors; squared loss.
 
-Columns are centred and of length at most 1.  The ridge of a forced feature is one more row of its column,
-``x̂_j = (x_j, √ρ_j e_j)``, so that ``M_SS = X̂_S'X̂_S`` and, with the projection P onto the span of X̂_S,
+Columns are centred and of length at most 1.  The ridge ρ_j of a forced feature is an additional row of its column,
+``x̂_j = (x_j, √ρ_j e_j)``, so that ``H_SS = X̂_S'X̂_S`` and, with the projection P onto the span of X̂_S,
 
-    C = V'V + diag(ρ),   r = V'e,   f(S) = ½‖e‖²,     V = (I - P)X,   e = (I - P)z.
+    C = W'W + diag(ρ),   r = W'e,   f(S) = ½‖e‖²,     W = (I - P)X,   e = (I - P)z.
 
-P is computed from a factorisation ``X̂_S ≈ QR``.  With ``Δ = X̂_S R⁻¹ - Q`` and ``‖Q'Q - I‖ ≤ τ``
+P is computed from a factorisation ``X̂_S ≈ QR``.  With ``Δ = X̂_S R⁻¹ - Q`` and ``‖Q'Q - I‖ ≤ τ``,
 
     ‖P - QQ'‖ ≤ ‖Δ‖/(√(1 - τ) - ‖Δ‖) + τ,
 
-because subspaces of the same dimension spanned by Q and ``Q + Δ`` differ by the first term at most.
+because the projections onto the spans of Q and ``Q + Δ``, which have the same dimension, differ by at most the first
+term.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from sparsest.proofs.data import Data
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth
 from sparsest.proofs.splits import centred_columns
 
-# Responses of other sizes could over- or underflow when they are squared.
+# The squares of other responses could overflow or underflow.
 _SMALLEST_RESPONSE, _LARGEST_RESPONSE = 1e-100, 1e100
-# Factorisations that are less accurate prove nothing.
+# A less accurate factorisation proves nothing.
 _MOST_ERROR = 1e-3
 
 
 class Residuals(NamedTuple):
-    """What the features S leave of others: a row of ``rows`` for each, of the response, and how far these may be off.
+    """Residuals of columns (lines of ``rows``) and of the response on the features S, and bounds of their errors.
 
     ``value`` is a lower bound of ``f(S)``.
     """
@@ -47,7 +48,7 @@ class LastColumns:
 
     def __init__(self, data: Data, gamma: float, features: Indices) -> None:
         if 8 * data.n * features.size > data.room.most:
-            raise ValueError("needs more columns at a time than can be held in memory")
+            raise ValueError("a step needs more columns at a time than fit into memory")
         columns = centred_columns(data, features, gamma)
         self.features, self.n = features, data.n
         # A constant column explains nothing.
@@ -66,7 +67,7 @@ class LastColumns:
             raise ValueError("a ridge is out of range")
 
     def residuals(self, forced: Indices, others: Indices) -> Residuals | None:
-        """What features leave of others, all by position; None where rounding hides what they span."""
+        """Residuals of features on others, all by position; None if rounding hides the span."""
         s = forced.size
         rows, z = self.lines[others], self.z
         error, moved = self.error, 0.0
@@ -88,12 +89,12 @@ class LastColumns:
         return Residuals(rows, z, rows @ z, value, error, product_error)
 
     def _projection(self, forced: Indices) -> tuple[Array, float] | None:
-        """Q with ``QQ'`` near the projection onto the span of forced features, and a bound of the distance."""
+        """Q such that ``QQ'`` is near the projection onto the span of forced features, and a bound of the distance."""
         s = forced.size
-        # Any number whose square is not above the ridge will do.
+        # Any number whose square is at most the ridge is valid.
         roots = np.sqrt(self.ridge[forced]) * (1.0 - 4.0 * UNIT)
         columns = np.concatenate([self.lines[forced].T, np.diag(roots)])
-        # Powers of two are exact; a constant column spans nothing and cannot be forced in here.
+        # Scaling by powers of two is exact; a constant column cannot be forced in here.
         sizes = np.sqrt(np.square(columns).sum(axis=0))
         if not (np.isfinite(sizes).all() and (sizes > 0.0).all()):
             return None
@@ -107,7 +108,7 @@ class LastColumns:
         rounding = growth(self.n + s + 8)
         tau = 1.01 * (float(np.linalg.norm(Q.T @ Q - np.eye(s))) + 2.0 * s * rounding)
         residual = float(np.linalg.norm(columns - Q @ R)) + rounding * 1.1 * np.sqrt(s) * r_size
-        # Columns have a length between ½ and 1 now, and an error that is relative to their length without the ridge.
+        # Columns now have a length between ½ and 1, and an error relative to their length without the ridge.
         residual += self.error * np.sqrt(s) + rounding * np.sqrt(s)
         inverse_error = float(np.linalg.norm(np.eye(s) - R @ W)) + rounding * r_size * w_size
         if not (inverse_error < 0.1 and tau < _MOST_ERROR):

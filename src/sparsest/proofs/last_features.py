@@ -1,14 +1,14 @@
-"""Regions in which at most three features are still to choose: all choices are tried; squared loss.
+"""Regions with at most three features to choose: all choices are tried; squared loss.
 
-Let the features S of a region be forced in, and let C and r be what they leave of the others (``last_columns``).
-Further features T gain ``½r_T'C_TT⁻¹r_T``, and no choice of q features brings the objective below a target B if
+Let S be the features forced into a region, and C and r the Schur complements for the others (``last_columns``).  Adding
+features T reduces the objective by ``½r_T'C_TT⁻¹r_T``.  No choice of q features has an objective below a target B if
 
     D_TT ⪰ 0   for all T of q features,     D = C - rr'/t,   t = 2(f(S) + λ0(|S| + q) - B) > 0.
 
-With columns and products divided by ``h_a``, ``h_a² ≤ D_aa - qε``, where ε bounds all errors of entries of D, that
-holds if the matrix R̃ of what was computed, with 1 on its diagonal, is positive semidefinite on T: the errors on T are
-at most ``qε`` times the identity.  R̃ is one matrix product; pairs need ``|R̃_ab| ≤ 1``, triples are looked at in
-``last_triples``.  What is not shown in that way is tried with the features in question forced in, or by itself.
+Let ε bound the errors of all entries of D, and ``h_a² ≤ D_aa - qε``.  Divide rows and columns of D by ``h_a``, and set
+the diagonal to 1.  The condition holds if the computed matrix R̃ is positive semidefinite on T, because ``qε`` times the
+identity bounds the errors on T.  R̃ is one matrix product.  Pairs need ``|R̃_ab| ≤ 1``; ``last_triples`` tests triples.
+Choices that fail are tried with their features forced in, or one by one.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from sparsest.proofs.rounding import UNIT, Array, Indices, growth
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.threads import mapped
 
-# At most so many features are tried at a time.
+# The largest number of features to choose.
 MOST_LAST_FEATURES = 3
-# Features of a block of products: the products of two blocks stay in the cache.
+# Features in a block of products: the products of two blocks fit into the cache.
 _BLOCK = 512
 # With fewer products, threads cost more than they save.
 _WORTH_THREADS = 2_000_000
-# Choices that are tried by themselves, each of which takes about a millisecond.
+# Choices that are tried one by one, each of which takes about a millisecond.
 _MOST_TRIALS = 3000
 # Features that are tried one by one, with all choices of the others.
 _MOST_HARD = 200
-# What a support is bounded by might be so much less, as a part of it, where sums are in another order.
+# The relative amount by which the bound of a support may differ if sums are taken in another order.
 _OTHER_ORDER = 1e-11
-# Distances from a target, as a part of the sum of squares, below which nothing is decided.
+# The smallest distance from a target, relative to the sum of squares, for which the test is used.
 _LEAST_DISTANCE = 1e-100
 
 
 class Scaled(NamedTuple):
-    """``R̃ = left @ right.T`` with a diagonal that is 1, of the features at some positions."""
+    """``R̃ = left @ right.T``, with its diagonal set to 1, for the features at these positions."""
 
     positions: Indices
     left: Array
@@ -56,7 +56,7 @@ class Scaled(NamedTuple):
 class ByTrying:
     """The check of regions over shared columns.
 
-    ``by_dual`` bounds a support by a dual point.  Nothing is shown of the ``excepted`` supports.
+    ``by_dual`` bounds a support by a dual point.  The bounds need not hold for the ``excepted`` supports.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class ByTrying:
         self._trials, self._lowest = 0, np.inf
 
     def prove(self, forced: Indices, free: Indices, target: float) -> float:
-        """A lower bound of the objective over the supports of a region: ``target``, or less where that does not hold.
+        """A lower bound of the objective over the supports of a region: ``target``, or less if that does not hold.
 
-        Losses are not negative, so the price of the features forced in is a bound in any case.
+        Losses are nonnegative, so the price of the features forced in is always a bound.
         """
         floor = self.statement.price * forced.size * (1.0 - growth(2))
         most = most_features(self.statement, forced.size, free.size, target)
@@ -90,10 +90,10 @@ class ByTrying:
             return floor
         S, F = self._position[forced], np.sort(self._position[free])
         if not self.excepted:
-            # A constant column explains nothing, and a support does as well without it.
+            # A constant column explains nothing, so a support without it is as good.
             F = F[~self.columns.constant[F]]
         self._trials, self._lowest = 0, target
-        # Without a price a choice explains no more than any larger one.
+        # Without a price, a larger choice is at least as good.
         alone = self.statement.price == 0.0 and not self.excepted
         most = min(most, F.size)
         try:
@@ -104,7 +104,7 @@ class ByTrying:
         return max(self._lowest, floor)
 
     def _check(self, S: Indices, F: Indices, q: int, target: float) -> None:
-        """Show that no q features of F bring the objective on S below a target, or lower the bound to what holds."""
+        """Prove that no q features of F bring the objective on S below a target, or lower the bound."""
         if q == 0:
             self._try(S)
             return
@@ -132,14 +132,14 @@ class ByTrying:
                 self._try(np.append(S, at[triple]))
 
     def _try_all(self, S: Indices, F: Indices, q: int) -> None:
-        """Try all choices by themselves, where there are few."""
+        """Try all choices one by one, if there are few."""
         if comb(F.size, q) > _MOST_TRIALS:
             raise TooMany
         for choice in combinations(F.tolist(), q):
             self._try(np.append(S, choice))
 
     def _scaled(self, found: Residuals, S: Indices, F: Indices, q: int, target: float) -> Scaled | None:
-        """``D`` divided by ``h``, for the features for which that is possible; None if S alone is below the target."""
+        """``D`` divided by ``h``, for the features that have an h; None if S alone is below the target."""
         price = self.statement.price * (S.size + q)
         base = found.value + price
         t = 2.0 * (base - target) - 16.0 * UNIT * (base + abs(target))
@@ -160,7 +160,7 @@ class ByTrying:
         return Scaled(F[good], np.column_stack([rows, last]), np.column_stack([rows, -last]))
 
     def _check_pairs(self, S: Indices, F: Indices, q: int, scaled: Scaled, target: float) -> tuple[list[int], Indices]:
-        """Go through all pairs; return features that need no further look, and the pairs that were forced in."""
+        """Test all pairs; return features that need no further test, and the pairs that were forced in."""
         out: list[int] = []
         known: list[tuple[int, int]] = []
         at, found = scaled.positions, self._failing_pairs(scaled)
@@ -170,7 +170,7 @@ class ByTrying:
                 if a in out or b in out:
                     continue
                 if self._is_spanned(np.append(S, a), b):
-                    # Choices with b are no better than those with a in its place, or without b.
+                    # A choice with b is not better than the choice with a instead, or without b.
                     out.append(b)
                 elif q == 2:
                     self._try(np.append(S, [a, b]))
@@ -180,7 +180,7 @@ class ByTrying:
         return out, np.array(known, dtype=np.intp).reshape(-1, 2)
 
     def _failing_pairs(self, scaled: Scaled) -> list[Indices]:
-        """The pairs of which ``|R̃| ≤ 1`` does not hold, a row for each, in parts."""
+        """The pairs that violate ``|R̃| ≤ 1``, one in each row, in batches."""
         size = scaled.positions.size
 
         def blocks() -> Iterator[tuple[int, int]]:
@@ -193,7 +193,7 @@ class ByTrying:
             R = scaled.left[i : i + _BLOCK] @ scaled.right[j : j + _BLOCK].T
             if i == j:
                 R[np.tril_indices(R.shape[0])] = 0.0
-            # What is no number is not below 1 either.
+            # NaN fails the comparison, too.
             if R.max() <= 1.0 and R.min() >= -1.0:
                 return np.empty((0, 2), dtype=np.intp)
             found = np.argwhere(~(np.abs(R) <= 1.0)) + np.array([i, j])
@@ -208,7 +208,7 @@ class ByTrying:
         return parts
 
     def _is_spanned(self, S: Indices, a: int) -> bool:
-        """Whether a feature is provably a combination of others, without a ridge, so that it adds nothing to them."""
+        """Whether, without a ridge, a feature is provably a combination of others and so adds nothing."""
         if np.isfinite(self.statement.gamma) or self.excepted or self.statement.max_coef is not None:
             return False
         self._count()
@@ -216,7 +216,7 @@ class ByTrying:
         return a not in self._position[independent_columns(self.data, features)]
 
     def _try(self, S: Indices) -> None:
-        """Bound one support by itself."""
+        """Bound a single support."""
         support = np.sort(self.columns.features[S])
         if tuple(support.tolist()) in self.excepted:
             return
@@ -233,7 +233,7 @@ class ByTrying:
             raise TooMany
 
     def _dual_point(self, S: Indices) -> Array:
-        """The residual that the ridge regression on some features leaves, as a dual point."""
+        """The residual of the ridge regression on some features, as a dual point."""
         X, root = self.columns.lines[S], np.sqrt(self.data.weights)
         M = X @ X.T
         M.flat[:: S.size + 1] += self.columns.ridge[S]
@@ -242,11 +242,11 @@ class ByTrying:
 
 
 def most_features(statement: Statement, n_forced: int, n_free: int, target: float) -> int:
-    """How many free features a support below a target may have: by k, and because more of them cost too much."""
+    """The largest number of free features of a support below a target, by k and by the price."""
     most = n_free if statement.k is None else min(max(statement.k - n_forced, 0), n_free)
     if statement.price > 0.0 and np.isfinite(target):
         for q in range(min(most, MOST_LAST_FEATURES + 1)):
-            # One feature more has at least this price.
+            # One more feature would have at least this price.
             if statement.price * (n_forced + q + 1) * (1.0 - growth(4)) >= target:
                 return q
     return most

@@ -1,8 +1,9 @@
-"""Triples of features on which a matrix with a diagonal of 1 is not shown to be positive semidefinite.
+"""Triples of features on which a matrix with unit diagonal is not proved to be positive semidefinite.
 
-On j, a, b it is, with entries of at most 1, if ``|R_ab - R_ja R_jb| ≤ h_a h_b``, ``h_a² = 1 - R_ja²``.  If x, y, z are
-the largest entries between three blocks of features and ``1 - x² - y² - z² - 2xyz ≥ 0``, that holds for all triples of
-these blocks.  The others are tried in single precision, and those that do not hold there in double precision.
+If its entries are at most 1, it is positive semidefinite on j, a, b if ``|R_ab - R_ja R_jb| ≤ h_a h_b`` with
+``h_a² = 1 - R_ja²``.  If x, y, z are the largest absolute entries between three blocks of features and
+``1 - x² - y² - z² - 2xyz ≥ 0``, that holds for all triples of these blocks.  Other triples are tested in single
+precision, and those that fail in double precision.
 """
 
 from __future__ import annotations
@@ -18,40 +19,40 @@ Single = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 _UNIT_SINGLE = 2.0**-24
-# Features of a block, and rows of products that are computed together.
+# Features in a block, and rows of products that are computed together.
 _BLOCK, _ROWS = 64, 512
-# All roundings together are less than so many units of the diagonal.
+# All rounding errors together are less than this many units.
 _UNITS = 128.0
 _NEARLY_ONE = 0.999
-# Smaller squares of h are not divided by.
+# Smaller squares of h are not used as divisors.
 _LEAST_SQUARE = np.float32(1e-12)
-# With more triples than this that do not hold in single precision the check is given up.
+# The check ends if more triples than this fail in single precision.
 _MOST_TRIPLES = 2_000_000
 # With fewer features, threads cost more than they save.
 _WORTH_THREADS = 500
 
 
 class TooMany(Exception):
-    """More choices than can be tried by themselves are not shown to hold together."""
+    """Too many choices fail the common test to be tried one by one."""
 
 
 def failing_triples(left: Array, right: Array, known: Indices, threads: int, room: Room) -> Indices:
-    """The triples, by their positions, on which ``left @ right.T`` with a diagonal of 1 is not shown to hold.
+    """The triples, by their positions, on which ``left @ right.T`` with unit diagonal fails the test.
 
-    Triples with a pair that is ``known``, a row for each, are left out.
+    Triples that contain a ``known`` pair, one in each row, are skipped.
     """
     size = left.shape[0]
     if size < 3:
         return np.empty((0, 3), dtype=np.intp)
     if 4 * size * size > room.most:
-        raise ValueError(f"needs a matrix of order {size}, which is too large")
+        raise ValueError(f"a step needs a matrix of order {size}, which is too large")
     threads = threads if size > _WORTH_THREADS else 1
     R = _single(left, right, threads)
     R[known[:, 0], known[:, 1]] = R[known[:, 1], known[:, 0]] = 0.0
     peaks = _peaks(R, threads)
-    # A feature is no pair with itself; with this entry such a one hardly ever fails.
+    # A feature is not paired with itself; with this entry such a pair hardly ever fails.
     R.flat[:: size + 1] = _NEARLY_ONE
-    # The last blocks, which have most to do, first.
+    # Start with the last blocks, which take longest.
     blocks = range(peaks.shape[0] - 1, -1, -1)
     found = [np.empty((0, 3), dtype=np.intp), *mapped(lambda J: _scan(R, peaks, J), blocks, threads)]
     if sum(part.shape[0] for part in found) > _MOST_TRIPLES:
@@ -77,7 +78,7 @@ def _single(left: Array, right: Array, threads: int) -> Single:
 
 
 def _peaks(R: Single, threads: int) -> Array:
-    """The largest absolute entries between blocks of features; infinite where one is no number."""
+    """The largest absolute entries between blocks of features; infinite if one is NaN."""
     starts = np.arange(0, R.shape[0], _BLOCK)
 
     def of_rows(begin: int) -> Array:
@@ -90,7 +91,7 @@ def _peaks(R: Single, threads: int) -> Array:
 
 
 def _open_blocks(peaks: Array, J: int) -> list[tuple[int, int]]:
-    """Blocks A ≤ J and the first B ≤ A such that triples of J, A and the blocks from there to A have to be tried."""
+    """Blocks A ≤ J, and the first B ≤ A such that triples of J, A and the blocks from B to A must be tested."""
     margin = 1.0 - _UNITS * _UNIT_SINGLE
     x, y, z = peaks[J, : J + 1, None], peaks[J, None, : J + 1], peaks[: J + 1, : J + 1]
     closed = margin - x * x - y * y - z * z - 2.0 * x * y * z >= 0.0
@@ -99,10 +100,10 @@ def _open_blocks(peaks: Array, J: int) -> list[tuple[int, int]]:
 
 
 def _scan(R: Single, peaks: Array, J: int) -> Indices:
-    """Triples ``j > a > b`` with j in a block that do not hold in single precision."""
+    """Triples ``j > a > b`` with j in a block that fail in single precision."""
     e = R[J * _BLOCK : (J + 1) * _BLOCK]
     squares = np.float32(1.0 - _UNITS * _UNIT_SINGLE) - e * e
-    # Where a pair is nearly dependent, all triples with it are tried in double precision.
+    # All triples with a nearly dependent pair are tested in double precision.
     bad = ~(squares >= _LEAST_SQUARE)
     inverse = 1.0 / np.sqrt(np.where(bad, _LEAST_SQUARE, squares))
     limits = np.sqrt(np.where(bad, 0.0, squares)) * np.float32(1.0 - 8.0 * _UNIT_SINGLE)
@@ -129,7 +130,7 @@ def _scan(R: Single, peaks: Array, J: int) -> Indices:
 
 
 def _listed(fails: Mask, j: int, first_row: int, first_column: int) -> Indices:
-    """The triples ``j > a > b`` of a feature and what fails with it."""
+    """The triples ``j > a > b`` of a feature j and the pairs that fail with it."""
     a, b = np.nonzero(fails)
     a, b = a + first_row, b + first_column
     ordered = (b < a) & (a < j)

@@ -24,7 +24,7 @@ def compiled(form, w, step, target, origin, chosen, lam, penalty, tau, fresh, gr
     worst = sweep(form, w, grad, lam, penalty, np.arange(M), M, 0.0)
     w += step
     kernels.restart(form, w, step, target, grad)
-    return room, worst, kernels.lags(form), kernels.entries_in_use(form, M)
+    return room, worst, kernels.has_stale_slopes(form), kernels.entries_in_use(form, M)
 
 
 @pytest.mark.parametrize("how", ["compiled", "plain"])
@@ -37,11 +37,11 @@ def test_a_form_does_what_numpy_does(how):
     w, step, tau, fresh, grad = rng.standard_normal(M), rng.standard_normal(M), np.empty(N), np.empty(2), np.empty(M)
     start, target, penalty = w.copy(), root * y, make_penalty("l1")
     run = compiled if how == "compiled" else compiled.py_func
-    room, worst, lags, entries = run(
+    room, worst, stale, entries = run(
         form, w, step, target, -X.T @ (weights * y), np.array([2, 6]), np.full(M, 0.1), penalty, tau, fresh, grad
     )
     np.testing.assert_allclose(tau, E @ start - target, atol=1e-12)
     np.testing.assert_allclose(fresh, X[:, [2, 6]].T @ tau, atol=1e-12)
     np.testing.assert_allclose(grad, E.T @ (E @ w - target), atol=1e-12)
-    assert room and worst > 0.0 and not lags and entries == M * M
+    assert room and worst > 0.0 and not stale and entries == M * M
     assert not kernels.fits(form, form.names.size, 0)

@@ -1,12 +1,12 @@
 """Design matrices: all work on X, over dense, sparse and lazily standardised data.
 
 ===============  ===================================================================
-``base``         the contract that every design keeps
+``base``         the interface of every design
 ``dense``        an array in its own type and order
 ``sparse``       compressed sparse columns
-``packs``        columns that are worked on again and again
-``standardized`` the view with means 0 and mean squares 1, and how to leave it again
-``reading``      what users give, as a design
+``packs``        working sets of columns
+``standardized`` the view with means 0 and mean squares 1, and conversions back
+``reading``      conversion of X to a design
 ===============  ===================================================================
 """
 

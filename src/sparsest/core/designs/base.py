@@ -1,4 +1,4 @@
-"""The contract of a design: an n × p matrix known by its products."""
+"""The interface of a design: an n × p matrix that is accessed through its products."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sparsest.core.designs.packs import Pack
 
 Subset = Sequence[int] | Indices
 
-# Products with a column lose as many digits to its mean as this, times its deviation, has; columns with larger means
-# are centred in a copy.  Three digits of sixteen are no loss, and such columns are rare.
+# Columns with a mean of more than this many standard deviations are centred in a copy: products with them lose the
+# digits of this number.  Three of sixteen digits are acceptable, and such columns are rare.
 FAR = 1e3
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 class Moments(NamedTuple):
-    """Weighted moments of columns; the mean is ``mean + rest``, where ``mean`` is the float nearest to it.
+    """Weighted moments of columns; the mean is ``mean + rest``, where ``mean`` is the nearest float.
 
-    The variance is zero for columns whose entries are all equal and for no others, and to a few roundings right
-    however large the means: deviations are taken from a float near the mean, which is exact for entries near it.
+    The variance is zero if and only if all entries of a column are equal.  It is accurate to a few roundings for means
+    of any size, because deviations are taken from a float near the mean; for entries near it they are exact.
     """
 
     mean: Array
@@ -32,34 +32,33 @@ class Moments(NamedTuple):
     variance: Array
 
     def far(self) -> Indices:
-        """Columns whose means are so large that plain products with them lose digits."""
+        """Columns whose means are too large for accurate products."""
         return np.flatnonzero(np.abs(self.mean) > FAR * np.sqrt(self.variance))
 
 
 class Survey(NamedTuple):
-    """What the first pass over a matrix finds: moments of the columns, and ``X'Y``."""
+    """Results of the first pass over a matrix: moments of the columns, and ``X'Y``."""
 
     moments: Moments
     products: Array
 
 
 class Design(ABC):
-    """An n × p matrix of finite numbers, known by what can be computed with it.
+    """An n × p matrix of finite numbers, accessed through products.
 
-    Every design keeps this contract; ``DesignContract`` in the tests checks it.
+    Every design follows these rules; ``DesignContract`` in the tests checks them.
 
-    - Results are new float64 arrays that the caller may change; the matrix itself never changes, and neither do the
-      arguments.
-    - Sums are float64 whatever the storage.  How a design divides its work among threads does not change a bit of
-      them; products that are left to BLAS depend on its number of threads as far as BLAS does.
-    - A *vector* may be a block of vectors, one in each column; the result then has a column for each.
-    - A *subset* holds column numbers in any order, also repeatedly; results are in its order.  Vectors that belong to
+    - Results are new float64 arrays that the caller may change.  The matrix and the arguments never change.
+    - Sums are float64 for any storage.  They do not depend on how a design divides its work among threads, except for
+      products by BLAS, which may depend on the number of its threads.
+    - A *vector* may be a block of vectors in columns; the result then has a column for each.
+    - A *subset* holds column numbers in any order, possibly repeated; results are in its order.  Vectors that belong to
       a subset are packed: entry q is for column ``subset[q]``.
-    - ``survey`` is the only method that looks whether the entries are finite; it comes first.
-    - Products and ``survey`` read every stored entry once; ``survey`` may look again at single columns, such as those
-      whose first rows are not like the others.  (Compressed columns are surveyed in a few passes over their entries.)
-    - Only ``columns``, ``rows`` and ``take`` copy parts of the matrix for the caller; what other methods copy is
-      bounded by a fixed number of bytes, ``gram`` packs its two subsets, and a pack holds what it is made for.
+    - ``survey`` is the only method that checks whether entries are finite; it is called first.
+    - Products and ``survey`` read every stored entry once; ``survey`` may read single columns again, such as those
+      whose first rows differ from the others.  (Compressed columns take a few passes over their entries.)
+    - Only ``columns``, ``rows`` and ``take`` copy parts of the matrix for the caller.  Other methods copy at most a
+      fixed number of bytes, except that ``gram`` copies its two subsets and a pack its columns.
     """
 
     @property
@@ -69,7 +68,7 @@ class Design(ABC):
 
     @abstractmethod
     def survey(self, weights: Array, targets: Array | None = None) -> Survey:
-        """Weighted moments of the columns and ``X'Y``, in one pass; ValueError where entries are not finite.
+        """Weighted moments of the columns and ``X'Y``, in one pass; ValueError if entries are not finite.
 
         Parameters
         ----------
@@ -83,7 +82,7 @@ class Design(ABC):
 
     @abstractmethod
     def dot(self, w: Array, subset: Subset | None = None) -> Array:
-        """``Xw``, or ``X_S w``; columns with a zero weight cost nothing when most are zero."""
+        """``Xw``, or ``X_S w``; if most entries of w are zero, their columns are skipped."""
 
     @abstractmethod
     def tdot(self, r: Array, subset: Subset | None = None) -> Array:
@@ -109,12 +108,12 @@ class Design(ABC):
 
     @abstractmethod
     def nbytes_of(self, subset: Subset) -> int:
-        """Bytes that these columns take as they are stored: what a packed copy of them costs."""
+        """Bytes of these columns as they are stored."""
 
     def digests(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
-        """Products of the bits of all columns with two vectors of keys, as a fingerprint has them: a row for each key.
+        """Products of the bits of all columns with two vectors of keys, for the fingerprint: a row for each key.
 
-        None where nothing here finds them faster than reading the columns in blocks.
+        None if reading the columns in blocks is as fast.
         """
         return None
 
@@ -130,7 +129,7 @@ class Design(ABC):
 
 
 def settled(about: Array, rest: Array, variance: Array, constant: NDArray[np.bool_], first: NDArray[Any]) -> Moments:
-    """Return the moments with the mean ``about + rest`` rounded once, and those of constant columns as they are.
+    """Return the moments with the mean ``about + rest`` rounded once, and exact moments of constant columns.
 
     Parameters
     ----------
@@ -139,11 +138,11 @@ def settled(about: Array, rest: Array, variance: Array, constant: NDArray[np.boo
     """
     mean = about + rest
     rest = (about - mean) + rest
-    # Squares that vanish are still no constant.
+    # If all squares underflow, the column is still not constant.
     variance = np.where(variance <= 0.0, _SMALLEST, variance)
     return Moments(np.where(constant, first, mean), np.where(constant, 0.0, rest), np.where(constant, 0.0, variance))
 
 
 def refuse_entries() -> NoReturn:
-    """Raise the complaint about entries that are not finite."""
+    """Raise the ValueError about entries that are not finite."""
     raise ValueError("X contains NaN or infinity: impute or drop those entries first")

@@ -1,4 +1,4 @@
-"""Columns of a design in the forms in which whole steps of a path are compiled."""
+"""Columns of a design in the forms that compiled steps of a path use."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from sparsest.core.designs.standardized import take_apart
 from sparsest.core.kernels.lines import Lines
 from sparsest.core.kernels.sparse import Stored
 
-# A dense matrix whose columns are not lines of float64 in memory is copied if that takes no more bytes than this.
-# Columns in use may take as many, or as many as the whole matrix as it is stored; of a path they are seldom more than
-# twice as many as there are observations.
+# A dense matrix whose columns are not contiguous float64 is copied if the copy takes at most this many bytes.  The
+# columns in use may take the same number, or as much as the stored matrix; a path seldom uses more than 2n columns.
 _COPY_BYTES = 1 << 28
-# Columns in use for which there is room at first; a quarter of it made paths over 71 × 4088 take a tenth longer.
+# Initial room for columns in use; with a quarter of it, paths over 71 × 4088 took a tenth longer.
 _ROOM = 128
 
 
 def path_columns(view: Design, weights: Array, centred: bool, copy_bytes: int = _COPY_BYTES) -> Lines | Stored | None:
-    """Return the columns of a view for a path with these weights, which sum to one; none of them is in use yet.
+    """Return the columns of a view for a path with these weights, which sum to one; no column is in use yet.
 
-    None if no compiled form takes what is stored.
+    None if there is no compiled form for the storage.
     """
     stored, shift, scale = take_apart(view)
     n, p = view.shape
@@ -52,20 +51,20 @@ def _with_room(columns: Lines, room: int) -> Lines:
 
 
 def start(columns: Lines | Stored, target: Array) -> None:
-    """Let all coefficients be zero, where the residual is minus this target."""
+    """Set all coefficients to zero, where the residual is minus this target."""
     if isinstance(columns, Stored):
         columns.carried[:], columns.constant[:] = -target, 0.0
 
 
 def enlarged(columns: Lines | Stored, used: int) -> Lines | Stored:
-    """The same columns, of which so many are in use, with room for more."""
+    """The same columns with room for more; ``used`` of them are in use."""
     if isinstance(columns, Stored):
         return enlarged_stored(columns, used, 2 * columns.values.size)
     return _with_room(columns, 2 * columns.names.size)
 
 
 def keep(columns: Lines | Stored, positions: Indices) -> None:
-    """Drop all columns in use but those at these positions, which rise."""
+    """Drop all columns in use except those at these increasing positions."""
     if isinstance(columns, Stored):
         kept_stored(columns, positions)
         return

@@ -1,4 +1,4 @@
-"""Compressed sparse columns in the forms that kernels take, and the buffers for those in use."""
+"""Compressed sparse columns in the form that kernels use, and buffers for the columns in use."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import Array, Indices, frozen
 from sparsest.core.kernels.sparse import Stored, stored_keep
 
-# Stored entries for which there is room at first: this many, or a share of all if that is more.
+# Initial room for entries: this many, or this share of all entries if that is more.
 _LEAST_ROOM, _ROOM_SHARE = 4096, 1.0 / 16.0
 
 
 def stored_columns(matrix: sp.csc_array) -> tuple[NDArray[Any], NDArray[np.uint32], Indices]:
-    """The entries, rows and starts of compressed columns as kernels take them; what is stored is not copied."""
-    # Unsigned numbers spare the kernels a look at each sign.
+    """The entries, rows and starts of compressed columns in the form that kernels use, without copies."""
+    # With unsigned numbers, kernels need not check for negative indices.
     rows = matrix.indices.view(np.uint32) if matrix.indices.dtype == np.int32 else matrix.indices.astype(np.uint32)
     return frozen(matrix.data), frozen(rows), frozen(matrix.indptr.astype(np.intp))
 
 
 def make_stored(matrix: sp.csc_array, shift: Array, scale: Array, h: Array, centred: bool) -> Stored:
-    """Columns ``(x_j - shift_j)/scale_j`` of a matrix of float32 or float64 under the weights h; none is in use yet."""
+    """Columns ``(x_j - shift_j)/scale_j`` of a matrix of float32 or float64 under the weights h, none in use yet."""
     entries, rows, starts = stored_columns(matrix)
     n, p = matrix.shape
-    # Large kernels are compiled for one type of matrix: that of two arrays, one of which is empty.
+    # Two arrays, one of them empty, so that large kernels are compiled for one type only.
     single = entries.dtype == np.float32
     doubles, singles = (np.empty(0) if single else entries), (entries if single else np.empty(0, dtype=np.float32))
     room = min(max(_LEAST_ROOM, int(_ROOM_SHARE * entries.size)), entries.size)
@@ -39,11 +39,11 @@ def make_stored(matrix: sp.csc_array, shift: Array, scale: Array, h: Array, cent
 
 
 def enlarged_stored(columns: Stored, used: int, wanted: int) -> Stored:
-    """The same with room for so many entries at least; the first columns are in use."""
+    """The same columns with room for at least ``wanted`` entries; the first ``used`` columns are in use."""
     room, end = columns.values.size, columns.begins[used]
     if wanted <= room:
         return columns
-    # Buffers at least double, up to what the whole matrix needs; a column may be in use more than once.
+    # Buffers at least double, up to the size of the whole matrix; a column may be in use more than once.
     room = max(wanted, min(2 * room, columns.rows.size))
     values, places = np.empty(room), np.empty(room, dtype=np.uint32)
     values[:end], places[:end] = columns.values[:end], columns.places[:end]
@@ -51,7 +51,7 @@ def enlarged_stored(columns: Stored, used: int, wanted: int) -> Stored:
 
 
 def kept_stored(columns: Stored, positions: Indices) -> None:
-    """Drop all columns in use but those at these positions, which rise."""
+    """Drop all columns in use except those at these increasing positions."""
     k = positions.size
     stored_keep(columns.values, columns.places, columns.begins, positions)
     for part in (columns.names, columns.centre, columns.mass, columns.curvature, columns.step):

@@ -1,4 +1,4 @@
-"""A dense matrix in its own type and order; kernels turn its entries into float64 in registers."""
+"""A dense matrix in its own type and order; kernels convert entries to float64 in registers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sparsest.core.designs.base import Array, Design, Indices, Subset, Survey, r
 from sparsest.core.designs.packs import DensePack
 from sparsest.core.kernels.dense import line_digests, line_products, line_sums, survey_across, survey_lines
 
-# Types that stay as they are stored: all that take fewer bytes than float64 and that it holds exactly.
+# Types that are not converted: float64, and all shorter types that it represents exactly.
 STORED_TYPES = (
     np.float64, np.float32, np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32,
 )  # fmt: skip
@@ -25,16 +25,16 @@ STORED_TYPES = (
 # kernel takes 1.5 (6) ms for each vector, converting alone takes 30 ms and BLAS 1 ms for each vector.
 _FEW_VECTORS = 16
 
-# From this part of the columns on, whole rows are multiplied and not the columns packed: random 4-byte entries at this
-# distance are on every cache line.
+# From this share of the columns on, whole rows are multiplied instead of packed columns: 4-byte entries at this
+# distance touch every cache line.
 _MANY_COLUMNS = 1 / 16
 
-# From this part of the columns of float64 on, BLAS multiplies all of them: it is as fast as the kernel, and needs no
-# threads of ours (1000 × 5000: 2.2 ms for all, 1.5 ms for 3000 chosen columns, 3.6 ms for 4500 in threads).
+# From this share of the columns of float64 on, BLAS multiplies all of them: it is as fast as the kernel and needs no
+# threads here (1000 × 5000: 2.2 ms for all, 1.5 ms for 3000 chosen columns, 3.6 ms for 4500 in threads).
 _ALMOST_ALL_COLUMNS = 3 / 4
 
-# Threads take lines in parts of about this size, and what runs across lines in this many parts, whole cache lines each.
-# The division does not depend on the number of threads.
+# Threads take lines in parts of about this size, and work across lines in this many parts of whole cache lines.  The
+# parts do not depend on the number of threads.
 _PART_BYTES, _PARTS_ACROSS, _CACHE_LINE = 1 << 20, 8, 16
 
 
@@ -45,9 +45,9 @@ class Dense(Design):
     Attributes
     ----------
     array : the matrix.
-    block_bytes : size of the blocks of columns that are converted where no kernel takes the matrix as it is.
-    thread_bytes : work on fewer bytes than this is not divided among threads.  Kernels read 10 bytes in a nanosecond,
-        and threads start in 0.2 ms on an idle machine, in several on a busy one.
+    block_bytes : size of the blocks of columns that are converted if no kernel accepts the matrix as it is.
+    thread_bytes : work on fewer bytes than this is not divided among threads.  Kernels read 10 bytes per nanosecond;
+        starting threads takes 0.2 ms on an idle machine and several ms on a busy one.
     """
 
     array: NDArray[Any]
@@ -60,7 +60,7 @@ class Dense(Design):
 
     @property
     def _lines(self) -> NDArray[Any] | None:
-        """The columns in Fortran order, the rows in C order, as the kernels take them; None with other strides."""
+        """The lines for kernels: columns in Fortran order, rows in C order; None for other strides."""
         flags = self.array.flags
         if not (flags.aligned and (flags.f_contiguous or flags.c_contiguous)):
             return None
@@ -68,7 +68,7 @@ class Dense(Design):
         return frozen(lines.view(np.uint8) if lines.dtype == np.bool_ else lines)
 
     def as_lines(self, copy_bytes: int) -> Array | None:
-        """All columns in float64, one in each line, copied if need be; None if a copy took more bytes than that."""
+        """All columns in float64, one in each line, copied if necessary; None if a copy needs more bytes than this."""
         lines = self._lines
         if self._by_column and lines is not None and lines.dtype == np.float64:
             return lines
@@ -81,13 +81,13 @@ class Dense(Design):
         return bool(self.array.flags.f_contiguous)
 
     def _blocks(self, count: int) -> Iterator[slice]:
-        """Parts of that many columns that fit into a block."""
+        """Slices of columns that fit into a block."""
         width = max(1, self.block_bytes // (8 * max(self.shape[0], 1)))
         for begin in range(0, count, width):
             yield slice(begin, min(begin + width, count))
 
     def _converted(self, columns: Indices | slice) -> Array:
-        """Columns as float64 in any order: neighbours are converted at once."""
+        """Columns as float64 in any order; runs of neighbours are converted together."""
         return self.array[:, columns].astype(np.float64) if isinstance(columns, slice) else self.columns(columns)
 
     def dot(self, w: Array, subset: Subset | None = None) -> Array:
@@ -171,7 +171,7 @@ class Dense(Design):
             about, sums = self._sums_about_first_rows(share, Y)
             rest, second, products = sums[0], sums[1], sums[2:].T + np.outer(about, Y.sum(axis=0))
             variance = second - rest**2
-            # The first rows are not like the others, or numbers are too large for differences of squares.
+            # The first rows differ from the others, or numbers are too large for differences of squares.
             unlike = np.flatnonzero(~(rest**2 <= variance))
             for part in self._blocks(unlike.size):
                 index = unlike[part]
@@ -181,7 +181,7 @@ class Dense(Design):
                 products[index] = block.T @ Y
                 about[index], rest[index], variance[index] = _careful_moments(block, share)
         constant = second == 0.0
-        # Squares of small deviations may vanish.
+        # Squares of small deviations may underflow.
         doubtful = np.flatnonzero(constant)
         for part in self._blocks(doubtful.size):
             entries = self.array[:, doubtful[part]]
@@ -190,7 +190,7 @@ class Dense(Design):
         return Survey(moments, products if targets is None or targets.ndim == 2 else products[:, 0])
 
     def _sums_about_first_rows(self, share: Array, targets: Array) -> tuple[Array, Array]:
-        """The mean of every column's first rows, and the sums of the deviations from it as the kernels define them."""
+        """The mean of the first rows of each column, and the sums of the deviations from it."""
         about, sums = np.empty(self.shape[1]), np.zeros((2 + targets.shape[1], self.shape[1]))
         lines = self._lines
         if lines is None:
@@ -212,7 +212,7 @@ class Dense(Design):
         return out[0] if vectors.ndim == 1 else out.T
 
     def _sums(self, lines: NDArray[Any], index: Indices, vectors: Array) -> Array:
-        """Sums of the chosen lines with the factors that vectors hold."""
+        """Sums of the chosen lines, multiplied by the entries of vectors."""
         rows = _as_lines(vectors)
         chosen, out = frozen(index), np.empty((rows.shape[0], lines.shape[1]))
         count = lines.shape[1]
@@ -221,7 +221,7 @@ class Dense(Design):
         return out[0] if vectors.ndim == 1 else out.T
 
     def _divide(self, work: Callable[[int, int], None], count: int, step: int, nbytes: int) -> None:
-        """Call ``work(begin, end)`` for parts of 0 to count, on all cores where that pays."""
+        """Call ``work(begin, end)`` for parts of 0 to count, on all cores if there is enough work."""
         if nbytes < self.thread_bytes or step >= count or cores() == 1:
             work(0, count)
             return
@@ -231,7 +231,7 @@ class Dense(Design):
 
 
 def _careful_moments(block: Array, share: Array) -> tuple[Array, Array, Array]:
-    """Two parts of the means of columns, and their variances, from deviations that are taken twice."""
+    """Means of columns in two parts, and their variances, from deviations that are computed twice."""
     about = share @ block
     rest = share @ (block - about)
     return about, rest, share @ ((block - about) - rest) ** 2
@@ -253,17 +253,17 @@ def cores() -> int:
 
 
 def _by_line(lines: NDArray[Any]) -> int:
-    """How many lines a thread takes at a time; kernels take four together."""
+    """The number of lines that a thread takes at a time, a multiple of the four that kernels process together."""
     return max(1, _PART_BYTES // (4 * lines.shape[1] * lines.itemsize)) * 4
 
 
 def _across(count: int) -> int:
-    """How many entries of every line a thread takes at a time."""
+    """The number of entries of each line that a thread takes at a time."""
     return -(-count // (_PARTS_ACROSS * _CACHE_LINE)) * _CACHE_LINE
 
 
 def compile_kernels() -> None:
-    """Compile the kernels for matrices of float32 and float64 in both orders; other types follow when they are met."""
+    """Compile the kernels for matrices of float32 and float64 in both orders; other types are compiled on first use."""
     for dtype in (np.float32, np.float64):
         for order in ("C", "F"):
             design = Dense(np.ones((2, 4), dtype=dtype, order=order))

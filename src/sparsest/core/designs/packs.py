@@ -1,6 +1,6 @@
-"""Packs: changing sets of columns that a solver works on again and again, with the quadratic over them.
+"""Packs: the columns of a working set, and the quadratic over them.
 
-A pack is made by :meth:`Design.pack`, which chooses the form that suits the storage:
+:meth:`Design.pack` makes a pack in the form that suits the storage:
 
 ===============  ============================================================================================
 ``DensePack``    standardised columns side by side in float64, up to a number of bytes, and their Gram matrix
@@ -25,10 +25,10 @@ from sparsest.core.kernels.sparse import Stored, stored_products, stored_sum, st
 if TYPE_CHECKING:
     from sparsest.core.designs.base import Design
 
-# A dense pack copies columns to float64 while the copy takes no more bytes than this, or than the whole matrix as it
-# is stored.  Beyond that, products read the matrix and Gram matrices are computed from blocks of so many bytes.
+# A dense pack copies columns to float64 if the copy takes at most this many bytes, or at most as many as the stored
+# matrix.  Otherwise products read the matrix, and Gram matrices are computed from blocks of this size.
 _COPY_BYTES, _BLOCK_BYTES = 1 << 28, 1 << 26
-# Stands in for a curvature of zero, whose inverse would be infinite.
+# Replaces a curvature of zero, whose inverse would be infinite.
 _LEAST_CURVATURE = float(np.finfo(np.float64).tiny)
 
 
@@ -55,7 +55,7 @@ class Pack(ABC):
 
     @abstractmethod
     def weigh(self, h: Array) -> None:
-        """Take these weights of the observations, which are one at first."""
+        """Set the weights of the observations, which are one at first."""
 
     @abstractmethod
     def dot(self, w: Array) -> Array:
@@ -79,7 +79,7 @@ class Pack(ABC):
 
     @abstractmethod
     def model(self, theta: Array | None) -> Any:
-        """What the kernels of coordinate descent work on, where ``X_E'θ`` is the gradient; with a G, θ may be None."""
+        """The model for coordinate descent, where ``X_E'θ`` is the gradient; with a Gram matrix, θ may be None."""
 
 
 class SparsePack(Pack):
@@ -96,7 +96,7 @@ class SparsePack(Pack):
 
     def __init__(self, matrix: sp.csc_array, shift: Array, scale: Array, centred: bool) -> None:
         if shift.any() and not centred:
-            raise ValueError("the quadratic over stored columns that a view shifts is known only when it is centred")
+            raise ValueError("a sparse design whose view shifts columns needs a centred pack")
         self._matrix, self._whole, self._size = matrix, stored_columns(matrix), 0
         self._columns = make_stored(matrix, shift, scale, np.ones(matrix.shape[0]), centred)
 
@@ -111,7 +111,7 @@ class SparsePack(Pack):
         self._copy(first)
 
     def _copy(self, first: int) -> None:
-        """Copy the columns in use, from this one on, with the weights as they are now."""
+        """Copy the columns in use from this one on, with the current weights."""
         columns, counts = self._columns, np.diff(self._whole[2])[self._index[first:]]
         columns.begins[first + 1 : self._size + 1] = columns.begins[first] + counts.cumsum()
         self._columns = enlarged_stored(columns, first, int(columns.begins[self._size]))
@@ -172,17 +172,17 @@ class SparsePack(Pack):
 
 
 class DensePack(Pack):
-    """The Gram matrix, and copies of the columns while these are few enough.
+    """The Gram matrix, and copies of the columns up to a number of bytes.
 
-    Both are in buffers that double when they are full.  A matrix of small numbers such as int8 never becomes a whole
-    copy in float64: beyond ``copy_bytes`` the columns are read from the design.
+    Both are in buffers that double when they are full.  A large matrix of a short type such as int8 is never copied in
+    float64 as a whole: beyond ``copy_bytes`` the columns are read from the design.
 
     Parameters
     ----------
     design : the design, usually a standardised view.
     centred : whether G is that of centred columns.
     copy_bytes : bytes that copies may take; by default as many as the design itself, or 256 MB if that is more.
-    block_bytes : bytes of the columns that are read at a time where there are no copies.
+    block_bytes : bytes of the columns that are read at a time if there are no copies.
     """
 
     has_gram = True
@@ -195,7 +195,7 @@ class DensePack(Pack):
         allowed = max(design.nbytes_of(np.arange(p)), _COPY_BYTES) if copy_bytes is None else copy_bytes
         self._most_copies = allowed // (8 * n)
         self._h, self._index = np.ones(n), np.empty(0, dtype=np.intp)
-        # Copies of the columns, in a buffer that may be longer; None once there are too many.
+        # Copies of the columns in a buffer, which may be longer; None if there are too many.
         self._copies: Array | None = np.empty((n, 0), order="F")
         self._gram, self._mass = np.empty((0, 0)), np.empty(0)
         self._note_curvature()
@@ -210,7 +210,7 @@ class DensePack(Pack):
         self._fill(first)
 
     def _make_room(self, used: int) -> None:
-        """Let the buffers grow if they are too short; ``used`` columns are in them."""
+        """Enlarge the buffers if necessary; they hold ``used`` columns."""
         size = self._index.size
         if size > self._gram.shape[0]:
             room = max(size, 2 * used, 32)
@@ -230,7 +230,7 @@ class DensePack(Pack):
         return self._design.columns(self._index[part]) if self._copies is None else self._copies[:, part]
 
     def _blocks(self, first: int) -> Iterator[slice]:
-        """Parts of the columns from this one on; of copies one part is enough."""
+        """Blocks of the columns from this one on; copies form a single block."""
         size = self._index.size
         width = size if self._copies is not None else max(1, self._block_bytes // (8 * self._h.size))
         for begin in range(first, size, max(width, 1)):
@@ -240,7 +240,7 @@ class DensePack(Pack):
         """Compute the Gram matrix from this column on."""
         self._mass = np.concatenate([self._mass[:first], np.empty(self._index.size - first)])
         if first == 0 and self._copies is not None:
-            # A matrix times its own transpose costs half of what two matrices cost.
+            # The product of a matrix with its own transpose takes half the time of a general product.
             part, root = self._columns(slice(0, self._index.size)), np.sqrt(self._h)
             self._mass[:] = self._h @ part
             half = root[:, None] * part
@@ -308,5 +308,5 @@ class DensePack(Pack):
         return self._gram[np.ix_(positions, positions)]
 
     def model(self, theta: Array | None = None) -> Gram:
-        """``G`` itself, in memory that may be larger."""
+        """``G``, in a buffer that may be larger."""
         return self._model

@@ -1,4 +1,4 @@
-"""What users give as X, as a design: converted only where it must be."""
+"""Conversion of X to a design; data are copied only if necessary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparsest.core.designs.sparse import Sparse
 
 
 def as_design(X: Any) -> Design:
-    """Wrap a matrix, sparse matrix or data frame; whether its entries are finite is what ``survey`` finds out."""
+    """Wrap a matrix, sparse matrix or data frame; ``survey`` checks whether entries are finite."""
     if isinstance(X, Design):
         return X
     design = Sparse(_sparse_matrix(X)) if sp.issparse(X) else Dense(_dense_matrix(X))
@@ -26,7 +26,7 @@ def as_design(X: Any) -> Design:
 
 
 def feature_names(X: Any) -> list[str] | None:
-    """The names of a data frame's columns; None for anything else, and where some are not text."""
+    """The names of a data frame's columns; None for anything else, or if some names are not text."""
     columns = getattr(X, "columns", None)
     if columns is None or callable(columns):
         return None
@@ -53,7 +53,7 @@ def _sparse_matrix(X: Any) -> sp.csc_array:
 
 
 def _dense_matrix(X: Any) -> NDArray[Any]:
-    """Two dimensions of a type that is computed with as it is stored."""
+    """A two-dimensional array of one of the stored types."""
     array = as_array(X, "X")
     if array.ndim != 2:
         hint = "reshape a single column with X.reshape(-1, 1)"

@@ -1,4 +1,4 @@
-"""A matrix in compressed sparse columns: products cost what is stored."""
+"""A matrix in compressed sparse columns; products take time in proportion to the stored entries."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Sparse(Design):
             return Survey(self._moments(weights), products)
 
     def _moments(self, weights: Array) -> Moments:
-        """Moments from deviations of the stored entries, plus those of the zeros: no cancellation of large squares."""
+        """Moments from deviations of the stored entries and of the zeros, without cancellation of large squares."""
         p, matrix = self.shape[1], self.matrix
         about, rest, variance = np.empty((3, p))
         constant, first = np.empty(p, dtype=bool), np.zeros(p)
@@ -91,7 +91,7 @@ class Sparse(Design):
         return settled(about, rest, variance, constant, first)
 
     def replaced(self, index: Indices, columns: Array) -> Sparse:
-        """The matrix with these columns in the place of those stored."""
+        """The matrix with some columns replaced."""
         kept = np.setdiff1d(np.arange(self.shape[1]), index)
         order = np.argsort(np.concatenate([kept, index]))
         return Sparse(sp.hstack([self.matrix[:, kept], sp.csc_array(columns)], format="csc")[:, order])

@@ -1,4 +1,4 @@
-"""The lazily standardised view of a design, how to make one, and what it is in units of the data."""
+"""The lazily standardised view of a design, its construction, and conversions to units of the data."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sparsest.core.designs.sparse import Sparse
 
 @dataclass(frozen=True, eq=False)
 class Standardized(Design):
-    """The view ``(X - 1 shift') / scale`` of another design; nothing is made dense.
+    """The view ``(X - 1 shift') / scale`` of another design, which stays sparse if it is.
 
-    Nothing is copied but the columns ``far``, whose means are too large for products with what is stored: ``packed``
-    holds them centred and scaled.
+    Only the columns ``far`` are copied, whose means are too large for accurate products: ``packed`` holds them centred
+    and scaled.
     """
 
     base: Design
@@ -45,7 +45,7 @@ class Standardized(Design):
         return self.own(self.base.tdot(r, subset), r, index)
 
     def own(self, products: Array, r: Array, index: Indices) -> Array:
-        """Turn products of r with the stored columns into those with the view's; they are overwritten."""
+        """Convert products of r with the stored columns to products with the view, in place."""
         products -= np.multiply.outer(self.shift[index], r.sum(axis=0))
         products /= _each(self.scale[index], products)
         apart, place = self._apart(index)
@@ -63,7 +63,7 @@ class Standardized(Design):
         return block
 
     def _apart(self, index: Indices) -> tuple[NDArray[np.bool_], Indices]:
-        """Which columns of a subset are kept apart, and where."""
+        """Which columns of a subset are ``far``, and their positions in ``packed``."""
         if self.far.size == 0:
             return np.zeros(index.size, dtype=bool), np.empty(0, dtype=np.intp)
         place = np.minimum(np.searchsorted(self.far, index), self.far.size - 1)
@@ -117,15 +117,15 @@ class Standardized(Design):
 
 
 def _each(scale: Array, vectors: Array) -> Array:
-    """Numbers for the entries of a vector, or for the rows of a block of vectors."""
+    """The scale, in a shape that divides a vector or the rows of a block of vectors."""
     return scale if vectors.ndim == 1 else scale[:, None]
 
 
 def take_apart(view: Design) -> tuple[Design, Array, Array]:
     """Return the stored matrix of a view, and the shift and the scale that the view applies to it.
 
-    Columns that a view keeps apart take their places in a sparse matrix; a dense matrix would have to be copied, and
-    the view is returned itself.
+    In a sparse matrix, the ``far`` columns of the view replace the stored ones.  A dense matrix would have to be
+    copied, so the view itself is returned.
     """
     if isinstance(view, Standardized):
         if view.far.size == 0:
@@ -138,17 +138,17 @@ def take_apart(view: Design) -> tuple[Design, Array, Array]:
 
 
 def unstandardized(design: Design) -> Design:
-    """The design that a view shows, or the design itself."""
+    """The design under a view; any other design unchanged."""
     return design.base if isinstance(design, Standardized) else design
 
 
 def stores_matrix(design: Design) -> bool:
-    """Whether a design has its matrix in memory, or mapped there."""
+    """Whether a design has its matrix in memory or mapped into it."""
     return isinstance(design, (Dense, Sparse))
 
 
 def stored_matrix(design: Design) -> Any:
-    """The matrix of a design, for whoever reads it without the design's products."""
+    """The stored matrix of a design."""
     if isinstance(design, Sparse):
         return design.matrix
     if isinstance(design, Dense):
@@ -157,14 +157,14 @@ def stored_matrix(design: Design) -> Any:
 
 
 def shift_and_scale(view: Design, index: Indices) -> tuple[Array, Array]:
-    """What a view subtracts from some columns, and what it then divides them by."""
+    """The shifts and scales that a view applies to some columns."""
     if isinstance(view, Standardized):
         return view.shift[index], view.scale[index]
     return np.zeros(index.size), np.ones(index.size)
 
 
 def in_units_of_data(view: Design, index: Indices | slice, w: Array) -> tuple[Array, float]:
-    """Return what coefficients ``w`` of columns of a view are for the data, and the constant that goes with them."""
+    """Convert coefficients ``w`` of columns of a view to units of the data; return them and their constant term."""
     if not isinstance(view, Standardized):
         return w, 0.0
     coef = w / view.scale[index]
@@ -172,7 +172,7 @@ def in_units_of_data(view: Design, index: Indices | slice, w: Array) -> tuple[Ar
 
 
 def products_with_view(view: Design, products: Array, r: Array) -> Array:
-    """Return ``X'r`` of a view from that of the design it shows, which is overwritten."""
+    """Convert ``X'r`` of the design under a view to that of the view, in place."""
     return view.own(products, r, np.arange(view.shape[1])) if isinstance(view, Standardized) else products
 
 

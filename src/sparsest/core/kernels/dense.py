@@ -1,8 +1,8 @@
-"""Products and sums over a dense matrix as it is stored: entries become float64 in registers, nothing is converted.
+"""Products and sums over a dense matrix as it is stored; entries are converted to float64 in registers.
 
-The matrix comes as *lines*, a two-dimensional array in C order whose rows are the columns of a matrix in Fortran order
-or the rows of one in C order.  Every result is computed by the same operations whichever part of the matrix a call
-covers, so that it does not depend on how the work is divided among threads.
+The matrix is given as *lines*, an array in C order whose rows are the columns of a matrix in Fortran order, or the rows
+of one in C order.  Each result is computed by the same operations whatever part of the matrix a call
+covers, so it does not depend on how the work is divided among threads.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 
 from sparsest.runtime.jit import inlined, kernel
 
-# Rows whose sums are taken together before they are added up: 256 of 64 columns stay in the second cache.
+# Rows that are summed together: 256 rows of 64 columns fit into the second-level cache.
 _PANEL, _TILE = 256, 64
-# A column of the tile is this much longer than the panel, so that neighbours do not compete for places in the cache.
+# Padding of the columns of a tile, so that neighbours do not compete for the same cache sets.
 _PADDING = 8
-# Entries of four lines that are multiplied with one vector after the other: they stay in the first cache.
+# Entries of four lines that are multiplied with one vector after the other: they fit into the first-level cache.
 _STRETCH = 1024
-# The bits of -0 in a word of 64, and half of the word's length.
+# The bits of -0 in a 64-bit word, and half of the length of the word.
 _MINUS_ZERO, _HALF_WORD = np.uint64(1 << 63), np.uint64(32)
 
 
@@ -41,7 +41,7 @@ def line_products(lines, index, begin, end, vectors, out):
                     c += lines[ct, i] * x
                     d += lines[dt, i] * x
                 out[v, q] += a
-                # At the end the last line stands in for those that are missing.
+                # At the end, the last line is repeated to make four.
                 if q + 1 < end:
                     out[v, q + 1] += b
                 if q + 2 < end:
@@ -75,7 +75,7 @@ def line_sums(lines, index, begin, end, factors, out):
 
 @inlined
 def _mean(panel, count):
-    """The mean of some entries; of equal entries exactly their value."""
+    """The mean of some entries; exactly their value if all are equal."""
     first, total = panel[0], 0.0
     for i in range(count):
         total += panel[i] - first
@@ -84,9 +84,9 @@ def _mean(panel, count):
 
 @inlined
 def _add_panel(panel, count, at, share, targets, about, j, sums):
-    """Add what some rows of column j, which start at ``at``, contribute to its sums."""
+    """Add the contribution of some rows, from ``at`` on, to the sums of column j."""
     first, second = 0.0, 0.0
-    # Slices, because an index that may be negative for all the compiler knows is looked at entry by entry.
+    # Slices avoid a check for negative indices at every entry.
     part = share[at : at + count]
     for i in range(count):
         deviation = panel[i] - about
@@ -146,7 +146,7 @@ def survey_across(lines, begin, end, share, targets, about, sums):
 def line_digests(words, keys, by_column, out):
     """Multiply columns, given by the bits of their entries, with two vectors of keys modulo 2^64; ``out`` starts at 0.
 
-    What a word x contributes is ``x xor ⌊x/2^32⌋``, and -0 counts as 0.  Lines are columns, or rows.
+    The contribution of a word x is ``x xor ⌊x/2^32⌋``, with -0 replaced by 0.  Lines are columns or rows.
     """
     for q in range(words.shape[0]):
         line = words[q]

@@ -1,8 +1,8 @@
 """Coordinate descent on a penalised quadratic.
 
-The kernels know one problem, ``min_w g'(w - w0) + (w - w0)'G(w - w0)/2 + Σ_j φ(w_j; λ_j)``, for every penalty.
-They reach G through a model, a NamedTuple whose methods are compiled with them: :class:`Gram`, which has the matrix
-itself and carries the gradient along; :class:`~sparsest.paths.kernels.walk.Lines`, which has columns too; and
+The kernels solve one problem, ``min_w g'(w - w0) + (w - w0)'G(w - w0)/2 + Σ_j φ(w_j; λ_j)``, for every penalty.
+They access G through a model, a NamedTuple whose methods are compiled with them: :class:`Gram`, which has the matrix
+itself and updates the gradient; :class:`~sparsest.paths.kernels.walk.Lines`, which has columns too; and
 :class:`~sparsest.core.kernels.sparse.Stored`, compressed sparse columns and a residual.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.runtime.jit import derivative, dispatched, kernel, value
 
-# Moves smaller than this share of the largest move of the sweep before are left for a later sweep: each costs as much
-# as a large one and brings less.
+# Moves smaller than this share of the largest move of the previous sweep are postponed: they cost as much as a large
+# move and bring less.
 _SMALL_MOVE = 0.1
 
 
@@ -36,19 +36,19 @@ def threshold(self: Any, lam: float) -> float:
 def sweep(self: Any, w: Array, grad: Array, lam: Array, penalty: Any, chosen: Indices, count: int, bar: float) -> float:
     """Minimise over the chosen coordinates one by one; returns the largest move, as a change of the slope.
 
-    Moves of at most ``bar`` that neither begin nor end at zero are left out.
+    Moves of at most ``bar`` that neither begin nor end at zero are skipped.
     """
     return self.sweep(w, grad, lam, penalty, chosen, count, bar)
 
 
 @dispatched
 def refresh(self: Any, grad: Array) -> None:
-    """Make ``grad`` that of the current w."""
+    """Update ``grad`` to the current w."""
     self.refresh(grad)
 
 
 class Gram(NamedTuple):
-    """``G`` itself, in memory that may be larger, its diagonal and the inverse of it; the gradient is carried along."""
+    """``G`` in a buffer that may be larger, its diagonal and the inverse of that; every move updates the gradient."""
 
     gram: Array
     curvature: Array
@@ -66,18 +66,18 @@ class Gram(NamedTuple):
         return gram_image(self.gram, d)
 
     def follow(self, d):
-        """``G`` stays as it is when w makes a step."""
+        """``G`` does not depend on w."""
 
 
 def gram_image(gram: Array, d: Array) -> Array:
-    """``Gd`` where memory may hold more than G; rows of G are added up where d has few entries."""
+    """``Gd`` for a G in a larger buffer; if d has few entries, by adding rows of G."""
     used, square = np.flatnonzero(d), gram[: d.size, : d.size]
     return d[used] @ square[used] if 8 * used.size < d.size else square @ d
 
 
 @kernel
 def gram_step(gram, j, change, grad):
-    """Let the gradient follow a change of ``w_j``."""
+    """Update the gradient after a change of ``w_j``."""
     row = gram[j]
     for i in range(grad.size):
         grad[i] += change * row[i]
@@ -85,7 +85,7 @@ def gram_step(gram, j, change, grad):
 
 @kernel
 def gram_sweep(gram, curvature, steps, w, grad, lam, penalty, chosen, count, bar):
-    """A sweep that carries the gradient along."""
+    """A sweep that updates the gradient."""
     worst = 0.0
     for q in range(count):
         j = chosen[q]
@@ -115,8 +115,8 @@ def violation(grad, w, lam, m, penalty):
 def descend(model, w, grad, lam, penalty, tol, max_sweeps):
     """Sweep over the coordinates until the violation is at most ``tol``; returns the sweeps and the violation.
 
-    After each sweep over all of them those that are not zero are swept until they are calm.  Moves much smaller than
-    the largest of the sweep before are left for later: most of the work would be theirs.
+    After each sweep over all coordinates, the nonzero ones are swept until they converge.  Moves much smaller than the
+    largest of the previous sweep are postponed, because they would take most of the time.
     """
     everything, active = np.arange(w.size), np.empty(w.size, dtype=np.int64)
     sweeps, distance = 0, np.inf
@@ -143,7 +143,7 @@ def descend(model, w, grad, lam, penalty, tol, max_sweeps):
 def extrapolate(w, before, lam, ratio):
     """Move nonzero coefficients on by ``ratio`` times their last change, not beyond zero; returns the step made.
 
-    ``before`` becomes what w was.
+    ``before`` receives the previous w.
     """
     step = np.zeros(w.size)
     for j in range(w.size):

@@ -1,6 +1,6 @@
-"""Columns in the forms in which steps along a path are compiled: what each of them does, and the dense one.
+"""Columns for compiled steps along a path: the interface of their forms, and the dense form.
 
-Forms are NamedTuples whose methods are compiled with the kernels that call the functions of the same names here.
+Forms are NamedTuples.  Kernels call the functions below, which compile the method of the same name.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.kernels.descent import column_products, gram_image, gram_step, gram_sweep
 from sparsest.runtime.jit import dispatched
 
-# Columns whose inner products with all before are computed at once; of all together, those with columns that come after
-# are computed too.
+# Columns whose inner products with all previous ones are computed together, including those among themselves.
 _BLOCK = 32
 
 
 class Lines(NamedTuple):
     """Columns ``(x_j - shift_j)/scale_j`` of a dense matrix, those in use times √ω, and their Gram matrix.
 
-    ``lines`` holds all columns, one in each row; ``copies`` and ``gram`` are buffers for those in
-    use, whose ``names`` are in a third.
+    ``lines`` holds all columns, one in each row.  ``copies``, ``gram`` and ``names`` are buffers for those in use.
     """
 
     lines: Array
@@ -47,7 +45,7 @@ class Lines(NamedTuple):
         return place < self.names.size
 
     def take_in(self, first, count):
-        """Copy the columns that were named in these places, and compute their inner products with all before."""
+        """Copy the columns named in these places, and compute their inner products with all previous ones."""
         end, n = first + count, self.root.size
         for q in range(first, end):
             line, copy, j = self.lines[self.names[q]], self.copies[q], self.names[q]
@@ -79,7 +77,7 @@ class Lines(NamedTuple):
             out[q] = (out[q] - self.shift_of[index[q]] * total) / self.scale_of[index[q]]
 
     def slopes(self, w, first, origin, grad):
-        """The gradient ``c + Gw`` from this place on, computed anew."""
+        """The gradient ``c + Gw`` from this place on, recomputed."""
         for q in range(first, w.size):
             row, total = self.gram[q], 0.0
             for k in range(w.size):
@@ -87,15 +85,15 @@ class Lines(NamedTuple):
             grad[q] = origin[self.names[q]] + total
 
     def entries_in_use(self, count):
-        """How many numbers a sweep over so many columns touches."""
+        """The number of entries that a sweep over this many columns reads."""
         return count * count
 
-    def lags(self):
-        """Slopes are carried along."""
+    def has_stale_slopes(self):
+        """Every move updates the slopes."""
         return False
 
     def restart(self, w, step, target, grad):
-        """Let the gradient follow a step that led to w."""
+        """Update the gradient after a step to w."""
         for j in range(w.size):
             if step[j] != 0.0:
                 gram_step(self.gram, j, step[j], grad)
@@ -105,7 +103,7 @@ class Lines(NamedTuple):
         return gram_image(self.gram, d)
 
     def follow(self, d):
-        """``G`` stays as it is when w makes a step."""
+        """``G`` does not depend on w."""
 
 
 @dispatched
@@ -116,13 +114,13 @@ def fits(self: Any, place: int, j: int) -> bool:
 
 @dispatched
 def entries_in_use(self: Any, count: int) -> int:
-    """How many numbers a sweep over so many columns touches."""
+    """The number of entries that a sweep over this many columns reads."""
     return self.entries_in_use(count)
 
 
 @dispatched
 def take_in(self: Any, first: int, count: int) -> None:
-    """Prepare the columns that were named in these places."""
+    """Prepare the columns named in these places."""
     self.take_in(first, count)
 
 
@@ -140,17 +138,17 @@ def products(self: Any, index: Indices, count: int, theta: Array, total: float, 
 
 @dispatched
 def slopes(self: Any, w: Array, first: int, origin: Array, grad: Array) -> None:
-    """The gradient at w from this place on, computed anew."""
+    """The gradient at w from this place on, recomputed."""
     self.slopes(w, first, origin, grad)
 
 
 @dispatched
 def restart(self: Any, w: Array, step: Array, target: Array, grad: Array) -> None:
-    """Know the quadratic at w, which a step led to."""
+    """Update the quadratic after a step to w."""
     self.restart(w, step, target, grad)
 
 
 @dispatched
-def lags(self: Any) -> bool:
-    """Whether slopes are those of an earlier w until the next sweep."""
-    return self.lags()
+def has_stale_slopes(self: Any) -> bool:
+    """Whether slopes belong to an earlier w until the next sweep."""
+    return self.has_stale_slopes()

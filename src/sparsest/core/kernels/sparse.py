@@ -1,7 +1,7 @@
-"""Compressed sparse columns for coordinate descent: a step costs what is stored, nothing is made dense.
+"""Compressed sparse columns for coordinate descent: a step takes time in proportion to the stored entries.
 
-Columns in use are copied one after the other, in float64, divided by their scale and times the root of the weights:
-sweeps then read memory in the order in which it lies, and weights cost nothing more.
+Columns in use are copied one after the other, in float64, divided by their scale and multiplied by the roots of the
+weights.  Sweeps then read memory in order, and weights take no extra time.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Stored(NamedTuple):
     ----------
     entries, singles, rows, starts : the whole matrix; its entries are in the first, or in the second if float32.
     shift_of, scale_of : shifts and scales of all its columns.
-    names : the columns in use; buffers may be longer than these are many.
+    names : the columns in use, in a buffer that may be longer.
     values, places, begins : their entries ``√h x/scale``, the rows of these, and where each column begins.
     centre, mass : ``mass_j = Σ_i h_i x_ij/scale_j``, and its share of ``Σh`` if centred, else zero.
     root : ``√h``.
-    carried, constant : the residual is ``carried + √h constant`` and the gradient ``X'√h`` times it: centring moves the
-        constant alone, as residuals sum to zero under √h.
+    carried, constant : the residual is ``carried + √h constant`` and the gradient ``X'√h`` times it.  Centring changes
+        the constant only, as residuals sum to zero under √h.
     """
 
     entries: Array
@@ -52,7 +52,7 @@ class Stored(NamedTuple):
 
     def sweep(self, w, grad, lam, penalty, chosen, count, bar):
         """Minimise over the chosen coordinates one by one; ``grad`` becomes stale."""
-        # Arrays that are taken from the tuple once: in a loop that costs more than a column.
+        # Take arrays from the tuple once: in a loop that takes longer than a column.
         return stored_sweep(
             self.values, self.places, self.begins, self.centre, self.mass, self.curvature, self.step, self.carried,
             self.constant, w, lam, penalty, chosen, count, bar,
@@ -63,31 +63,31 @@ class Stored(NamedTuple):
         stored_slopes(self.values, self.places, self.begins, self.mass, self.constant[0], self.carried, 0, grad)
 
     def fits(self, place, j):
-        """Whether there is room for a column in this place; its end is noted then."""
+        """Whether there is room for a column in this place; if so, stores where it ends."""
         end = self.begins[place] + self.starts[j + 1] - self.starts[j]
         if end <= self.values.size:
             self.begins[place + 1] = end
         return end <= self.values.size
 
     def take_in(self, first, count):
-        """Copy and measure the columns that were named in these places."""
+        """Copy the columns named in these places, and compute their sums and curvatures."""
         stored_take_in(self, first, count)
 
     def residual(self, w, target, tau):
-        """``τ = √h (Xw - y)`` from what was carried along."""
+        """``τ = √h (Xw - y)`` from the updated residual."""
         for i in range(tau.size):
             tau[i] = self.carried[i] + self.root[i] * self.constant[0]
 
     def entries_in_use(self, count):
-        """How many numbers a sweep over so many columns touches."""
+        """The number of entries that a sweep over this many columns reads."""
         return 2 * self.begins[count]
 
-    def lags(self):
-        """Slopes are computed after the last sweep alone."""
+    def has_stale_slopes(self):
+        """Slopes are computed after the last sweep only."""
         return True
 
     def restart(self, w, step, target, grad):
-        """Compute the residual anew, so that rounding errors do not add up along a path."""
+        """Recompute the residual, so that rounding errors do not accumulate along a path."""
         self.constant[0] = 0.0
         for i in range(target.size):
             self.carried[i] = -target[i]
@@ -113,15 +113,15 @@ class Stored(NamedTuple):
         return out
 
     def follow(self, d):
-        """Let the residual follow a step of w."""
+        """Update the residual after a step of w."""
         stored_step(self, d)
 
 
 @kernel
 def gathered(entries, rows, starts, j, r):
     """``x_j'r`` of the stored entries."""
-    # Gathered loads are slower in vectors than one by one: a while loop is left alone.  Four sums need not wait for
-    # each other.
+    # Vectorised gathers are slower than single loads, and the compiler does not vectorise a while loop.  Four sums are
+    # independent of each other.
     a, b, c, d, e, end = 0.0, 0.0, 0.0, 0.0, starts[j], starts[j + 1]
     while e + 3 < end:
         a += entries[e] * r[rows[e]]
@@ -163,8 +163,8 @@ def stored_sum(entries, rows, starts, index, w, out):
 def stored_moments(entries, rows, starts, share, total, about, rest, variance, constant):
     """Moments of all columns, from deviations of the stored entries and those of the zeros.
 
-    ``about`` is a mean and ``rest`` what it lacks; ``total`` is the sum of the shares.  ``constant`` becomes True for
-    columns all of whose entries are equal.
+    The mean is ``about + rest``; ``total`` is the sum of the shares.  ``constant`` becomes True for columns whose
+    entries are all equal.
     """
     for j in range(about.size):
         begin, end = starts[j], starts[j + 1]
@@ -173,7 +173,7 @@ def stored_moments(entries, rows, starts, share, total, about, rest, variance, c
             mean += share[rows[e]] * entries[e]
             taken += share[rows[e]]
             unequal |= entries[e] != entries[begin]
-        # A full column has no zeros, not even by rounding.
+        # A full column has no zeros; avoid a share of them by rounding.
         full = end - begin == share.size
         zeros = 0.0 if full else max(total - taken, 0.0)
         first, second = 0.0, 0.0
@@ -181,11 +181,11 @@ def stored_moments(entries, rows, starts, share, total, about, rest, variance, c
             deviation = entries[e] - mean
             first += share[rows[e]] * deviation
             second += share[rows[e]] * deviation * deviation
-        # No zeros have no part in it, even if the square of the mean is infinite.
+        # Without zeros there is no such term, even if the square of the mean is infinite.
         if zeros > 0.0:
             first -= zeros * mean
             second += zeros * mean * mean
-        # About the mean and what it lacks: the difference of both, subtracted at once, could be that of a rounded sum.
+        # Subtract ``about`` and ``rest`` one after the other: their sum would be rounded.
         about[j], rest[j], variance[j] = mean, first, max(second - first * first, 0.0)
         constant[j] = not unequal and (full or begin == end or entries[begin] == 0.0)
 
@@ -205,7 +205,7 @@ def copied(entries, rows, start, root, values, places):
 
 @kernel
 def stored_take_in(model, first, count):
-    """Copy and measure the columns that were named in these places."""
+    """Copy the columns named in these places, and compute their sums and curvatures."""
     total = 0.0
     for i in range(model.root.size):
         total += model.root[i] * model.root[i]
@@ -235,7 +235,7 @@ def stored_slopes(values, places, begins, mass, constant, residual, first, grad)
 def stored_sweep(
     values, places, begins, centre, mass, curvature, steps, residual, constant, w, lam, penalty, chosen, count, bar
 ):
-    """A sweep that lets the residual follow."""
+    """A sweep that updates the residual."""
     worst, middle = 0.0, constant[0]
     for q in range(count):
         j = chosen[q]
@@ -253,7 +253,7 @@ def stored_sweep(
 
 @kernel
 def stored_step(model, step):
-    """Let the residual follow a step of w."""
+    """Update the residual after a step of w."""
     values, places, begins, residual, middle = model.values, model.places, model.begins, model.carried, 0.0
     for j in range(step.size):
         if step[j] != 0.0:
@@ -264,7 +264,7 @@ def stored_step(model, step):
 
 @kernel
 def stored_keep(values, places, begins, positions):
-    """Move the columns at these positions, in rising order, to the front."""
+    """Move the columns at these increasing positions to the front."""
     at = 0
     for q in range(positions.size):
         begin, end = begins[positions[q]], begins[positions[q] + 1]
@@ -277,7 +277,7 @@ def stored_keep(values, places, begins, positions):
 
 @kernel
 def stored_image(model, d, active, fit, out):
-    """``fit = √h X d`` and ``out = X'√h fit = Gd`` over the active among the columns; elsewhere d is zero."""
+    """``fit = √h X d`` and ``out = X'√h fit = Gd`` over the active columns; elsewhere d is zero."""
     values, places, begins, middle = model.values, model.places, model.begins, 0.0
     for i in range(fit.size):
         fit[i] = 0.0
@@ -294,7 +294,7 @@ def stored_image(model, d, active, fit, out):
 def stored_solve(model, goal, active, kappa, tol, patience):
     """Solve ``(G_AA + diag κ) d = goal`` by conjugate gradients, preconditioned by the diagonal; returns d.
 
-    A direction of negative curvature ends them.
+    A direction of negative curvature ends the iteration.
     """
     m = goal.size
     step, direction, curved, residual = np.zeros(m), np.zeros(m), np.zeros(m), goal.copy()

@@ -21,7 +21,16 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.kernels.descent import descend, extrapolate, threshold, violation
-from sparsest.core.kernels.lines import entries_in_use, fits, lags, products, residual, restart, slopes, take_in
+from sparsest.core.kernels.lines import (
+    entries_in_use,
+    fits,
+    has_stale_slopes,
+    products,
+    residual,
+    restart,
+    slopes,
+    take_in,
+)
 from sparsest.paths.kernels.screening import foreseen, inner_products, remember, unsettled
 from sparsest.runtime.jit import inlined, kernel, second_derivative, value
 
@@ -248,7 +257,7 @@ def _minimise(columns, at, penalty, goal, allowed, patience):
     m = at.size[0]
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
     before, sweeps, budget = violation(grad, w, lam, m, penalty), 0, _TRIAL_SWEEPS
-    worst = np.inf if lags(columns) else before
+    worst = np.inf if has_stale_slopes(columns) else before
     while worst > goal and sweeps < allowed:
         made, worst = descend(columns, w, grad, lam, penalty, goal, min(budget, allowed - sweeps))
         sweeps += made
@@ -293,7 +302,7 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
                 if not admit(columns, at, fixed, alpha, count, _NEAR_SHARE):
                     return FULL, sweeps, worst, loss, gap
                 continue
-        if made == 0 or not lags(columns):
+        if made == 0 or not has_stale_slopes(columns):
             slopes(columns, at.w[:m], 0, fixed.origin, at.grad[:m])
         worst = max(violation(at.grad[:m], at.w[:m], at.lam[:m], m, penalty), excess)
         loss = _loss(columns, at.w[:m], at.grad[:m], fixed)[0]
