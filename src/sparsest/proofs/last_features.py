@@ -235,9 +235,9 @@ class ByTrying:
     def _dual_point(self, S: Indices) -> Array:
         """The residual of the ridge regression on some features, as a dual point."""
         X, root = self.columns.lines[S], np.sqrt(self.data.weights)
-        M = X @ X.T
-        M.flat[:: S.size + 1] += self.columns.ridge[S]
-        w = np.linalg.lstsq(M, X @ self.columns.z, rcond=None)[0]
+        H = X @ X.T
+        H.flat[:: S.size + 1] += self.columns.ridge[S]
+        w = np.linalg.lstsq(H, X @ self.columns.z, rcond=None)[0]
         return np.asarray(-root * (self.columns.z - w @ X))
 
 
