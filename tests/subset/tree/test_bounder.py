@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from samples import sample
 from sparsest.core.problem import make_problem
-from sparsest.subset.tree.bounder import OutOfTime, Warm, pack
+from sparsest.subset.tree.bounder import OutOfTime, WarmStart, pack
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csc_array])
@@ -32,5 +32,5 @@ def test_columns_are_copied_only_while_there_is_time():
 
 def test_memory_of_a_start():
     positions = np.arange(3)
-    assert Warm(positions, np.ones(3), 0.0).nbytes() == 3 * 16
-    assert Warm(positions, np.ones(3), 0.0, alpha=np.ones(10), u=np.ones(7)).nbytes() == 3 * 16 + 8 * 17
+    assert WarmStart(positions, np.ones(3), 0.0).nbytes() == 3 * 16
+    assert WarmStart(positions, np.ones(3), 0.0, alpha=np.ones(10), u=np.ones(7)).nbytes() == 3 * 16 + 8 * 17

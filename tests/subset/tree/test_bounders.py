@@ -27,7 +27,7 @@ def test_the_loss_decides(loss):
     X, y = sample(loss, 22, 7)
     bounder = make_bounder(make_problem(X, y, 3, loss=loss, gamma=0.3), np.array([1, 2, 6]))
     assert isinstance(bounder, GramBounder if loss == "squared" else LossBounder)
-    assert bounder.survivors.tolist() == [1, 2, 6] and bounder.stored() >= 22 * 3 * 8
+    assert bounder.survivors.tolist() == [1, 2, 6] and bounder.nbytes() >= 22 * 3 * 8
 
 
 @losses
@@ -123,6 +123,6 @@ def test_without_time_bounds_still_hold(loss):
     warm, state = bounder.start(Start(np.arange(p), np.zeros(p), 0.0)), np.zeros(p, dtype=np.int8)
     [whole] = bounder.solve([Request(warm, state)], 2.0 * optimum)
     late.append(True)
-    bounder.halt()
+    bounder.stop()
     [early] = bounder.solve([Request(warm, state)], 2.0 * optimum)
     assert early.bound < whole.bound <= optimum * (1.0 + 1e-8) and early.iterations <= whole.iterations

@@ -65,18 +65,18 @@ def quadratic(nodes, delta):
 def test_a_shifted_ridge_leaves_a_semidefinite_rest_and_lifts_the_bound(seed, gamma):
     problem, nodes, state, outcome, cutoff = relaxed(*wide(seed=seed), gamma=gamma)
     lowered = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)])
-    assert (lowered.division.delta < problem.ridge).all() and (lowered.division.delta > 0).all()
-    division = lowered.raised(outcome)
-    delta = division.whole()
-    assert (delta > problem.ridge).any() and set(np.flatnonzero(delta > problem.ridge)) <= set(division.features)
+    assert (lowered.diagonal.delta < problem.ridge).all() and (lowered.diagonal.delta > 0).all()
+    diagonal = lowered.raised(outcome)
+    delta = diagonal.full()
+    assert (delta > problem.ridge).any() and set(np.flatnonzero(delta > problem.ridge)) <= set(diagonal.features)
     size = np.linalg.norm(nodes.columns, 2) ** 2
     assert np.linalg.eigvalsh(quadratic(nodes, delta))[0] >= -1e-12 * size
     # Nearly as much as there is.
-    more = lowered.division.delta.copy()
-    more[division.features] += 1.1 * (division.delta - more[division.features])
+    more = lowered.diagonal.delta.copy()
+    more[diagonal.features] += 1.1 * (diagonal.delta - more[diagonal.features])
     assert np.linalg.eigvalsh(quadratic(nodes, more))[0] < 0.0
     nodes.adapt([(outcome, state)], 1e9)
-    [better] = nodes.solve([Request(nodes.compress(outcome.point), state, divide=True)], cutoff)
+    [better] = nodes.solve([Request(nodes.compress(outcome.point), state, adapt=True)], cutoff)
     # With a very weak ridge the features that gave some come in, and the bound may be lower: it is then not taken.
     assert better.bound >= outcome.bound * (1.0 - 1e-9)
     assert better.lift > 0.0 or gamma == 0.3
@@ -92,20 +92,20 @@ def test_nothing_is_raised_where_nothing_is_fractional():
 def test_bounds_are_adapted_only_in_the_memory_there_is():
     X, y = wide()
     _, nodes, state, outcome, cutoff = relaxed(X, y)
-    again, before = Request(nodes.compress(outcome.point), state, divide=True), nodes.stored()
+    again, before = Request(nodes.compress(outcome.point), state, adapt=True), nodes.nbytes()
     for room, adapted in ((8.0 * X.size - 1.0, False), (8.0 * X.size, True)):
         nodes.adapt([(outcome, state)], room)
         [better] = nodes.solve([again], cutoff)
-        assert (better.lift is not None) == adapted == (nodes.stored() > before)
+        assert (better.lift is not None) == adapted == (nodes.nbytes() > before)
 
 
 def test_equal_columns_get_no_more_together_than_one():
     X, y = wide()
     X[:, 60:] = X[:, :60]
     problem, nodes, state, outcome, _ = relaxed(X, y)
-    division = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)]).raised(outcome)
+    diagonal = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)]).raised(outcome)
     size = np.linalg.norm(nodes.columns, 2) ** 2
-    assert division is None or np.linalg.eigvalsh(quadratic(nodes, division.whole()))[0] >= -1e-12 * size
+    assert diagonal is None or np.linalg.eigvalsh(quadratic(nodes, diagonal.full()))[0] >= -1e-12 * size
 
 
 @pytest.mark.parametrize("stored", [5, 1500])

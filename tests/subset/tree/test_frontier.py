@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from sparsest.subset.tree.bounder import Warm
+from sparsest.subset.tree.bounder import WarmStart
 from sparsest.subset.tree.frontier import NODE_BYTES, Frontier, Node, branching_feature
 
 
 def node_of(bound, depth):
-    nothing = Warm(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
+    nothing = WarmStart(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
     return Node(np.zeros(3, dtype=np.int8), bound, 0, nothing, depth)
 
 
@@ -60,7 +60,7 @@ def test_equal_nodes_come_in_the_order_they_were_pushed():
 
 
 def test_a_closed_node_keeps_what_its_proof_needs():
-    node = Node(np.zeros(7, dtype=np.int8), 2.5, 3, Warm(np.arange(4), np.ones(4), 0.0), 2)
+    node = Node(np.zeros(7, dtype=np.int8), 2.5, 3, WarmStart(np.arange(4), np.ones(4), 0.0), 2)
     assert node.size() == NODE_BYTES + 7 + 4 * 16
     node.release()
     assert node.size() == NODE_BYTES and (node.bound, node.point, node.depth) == (2.5, 3, 2)

@@ -32,14 +32,14 @@ def test_a_point_has_the_objective_of_its_coefficients(weights):
     bounder = gram.GramBounder(problem, np.array([0, 2, 3, 5]), 0.0)
     state = np.array([1, 0, 1, 0], dtype=np.int8)
     [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1e6)
-    used, w, u, quadratic, division, roots = outcome.point
+    used, w, u, quadratic, diagonal, roots = outcome.point
     margin = problem.design.dot(w, bounder.survivors[used])
     residual = problem.y - margin - problem.data.intercept_for(margin)
     objective = 0.5 * problem.weights @ residual**2
     assert bounder.constant + 0.5 * quadratic - bounder.c[used] @ w == pytest.approx(objective, rel=1e-9)
     np.testing.assert_allclose(u, problem.design.tdot(problem.weights * residual, bounder.survivors), rtol=1e-7)
     np.testing.assert_allclose(roots, np.sqrt(problem.ridge))
-    assert division is bounder.division
+    assert diagonal is bounder.diagonal
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_strengthened_bounds_are_higher_and_hold(gamma):
     plain, strong = (gram.GramBounder(problem, np.arange(8), 0.0) for _ in range(2))
     strong.strengthen()
     assert strong.strong and not plain.strong
-    delta = strong.division.whole()
+    delta = strong.diagonal.full()
     assert (delta >= problem.ridge).all()
     rest = strong.columns.T @ strong.columns + np.diag(problem.ridge - delta)
     assert np.linalg.eigvalsh(rest)[0] >= -1e-10 * np.trace(rest)
@@ -89,14 +89,14 @@ def test_nothing_is_strengthened_where_nothing_is_spared():
     X, y = hard(6, 8)
     bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8), 0.0)
     bounder.strengthen()
-    assert not bounder.strong and (bounder.division.whole() == 1.0 / 0.3).all()
+    assert not bounder.strong and (bounder.diagonal.full() == 1.0 / 0.3).all()
 
 
 def test_starts_keep_what_survived():
     X, y = hard(30, 8)
     bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.array([1, 4, 6]), 0.0)
     warm = bounder.start(Start(np.array([0, 4, 6, 1]), np.array([1.0, 2.0, 0.0, 3.0]), 0.5))
-    assert warm.positions.tolist() == [1, 0] and warm.w.tolist() == [2.0, 3.0] and warm.division is bounder.division
+    assert warm.positions.tolist() == [1, 0] and warm.w.tolist() == [2.0, 3.0] and warm.diagonal is bounder.diagonal
 
 
 def test_points_are_kept_with_or_without_their_products():
@@ -159,10 +159,10 @@ def test_stored_columns_of_the_gram_matrix_count_as_memory():
     nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0, tuning=few)
     nodes.start(Start(np.arange(4), np.ones(4), 0.0))
     assert nodes.gram.count == np.count_nonzero(nodes.gram.stored[1] != NOT_STORED) > 0
-    assert nodes.stored() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
+    assert nodes.nbytes() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
     settings = {"k": 5, "gamma": 0.05, "options": {"tuning": few, "proof": False}}
     enough, little = (
-        best_subset(X, y, method="tree", n_jobs=1, max_memory=share * nodes.stored(), **settings)
+        best_subset(X, y, method="tree", n_jobs=1, max_memory=share * nodes.nbytes(), **settings)
         for share in (100.0, 1.0)
     )
     assert little.status is Status.NODE_LIMIT and little.n_nodes == 0 < enough.n_nodes

@@ -69,4 +69,4 @@ def test_starts_keep_what_survived():
     _, bounder, _ = relaxed("logistic")
     warm = bounder.start(Start(np.array([2, 3, 6]), np.array([1.0, 2.0, 0.0]), 0.5))
     assert warm.positions.tolist() == [2] and warm.w.tolist() == [2.0] and warm.b == 0.5
-    assert bounder.stored() == bounder.columns.nbytes == 22 * 5 * 8
+    assert bounder.nbytes() == bounder.columns.nbytes == 22 * 5 * 8

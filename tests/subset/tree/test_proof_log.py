@@ -49,12 +49,12 @@ def same(step, other):
 
 def test_a_tree_is_written_in_preorder_with_the_points_it_needs(problem):
     log = ProofLog(problem, kept=True)
-    assert [log.note(dual(i)) for i in range(6)] == list(range(6))
-    log.note_fixes([fixing(5, indices(0), indices(3))], SURVIVORS)
+    assert [log.add_points(dual(i)) for i in range(6)] == list(range(6))
+    log.add_fixes([fixing(5, indices(0), indices(3))], SURVIVORS)
     root, inside, outside, first, second = region(0), region(1), region(4), region(3), region(4)
     root.fixes.append(fixing(2, indices(), indices(1)))
-    log.note_branch(root, 2, (inside, outside))
-    log.note_branch(inside, 1, (first, second))
+    log.add_branch(root, 2, (inside, outside))
+    log.add_branch(inside, 1, (first, second))
     proof = log.assemble(root, SURVIVORS, by_leaps=False)
     expected = [
         Fix(0, indices(2), indices(11)),
@@ -80,11 +80,11 @@ def test_splits_are_numbered_anew_with_their_bases(problem):
         Split(indices(7), np.array([5.0]), base=1),
     ]
     for split in (0, 3, 4, 1, 2):
-        log.note(SplitPoint(indices(5), np.array([float(split)]), split))
+        log.add_points(SplitPoint(indices(5), np.array([float(split)]), split))
     root = region(0)
     children = region(2), region(1)
-    log.note_branch(root, 1, children)
-    log.note_branch(children[1], 0, (region(3), region(1)))
+    log.add_branch(root, 1, children)
+    log.add_branch(children[1], 0, (region(3), region(1)))
     proof = log.assemble(root, SURVIVORS, by_leaps=False)
     for point in proof.points:
         split, old = proof.splits[point.split], log.splits[int(point.values[0])]
@@ -104,10 +104,10 @@ def test_splits_are_numbered_anew_with_their_bases(problem):
 def test_what_leaps_prove_stands_below_what_is_fixed(problem):
     log = ProofLog(problem, kept=True)
     for i in range(3):
-        log.note(dual(i))
-    log.note_fixes([fixing(2, indices(), indices(0))], SURVIVORS)
+        log.add_points(dual(i))
+    log.add_fixes([fixing(2, indices(), indices(0))], SURVIVORS)
     tree = leaps(7, LEAF, LEAF)
-    log.note_leaps(region(0, [fixing(1, indices(2), indices())]), SURVIVORS, tree)
+    log.add_leaps(region(0, [fixing(1, indices(2), indices())]), SURVIVORS, tree)
     proof = log.assemble(region(0), SURVIVORS, by_leaps=True)
     assert same(proof.steps[0], Fix(0, indices(), indices(2)))
     assert same(proof.steps[1], Fix(1, indices(7), indices()))
@@ -117,23 +117,23 @@ def test_what_leaps_prove_stands_below_what_is_fixed(problem):
 
 def test_memory_is_counted_once(problem):
     log = ProofLog(problem, kept=True)
-    log.note(dual(1), dual(2))
+    log.add_points(dual(1), dual(2))
     assert log.nbytes() == log.nbytes() == 2 * dual(1).nbytes() == 2 * 12 * 8
-    log.note(dual(3))
+    log.add_points(dual(3))
     assert log.nbytes() == 3 * 12 * 8
-    log.note_branch(region(0), 1, (region(0), region(0)))
+    log.add_branch(region(0), 1, (region(0), region(0)))
     assert log.nbytes() > 3 * 12 * 8
     before, tree = log.nbytes(), leaps(7, LEAF, LEAF)
-    log.note_leaps(region(0), SURVIVORS, tree)
+    log.add_leaps(region(0), SURVIVORS, tree)
     assert log.nbytes() == before + tree.entries.nbytes
 
 
 def test_nothing_is_kept_that_nobody_asked_for(problem):
     log = ProofLog(problem, kept=False)
-    log.note(dual(1))
+    log.add_points(dual(1))
     node = region(0)
-    log.note_branch(node, 1, (region(0), region(0)))
-    log.note_leaps(node, SURVIVORS, leaps(LEAF))
+    log.add_branch(node, 1, (region(0), region(0)))
+    log.add_leaps(node, SURVIVORS, leaps(LEAF))
     assert node.children is None
     assert log.nbytes() == 0.0
     assert not log.points and not log.leaps
@@ -160,7 +160,7 @@ def test_below_the_root_only_those_are_fixed_out_that_something_needs_to_be_out(
     """Leaves of either side need some, and so do fixings that are needed themselves; fixings in stay all the same."""
     log = ProofLog(problem, kept=True)
     for i in range(8):
-        log.note(dual(i))
+        log.add_points(dual(i))
     root, other = region(0), region(7)
     # A first fixing that only the second needs, a second and a third that leaves need; the one of a leaf nobody needs.
     middle = region(1)
@@ -172,8 +172,8 @@ def test_below_the_root_only_those_are_fixed_out_that_something_needs_to_be_out(
     left, right = region(5), region(6)
     left.needed, right.needed = indices(2), indices(3)
     left.fixes.append((4, Tightened(0.0, indices(), indices(1), indices(), np.inf)))
-    log.note_branch(root, 0, (middle, other))
-    log.note_branch(middle, 0, (left, right))
+    log.add_branch(root, 0, (middle, other))
+    log.add_branch(middle, 0, (left, right))
     proof = log.assemble(root, SURVIVORS, by_leaps=False)
     expected = [
         Branch(2),

@@ -10,8 +10,8 @@ from sparsest.subset.tree.threads import collect, submit
 class Squares:
     """Stands in for a bounder: what it gives for a request is its square; negative ones fail."""
 
-    def __init__(self, together):
-        self.together, self.sizes = together, []
+    def __init__(self, batch_size):
+        self.batch_size, self.sizes = batch_size, []
 
     def solve(self, requests, cutoff):
         self.sizes.append(len(requests))
@@ -20,9 +20,9 @@ class Squares:
         return [cutoff * request**2 for request in requests]
 
 
-@pytest.mark.parametrize(("count", "together", "sizes"), [(0, 8, []), (1, 8, [1]), (5, 8, [2, 3]), (16, 4, [4] * 4)])
-def test_outcomes_come_in_order(count, together, sizes):
-    bounder = Squares(together)
+@pytest.mark.parametrize(("count", "batch_size", "sizes"), [(0, 8, []), (1, 8, [1]), (5, 8, [2, 3]), (16, 4, [4] * 4)])
+def test_outcomes_come_in_order(count, batch_size, sizes):
+    bounder = Squares(batch_size)
     with ThreadPoolExecutor(2) as pool:
         jobs = submit(pool, bounder, range(count), 10.0)
         assert list(collect(jobs)) == [10.0 * i**2 for i in range(count)]

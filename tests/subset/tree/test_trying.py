@@ -146,7 +146,7 @@ def test_swaps_of_two_features_leave_a_local_optimum():
     problem = make_problem(X, y, 4, gamma=np.inf)
     clock = Clock(60.0)
     goal = BestSupport(problem, clock, 1e-4, LocalSearch())
-    goal.begin_at(np.arange(30, 34))
+    goal.add_start(np.arange(30, 34))
     before = goal.fit.primal
     last = LastFeatures(problem, np.arange(40))
     swap_pairs(last, goal, clock)

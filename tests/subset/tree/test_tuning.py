@@ -7,7 +7,7 @@ from checks import best_subset, solve
 from oracles import best_of, squared_values
 from samples import hard
 from sparsest.runtime.events import Status
-from sparsest.subset.tree.tuning import USUAL, Tuning
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 ODD = [
     Tuning(adapt_first=1, adapt_first_per_survivor=0.0, adapt_levels=0, adapt_trial=1),
@@ -23,7 +23,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("tuning", ODD, ids=lambda tuning: str([new for new in tuning if new not in USUAL]))
+@pytest.mark.parametrize("tuning", ODD, ids=lambda tuning: str([new for new in tuning if new not in DEFAULT_TUNING]))
 @pytest.mark.parametrize("n", [10, 40], ids=["wide", "tall"])
 def test_odd_numbers_change_no_result(tuning, n):
     X, y = hard(n, 12)
@@ -39,4 +39,4 @@ def test_tuning_is_a_setting_of_the_tree():
     with pytest.raises(ValueError, match="tuning must be a Tuning, got 3"):
         best_subset(X, y, 4, options={"tuning": 3})
     with pytest.raises(ValueError, match="method 'cuts' has no option 'tuning'"):
-        best_subset(X, y, 4, gamma=np.float64(1.0), method="cuts", options={"tuning": USUAL})
+        best_subset(X, y, 4, gamma=np.float64(1.0), method="cuts", options={"tuning": DEFAULT_TUNING})

@@ -1,4 +1,4 @@
-"""What the tree asks of whatever bounds its nodes."""
+"""The interface between the tree and the classes that bound its nodes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ State = NDArray[np.int8]
 
 
 class OutOfTime(Exception):
-    """Time has run out before a search by regions could begin."""
+    """The time limit was reached before branch and bound could begin."""
 
 
 def pack(problem: Problem, features: Indices, expired: Callable[[], bool], bytes_at_once: int) -> Array:
-    """Return the columns of these features; OutOfTime if that takes too long."""
+    """Return the columns of these features; raise OutOfTime if the time limit is reached."""
     columns = np.empty((problem.n, features.size), order="F")
     width = max(1, bytes_at_once // (8 * problem.n))
     for begin in range(0, features.size, width):
@@ -34,50 +34,51 @@ def pack(problem: Problem, features: Indices, expired: Callable[[], bool], bytes
     return columns
 
 
-class Warm(NamedTuple):
-    """Coefficients and an intercept to start a relaxation from.
+class WarmStart(NamedTuple):
+    """A warm start of a relaxation: coefficients at ``positions`` among the survivors, and an intercept.
 
-    A dual point where it does not follow from them, what else the bounds of a region's parent depended on, and products
-    that would have to be computed anew.
+    ``alpha`` is the dual point, if it does not follow from the coefficients.  ``diagonal`` is the diagonal that the
+    bound of the parent used.  ``u`` are the products ``c - Hw``, if they are kept instead of being computed again.
     """
 
     positions: Indices
     w: Array
     b: float
     alpha: Array | None = None
-    division: Any = None
+    diagonal: Any = None
     u: Array | None = None
 
     def nbytes(self) -> int:
-        """Memory it takes."""
+        """Memory in bytes."""
         return 16 * self.w.size + sum(8 * part.size for part in (self.alpha, self.u) if part is not None)
 
 
 class Request(NamedTuple):
-    """A region to relax; with ``divide`` its bound is adapted to it, which costs as much as relaxing it again."""
+    """A region to relax; ``adapt`` also adapts the diagonal to it, which costs as much as a second relaxation."""
 
-    warm: Warm
+    warm: WarmStart
     state: State
-    divide: bool = False
+    adapt: bool = False
 
 
 class NodeOutcome(NamedTuple):
-    """What relaxing a region gave; ``primal`` is infinite when the region was closed on the way."""
+    """The outcome of relaxing a region; ``primal`` is infinite if the bound reached the cutoff, which closes it."""
 
     point: Any
     bound: float
     primal: float
     indicator: Array
     iterations: int
-    # By how much adapting the bound lifted it, if that was tried.
+    # Increase of the bound by adapting the diagonal; None if that was not tried.
     lift: float | None = None
 
 
 class Tightened(NamedTuple):
-    """The bound of a point for a region, the features it fixes, and the least bound of the sides that this closes.
+    """The bound of a point for a region, the features that it fixes in and out, and what their proof requires.
 
-    All of it holds for the larger region as well in which of the features forced out only those ``needed`` are: all of
-    them if None.
+    Fixing a feature closes the opposite side; ``closed`` is the smallest bound of all sides closed in this way.  Bound
+    and fixings remain valid in the larger region in which only the features ``needed`` are forced out; None means that
+    all features forced out are needed.
     """
 
     bound: float
@@ -88,40 +89,40 @@ class Tightened(NamedTuple):
 
 
 class Bounder(Protocol):
-    """Bounds of regions over the surviving features; used by several threads at once."""
+    """Bounds of regions over the surviving features; used by several threads at the same time."""
 
     survivors: Indices
-    # Whether the bounds are better than those of the ridge alone everywhere.
+    # Whether the diagonal exceeds the ridge for every feature, so that all bounds are tighter than with the ridge.
     strong: bool
-    # Regions that are best solved by one call.
-    together: int
+    # The number of regions per call of ``solve`` that is fastest.
+    batch_size: int
 
     def strengthen(self) -> None:
-        """Improve the bounds by what is known of the survivors, where that is possible."""
+        """Tighten the bounds using the survivors' Gram matrix, if possible."""
 
-    def halt(self) -> None:
-        """End what is being relaxed; called from another thread when time has run out."""
+    def stop(self) -> None:
+        """Stop running relaxations early; called from another thread when the time limit is reached."""
 
-    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
-        """Prepare better bounds for regions like these, if ``room`` bytes are enough for it; called between solves."""
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], max_bytes: float) -> None:
+        """Prepare tighter bounds for regions like these in at most ``max_bytes``; never called during ``solve``."""
 
-    def stored(self) -> float:
-        """Bytes of copied columns, and of what is kept from one region to the next."""
+    def nbytes(self) -> float:
+        """Bytes of copied columns and of everything else that is kept between regions."""
 
-    def start(self, start: Start) -> Warm:
-        """Coefficients of an earlier relaxation, as far as their features survived."""
+    def start(self, start: Start) -> WarmStart:
+        """The warm start from an earlier relaxation, restricted to the survivors."""
 
-    def compress(self, point: Any, keep_products: bool = False) -> Warm:
-        """What an open node keeps of a point; its products too, which can be computed anew, if asked for."""
+    def compress(self, point: Any, keep_products: bool = False) -> WarmStart:
+        """The part of a point that an open node keeps; ``keep_products`` includes products that could be recomputed."""
 
     def tighten(self, point: Any, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region, and the features that it fixes against ``cutoff``.
 
-        They are fixed in ``state``.
+        ``state`` is updated with the fixed features.
         """
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
-        """Relax regions until each bound passes ``cutoff`` or is precise enough to decide what to do with it."""
+        """Relax regions until each bound reaches ``cutoff`` or is precise enough to choose a branching feature."""
 
     def proof_point(self, point: Any, splits: list[Split]) -> Point:
-        """The point in the form a certificate keeps; what it depends on is added to the splits."""
+        """The point in the form that a certificate stores; its diagonal is appended to ``splits`` if necessary."""

@@ -1,4 +1,4 @@
-"""Which bounds suit a problem."""
+"""Choice of the bounder for a problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparsest.core.problem import Problem
 from sparsest.subset.tree.bounder import Bounder
 from sparsest.subset.tree.gram_bounder import GramBounder
 from sparsest.subset.tree.loss_bounder import LossBounder
-from sparsest.subset.tree.tuning import USUAL, Tuning
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 
 def make_bounder(
@@ -18,11 +18,12 @@ def make_bounder(
     survivors: Indices,
     rounding: float = 0.0,
     expired: Callable[[], bool] = lambda: False,
-    tuning: Tuning = USUAL,
+    tuning: Tuning = DEFAULT_TUNING,
 ) -> Bounder:
-    """Return what bounds the nodes of this problem, less precisely once ``expired`` says so.
+    """Return the bounder for this problem's loss.
 
-    Points of proofs are rounded where that costs at most about ``rounding``.
+    Once ``expired()`` is true, it stops relaxations early: its bounds remain valid but are less tight.  Points of
+    proofs are stored rounded if that lowers a bound by at most about ``rounding``.
     """
     if isinstance(problem.loss, Squared):
         return GramBounder(problem, survivors, rounding, expired, tuning)

@@ -1,10 +1,10 @@
 """Bounds of nodes for the squared loss, in Gram space.
 
-Over the features that survived the root the objective is ``constant + ½w'Hw - c'w + ½ Σ_j δ_j w_j²/s_j``.  With the
-ridge alone H is the Gram matrix and ``δ = λ``.  Where the Gram matrix is well conditioned, part of it strengthens the
-ridge: ``G + λI = H + diag(δ)`` with ``H ⪰ 0`` and ``δ_j = c/(M^{-1})_jj``, ``M = G + λI``, c the largest factor that
-keeps H positive semidefinite.  That is what certifies problems without any ridge.  With more features than observations
-the ridge is shifted to the features that need it most, see :mod:`sparsest.subset.tree.diagonals`.
+Over the features that survived the root the objective is ``constant + ½w'Hw - c'w + ½ Σ_j δ_j w_j²/s_j``, c = X'y.
+With the ridge alone, H is the Gram matrix G and ``δ = λ``.  If G is well conditioned, part of it is moved into δ:
+``G + λI = H + diag(δ)`` with ``δ_j = θ/((G + λI)^{-1})_jj``, where θ is the largest factor that keeps H positive
+semidefinite.  Problems without any ridge are certified in this way.  With more features than observations the ridge is
+shifted to the features that need it most, see :mod:`sparsest.subset.tree.diagonals`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import all_threads
 from sparsest.subset.dual import ROUNDING
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
-from sparsest.subset.tree.diagonals import Division, LoweredRidge, spare_diagonal
+from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, pack
+from sparsest.subset.tree.diagonals import Diagonal, LoweredRidge, spare_diagonal
 from sparsest.subset.tree.kernels.node import (
     CLOSED,
     NOT_STORED,
@@ -37,49 +37,53 @@ from sparsest.subset.tree.kernels.node import (
     solve_nodes,
 )
 from sparsest.subset.tree.kernels.regions import tighten, unpack
-from sparsest.subset.tree.tuning import USUAL, Tuning
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
-# Gram columns computed before the first node: so many times the coefficients there are, and so many bytes.
+# Gram columns computed before the first node: number per nonzero coefficient of the root, and their total bytes.
 _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
-# Operations between looks at the clock, some tenths of a second.
+# Floating-point operations between checks of the clock; they take some tenths of a second.
 _OPERATIONS_AT_ONCE = 1e10
-# Coefficients that relaxed nodes typically have.
+# Typical number of nonzero coefficients of a relaxed node.
 _TYPICAL_COEFFICIENTS = 100
-# Ridges are shifted where that takes at most so many operations to prepare, and where there are at most so many times
-# more features than observations: with their number grows their power to imitate others together.
+# Largest number of operations for preparing a shifted ridge, and largest ratio of features to observations for which
+# the ridge is shifted: with many features per observation, combinations of features approximate single ones so well
+# that shifting hardly lifts bounds.
 _MOST_OPERATIONS_OF_SHIFTING, _MOST_FEATURES_PER_ROW = 1e11, 8
 
 
 class GramPoint(NamedTuple):
-    """Nonzero coefficients from which a bound follows, and over all survivors ``u = c - Hw`` and √δ; ``w'Hw``."""
+    """A point that proves a bound: its nonzero coefficients w at the positions ``used``, and ``quadratic = w'Hw``.
+
+    ``u = c - Hw`` and ``roots = √δ`` have an entry for each survivor.
+    """
 
     used: Indices
     w: Array
     u: Array
     quadratic: float
-    division: Division
+    diagonal: Diagonal
     roots: Array
 
 
 class GramColumns:
-    """The Gram matrix of some columns, or those of its columns that were asked for; shared by several threads."""
+    """The Gram matrix, complete or only the columns that were requested; shared by several threads."""
 
     def __init__(self, columns: Array, full_gram: int) -> None:
         self.columns = columns
         m = columns.shape[1]
         self.complete = m <= full_gram
-        # What is stored, and where each feature's column is, if anywhere.
+        # The stored columns, and the index of each feature's column among them or NOT_STORED.
         if self.complete:
             self.stored = np.asfortranarray(columns.T @ columns), np.arange(m)
         else:
             self.stored = np.empty((m, 512), order="F"), np.full(m, NOT_STORED)
         self.count = m if self.complete else 0
-        # How often working sets had features whose columns are not stored.
+        # The number of working sets that contained each feature while its column was not stored.
         self.uses = np.zeros(m, dtype=np.intp)
         self._lock = Lock()
 
     def add(self, features: Indices) -> None:
-        """Compute further columns; other threads go on with the old slots meanwhile."""
+        """Compute further columns; other threads continue with the old arrays meanwhile."""
         with self._lock, all_threads():
             store, slot = self.stored
             features = features[slot[features] == NOT_STORED]
@@ -95,19 +99,19 @@ class GramColumns:
             self.stored, self.count = (store, slot), end
 
     def add_all(self) -> None:
-        """Compute all columns: a product with itself takes half the work of one with another matrix."""
+        """Compute the complete matrix: a symmetric product X'X takes half the operations of a general product."""
         m = self.uses.size
         if self.count == m:
             return
         with self._lock, all_threads():
-            # It is symmetric, and so is its own transpose in Fortran order.
+            # The matrix is symmetric, so its transpose is the same matrix in Fortran order.
             self.stored, self.count = ((self.columns.T @ self.columns).T, np.arange(m)), m
 
 
 class GramBounder:
-    """Bounds of regions over the surviving features; read by several threads at once."""
+    """Bounds of regions over the surviving features; used by several threads at the same time."""
 
-    together = 8
+    batch_size = 8
 
     def __init__(
         self,
@@ -115,7 +119,7 @@ class GramBounder:
         survivors: Indices,
         rounding: float,
         expired: Callable[[], bool] = lambda: False,
-        tuning: Tuning = USUAL,
+        tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
         self.problem, self.survivors, self.rounding, self.expired = problem, survivors, rounding, expired
         self.tuning = tuning
@@ -127,47 +131,48 @@ class GramBounder:
         self.gram = GramColumns(self.columns, tuning.full_gram)
         self.c = self.columns.T @ target
         m = survivors.size
-        # Bounds keep the margin by which a proof lowers them: its terms are of these sizes, of which more than the
-        # sum cancels.
+        # The checker lowers a bound by a margin for rounding errors, proportional to the sizes of the terms (which
+        # cancel in part).  Bounds of the search are lowered by the same margin.
         size = 0.5 * float(target @ target)
         uncentred = 0.0 if self.gram.complete else 2.0 * np.sqrt(size * float(problem.weights @ problem.y**2))
         self.constant = size - ROUNDING * (3.0 * size + uncentred)
         self.strong = False
-        # Kernels look at this: they cannot ask for the time.
+        # Kernels read this flag because they cannot read the clock.
         self._stop = np.zeros(1, dtype=np.int64)
-        self.division = Division(np.arange(m), np.full(m, problem.ridge))
+        self.diagonal = Diagonal(np.arange(m), np.full(m, problem.ridge))
         self._lowered: LoweredRidge | None = None
         self._local = local()
         self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
         self.grid = self._grid()
 
     def strengthen(self) -> None:
-        """Move what the Gram matrix can spare into the ridge, where that makes it larger."""
+        """Move part of the Gram matrix into the diagonal δ, if every entry of δ then exceeds the ridge."""
         m, ridge = self.survivors.size, self.problem.ridge
         if not self.gram.complete or not 0 < m < self.problem.n:
             return
-        M = self.gram.stored[0].copy()
-        M.flat[:: m + 1] += ridge
-        delta = spare_diagonal(M)
+        ridged_gram = self.gram.stored[0].copy()
+        ridged_gram.flat[:: m + 1] += ridge
+        delta = spare_diagonal(ridged_gram)
         if delta is None or delta.min() < ridge:
             return
-        # Only what the check of a proof will accept is used.
+        # Use only a diagonal that the checker will accept.
         delta = acceptable_diagonal(self.problem.data.evidence.data, self.problem.gamma, self.survivors, delta)
         if delta is None or delta.min() < ridge:
             return
-        self.division = Division(self.division.features, delta)
+        self.diagonal = Diagonal(self.diagonal.features, delta)
         self.grid = self._grid()
         self.strong = True
 
     def _grid(self) -> Array:
-        """The steps of rounded coefficients, powers of two that cost a bound about ``rounding``; 0 for no rounding.
+        """The step sizes for rounding coefficients: powers of two that lower a bound by about ``rounding``.
 
-        Errors dw of a point cost ``½dw'Hdw``, and those of the gains of k features ``½(Hdw)_j²/δ_j``.  For steps h and
-        r coefficients of columns of norm 1 that is about ``r h²/24`` and ``k h²/24δ``, a few times that if columns are
-        correlated, and more where gains tie: regions for which that is too much are rounded more finely.
+        Zeros mean no rounding.  An error dw of a point lowers the bound by ``½dw'Hdw`` and, through the gains of k
+        features, by ``½(Hdw)_j²/δ_j`` each.  With steps h and r coefficients of columns of norm 1 this is about
+        ``r h²/24`` and ``k h²/24δ``.  Correlated columns multiply it by a small factor, and tied gains by more; regions
+        that need it are therefore rounded to finer steps.
         """
         norms = self.problem.column_norms[self.survivors]
-        delta = self.division.whole()
+        delta = self.diagonal.full()
         used = (norms > 0.0) & (delta > 0.0)
         if not self.rounding > 0.0 or not used.any():
             return np.zeros(norms.size)
@@ -176,15 +181,15 @@ class GramBounder:
         step = np.sqrt(24.0 * self.rounding / (max(_TYPICAL_COEFFICIENTS, 2 * k) + 3.0 * k * ratio))
         return np.ldexp(1.0, np.frexp(step / np.where(used, norms, 1.0))[1] - 1)
 
-    def halt(self) -> None:
-        """Let regions that are being relaxed, and all that follow, be left as they are."""
+    def stop(self) -> None:
+        """Stop all running and later relaxations at their current points."""
         self._stop[0] = 1
 
-    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
-        """Lower the ridge by what these relaxed regions do not need, so that others can raise it where they do."""
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], max_bytes: float) -> None:
+        """Lower the ridge where these relaxed regions do not need it, so that other regions can raise it elsewhere."""
         n, m = self.columns.shape
         needed, all_columns = 8.0 * n * m, 8.0 * m * m
-        if needed > room:
+        if needed > max_bytes:
             return
         if (
             not self.strong
@@ -198,21 +203,21 @@ class GramBounder:
             if not lowered.reliable:
                 return
             self._lowered = lowered
-            if all_columns <= min(_BYTES_AHEAD, room - needed):
+            if all_columns <= min(_BYTES_AHEAD, max_bytes - needed):
                 self.gram.add_all()
 
-    def stored(self) -> float:
-        """Bytes of the packed columns, of the Gram matrix as far as it is computed, and of what shifts ridges."""
+    def nbytes(self) -> float:
+        """Bytes of the packed columns, of the computed part of the Gram matrix, and of the lowered ridge."""
         gram = 8.0 * self.survivors.size * self.gram.count
         return self.columns.nbytes + gram + (0 if self._lowered is None else self._lowered.half.nbytes)
 
-    def start(self, start: Start) -> Warm:
-        """Coefficients of an earlier relaxation, as far as their features survived."""
+    def start(self, start: Start) -> WarmStart:
+        """The warm start from an earlier relaxation, restricted to the survivors."""
         features, w, b, _ = start
         kept = np.isin(features, self.survivors) & (w != 0)
         positions, w = np.searchsorted(self.survivors, features[kept]), w[kept]
         if not self.gram.complete:
-            # Features with the largest gains here get most of the coefficients of the whole tree.
+            # Most nonzero coefficients of the whole tree belong to features with the largest gains at the root.
             gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
             count = min(_COLUMNS_AHEAD * positions.size, int(_BYTES_AHEAD / (8 * gains.size)))
             likely = np.argsort(-gains, kind="stable")[:count]
@@ -221,14 +226,14 @@ class GramBounder:
             for begin in range(0, ahead.size, width):
                 if not self.expired():
                     self.gram.add(ahead[begin : begin + width])
-        return Warm(positions, w, b, division=self.division)
+        return WarmStart(positions, w, b, diagonal=self.diagonal)
 
-    def compress(self, point: GramPoint, keep_products: bool = False) -> Warm:
-        """What an open node keeps of a point."""
-        return Warm(point.used, point.w, 0.0, division=point.division, u=point.u if keep_products else None)
+    def compress(self, point: GramPoint, keep_products: bool = False) -> WarmStart:
+        """The part of a point that an open node keeps."""
+        return WarmStart(point.used, point.w, 0.0, diagonal=point.diagonal, u=point.u if keep_products else None)
 
     def tighten(self, point: GramPoint, state: State, cutoff: float) -> Tightened:
-        """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
+        """Return the bound of a point for a region; ``state`` is updated with the features fixed against ``cutoff``."""
         reach("tighten")
         bound, inside, outside, needed, closed = tighten(
             point.u,
@@ -243,22 +248,22 @@ class GramBounder:
         return Tightened(self.constant + bound, inside, outside, needed, self.constant + closed)
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
-        """Relax regions together."""
+        """Relax regions together, and again with an adapted diagonal where that is requested."""
         reach("nodes")
-        outcomes = self._relax([(one.warm, one.warm.division, one.state) for one in requests], cutoff)
+        outcomes = self._relax([(one.warm, one.warm.diagonal, one.state) for one in requests], cutoff)
         lowered = self._lowered
         if lowered is None:
             return outcomes
         again = []
         for place, (request, outcome) in enumerate(zip(requests, outcomes, strict=True)):
-            if request.divide and outcome.bound < cutoff and (division := lowered.raised(outcome)):
-                again.append((place, (self.compress(outcome.point), division, request.state)))
+            if request.adapt and outcome.bound < cutoff and (diagonal := lowered.raised(outcome)):
+                again.append((place, (self.compress(outcome.point), diagonal, request.state)))
         for (place, _), better in zip(again, self._relax([region for _, region in again], cutoff), strict=True):
             lift = better.bound - outcomes[place].bound
             outcomes[place] = (better if lift > 0.0 else outcomes[place])._replace(lift=lift)
         return outcomes
 
-    def _relax(self, regions: Sequence[tuple[Warm, Division, State]], cutoff: float) -> list[NodeOutcome]:
+    def _relax(self, regions: Sequence[tuple[WarmStart, Diagonal, State]], cutoff: float) -> list[NodeOutcome]:
         if not regions:
             return []
         count = len(regions)
@@ -266,12 +271,12 @@ class GramBounder:
         W.fill(0.0)
         states = np.array([state for _, _, state in regions])
         known = np.zeros(count, dtype=bool)
-        for i, (warm, division, _) in enumerate(regions):
+        for i, (warm, diagonal, _) in enumerate(regions):
             W[i, warm.positions] = warm.w
-            delta = division.whole()
+            delta = diagonal.full()
             np.subtract(self.problem.ridge, delta, out=shifts[i])
             np.sqrt(delta, out=roots[i])
-            if warm.u is not None and warm.division is division:
+            if warm.u is not None and warm.diagonal is diagonal:
                 U[i], known[i] = warm.u, True
         rows = Regions(
             states, shifts, roots, W, U, known,
@@ -285,7 +290,7 @@ class GramBounder:
         )  # fmt: skip
         box = self.problem.box
         criteria = Criteria(self.budget, self.price, cutoff - self.constant, self.constant, self.grid, self._stop, box)
-        # Every call but the last stores a column more.
+        # Every call except the last one adds at least one column to the store.
         for _ in range(self.survivors.size + 1):
             store, slot = self.gram.stored
             quadratic = Quadratic(self.columns.T, store.T, slot, self.gram.uses, self.c)
@@ -293,40 +298,40 @@ class GramBounder:
             if not missing.size:
                 break
             self.gram.add(missing)
-        return [self._outcome(rows, i, division) for i, (_, division, _) in enumerate(regions)]
+        return [self._outcome(rows, i, diagonal) for i, (_, diagonal, _) in enumerate(regions)]
 
-    def _outcome(self, rows: Regions, i: int, division: Division) -> NodeOutcome:
-        """What relaxing a region of several gave, in memory of its own."""
+    def _outcome(self, rows: Regions, i: int, diagonal: Diagonal) -> NodeOutcome:
+        """The outcome for region i, copied because the workspace is reused."""
         roots, U = rows.roots[i], rows.U[i]
         used, w, indicator = unpack(rows.W[i], rows.states[i], roots, min(rows.sigma[i], 1e300), self.problem.box)
         square = float(w @ (self.c[used] - U[used]))
-        point = GramPoint(used, w, U.copy(), square, division, roots.copy())
+        point = GramPoint(used, w, U.copy(), square, diagonal, roots.copy())
         primal = np.inf if rows.status[i] == CLOSED else rows.primal[i] + self.constant
         return NodeOutcome(point, rows.bounds[i] + self.constant, primal, indicator, int(rows.iterations[i]))
 
     def _workspace(self, count: int) -> Array:
-        """Four matrices of a row for each region, which each thread uses again and again."""
+        """Four matrices with a row for each region; each thread reuses its own."""
         found: Array | None = getattr(self._local, "rows", None)
         if found is None or found.shape[1] < count:
-            self._local.rows = found = np.empty((4, max(count, self.together), self.survivors.size))
+            self._local.rows = found = np.empty((4, max(count, self.batch_size), self.survivors.size))
         return found
 
     def proof_point(self, point: GramPoint, splits: list[Split]) -> Point:
-        """The point in the form a certificate keeps; its diagonal is added to the splits when it is new there."""
+        """The point in the form that a certificate stores; a new diagonal is appended to ``splits``."""
         features = self.survivors[point.used]
-        # A proof need not know of the plain ridge, unless the Gram matrix is at hand anyway; nor of none at all.
-        plain = point.division is self.division
+        # The plain ridge needs no split unless the Gram matrix is complete; without any ridge there is none to store.
+        plain = point.diagonal is self.diagonal
         if plain and (not self.gram.complete or (self.problem.ridge == 0.0 and not self.strong)):
             return PrimalPoint(features, self._stored(point.w), self.mean)
-        return SplitPoint(features, self._stored(point.w), self._number(point.division, splits))
+        return SplitPoint(features, self._stored(point.w), self._number(point.diagonal, splits))
 
     def _stored(self, w: Array) -> NDArray[np.floating]:
         return w.astype(np.float32) if self.rounding > 0.0 else w
 
-    def _number(self, division: Division, splits: list[Split]) -> int:
-        """The place of a diagonal among the splits, at the end if it is new."""
-        if division.number < 0:
-            base = None if division.base is None else self._number(division.base, splits)
-            division.number = len(splits)
-            splits.append(Split(self.survivors[division.features], division.delta, base))
-        return division.number
+    def _number(self, diagonal: Diagonal, splits: list[Split]) -> int:
+        """The index of a diagonal among the splits; a new one is appended."""
+        if diagonal.number < 0:
+            base = None if diagonal.base is None else self._number(diagonal.base, splits)
+            diagonal.number = len(splits)
+            splits.append(Split(self.survivors[diagonal.features], diagonal.delta, base))
+        return diagonal.number

@@ -1,4 +1,4 @@
-"""What all models near the optimum say of each feature: how often it is in one, and the range of its coefficient."""
+"""Importance of features over all models near the optimum: how many contain each, and its range of coefficients."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.results.plain_tables import data_frame, shortened, text_table
 
+# Largest numbers of features in the table of a summary, and in its list of features that all models contain.
 _SHOWN, _NAMED = 20, 8
 
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """Ranges over models: an entry for each feature that is in one of them, those in most models first.
+    """Ranges over models, with an entry for each feature of any model, most frequent features first.
 
     Attributes
     ----------
-    features : numbers of the columns
-    share : the share of the models that contain each
-    lower, upper : smallest and largest coefficient in the models that contain it, for the data as given
+    features : indices of the columns
+    share : the share of the models that contain each feature
+    lower, upper : smallest and largest coefficient in the models that contain the feature, for the data as given
     deviations : standard deviations of the columns
     n_models : number of models
-    complete : whether these are provably all models within the distance that was asked for
+    complete : whether a proof shows that these are all models within the requested distance
     feature_names : names of all columns, or None
     """
 
@@ -40,7 +41,7 @@ class Importance:
 
     @property
     def names(self) -> list[str]:
-        """The names of the features; their numbers where there are no names."""
+        """The names of the features, or the indices of their columns if there are no names."""
         return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.features.tolist()]
 
     def to_frame(self) -> Any:
@@ -93,7 +94,7 @@ def importance_of(
     Parameters
     ----------
     deviations : standard deviation of each column that occurs
-    complete : whether these are all models that there are
+    complete : whether these are all models within the requested distance
     """
     columns = np.concatenate([np.empty(0, dtype=np.intp), *supports])
     values = np.concatenate([np.empty(0), *coefs])

@@ -1,4 +1,4 @@
-"""Leaps and bounds over few features: squared loss, at most k features, a weak ridge or none, and no box."""
+"""Leaps and bounds for few candidate features: squared loss, at most k features, a weak ridge or none, and no box."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ from sparsest.subset.claims import statement_of
 from sparsest.subset.fits.support import SupportFit
 from sparsest.subset.tree.goal import Limits
 from sparsest.subset.tree.kernels.leaps import ENTERED, INSIDE, leap, make_levels, sweep_in
-from sparsest.subset.tree.tuning import USUAL, Tuning
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
-# The log has room for what the nodes of a slice write, if these are no more.
+# Largest number of nodes per slice, and number of log entries, which suffices for such a slice.
 _MOST_SLICE_NODES, _LOG_ENTRIES = 20_000, 1 << 16
-# Nodes are closed at this part of the tolerance, and rounding may take another: sweeps lose some digits.
+# Share of the tolerance at which nodes are pruned, and share reserved for rounding errors of the sweeps.
 _CLOSING_SHARE, _ROUNDING_SHARE = 0.9, 0.05
 
 
-class Part(NamedTuple):
-    """The parts of time, nodes and memory that leaps and bounds may use."""
+class LimitShares(NamedTuple):
+    """The shares of the limits on time, nodes and memory that leaps and bounds may use."""
 
     time: float
     nodes: float
     memory: float
 
 
-ALL = Part(1.0, 1.0, 1.0)
-# Where regions can go on.
-BEFORE_REGIONS = Part(0.3, 0.9, 0.5)
+ALL_LIMITS = LimitShares(1.0, 1.0, 1.0)
+# If branch and bound over regions can continue afterwards.
+BEFORE_REGIONS = LimitShares(0.3, 0.9, 0.5)
 
 
 class Leaps:
     """A depth-first search that can be stopped between slices of nodes.
 
-    Where rounding errors of the whole sum of squares pass what may be spared, as with a nearly perfect fit, no two
-    features are chosen at once, and the bound is checked at the end; that limits the nodes to one slice.
+    ``precise`` is false if the rounding errors of the total sum of squares exceed the share of the tolerance reserved
+    for them, as with a nearly perfect fit.  Then pairs of features are not chosen at once, the bound is checked at the
+    end, and the search is limited to one slice of nodes.
     """
 
     def __init__(
@@ -59,12 +60,12 @@ class Leaps:
         self.slice_nodes = max(1, min(slice_nodes, _MOST_SLICE_NODES))
         self.forced = sums.features[forced]
         m = forced.size
-        c, r = sums.about_zero()
-        self.zero_margin = sums.relative_error() * c
+        null_value, r = sums.about_zero()
+        self.zero_margin = sums.relative_error() * null_value
         self.precise = self.zero_margin <= _ROUNDING_SHARE * gap_tol * abs(fit.primal)
         levels = self.levels = make_levels(m + 2, m)
         levels.N[0], levels.w[0], levels.f[0] = sums.model()
-        levels.G[0], levels.r[0], levels.g[0] = sums.H, r, c
+        levels.G[0], levels.r[0], levels.g[0] = sums.H, r, null_value
         levels.alive[0] = True
         for j in np.flatnonzero(forced):
             G, r = levels.G[0].copy(), levels.r[0].copy()
@@ -87,11 +88,11 @@ class Leaps:
         fit: SupportFit,
         gap_tol: float,
         keep: bool,
-        tuning: Tuning = USUAL,
+        tuning: Tuning = DEFAULT_TUNING,
     ) -> Leaps | None:
-        """Return a search over the survivors; None where the full model is not determined well enough.
+        """Return a search over the survivors; None if it does not apply or the full model is too ill-conditioned.
 
-        ``keep`` the tree for a proof.  The clock is looked at after every slice of nodes.
+        With ``keep`` the tree is kept for a proof.  The clock is checked after every slice of nodes.
         """
         few = 2 < survivors.size <= tuning.leaps_features and survivors.size + problem.fit_intercept < problem.n
         if (
@@ -113,7 +114,7 @@ class Leaps:
         return cls(sums, forced, fit, gap_tol, keep, tuning.leaps_slice)
 
     def run(self, proceed: Callable[[], bool], node_limit: float) -> None:
-        """Search until the end, until ``proceed`` says no, or for a number of nodes."""
+        """Search until no region is open, ``proceed`` returns False, or the node limit is reached."""
         log = np.empty(_LOG_ENTRIES, dtype=np.int32)
         most = int(node_limit) if self.precise else min(int(node_limit), self.slice_nodes)
         while self.depth >= 0 and self.n_nodes < most and proceed():
@@ -126,8 +127,8 @@ class Leaps:
                 self._log.append(log[:logged].copy())
                 self._logged += logged
 
-    def run_within(self, clock: Clock, limits: Limits, part: Part, report: Callable[[int], None]) -> None:
-        """Search until the end or up to a part of the limits; ``report`` is told the number of nodes now and then."""
+    def run_within(self, clock: Clock, limits: Limits, part: LimitShares, report: Callable[[int], None]) -> None:
+        """Search within these shares of the limits; ``report`` is called with the number of nodes after each slice."""
         until = clock.seconds() + part.time * (clock.limit - clock.seconds())
 
         def proceed() -> bool:
@@ -143,17 +144,18 @@ class Leaps:
         return self.depth < 0
 
     def nbytes(self) -> int:
-        """Memory it takes, while its log is put together too."""
+        """Memory in bytes, including a copy of the log for its assembly."""
         return self.levels.N.nbytes + self.levels.G.nbytes + 8 * self._logged
 
     def support(self) -> Indices:
-        """The best support found; empty when none beat the first upper bound."""
+        """The best support found; empty if none is better than the first incumbent."""
         return self.sums.features[self.best]
 
     def bound(self, cutoff: float, primal: float) -> float:
-        """The smallest bound of all regions for an incumbent's value; closed ones have passed ``cutoff``.
+        """The smallest bound of all regions, given the goal's cutoff and the incumbent's objective ``primal``.
 
-        They were closed against the search's own upper value, which a fit of its support need not reach.
+        Regions were pruned against ``upper``, the objective computed by sweeps; a fit of the same support may have a
+        slightly larger objective.
         """
         passed = min(cutoff, self.upper - _CLOSING_SHARE * self.gap_tol * abs(self.upper))
         if not self.precise or self.zero_margin > _ROUNDING_SHARE * self.gap_tol * abs(primal):
@@ -170,7 +172,7 @@ class Leaps:
         return self.sums.step._replace(entries=np.concatenate([entries, leaves]))
 
     def _open(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-        """What is inside and alive in every open region: the present node's, and the other side of branches above."""
+        """The masks ``inside`` and ``alive`` of every open region: the current node and the open branches above it."""
         levels, regions = self.levels, []
         for d in range(self.depth + 1):
             alive = levels.alive[d].copy()

@@ -1,4 +1,4 @@
-"""Local searches for a better incumbent, from many starts and beyond the optima that they end in."""
+"""Local searches for a better incumbent, from several starts and by detours from the local optima found."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from sparsest.subset.incumbent import Incumbent
 from sparsest.subset.local_search import LocalSearch, forward
 from sparsest.subset.relaxation.relaxer import relax_problem
 
-# The relaxation is also rounded for ridges this many times as strong, solved to this gap.
+# Factors of the stronger ridges whose relaxations are rounded as further starts, and the relative gap of these
+# relaxations.
 _STRONGER_RIDGES, _STRONGER_PRECISION = (16, 256), 1e-2
-# The largest number of steps of a forward selection; each passes over the data.
+# Largest number of steps of a forward selection; each step is a pass over the data.
 _MOST_STEPS = 20
-# Below this part of the value without features a fit is perfect, and what is better is rounding.
+# A fit counts as perfect if its objective is below this share of the objective without features; smaller differences
+# are rounding errors.
 _PERFECT = 1e-9
-# The best optima that have not been left are kept, up to this number.
+# Largest number of local optima that are kept as starts of detours.
 _MOST_OPTIMA = 16
 
 
 class LocalOptima:
-    """The local optima that searches have ended in, and which of them have been left by a detour.
+    """The local optima found so far, and those from which a detour has already started.
 
     Attributes
     ----------
-    starts : the value that each kind of start led to by itself
+    starts : the best objective that each kind of start led to
     """
 
     def __init__(self, incumbent: Incumbent, moves: LocalSearch) -> None:
@@ -37,35 +39,35 @@ class LocalOptima:
         self._thorough, self._quick = moves, replace(moves, thorough=False)
         self._null = null_value(incumbent.problem)
         self._optima: list[SupportFit] = []
-        # Supports beyond which a search has been made, and supports that were searched thoroughly.
-        self._left: set[bytes] = set()
+        # Supports from which a detour has started or in which one has ended, and supports searched thoroughly.
+        self._detoured: set[bytes] = set()
         self._polished: set[bytes] = set()
 
-    def begin(self, name: str, support: Indices | None, thorough: bool = False) -> None:
-        """Search from a support, or from a forward selection, and note what that led to."""
+    def search_from(self, name: str, support: Indices | None, thorough: bool = False) -> None:
+        """Search from a support, or from a forward selection if None, and record the objective under ``name``."""
         fit = self.polish(support, thorough)
         if fit is not None:
             self.starts[name] = min(fit.primal, self.starts.get(name, np.inf))
 
-    def begin_elsewhere(self) -> None:
-        """Search from rounded relaxations with stronger ridges, and from a forward selection."""
+    def search_from_other_starts(self) -> None:
+        """Search from rounded relaxations with stronger ridges and from a forward selection."""
         if np.isfinite(self.incumbent.problem.gamma):
             for factor in _STRONGER_RIDGES:
-                self.begin(f"{factor} times the ridge", self._with_stronger_ridge(factor))
-        self.begin("forward selection", None, thorough=True)
+                self.search_from(f"{factor} times the ridge", self._with_stronger_ridge(factor))
+        self.search_from("forward selection", None, thorough=True)
 
-    def begin_at_small_steps(self) -> None:
-        """Search from a forward selection that takes few features at a time, unless the fit is perfect."""
+    def search_from_small_steps(self) -> None:
+        """Search from a forward selection that adds few features per step, unless the fit is perfect."""
         if self._is_perfect():
             return
         problem = self.incumbent.problem
         rounds = max(1, min(problem.sparsity.most(problem.p), _MOST_STEPS))
         steps = forward(problem, problem.root, rounds, self.incumbent.clock.expired)
-        self.begin("forward selection in more steps", steps.support)
+        self.search_from("forward selection in more steps", steps.support)
         self.polish_incumbent()
 
     def polish(self, support: Indices | None, thorough: bool = False) -> SupportFit | None:
-        """Search among the neighbours of a support, or of a forward selection; thoroughly only once."""
+        """Search from a support, or from a forward selection if None; no support is searched thoroughly twice."""
         key = b"" if support is None else support.tobytes()
         if key in self._polished:
             return None
@@ -78,18 +80,18 @@ class LocalOptima:
         return fit
 
     def polish_incumbent(self) -> None:
-        """Search thoroughly among the neighbours of the best model."""
+        """Search thoroughly from the incumbent."""
         self.polish(self.incumbent.fit.support, thorough=True)
 
-    def leave_best(self) -> None:
-        """Search beyond the best local optimum that has not been left yet."""
+    def detour_from_best(self) -> None:
+        """Start a detour from the best local optimum from which none has started yet."""
         incumbent = self.incumbent
-        self._optima = [fit for fit in [incumbent.fit, *self._optima] if fit.support.tobytes() not in self._left]
+        self._optima = [fit for fit in [incumbent.fit, *self._optima] if fit.support.tobytes() not in self._detoured]
         if not self._optima or incumbent.clock.expired() or self._is_perfect():
             return
         best = min(self._optima, key=lambda fit: fit.primal)
         beyond = self._quick.detour(incumbent.problem, best, incumbent.clock.expired)
-        self._left |= {best.support.tobytes(), beyond.support.tobytes()}
+        self._detoured |= {best.support.tobytes(), beyond.support.tobytes()}
         self.starts["detours"] = min(beyond.primal, self.starts.get("detours", np.inf))
         if incumbent.offer(beyond):
             self.polish_incumbent()
@@ -98,7 +100,7 @@ class LocalOptima:
         return self.incumbent.fit.primal <= _PERFECT * self._null
 
     def _with_stronger_ridge(self, factor: int) -> Indices:
-        """The rounded relaxation of the problem with a stronger ridge, where features do less to imitate others."""
+        """The rounded relaxation with a stronger ridge, where combinations of features approximate others less well."""
         problem = self.incumbent.problem
         stronger = problem.with_gamma(max(problem.gamma / factor, SMALLEST_GAMMA))
         relaxed, _ = relax_problem(stronger, _STRONGER_PRECISION, expired=self.incumbent.clock.expired)

@@ -1,7 +1,7 @@
 """Bounds of nodes for losses other than the squared one, on the packed columns of the survivors.
 
-A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, q the gains of ``X'α``, so the kernels of the Gram space
-serve with ``u = X'α``, ``δ = λ`` and twice the conjugate's sum in place of ``w'Hw``.
+A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, where q are the gains of ``X'α``.  The kernels for Gram
+space therefore apply with ``u = X'α``, ``δ = λ`` and twice the sum of conjugates in place of ``w'Hw``.
 """
 
 from __future__ import annotations
@@ -25,18 +25,22 @@ from sparsest.subset.relaxation.memory import Memory
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.relaxation.working_set import solve_working_set
 from sparsest.subset.relaxation.working_solution import WorkingSolution
-from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, Warm, pack
+from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, pack
 from sparsest.subset.tree.kernels.regions import tighten
-from sparsest.subset.tree.tuning import USUAL, Tuning
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
-# A region is decided where primal and dual value differ by at most this part of the distance from the cutoff.
+# A region is decided if its duality gap is at most this share of the distance between its bound and the cutoff.
 _DECISIVE = 0.1
-# Working sets are solved to this part of that distance, and more precisely after these rounds, by this factor in each.
+# Tolerance of a working set as a share of that distance, number of rounds with this tolerance, and factor of the
+# tolerance in each later round.
 _PRECISION, _COARSE_ROUNDS, _MORE_PRECISE = 0.1, 3, 0.3
 
 
 class LossPoint(NamedTuple):
-    """A dual point with its products and conjugate sum, and the relaxed coefficients it was found with."""
+    """A dual point α, ``u = X'α``, the sum of conjugates, and the relaxed coefficients that were found with it.
+
+    ``source`` is the primal point (w, b) whose loss gradient is α, if there is one.
+    """
 
     alpha: Array
     u: Array
@@ -48,9 +52,9 @@ class LossPoint(NamedTuple):
 
 
 class LossBounder:
-    """Bounds of regions over the surviving features; read by several threads at once."""
+    """Bounds of regions over the surviving features; used by several threads at the same time."""
 
-    strong, together = False, 1
+    strong, batch_size = False, 1
 
     def __init__(
         self,
@@ -58,7 +62,7 @@ class LossBounder:
         survivors: Indices,
         rounding: float,
         expired: Callable[[], bool] = lambda: False,
-        tuning: Tuning = USUAL,
+        tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
         self.problem, self.survivors, self.single, self.expired = problem, survivors, rounding > 0.0, expired
         self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
@@ -66,44 +70,44 @@ class LossBounder:
         self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
 
     def strengthen(self) -> None:
-        """Nothing is known that would strengthen these bounds."""
+        """Do nothing: these losses have no Gram matrix that could tighten the bounds."""
 
-    def halt(self) -> None:
-        """Nothing is to be done: relaxing a region asks for the time itself."""
+    def stop(self) -> None:
+        """Do nothing: the relaxation checks the clock itself."""
 
-    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], room: float) -> None:
-        """Nothing can be adapted."""
+    def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], max_bytes: float) -> None:
+        """Do nothing: the diagonal can be adapted for the squared loss only."""
 
-    def stored(self) -> float:
+    def nbytes(self) -> float:
         """Bytes of the packed columns."""
         return float(self.columns.nbytes)
 
-    def start(self, start: Start) -> Warm:
-        """Coefficients of an earlier relaxation, as far as their features survived."""
+    def start(self, start: Start) -> WarmStart:
+        """The warm start from an earlier relaxation, restricted to the survivors."""
         features, w, b, _ = start
         kept = np.isin(features, self.survivors) & (w != 0)
-        return Warm(np.searchsorted(self.survivors, features[kept]), w[kept], b)
+        return WarmStart(np.searchsorted(self.survivors, features[kept]), w[kept], b)
 
-    def compress(self, point: LossPoint, keep_products: bool = False) -> Warm:
-        """What an open node keeps of a point."""
+    def compress(self, point: LossPoint, keep_products: bool = False) -> WarmStart:
+        """The part of a point that an open node keeps."""
         used = point.w != 0
-        return Warm(point.features[used], point.w[used], point.b, point.alpha if point.source is None else None)
+        return WarmStart(point.features[used], point.w[used], point.b, point.alpha if point.source is None else None)
 
     def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
-        """Return the bound of a point for a region; ``state`` is narrowed by what it fixes against ``cutoff``."""
+        """Return the bound of a point for a region; ``state`` is updated with the features fixed against ``cutoff``."""
         reach("tighten")
         bound, inside, outside, _, closed = tighten(
             point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, self.problem.box, cutoff
         )
-        # The gains of features that are out were not computed.
+        # Gains of features that are forced out were not computed, so all of them count as needed.
         return Tightened(bound, inside, outside, None, closed)
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
         """Relax regions, one after the other."""
         return [self._relax(request.warm, request.state, cutoff) for request in requests]
 
-    def _relax(self, warm: Warm, state: State, cutoff: float) -> NodeOutcome:
-        """Relax a region until its bound passes ``cutoff`` or is precise enough to decide what to do with it."""
+    def _relax(self, warm: WarmStart, state: State, cutoff: float) -> NodeOutcome:
+        """Relax a region until its bound reaches ``cutoff`` or is precise enough to choose a branching feature."""
         region = Region(np.flatnonzero(state == 1), np.flatnonzero(state < 0), state.size)
         allowed = state[warm.positions] >= 0
         start = Start(warm.positions[allowed], warm.w[allowed], warm.b)
@@ -115,7 +119,7 @@ class LossBounder:
     def point(
         self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
     ) -> LossPoint:
-        """A dual point as a proof stores it, with its products over the features that are alive."""
+        """The dual point as a proof stores it, with its products for the features ``alive``, i.e. not forced out."""
         problem = self.problem
         if self.single and source is not None:
             alpha, source = self._rounded(features, *source)
@@ -125,12 +129,12 @@ class LossBounder:
         column_products(self.columns.T, alive, alpha, products)
         u[alive] = products
         terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
-        # With the margin by which a proof lowers its bounds.
+        # Includes the margin by which the checker lowers bounds.
         conjugate = float(terms.sum() + 2.0 * ROUNDING * np.abs(terms).sum())
         return LossPoint(alpha, u, conjugate, features, w, b, source)
 
     def _rounded(self, features: Indices, w: Array, b: float) -> tuple[Array, tuple[Array, float]]:
-        """The dual point of coefficients in single precision, as a proof stores them: bounds belong to that point."""
+        """The dual point of the coefficients in single precision, so that the bound is that of the stored point."""
         problem = self.problem
         w = w.astype(np.float32).astype(np.float64)
         used = w != 0
@@ -140,7 +144,7 @@ class LossBounder:
         return problem.feasible(alpha), (w, b)
 
     def proof_point(self, point: LossPoint, splits: list[Split]) -> Point:
-        """The point in the form a certificate keeps."""
+        """The point in the form that a certificate stores."""
         precision = np.float32 if self.single else np.float64
         if point.source is None:
             return DualPoint(point.alpha.astype(precision))
@@ -151,7 +155,7 @@ class LossBounder:
 
 
 class _RegionSource:
-    """The packed columns of the survivors as the source of one region's relaxation; ``point`` has the best bound."""
+    """The packed columns as the data source of one region's relaxation; ``point`` is the point with the best bound."""
 
     point: LossPoint
 
@@ -160,7 +164,7 @@ class _RegionSource:
         self._bound = -np.inf
 
     def first(self, start: Start, region: Region) -> tuple[float, View]:
-        """The view of the parent's dual point, or of that of the coefficients."""
+        """The view of the parent's dual point or, if it is not kept, of the dual point of the coefficients."""
         problem, alpha = self.bounder.problem, self.alpha
         if alpha is None:
             margin = self.bounder.columns[:, start.features] @ start.w
@@ -191,7 +195,7 @@ class _RegionSource:
 
 
 class _ToCutoff(Policy):
-    """Stop when the bound passes the cutoff, or is known to a part of its distance from it."""
+    """Stop when the bound reaches the cutoff, or when the duality gap is a small share of the distance to it."""
 
     entering = Entering(share=0.999, kept_share=np.inf, least=30, growth=0.0)
     most_rounds = 50
@@ -201,12 +205,12 @@ class _ToCutoff(Policy):
         self._precision = _PRECISION
 
     def is_done(self, best: Relaxed) -> bool:
-        """Whether the region is closed, or relaxing it further would not change what is done with it."""
+        """Whether the region is closed, or the duality gap is too small for a further round to close it."""
         left = self.cutoff - best.dual
         return left <= 0.0 or best.primal - best.dual <= _DECISIVE * left or self.expired()
 
     def tolerance(self, best: Relaxed) -> float:
-        """A part of the distance from the cutoff."""
+        """A share of the distance between bound and cutoff."""
         if best.rounds > _COARSE_ROUNDS:
             self._precision *= _MORE_PRECISE
         return max(self._precision * (self.cutoff - best.dual), 1e-10 * abs(self.cutoff))

@@ -1,4 +1,4 @@
-"""The method "tree": branch and bound over features, with a proof of everything it closes."""
+"""The method "tree": branch and bound over features, with a proof for every node that it prunes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sparsest.subset.relaxation.solution import warm_start
 from sparsest.subset.results import make_result, searching, start_support
 from sparsest.subset.tree.goal import BestSupport, Limits
 from sparsest.subset.tree.search import Search
-from sparsest.subset.tree.tuning import USUAL, Tuning
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 
 @dataclass(frozen=True)
 class Tree:
     """Settings of the branch and bound.
 
-    ``max_memory`` bounds open nodes, proof, copied columns and Gram matrix together, in bytes: the search goes
-    depth-first when open nodes take half of what the rest leaves, and stops with NODE_LIMIT at the whole.
-    ``proof=False`` keeps no proof: there is no certificate, and nothing is called optimal.  ``n_jobs`` threads (all
-    cores by default) do not change the result.
+    ``max_memory`` limits the bytes of open nodes, proof, copied columns and Gram matrix together.  When open nodes take
+    half of the memory that the other parts leave, the search becomes depth-first; at the limit it stops with the status
+    NODE_LIMIT.  With ``proof=False`` no proof is kept, so there is no certificate and the status is never OPTIMAL.
+    ``n_jobs`` is the number of threads (all cores by default); it does not change the result.
     """
 
     time_limit: float = 60.0
@@ -35,7 +35,7 @@ class Tree:
     n_jobs: int | None = None
     proof: bool = True
     moves: LocalSearch = field(default_factory=LocalSearch)
-    tuning: Tuning = USUAL
+    tuning: Tuning = DEFAULT_TUNING
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
@@ -43,18 +43,18 @@ class Tree:
             return self._solve(problem, start, running)
 
     def limits(self) -> Limits:
-        """What the search itself has to know of these settings."""
+        """The settings that the search itself uses."""
         return Limits(self.gap_tol, self.node_limit, self.max_memory, self.n_jobs, self.proof, self.tuning)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
-        """Search, and put the result together whatever ends it."""
+        """Search, and assemble the result whatever ends the search."""
         goal = BestSupport(problem, clock, self.gap_tol, self.moves)
         search = Search(problem, goal, clock, self.limits())
         status = Status.OPTIMAL
         try:
             support = start_support(start, problem)
             if support is not None:
-                goal.begin_at(support)
+                goal.add_start(support)
             status = search.run(warm_start(start, problem))
         except KeyboardInterrupt as error:
             clock.interrupt(error)
@@ -62,7 +62,7 @@ class Tree:
         return finish_despite_interrupt(lambda: self._result(search, goal, status))
 
     def _result(self, search: Search, goal: BestSupport, status: Status) -> Result:
-        """Certify the incumbent; a tiny problem whose bounds do not meet is enumerated."""
+        """Certify the incumbent; enumerate all supports of a tiny problem whose gap is still open."""
         problem, clock, trace = search.problem, search.clock, search.trace
         seconds = trace["seconds"].get("tree", 0.0)
         trace["nodes_per_second"] = search.n_nodes / seconds if seconds > 0 else 0.0

@@ -1,4 +1,4 @@
-"""All supports within a given distance of the optimum, by the same tree with a higher cutoff."""
+"""All supports within a given distance of the optimum, found by the same tree with a higher cutoff."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from sparsest.subset.tree.search import Search
 
 
 class NearOptimal(NamedTuple):
-    """Supports in order of their objectives; ``complete`` means a proof that no other is within ``threshold``.
+    """Supports sorted by their objectives; ``complete`` means that a proof excludes all others below ``threshold``.
 
-    ``coefs`` are the coefficients of each support, for the data as given, and ``deviations`` the standard deviations of
-    the columns that occur in one.
+    ``coefs`` are the coefficients of each support, for the data as given.  ``deviations`` are the standard deviations
+    of all columns that occur in a support.
     """
 
     supports: list[Indices]
@@ -40,7 +40,7 @@ class NearOptimal(NamedTuple):
     feature_names: tuple[str, ...] | None = None
 
     def importance(self) -> Importance:
-        """How often each feature is in one of the models, and between which values its coefficient lies."""
+        """The share of models that contain each feature, and the range of its coefficient."""
         return importance_of(self.supports, self.coefs, self.deviations, self.complete, self.feature_names)
 
 
@@ -84,7 +84,7 @@ class NearOptimalSearch:
 
     @staticmethod
     def _is_complete(search: Search, goal: AllWithin) -> bool:
-        """Whether the checker proves that all supports but those found are above the threshold."""
+        """Whether the checker proves that every support that was not found is above the threshold."""
         proof = search.assemble()
         excepted = {tuple(fit.support.tolist()) for fit in goal.found.values()}
         return proof is not None and bound_of_others(search.problem, proof, excepted) > goal.threshold
@@ -114,17 +114,17 @@ class AllWithin(Goal):
 
     @property
     def cutoff(self) -> float:
-        """Nothing above the threshold is wanted; the margin keeps what lies exactly on it."""
+        """The threshold plus a small margin, so that supports exactly on the threshold are kept."""
         return max(self.threshold + 1e-9 * abs(self.threshold), float(np.nextafter(self.threshold, np.inf)))
 
     def rounded(self, support: Indices, polish: bool = False) -> None:
-        """Rounded supports are found when the tree reaches them."""
+        """Do nothing: the tree visits every support below the cutoff."""
 
     def search_locally(self) -> None:
-        """The best support is known."""
+        """Do nothing: the best support is known."""
 
     def reached(self, support: Indices) -> None:
-        """Keep a support below the threshold, and stop when there are too many."""
+        """Keep a support below the threshold, and stop the search when there are more than ``limit``."""
         fit = fit_support(self.problem, support)
         if fit.primal <= self.cutoff:
             self.found[support.tobytes()] = fit

@@ -1,4 +1,4 @@
-"""What a search has proved so far, and the certificate's steps that follow from it."""
+"""The log of what a search has proved, and its assembly into the steps of a certificate."""
 
 from __future__ import annotations
 
@@ -30,67 +30,68 @@ from sparsest.subset.tree.frontier import NODE_BYTES, Node
 
 T = TypeVar("T")
 
-# Assembling and checking the proof is tried after these parts of the time, which takes some hundredths of a search.
+# Shares of the time limit after which the proof is assembled and checked as a trial; a trial takes a few hundredths of
+# the search time.
 _TRIALS = (0.2, 0.5)
-# A search reserves this many times what the proof of its nodes is expected to take.
+# Time reserved for the proof, as a multiple of its expected time.
 _RESERVE_FACTOR = 1.1
 
 
 class ProofLog:
-    """Points and splits of a search, which name each other by their numbers; points only if they are ``kept``."""
+    """Points and splits of a search, referred to by their indices; points are stored only if ``kept``."""
 
     def __init__(self, problem: Problem, kept: bool) -> None:
         self.problem, self.kept = problem, kept
         self.points: list[Point] = []
         self.splits: list[Split] = []
-        # What is fixed before the first region, and what leaps and bounds have proved.
+        # Fixings before the root node, and the proof by leaps and bounds.
         self.fixes: list[Fix] = []
         self.leaps: list[Step] = []
         self._counted, self._bytes = 0, 0.0
 
-    def note(self, *points: Point) -> int:
-        """Keep points; return the number of the last one."""
+    def add_points(self, *points: Point) -> int:
+        """Store points; return the index of the last one."""
         if self.kept:
             self.points += points
         return len(self.points) - 1
 
-    def note_outcome(self, bounder: Bounder, point: object) -> int:
-        """Keep the point of a relaxed region and the splits that it depends on; return its number."""
+    def add_outcome(self, bounder: Bounder, point: object) -> int:
+        """Store the point of a relaxed region and the splits that it depends on; return its index."""
         known = len(self.splits)
-        number = self.note(bounder.proof_point(point, self.splits))
+        number = self.add_points(bounder.proof_point(point, self.splits))
         for split in self.splits[known:]:
             self._bytes += split.delta.nbytes + split.features.nbytes
         return number
 
     @staticmethod
     def _steps_of(fixes: Sequence[tuple[int, Tightened]], survivors: Indices) -> list[Fix]:
-        """Fixings by positions among the survivors as steps."""
+        """Convert fixings, given as positions among the survivors, to steps of a proof."""
         return [Fix(point, survivors[fixed.inside], survivors[fixed.outside]) for point, fixed in fixes]
 
-    def note_fixes(self, fixes: Sequence[tuple[int, Tightened]], survivors: Indices) -> None:
-        """Take over what was fixed before the first region."""
+    def add_fixes(self, fixes: Sequence[tuple[int, Tightened]], survivors: Indices) -> None:
+        """Record features that were fixed before the root node."""
         self.fixes += self._steps_of(fixes, survivors)
 
-    def note_leaps(self, root: Node, survivors: Indices, tree: RegressionTree) -> None:
-        """Keep what leaps and bounds have proved, below what the root has fixed so far."""
+    def add_leaps(self, root: Node, survivors: Indices, tree: RegressionTree) -> None:
+        """Store the proof by leaps and bounds, which follows the root's fixings."""
         if self.kept:
             self.leaps = [*self._steps_of(root.fixes, survivors), tree]
 
-    def note_branch(self, node: Node, feature: int, children: tuple[Node, Node]) -> None:
-        """Keep how a region was split."""
+    def add_branch(self, node: Node, feature: int, children: tuple[Node, Node]) -> None:
+        """Record how a node was split."""
         if self.kept:
             node.feature, node.children = feature, children
             self._bytes += 2 * NODE_BYTES
 
     def nbytes(self) -> float:
-        """Memory it takes."""
+        """Memory in bytes."""
         self._bytes += sum(point.nbytes() for point in self.points[self._counted :])
         self._counted = len(self.points)
         return self._bytes + sum(step.entries.nbytes for step in self.leaps if isinstance(step, RegressionTree))
 
     def assemble(self, root: Node | None, survivors: Indices, by_leaps: bool) -> Proof:
-        """Return the proof below a root, without points and splits that it does not need."""
-        # Nothing is released meanwhile, and looking for it among so many new objects took most of the time.
+        """Return the proof below a root, with only the points and splits that it needs."""
+        # Assembly creates many objects and frees none; garbage collection took most of the time.
         with _no_garbage_collection():
             return self._assemble(root, survivors, by_leaps)
 
@@ -104,7 +105,7 @@ class ProofLog:
     def _needed(self, steps: list[Step]) -> Proof:
         points = _Renumbered(self.points)
         splits = _Renumbered(self.splits)
-        # Built anew: replacing fields takes several times as long.
+        # New objects, because ``_replace`` takes several times as long.
         for at, step in enumerate(steps):
             if isinstance(step, Leaf):
                 steps[at] = Leaf(points.number(step.point))
@@ -123,14 +124,14 @@ class ProofLog:
 
 
 class ProofTime:
-    """How long it will take to assemble and check a proof, from two trials."""
+    """Estimates from trials how long assembling and checking the proof will take."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._trials, self._for_node = clock, list(_TRIALS), 0.0
         self._least = clock.reserved
 
     def reserve(self, n_nodes: int, prove: Callable[[], object]) -> None:
-        """Let the clock stop a search of this many nodes early enough."""
+        """Reserve enough of the time limit for the proof of a search with this many nodes."""
         began = self._clock.seconds()
         if self._trials and n_nodes and began >= self._trials[0] * self._clock.limit:
             self._trials.pop(0)
@@ -140,13 +141,13 @@ class ProofTime:
 
 
 def _steps_below(root: Node, survivors: Indices) -> Iterator[Step]:
-    """The steps of a tree of regions.
+    """The steps of the proof for a tree of nodes.
 
-    Of the features that are fixed out below its root, only those are listed that something further below needs to be
-    out: the others would fill most of a proof.  What the root fixes stays whole, for it makes the check faster.
+    Below the root, a step lists only those fixed-out features that a later step or leaf needs; the others would take up
+    most of the proof.  The root's fixings are listed completely because they make the check faster.
     """
     steps: list[Step] = []
-    # From the last region to the first: what the trees need whose parents are still to come.
+    # Nodes are visited from last to first; this stack has the needed features of subtrees whose parent is not visited.
     needed: list[Mask] = []
     for node in reversed(_preorder(root)):
         if node.children is None:
@@ -177,7 +178,7 @@ def _preorder(root: Node) -> list[Node]:
 
 
 def _mark(marked: Mask, features: Indices | None) -> Mask:
-    """Mark these features too: all if None."""
+    """Mark these features as well; None means all."""
     marked[slice(None) if features is None else features] = True
     return marked
 
@@ -194,7 +195,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 class _Renumbered(Generic[T]):
-    """Items of a list, taken in the order in which they are asked for."""
+    """Renumbers items of a list in the order in which they are first requested."""
 
     def __init__(self, items: Sequence[T]) -> None:
         self.items = items
@@ -202,7 +203,7 @@ class _Renumbered(Generic[T]):
         self._numbers: dict[int, int] = {}
 
     def number(self, old: int) -> int:
-        """The new number of an item."""
+        """The new index of an item."""
         if old not in self._numbers:
             self._numbers[old] = len(self.taken)
             self.taken.append(self.items[old])

@@ -1,4 +1,4 @@
-"""The relaxation of all supports, with which a search begins."""
+"""The relaxation of the root node, which contains all supports."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.tree.goal import Goal
 
-# The relaxation is solved to this part of the gap that is wanted, and not below rounding.
+# Relative gap of the relaxation as a share of the requested gap, plus an allowance for rounding errors.
 _PRECISION, _LEAST_PRECISION = 0.1, 1e-9
-# Rounds after which a good support is worth more than a further one: tight relaxations take fewer.
+# Number of rounds after which a local search begins before the relaxation is solved; tight relaxations need fewer
+# rounds.
 _MOST_ROUNDS_BEFORE = 6
-# Up to so many survivors the better bounds over them cost less than a search for a better support, and often close the
-# gap: p = 2000 and 20 to 150 survivors, 3 to 9 ms against 30.
+# Number of survivors up to which the tighter bounds over survivors are tried before a local search, because they take
+# less time and often close the gap: with p = 2000 and 20 to 150 survivors, 3 to 9 ms instead of 30 ms.
 _FEW_SURVIVORS = 200
 
 
 class RootRelaxation(NamedTuple):
-    """What is left of all supports, their bound, and what proves it: the last point, after the fixings.
+    """The region left by the fixings, and its bound, which the last of ``points`` proves.
 
-    ``closed`` is the smallest bound of what the fixings closed, ``relaxed`` the solution of the relaxation.
+    ``closed`` is the smallest bound of the regions that the fixings close; ``relaxed`` is the solution of the
+    relaxation.
     """
 
     region: Region
@@ -42,9 +44,9 @@ class RootRelaxation(NamedTuple):
 def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start: Start | None) -> RootRelaxation:
     """Relax all supports and fix features against the goal's cutoff.
 
-    Without a ridge or a box there is only the trivial bound.  The relaxation begins at ``start``, or at no
-    coefficients; every round's rounded support is handed to the goal, and where these leave many features it is asked
-    to search for a better one.
+    Without a ridge or a box there is only the trivial bound.  The relaxation starts from ``start``, or from zero
+    coefficients.  The goal receives the rounded support of every round; if many features survive, it is asked for a
+    local search.
     """
     if not problem.has_dual_bounds:
         goal.search_locally()
@@ -61,7 +63,7 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
         return goal.cutoff
 
     relaxed, fixings = relax_problem(problem, tolerance, start, after_round, clock.expired)
-    # Where time has run out in the first round nothing else has given a support.
+    # If the time limit was reached in the first round, there has been no support yet.
     goal.rounded(relaxed.rounded(problem))
     return RootRelaxation(
         relaxed.region,
@@ -75,7 +77,7 @@ def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start
 
 
 def _survivors(problem: Problem, relaxed: Relaxed, cutoff: float) -> int:
-    """About how many features the relaxation leaves if nothing above ``cutoff`` is wanted."""
+    """The approximate number of features that cannot be fixed out against ``cutoff``."""
     slack = cutoff - relaxed.dual
     if slack <= 0.0:
         return 0

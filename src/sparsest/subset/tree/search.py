@@ -1,12 +1,12 @@
-"""Branch and bound over features: relax the first node, then take, relax, and close or split nodes.
+"""Branch and bound over features: relax the root, then take, relax, and close or split nodes.
 
-    while there are open nodes and there is time:
+    while there are open nodes and time is left:
         take the nodes with the lowest bounds
-        relax each; hand the rounded support to the goal
-        fix what the bound decides; close the node, or split it on a feature
+        relax each; offer the rounded support to the goal
+        fix features by the bound; close the node, or split it on a feature
 
-Nodes are taken in batches of a fixed size, solved by any number of threads, and dealt with in order, so the search
-and its certificate do not depend on the number of threads.  The bound is the smallest over open and closed nodes.
+Nodes are taken in batches of a fixed size, relaxed by any number of threads, and processed in order, so the search and
+its certificate do not depend on the number of threads.  The lower bound is the smallest bound of open and closed nodes.
 """
 
 from __future__ import annotations
@@ -31,75 +31,76 @@ from sparsest.runtime.threads import single_threaded
 from sparsest.subset.claims import settle
 from sparsest.subset.dual import bound_of_zero
 from sparsest.subset.relaxation.solution import Start, summary
-from sparsest.subset.tree.adapting import Adapting
+from sparsest.subset.tree.adaptation import Adaptation
 from sparsest.subset.tree.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Tightened
 from sparsest.subset.tree.bounders import make_bounder
 from sparsest.subset.tree.frontier import Frontier, Node, branching_feature
 from sparsest.subset.tree.goal import Goal, Limits
-from sparsest.subset.tree.leaps import ALL, BEFORE_REGIONS, Leaps
+from sparsest.subset.tree.leaps import ALL_LIMITS, BEFORE_REGIONS, Leaps
 from sparsest.subset.tree.proof_log import ProofLog, ProofTime
 from sparsest.subset.tree.root import relax_root
 from sparsest.subset.tree.roundings import Roundings
 from sparsest.subset.tree.threads import Job, collect, submit
 from sparsest.subset.tree.trying import Trying
 
-# Nodes taken at a time: enough work for some threads, few enough to be chosen by their bounds.
+# Number of nodes per batch: enough work for several threads, few enough for a good choice by bounds.
 _BATCH_SIZE = 16
-# Nodes with an integral relaxation are relaxed again, more precisely, at most so often.
+# Largest number of times that a node with an integral relaxation is relaxed again, more precisely.
 _MOST_REPEATS = 20
-# Points of proofs are rounded where the tolerance is at least this and so many features survive; that may cost this
-# part of the tolerance.  With 1e-2 files were a quarter smaller, but a quarter of the nodes had to be relaxed again.
+# Points of proofs are stored rounded from this tolerance and this number of survivors on, and may lower bounds by this
+# share of the tolerance.  With a share of 1e-2 files were a quarter smaller, but a quarter of the nodes had to be
+# relaxed again.
 _ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING_SHARE = 1e-6, 100, 1e-4
-# Open nodes keep products that could be computed anew while they take less than this part of the memory.
+# Open nodes keep products that could be recomputed as long as the frontier takes less than this share of the memory.
 _KEPT_PRODUCTS_SHARE = 0.1
-# So few survivors are searched sooner than other supports are.
-_SOON_SEARCHED = 32
-# All choices of the last features are tried at once if that takes so many seconds, and after bounds have been set up,
-# which may exclude features, if it takes at most this part of the time that is left.
+# Number of survivors up to which branching takes less time than a local search for a better support.
+_MOST_SURVIVORS_WITHOUT_LOCAL_SEARCH = 32
+# Seconds that trying all choices of the last features may take before bounds are set up, and the largest share of the
+# remaining time that it may take afterwards, when the bounds may have excluded features.
 _SOON_TRIED, _TRIED_AT_MOST = 1.0, 0.8
-# Setting up is repeated over the features that are left as long as at most this part is.
-_WORTH_REPEATING = 0.9
+# Bounds are set up again over the remaining features if at most this share of the features remains.
+_REPEAT_SHARE = 0.9
 
 
 class Search:
-    """One search: its frontier, its bounds and its proof; ``goal`` says what it is after."""
+    """One search: its frontier, its bounds and its proof; ``goal`` decides which supports it looks for."""
 
     def __init__(self, problem: Problem, goal: Goal, clock: Clock, limits: Limits) -> None:
         self.problem, self.goal, self.clock, self.limits = problem, goal, clock, limits
-        # The features that are not excluded yet, and what bounds nodes over them unless the first is closed at once.
+        # The features that are not excluded yet, and the bounder for them; None if the root is closed before.
         self.survivors: Indices = np.arange(problem.p)
         self.bounder: Bounder | None = None
         self.log = ProofLog(problem, limits.proof)
         self.root: Node | None = None
         self.frontier = Frontier()
-        # Nodes being dealt with: neither open nor closed if an interrupt comes.
-        self.in_hand: deque[Node] = deque()
-        # The smallest bound of all that is closed.
+        # Nodes that are being processed; they are neither in the frontier nor closed if an interrupt comes.
+        self.in_progress: deque[Node] = deque()
+        # The smallest bound of all closed regions.
         self.closed = np.inf
         self.n_nodes = 0
         self.trace: dict[str, Any] = {"seconds": {}}
         self.restart = Restart()
         self.leaps_bound = -np.inf
-        self.adapting = Adapting(limits.tuning)
+        self.adaptation = Adaptation(limits.tuning)
         self.trying = Trying(problem, goal, clock, limits, self.trace)
         self.proof_time = ProofTime(clock)
-        self.roundings, self._told = Roundings(), 0.0
+        self.roundings, self._last_report = Roundings(), 0.0
 
     def run(self, start: Start | None = None) -> Status:
-        """Search until no node is open or a limit is reached; ``start`` is where the first relaxation begins."""
+        """Search until no node is open or a limit is reached; ``start`` is the warm start of the root relaxation."""
         began = self.clock.seconds()
         coefficients = self._relax_root(start)
         if not self._is_root_open():
-            return self._begun(began)
-        with self.clock.watching(self._halt):
+            return self._report_root(began)
+        with self.clock.watching(self._stop_relaxations):
             if not self._try_root(_SOON_TRIED):
                 self._set_up(coefficients)
                 self._try_root(_TRIED_AT_MOST * self.clock.left())
-            status = self._begun(began)
+            status = self._report_root(began)
             return self._explore() if self._is_root_open() else status
 
     def _try_root(self, allowed: float) -> bool:
-        """Close the first node by trying all choices of its features, if that and its check take so many seconds."""
+        """Close the root by trying all choices of features, if this and its check take at most ``allowed`` seconds."""
         root = self.root
         assert root is not None
         if not self._is_root_open() or self._suits_leaps:
@@ -112,8 +113,8 @@ class Search:
         root.needed = None
         return True
 
-    def _begun(self, began: float) -> Status:
-        """Say what is known of the first node; return the status if that is all."""
+    def _report_root(self, began: float) -> Status:
+        """Send the Root event; return the status that applies if the search ends here."""
         root = self.root
         assert root is not None
         self.trace["seconds"] |= {"root": self.clock.seconds() - began, "tree": 0.0}
@@ -121,19 +122,19 @@ class Search:
         return Status.OPTIMAL if root.bound >= self.goal.cutoff else self.clock.early()
 
     def _is_root_open(self) -> bool:
-        """Whether the first node is not closed yet, and there is time to go on with it."""
+        """Whether the root is not closed yet and time is left."""
         assert self.root is not None
         return self.root.bound < self.goal.cutoff and not self.clock.expired()
 
-    def _halt(self) -> None:
-        """Let kernels leave what they are at."""
+    def _stop_relaxations(self) -> None:
+        """Stop running relaxations."""
         if self.bounder is not None:
-            self.bounder.halt()
+            self.bounder.stop()
 
     def _relax_root(self, start: Start | None) -> Start:
-        """Relax the first node and fix features; return the relaxed coefficients."""
+        """Relax the root and fix features; return the relaxed coefficients."""
         relaxed = relax_root(self.problem, self.goal, self.clock, self.limits.gap_tol, start)
-        point = self.log.note(*relaxed.points)
+        point = self.log.add_points(*relaxed.points)
         self.log.fixes, self.closed = relaxed.fixes, relaxed.closed
         if relaxed.relaxed is not None:
             self.trace["relaxation"] = summary(self.problem, relaxed.relaxed)
@@ -142,41 +143,41 @@ class Search:
         state[relaxed.region.forced_in], state[relaxed.region.forced_out] = 1, -1
         self.survivors = np.flatnonzero(state >= 0)
         self.root = Node(state[self.survivors], relaxed.bound, point)
-        self.in_hand = deque([self.root])
+        self.in_progress = deque([self.root])
         return relaxed.coefficients
 
     def _set_up(self, start: Start) -> None:
-        """Set up bounds over the survivors; where they do not close the first node, search for a better support."""
-        self._use(start)
+        """Set up bounds over the survivors; if they do not close the root, search for a better support."""
+        self._create_bounder(start)
         if self.bounder is not None and self.bounder.strong:
             self._narrow_root()
         before = self.goal.cutoff
-        if self._is_root_open() and self.survivors.size > _SOON_SEARCHED:
+        if self._is_root_open() and self.survivors.size > _MOST_SURVIVORS_WITHOUT_LOCAL_SEARCH:
             self.goal.search_locally()
         if self.bounder is not None and self.goal.cutoff < before:
             self._narrow_root()
 
     def _narrow_root(self) -> None:
-        """Relax the first node by the bounds over the survivors, and again as long as that fixes many more."""
+        """Relax the root with the bounds over the survivors, and repeat this as long as it fixes many features."""
         while self._is_root_open():
             root = self.root
             assert root is not None
             before = int((root.state >= 0).sum())
             [outcome] = self._bounder.solve([Request(root.warm, root.state)], self.goal.cutoff)
-            self._absorb(root, outcome)
+            self._update(root, outcome)
             self._try_rounding(outcome, root.state)
             left = np.flatnonzero(root.state >= 0)
-            if left.size > _WORTH_REPEATING * before:
+            if left.size > _REPEAT_SHARE * before:
                 break
-            self.log.note_fixes(root.fixes, self.survivors)
+            self.log.add_fixes(root.fixes, self.survivors)
             start = Start(self.survivors[root.warm.positions], root.warm.w, root.warm.b)
             self.root = Node(root.state[left], root.bound, root.point)
-            self.in_hand = deque([self.root])
+            self.in_progress = deque([self.root])
             self.survivors = self.survivors[left]
-            self._use(start)
+            self._create_bounder(start)
 
-    def _use(self, start: Start) -> None:
-        """Bound nodes over the survivors from now on, beginning with these coefficients."""
+    def _create_bounder(self, start: Start) -> None:
+        """Create the bounder over the survivors, with these coefficients as the root's warm start."""
         assert self.root is not None
         rounded = self.limits.gap_tol >= _ROUNDED_TOLERANCE and self.survivors.size >= _ROUNDED_SURVIVORS
         rounding = _ROUNDING_SHARE * self.limits.gap_tol * abs(self.goal.fit.primal) if rounded else 0.0
@@ -191,14 +192,14 @@ class Search:
 
     @property
     def _bounder(self) -> Bounder:
-        """What bounds nodes, once that has been set up."""
+        """The bounder, after it has been set up."""
         assert self.bounder is not None
         return self.bounder
 
-    def _absorb(self, node: Node, outcome: NodeOutcome) -> int:
-        """Take over the bound, the fixings and the start of a relaxed region; return the number of its point."""
+    def _update(self, node: Node, outcome: NodeOutcome) -> int:
+        """Store the bound, the fixings and the warm start of a relaxed node; return the index of its point."""
         reach("node bounded")
-        point = self.log.note_outcome(self._bounder, outcome.point)
+        point = self.log.add_outcome(self._bounder, outcome.point)
         tightened = self._narrow(node.state, outcome.point, point, node.fixes)
         if tightened.bound > node.bound:
             node.bound, node.point, node.needed = tightened.bound, point, tightened.needed
@@ -208,7 +209,7 @@ class Search:
         return point
 
     def _narrow(self, state: State, dense: Any, point: int, fixes: list[tuple[int, Tightened]]) -> Tightened:
-        """Return a point's bound for a region, and note what it fixes."""
+        """Return a point's bound for a region, and record the features that it fixes."""
         tightened = self._bounder.tighten(dense, state, self.goal.cutoff)
         if tightened.inside.size or tightened.outside.size:
             fixes.append((point, tightened))
@@ -216,7 +217,7 @@ class Search:
         return tightened
 
     def _explore(self) -> Status:
-        """Close the first node by what is known or by leaps and bounds; otherwise take, relax, and close or split."""
+        """Search the root by leaps and bounds if that applies, otherwise by branch and bound over regions."""
         root = self.root
         assert root is not None
         began = self.clock.seconds()
@@ -229,8 +230,8 @@ class Search:
             self._close(root)
             return by_leaps or Status.HEURISTIC
         self._push(root)
-        self.in_hand.clear()
-        self.adapting.begin(self.bounder, root)
+        self.in_progress.clear()
+        self.adaptation.begin(self.bounder, root)
         with single_threaded(), ThreadPoolExecutor(self.limits.n_jobs or os.cpu_count() or 1) as pool:
             status = self._take_batches(pool)
         self.trace["seconds"]["tree"] = self.clock.seconds() - began
@@ -250,8 +251,8 @@ class Search:
                 break
             room = self.limits.max_memory - (self._memory() - self.frontier.bytes)
             self.frontier.depth_first(self.frontier.bytes > 0.5 * room)
-            # The next nodes are taken before the last ones are dealt with: threads never wait for that.
-            adapt = self.adapting.is_due(self.n_nodes)
+            # The next nodes are submitted before the last ones are processed, so that threads never wait.
+            adapt = self.adaptation.is_due(self.n_nodes)
             following = [] if adapt else self._submit(pool)
             done, jobs = self._collect(jobs), following
             if not done:
@@ -262,39 +263,41 @@ class Search:
             self._report(self.lower_bound(), self.n_nodes)
         for job in jobs:
             job.cancel()
-        while self.in_hand:
-            self.frontier.push(self.in_hand.popleft())
+        while self.in_progress:
+            self.frontier.push(self.in_progress.popleft())
         return status
 
     def _submit(self, pool: ThreadPoolExecutor) -> list[Job]:
-        """Let threads relax the next nodes."""
+        """Submit the next nodes to the threads."""
         cutoff = self.goal.cutoff
-        requests = [Request(node.warm, node.state, self.adapting.suits(node, cutoff)) for node in self._batch()]
+        requests = [
+            Request(node.warm, node.state, self.adaptation.should_adapt(node, cutoff)) for node in self._batch()
+        ]
         return submit(pool, self._bounder, requests, cutoff)
 
     def _collect(self, jobs: list[Job]) -> bool:
-        """Deal with relaxed regions; False when relaxing some has failed, and these stay open."""
+        """Process relaxed nodes; return False if a job has failed, whose nodes then stay open."""
         for outcome in collect(jobs):
             if outcome is None:
                 return False
-            self._deal(self.in_hand[0], outcome)
-            self.in_hand.popleft()
+            self._process(self.in_progress[0], outcome)
+            self.in_progress.popleft()
         return True
 
     @property
     def _suits_leaps(self) -> bool:
-        """Whether leaps and bounds will do, which needs no more time and is the more precise the fewer columns."""
+        """Whether leaps and bounds applies: it takes no more time and is more precise if there are few columns."""
         few = self.survivors.size <= self.limits.tuning.leaps_features
         determined = self.survivors.size + self.problem.fit_intercept < self.problem.n
         return few and determined and self.problem.sparsity.price == 0.0 and not self.goal.exhaustive
 
     @property
     def _only_leaps(self) -> bool:
-        """Without a ridge or a box only a well conditioned Gram matrix gives bounds to branch with."""
+        """Whether regions have no bounds: neither a ridge nor a box nor the Gram matrix provides any."""
         return not self.problem.has_dual_bounds and not self._bounder.strong
 
     def _leaps(self, began: float) -> Status | None:
-        """Try leaps and bounds where it may be faster, for a part of all limits; None when regions have to go on."""
+        """Try leaps and bounds within a share of the limits; None if branch and bound over regions has to continue."""
         root, settings, clock = self.root, self.limits, self.clock
         assert root is not None
         left = root.state >= 0
@@ -303,7 +306,7 @@ class Search:
         search = Leaps.start(self.problem, survivors, forced, self.goal.fit, *given)
         if search is None:
             return None
-        part = ALL if self._only_leaps else BEFORE_REGIONS
+        part = ALL_LIMITS if self._only_leaps else BEFORE_REGIONS
         search.run_within(clock, settings, part, lambda n_nodes: self._report(root.bound, n_nodes))
         self.n_nodes += search.n_nodes
         if search.best.any():
@@ -311,7 +314,7 @@ class Search:
         bound = min(self.closed, search.bound(self.goal.cutoff, self.goal.fit.primal))
         if bound > root.bound:
             self.leaps_bound = bound
-            self.log.note_leaps(root, self.survivors, search.step())
+            self.log.add_leaps(root, self.survivors, search.step())
         self.trace["seconds"]["tree"] = clock.seconds() - began
         if search.finished:
             return Status.OPTIMAL if bound >= self.goal.cutoff else None
@@ -321,44 +324,44 @@ class Search:
 
     def _adapt(self) -> None:
         began = self.clock.seconds()
-        self.adapting.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()))
+        self.adaptation.prepare(self._bounder, 0.5 * (self.limits.max_memory - self._memory()))
         seconds = self.trace["seconds"]
         seconds["adapting"] = seconds.get("adapting", 0.0) + self.clock.seconds() - began
 
     def _batch(self) -> Iterator[Node]:
-        """The next regions that still may hold something better; the others are closed."""
+        """The next nodes below the cutoff; nodes at or above it are closed."""
         taken = 0
         while self.frontier and taken < _BATCH_SIZE:
-            self.in_hand.append(self.frontier.next())
+            self.in_progress.append(self.frontier.next())
             node = self.frontier.pop()
             if node.bound >= self.goal.cutoff:
                 self._close(node)
-                self.in_hand.pop()
+                self.in_progress.pop()
             else:
                 taken += 1
                 yield node
 
-    def _deal(self, node: Node, outcome: NodeOutcome) -> None:
-        """Close or split a region that has been relaxed."""
+    def _process(self, node: Node, outcome: NodeOutcome) -> None:
+        """Close or split a node that has been relaxed."""
         self.n_nodes += 1
         if outcome.lift is not None:
-            self.adapting.weigh(node, outcome.lift)
-        point = self._absorb(node, outcome)
+            self.adaptation.record_lift(node, outcome.lift)
+        point = self._update(node, outcome)
         self._try_rounding(outcome, node.state)
         if node.bound >= self.goal.cutoff:
             self._close(node)
             return
         feature = branching_feature(outcome.indicator, node.state)
         if feature is None:
-            self._integral(node, outcome, point)
+            self._process_integral(node, outcome, point)
         else:
             self._split(node, outcome, point, feature)
 
-    def _integral(self, node: Node, outcome: NodeOutcome, point: int) -> None:
-        """Go on with a node whose relaxation is integral though its bound is below the cutoff.
+    def _process_integral(self, node: Node, outcome: NodeOutcome, point: int) -> None:
+        """Process a node whose relaxation is integral although its bound is below the cutoff.
 
-        An exhaustive search splits it until one support is left.  Otherwise relaxing it more precisely closes it,
-        except for rounding errors.
+        An exhaustive search splits it until one support is left.  Any other search relaxes it more precisely, which
+        closes it unless rounding errors prevent that.
         """
         free = np.flatnonzero(node.state == 0)
         if self.goal.exhaustive and free.size:
@@ -366,7 +369,7 @@ class Search:
             return
         node.repeats += 1
         if self.goal.exhaustive:
-            # The proof has to show that no other support is left here.
+            # The proof must show that the node contains no other support.
             node.needed = None
             self.goal.reached(self.survivors[node.state == 1])
         if self.goal.exhaustive or node.repeats > _MOST_REPEATS:
@@ -377,10 +380,10 @@ class Search:
     def _split(self, node: Node, outcome: NodeOutcome, point: int, feature: int) -> None:
         reach("node split")
         children = self._child(node, outcome, point, feature, 1), self._child(node, outcome, point, feature, -1)
-        self.log.note_branch(node, feature, children)
+        self.log.add_branch(node, feature, children)
         for child in children:
             self._push(child)
-        self.adapting.lately_split.append((outcome, node.state))
+        self.adaptation.recent_splits.append((outcome, node.state))
         node.release()
 
     def _child(self, node: Node, outcome: NodeOutcome, point: int, feature: int, side: int) -> Node:
@@ -391,7 +394,7 @@ class Search:
         bound, needed = tightened.bound, tightened.needed
         if not bound > node.bound:
             bound, point, needed = node.bound, node.point, node.needed
-        return Node(state, bound, point, node.warm, node.depth + 1, node.divided, fixes, needed)
+        return Node(state, bound, point, node.warm, node.depth + 1, node.adapted_at, fixes, needed)
 
     def _push(self, node: Node) -> None:
         if node.bound >= self.goal.cutoff:
@@ -404,7 +407,7 @@ class Search:
         node.release()
 
     def _try_rounding(self, outcome: NodeOutcome, state: State) -> None:
-        """Offer the rounded indicator to the goal if it is due."""
+        """Offer the rounded indicator to the goal if a rounding is due."""
         due, polish = self.roundings.due(self.n_nodes, outcome.indicator)
         if self.goal.exhaustive or not due:
             return
@@ -412,26 +415,26 @@ class Search:
         self.goal.rounded(self.survivors[self.problem.sparsity.rounded(outcome.indicator, among_survivors)], polish)
 
     def _memory(self) -> float:
-        return self.frontier.bytes + self.log.nbytes() + self._bounder.stored()
+        return self.frontier.bytes + self.log.nbytes() + self._bounder.nbytes()
 
     def _bound_of_nodes(self) -> float:
         """The smallest bound over all nodes."""
-        return min(self.closed, self.frontier.lowest(), *(node.bound for node in self.in_hand))
+        return min(self.closed, self.frontier.lowest(), *(node.bound for node in self.in_progress))
 
     def lower_bound(self) -> float:
-        """The better of what nodes and what leaps and bounds have proved."""
+        """The larger of the bounds proved by nodes and by leaps and bounds."""
         if self.root is None:
             return bound_of_zero(self.problem, self.problem.root)
         return max(self.leaps_bound, self._bound_of_nodes())
 
     def _try_proof(self) -> None:
-        """Assemble and check the proof of what is known so far."""
+        """Assemble and check the proof of the current lower bound."""
         proof = self.assemble()
         if proof is not None:
             settle(self.problem, proof, self.lower_bound(), self.limits.gap_tol, self.limits.n_jobs)
 
     def assemble(self) -> Proof | None:
-        """The proof of the lower bound; None if none is kept."""
+        """The proof of the lower bound; None if no proof is kept."""
         if not self.limits.proof:
             return None
         by_leaps = self.leaps_bound > self._bound_of_nodes()
@@ -439,6 +442,6 @@ class Search:
 
     def _report(self, bound: float, n_nodes: int) -> None:
         now = self.clock.seconds()
-        if now - self._told > self.limits.tuning.report_seconds:
-            self._told = now
+        if now - self._last_report > self.limits.tuning.report_seconds:
+            self._last_report = now
             self.clock.tell(Bound(now, bound, self.goal.fit.primal, n_nodes))

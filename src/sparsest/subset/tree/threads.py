@@ -1,4 +1,4 @@
-"""Regions that several threads relax, some in each job."""
+"""Distribution of regions to threads, several regions per job."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Job = Future[list[NodeOutcome]]
 
 
 def submit(pool: ThreadPoolExecutor, bounder: Bounder, requests: Sequence[Request], cutoff: float) -> list[Job]:
-    """Let threads relax regions: as many in a job as are best solved together, but never all in one."""
-    size = min(bounder.together, (len(requests) + 1) // 2) or 1
+    """Submit regions in jobs of the bounder's batch size, but in at least two jobs if there are two or more regions."""
+    size = min(bounder.batch_size, (len(requests) + 1) // 2) or 1
     return [
         pool.submit(bounder.solve, requests[begin : begin + size], cutoff) for begin in range(0, len(requests), size)
     ]
 
 
 def collect(jobs: Sequence[Job]) -> Iterator[NodeOutcome | None]:
-    """What relaxing the regions gave, in their order; a None, with a warning, ends it where that has failed."""
+    """Yield the outcomes in the order of the regions; if a job fails, warn, yield None and stop."""
     for job in jobs:
         error = job.exception()
         if error is not None:
             warnings.warn(
-                f"the search ended early by {error!r}; the result is the best model so far with the bound proved",
+                f"the search ended early by {error!r}; the result has the best model and the bound found so far",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""Numbers that trade one kind of a search's work for another; what is proved does not depend on them."""
+"""Tuning constants of the search: they change its speed and memory, never the validity of what it proves."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import NamedTuple
 
 
 class Tuning(NamedTuple):
-    """When bounds are adapted, and how much is computed at a time or ahead.
+    """When the diagonal of bounds is adapted, and how much is computed at a time or in advance.
 
     Attributes
     ----------
-    adapt_first, adapt_first_per_survivor : bounds are adapted first after so many nodes, and so many for each survivor:
-        preparing costs n² a survivor.
-    adapt_levels : a region's bound is adapted anew so many levels below the last time; less often lost bounds, more
-        often time.
-    adapt_trial : adapting goes on without proof of its worth for so many regions.
-    full_gram : up to so many survivors the Gram matrix is computed as a whole.
-    gram_columns : columns of the Gram matrix that are computed at a time, if so many are likely to be used.
-    packed_bytes : bytes of columns that are copied between looks at the clock.
-    leaps_slice : nodes of leaps and bounds between looks at the clock, some hundredths of a second; no more than
-        20000 count.
-    leaps_features : leaps and bounds is tried with at most this many surviving features.
-    last_features : all choices of at most this many features, and never more than 3, are tried.
+    adapt_first, adapt_first_per_survivor : number of nodes before the diagonal is adapted first, as a constant and per
+        survivor (the larger counts): preparation takes O(n²) operations per survivor.
+    adapt_levels : number of levels of the tree between adaptations; larger values gave weaker bounds, smaller ones took
+        more time.
+    adapt_trial : number of nodes with adapted bounds before the first decision whether adapting continues.
+    full_gram : largest number of survivors for which the complete Gram matrix is computed.
+    gram_columns : number of columns of the Gram matrix that are computed at a time, if that many are likely to be used.
+    packed_bytes : bytes of columns that are copied between checks of the clock.
+    leaps_slice : number of nodes of leaps and bounds between checks of the clock, at most 20000; they take some
+        hundredths of a second.
+    leaps_features : largest number of surviving features for which leaps and bounds is tried.
+    last_features : largest number of features for which all choices are tried, at most 3.
     report_seconds : seconds between two events of type Bound.
     """
 
@@ -38,4 +38,4 @@ class Tuning(NamedTuple):
     report_seconds: float = 0.05
 
 
-USUAL = Tuning()
+DEFAULT_TUNING = Tuning()

@@ -11,25 +11,25 @@ M, RIDGE = 8, 1.5
 
 
 class Case:
-    """A quadratic ``½w'Gw - b'w`` with a ridge, and the columns that it comes from, as rows."""
+    """A quadratic ``½w'Gw - c'w`` with a ridge, and the columns that it comes from, as rows."""
 
     def __init__(self, seed=0, m=M):
         rng = np.random.default_rng([seed, m])
         X = rng.standard_normal((20, m)) + 0.5 * rng.standard_normal((20, 1))
         y = X[:, :3].sum(axis=1) + rng.standard_normal(20)
         self.rng, self.columns = rng, np.ascontiguousarray(X.T)
-        self.G, self.b = X.T @ X, X.T @ y
+        self.G, self.c = X.T @ X, X.T @ y
         self.roots = np.full(m, np.sqrt(RIDGE))
 
     def value(self, chosen):
         """The least value on a support."""
         chosen = list(chosen)
         H = self.G[np.ix_(chosen, chosen)] + RIDGE * np.eye(len(chosen))
-        return -0.5 * self.b[chosen] @ np.linalg.solve(H, self.b[chosen]) if chosen else 0.0
+        return -0.5 * self.c[chosen] @ np.linalg.solve(H, self.c[chosen]) if chosen else 0.0
 
     def stored(self, features):
         """The rows of G of some features, and where they are."""
-        slot = np.full(self.b.size, -1)
+        slot = np.full(self.c.size, -1)
         slot[features] = np.arange(len(features))
         return np.ascontiguousarray(self.G[features]), slot
 
@@ -64,7 +64,7 @@ def test_a_part_of_the_quadratic(run, stored):
     store, slot = case.stored(stored) if stored else (np.empty((1, M)), np.full(M, kernels.NOT_STORED))
     chosen, shift, uses = np.array([1, 3, 6]), case.rng.random(M), np.zeros(M, dtype=np.int64)
     H = np.empty((3, 3))
-    run(kernels.part_of_quadratic)(kernels.Quadratic(case.columns, store, slot, uses, case.b), shift, chosen, H)
+    run(kernels.part_of_quadratic)(kernels.Quadratic(case.columns, store, slot, uses, case.c), shift, chosen, H)
     np.testing.assert_allclose(H, case.G[np.ix_(chosen, chosen)] + np.diag(shift[chosen]), atol=1e-11)
     assert uses.tolist() == [int(j in chosen and j not in stored) for j in range(M)]
     assert run(kernels.inner)(case.columns, 1, 6) == pytest.approx(case.G[1, 6])
@@ -96,7 +96,7 @@ def solve(run, case, budget, price, cutoff=np.inf, step=0.0, stop=0):
     uses, features = np.zeros(M, dtype=np.int64), []
     while True:
         store, slot = case.stored(features) if features else (np.empty((1, M)), np.full(M, kernels.NOT_STORED))
-        quadratic = kernels.Quadratic(case.columns, store, slot, uses, case.b)
+        quadratic = kernels.Quadratic(case.columns, store, slot, uses, case.c)
         missing = run(kernels.solve_nodes)(quadratic, regions, criteria, 2)
         if missing.size == 0:
             return regions
@@ -127,7 +127,7 @@ def test_relaxed_regions_bound_all_their_supports(run, budget, price, step):
     W, U, bounds, primal = regions.W, regions.U, regions.bounds, regions.primal
     assert (regions.status == kernels.SOLVED).all()
     assert (bounds <= least + 1e-9).all()
-    np.testing.assert_allclose(U, case.b - W @ case.G, atol=1e-9)
+    np.testing.assert_allclose(U, case.c - W @ case.G, atol=1e-9)
     assert (W[np.array(STATES) == -1] == 0.0).all()
     if step:
         # After r rounds coefficients are multiples of the step over a power of 16.

@@ -64,7 +64,7 @@ def test_the_nearest_indicator_and_what_is_undecided(run):
     assert run(regions.nearest)(indicator, state, 0.5) == 2
     assert run(regions.nearest)(indicator, state, 0.9) == 1
     assert run(regions.nearest)(indicator, np.array([1, -1, 1, 0, 0], dtype=np.int8), 0.5) == regions.NO_FEATURE
-    assert run(regions.undecided)(indicator) == pytest.approx(0.5 + 0.1 + 0.2)
+    assert run(regions.distance_to_integral)(indicator) == pytest.approx(0.5 + 0.1 + 0.2)
 
 
 def test_unpacking(run):

@@ -1,9 +1,10 @@
-"""Best subset of few features by leaps and bounds: depth first, every node by one sweep.
+"""Best subset of few candidate features by leaps and bounds: a depth-first search with one sweep per node.
 
-For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ b_A' M_A^{-1} b_A`` bounds all
-its supports.  With ``N = M_A^{-1}`` and ``ŵ = N b_A``, leaving out feature j alone costs ``c_j = ŵ_j²/(2N_jj)``, and
-leaving out several costs at least the largest of their c_j: if d of the free features have to go, at least the d-th
-smallest.  A region with at most ``exhaust`` ≤ 2 features still to choose is closed by trying them all.
+For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ c_A' M_A^{-1} c_A`` bounds all
+its supports, where M is the Gram matrix with the ridge and c = X'y.  With ``N = M_A^{-1}`` and ``ŵ = N c_A``, dropping
+feature j alone costs ``h_j = ŵ_j²/(2N_jj)``.  Dropping several features costs at least the largest of their h_j, so
+dropping any d of the free features costs at least the d-th smallest h_j.  A region with at most ``exhaust`` ≤ 2
+features still to choose is closed by trying all choices.
 """
 
 from __future__ import annotations
@@ -17,42 +18,42 @@ from sparsest.proofs.steps import LEAF
 from sparsest.runtime.jit import inlined, kernel
 from sparsest.subset.relaxation.kernels.fista import largest_sum
 
-# How far a node of the search is: entered, or with one of its branches open.
+# Progress of a node: just entered, exploring the branch with its feature, or exploring the branch without it.
 ENTERED, INSIDE, OUTSIDE = 0, 1, 2
 NO_FEATURE = -1
 
 
 @kernel
 def sweep_in(G, r, alive, inside, j, G_new, r_new):
-    """Project the residual Gram matrix and products off feature j; return what adding j gains."""
+    """Project feature j out of the residual Gram matrix and products; return the gain of adding j."""
     m = r.size
     pivot = G[j, j]
     for a in range(m):
         if alive[a] and not inside[a] and a != j:
             t = G[a, j] / pivot
             r_new[a] = r[a] - t * r[j]
-            for c in range(m):
-                G_new[a, c] = G[a, c] - t * G[j, c]
+            for i in range(m):
+                G_new[a, i] = G[a, i] - t * G[j, i]
     return 0.5 * r[j] * r[j] / pivot
 
 
 @inlined
 def sweep_out(N, w, alive, j, N_new, w_new):
-    """Take feature j out of the inverse and the coefficients; return what that costs."""
+    """Drop feature j from the inverse and the coefficients; return the cost."""
     m = w.size
     pivot = N[j, j]
     for a in range(m):
         if alive[a] and a != j:
             t = N[a, j] / pivot
             w_new[a] = w[a] - t * w[j]
-            for c in range(m):
-                N_new[a, c] = N[a, c] - t * N[j, c]
+            for i in range(m):
+                N_new[a, i] = N[a, i] - t * N[j, i]
     return 0.5 * w[j] * w[j] / pivot
 
 
 @inlined
 def best_completion(G, r, alive, inside, left, need):
-    """Return the largest gain above ``need`` of adding at most ``left`` ≤ 2 features, and which, or NO_FEATURE."""
+    """Return the largest gain above ``need`` of adding at most ``left`` ≤ 2 features, and these or NO_FEATURE."""
     first, second, best = NO_FEATURE, NO_FEATURE, need
     m = r.size
     if left == 0:
@@ -78,7 +79,7 @@ def best_completion(G, r, alive, inside, left, need):
 
 @inlined
 def branch_feature(N, w, alive, inside, drop, work):
-    """Return the free feature that costs most to leave out, and the least cost of leaving out ``drop`` of them."""
+    """Return the free feature with the largest cost of dropping it, and a bound on the cost of dropping ``drop``."""
     feature, most, count = NO_FEATURE, -1.0, 0
     for j in range(w.size):
         if alive[j] and not inside[j]:
@@ -92,11 +93,11 @@ def branch_feature(N, w, alive, inside, drop, work):
 
 
 class Levels(NamedTuple):
-    """The nodes from the root to the present one, by their depth.
+    """The nodes from the root to the current one, indexed by depth.
 
-    N, w, f are the inverse, coefficients and bound over the living features; G, r, g the residual Gram matrix, products
-    and value given those inside.  ``side`` is ENTERED, then INSIDE while the branch with the ``feature`` is open, then
-    OUTSIDE.
+    N, w, f are the inverse, coefficients and bound over the features ``alive``, i.e. not forced out; G, r, g are the
+    residual Gram matrix, products and objective given the features ``inside``, i.e. forced in.  ``side`` is ENTERED,
+    then INSIDE while the branch with ``feature`` is open, then OUTSIDE.
     """
 
     N: Array
@@ -112,7 +113,7 @@ class Levels(NamedTuple):
 
 
 def make_levels(depth: int, m: int) -> Levels:
-    """Room for that many levels over m features."""
+    """Allocate ``depth`` levels over m features."""
 
     def numbers(*shape: int) -> Array:
         return np.zeros((depth, *shape))
@@ -141,11 +142,11 @@ def copy_matrix(matrices, d):
 
 @kernel
 def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
-    """Go on with the search for ``max_nodes`` nodes or until ``log`` is full.
+    """Continue the search for ``max_nodes`` nodes or until ``log`` is full.
 
-    Where at most ``exhaust`` features are left to choose, all choices are compared.  Returns the depth (-1 at the end),
-    the upper bound, the numbers of nodes and of entries in ``log``: a feature for a branch, LEAF for a closed region,
-    in preorder.
+    If at most ``exhaust`` features are left to choose, all choices are compared.  Returns the depth (-1 at the end),
+    the upper bound, the number of nodes, and the number of entries in ``log``.  The log is in preorder and has the
+    feature for a branch and LEAF for a closed region.
     """
     N, w, f, G, r, g, alive, inside, side, feature = levels
     m = w.shape[1]

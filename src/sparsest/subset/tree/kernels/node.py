@@ -1,11 +1,11 @@
 """Relaxations of regions of the tree in Gram space, several at a time.
 
-The quadratic is ``½w'Hw - b'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root, ``H = G + diag(shift)``.
-Columns of G are stored for the features that have coefficients or are used often: ``slot[j]`` is the row of ``store``
-with feature j's column, or NOT_STORED.  Other entries of G are computed from the columns of X where needed.  Both are
-kept as rows of matrices in C order, the only order that a matrix with a single row or column can have in numba: any
-other would have to be compiled twice.
-``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.
+The quadratic is ``½w'Hw - c'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root, ``H = G + diag(shift)``.
+Columns of G are stored for features that have coefficients or are used often: ``slot[j]`` is the row of ``store`` with
+the column of feature j, or NOT_STORED.  Other entries of G are computed from the columns of X when they are needed.
+The columns of G and of X are rows of matrices in C order.  numba types a matrix with a single row or column as C order,
+so kernels for Fortran order would have to be compiled twice.
+``state[j]`` is 1 for a feature forced in, -1 for a feature forced out, and 0 for a free feature.
 """
 
 from __future__ import annotations
@@ -21,40 +21,41 @@ from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_
 from sparsest.subset.relaxation.kernels.fista import Regulariser, largest_sum, relax_quadratic
 from sparsest.subset.tree.kernels.regions import list_alive, region_bound
 
-# What has become of a region.
+# Status of a region.
 RUNNING, SOLVED, CLOSED = 0, 1, 2
 NOT_STORED = -1
-# A region is solved where its bound is within this part of its distance from the cutoff.  With 0.1 gaps of hard
-# problems after 12 s were 1.73 and 15.5 % instead of 1.71 and 14.4 %.
+# A region is solved if its duality gap is at most this share of the distance between bound and cutoff.  With 0.1 the
+# gaps of two hard problems after 12 s were 1.73 and 15.5 % instead of 1.71 and 14.4 %.
 PRECISE = 0.03
-# Features enter whose gain exceeds this share of the threshold; of these at most this many, or twice the budget.
+# Share of the threshold that a feature's gain must exceed to enter the working set, and the largest number of features
+# that enter in a round unless twice the budget is larger.
 _ENTERING_SHARE, _MOST_ENTERING = 0.999, 50
-# Working sets of a region at most, and iterations on each.
+# Largest number of working sets per region, and of iterations per working set.
 _MOST_ROUNDS, _MOST_ITERATIONS = 50, 5000
-# Rows of the columns of G that are multiplied at a time: they stay in the cache.
+# Number of rows of G that are multiplied at a time; a block of this size stays in the cache.
 _BLOCK_ROWS = 512
-# Working sets in which a feature may be without a column of its own.
+# Number of working sets that may contain a feature before its column of G is stored.
 _USES_WITHOUT_COLUMN = 20
 
 
 class Quadratic(NamedTuple):
-    """``½w'Gw - b'w`` over the survivors: the columns of X as rows, stored columns of G as rows, and where they are.
+    """``½w'Gw - c'w`` over the survivors: columns of X as rows, stored columns of G as rows, and their positions.
 
-    ``uses`` counts how often working sets had features whose columns are not stored.
+    ``uses`` counts the working sets that contained a feature while its column was not stored.
     """
 
     columns: Array
     store: Array
     slot: Indices
     uses: Indices
-    b: Array
+    c: Array
 
 
 class Regions(NamedTuple):
     """Regions that are relaxed together, with a row or an entry for each; all but the first three are overwritten.
 
-    ``U = b - HW`` is right where ``known``.  ``precision`` is the part of a region's distance from the cutoff to which
-    its working set is solved.
+    ``roots`` are √δ.  ``U = c - HW`` is up to date for the regions ``known``.  ``precision`` is the tolerance of a
+    working set as a share of the distance between the region's bound and the cutoff.
     """
 
     states: NDArray[np.int8]
@@ -73,11 +74,12 @@ class Regions(NamedTuple):
 
 
 class Criteria(NamedTuple):
-    """What bounds are for: sparsity and box, the value that closes a region, and a size that rounding is measured by.
+    """The sparsity constraint, the box, and what ends a relaxation.
 
-    Where ``grid`` is not 0, coefficients are rounded to multiples of it and to single precision, as a proof stores
-    them: every bound then belongs to the point that is stored.  Another thread sets ``stop[0]`` when time has run out:
-    regions are then left as they are.
+    A bound that reaches ``cutoff`` closes a region; tolerances for rounding errors are relative to ``scale``.  If
+    ``grid[j]`` is not 0, coefficient j is rounded to a multiple of it and to single precision, as a proof stores it, so
+    that every bound is that of the stored point.  Another thread sets ``stop[0]`` when the time limit is reached;
+    regions then keep their current points.
     """
 
     budget: int
@@ -90,9 +92,9 @@ class Criteria(NamedTuple):
 
 
 @inlined
-def products(store, slot, shifts, b, W, running, U):
-    """``U_i = b - H_i W_i`` for the running regions, by blocks of rows that stay in the cache for all of them."""
-    m = b.size
+def products(store, slot, shifts, c, W, running, U):
+    """``U_i = c - H_i W_i`` for the running regions, by blocks of rows that stay in the cache for all regions."""
+    m = c.size
     used, size = np.empty((running.size, m), dtype=np.int64), np.zeros(running.size, dtype=np.int64)
     for a in range(running.size):
         for j in range(m):
@@ -105,7 +107,7 @@ def products(store, slot, shifts, b, W, running, U):
             i, chosen = running[a], used[a]
             w, block = W[i], U[i, begin:end]
             for row in range(end - begin):
-                block[row] = b[begin + row]
+                block[row] = c[begin + row]
             whole = size[a] - size[a] % 4
             for place in range(0, whole, 4):
                 j0, j1, j2, j3 = chosen[place], chosen[place + 1], chosen[place + 2], chosen[place + 3]
@@ -126,9 +128,10 @@ def products(store, slot, shifts, b, W, running, U):
 
 @inlined
 def missing_columns(quadratic, W, running, batch):
-    """Return the features whose columns should be stored now, none if all with coefficients have one.
+    """Return the features whose columns of G should be stored now; empty if all features with coefficients have one.
 
-    Columns computed together cost a fraction of single ones: features used most without one fill up a batch.
+    Computing columns together takes a fraction of the time of computing them one by one, so the most used features
+    without a column fill up a batch.
     """
     slot, uses = quadratic.slot, quadratic.uses
     m = slot.size
@@ -166,30 +169,30 @@ def inner(columns, i, j):
 
 @inlined
 def part_of_quadratic(quadratic, shift, chosen, H):
-    """Fill H for the chosen features, and count the use of those whose column is not stored."""
+    """Fill H for the chosen features, and count the uses of features whose column is not stored."""
     columns, store, slot, uses, _ = quadratic
     for a in range(chosen.size):
         j = chosen[a]
         if slot[j] == NOT_STORED:
             uses[j] += 1
-        for b in range(a + 1):
-            i = chosen[b]
+        for other in range(a + 1):
+            i = chosen[other]
             if slot[j] != NOT_STORED:
                 value = store[slot[j], i]
             elif slot[i] != NOT_STORED:
                 value = store[slot[i], j]
             else:
                 value = inner(columns, i, j)
-            H[a, b] = value
-            H[b, a] = value
+            H[a, other] = value
+            H[other, a] = value
         H[a, a] += shift[j]
 
 
 @inlined
 def improve(quadratic, regions, i, criteria, alive, n_in, q):
-    """Solve the relaxation of region i on a working set about its w, which is overwritten; ``q`` are its gains."""
-    b, w, state, root_delta = quadratic.b, regions.W[i], regions.states[i], regions.roots[i]
-    m = b.size
+    """Solve the relaxation of region i on a working set chosen by its w and its gains q; w is overwritten."""
+    c, w, state, root_delta = quadratic.c, regions.W[i], regions.states[i], regions.roots[i]
+    m = c.size
     work, chosen, stays = np.empty(m), np.empty(m, dtype=np.int64), np.empty(m, dtype=np.bool_)
     for j in alive:
         stays[j] = state[j] == 1 or w[j] != 0.0
@@ -202,7 +205,7 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
     size = pick_working_set(q, stays, alive, _ENTERING_SHARE * threshold_of(sigma), np.int64(most), work, chosen)
     H = np.empty((size, size))
     part_of_quadratic(quadratic, regions.shifts[i], chosen[:size], H)
-    c, roots, start = np.empty(size), np.empty(size), np.empty(size)
+    linear, roots, start = np.empty(size), np.empty(size), np.empty(size)
     forced = np.empty(size, dtype=np.bool_)
     largest = 0.0
     for a in range(size):
@@ -211,14 +214,14 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
         for other in range(size):
             row_sum += abs(H[a, other])
         largest = max(largest, row_sum)
-        c[a], roots[a], start[a], forced[a] = b[j], root_delta[j], w[j], state[j] == 1
+        linear[a], roots[a], start[a], forced[a] = c[j], root_delta[j], w[j], state[j] == 1
     tolerance = max(regions.precision[i] * (criteria.cutoff - regions.bounds[i]), 1e-10 * criteria.scale)
     omega = Regulariser(roots, forced, left, criteria.price, criteria.box)
-    # A literal number would be a type of its own, and the kernel be compiled for it once more.
+    # numba gives a literal integer its own type; np.int64 avoids a second compilation of the kernel.
     primal, _, steps, _, sigma = relax_quadratic(
-        H, c, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, np.int64(_MOST_ITERATIONS)
+        H, linear, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, np.int64(_MOST_ITERATIONS)
     )
-    # A region that one round does not decide may need finer numbers.
+    # A region that one round does not decide may need a finer rounding.
     fineness = 16.0 ** min(regions.rounds[i], 8)
     for a in range(size):
         j = chosen[a]
@@ -233,7 +236,7 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
 
 @inlined
 def drop_forced_out(quadratic, regions, i):
-    """Set coefficients of features that are forced out to zero, and keep ``U`` right if their columns are stored."""
+    """Set coefficients of forced-out features to zero, and update ``U`` if their columns are stored."""
     store, slot, w, u = quadratic.store, quadratic.slot, regions.W[i], regions.U[i]
     for j in range(w.size):
         if regions.states[i, j] == -1 and w[j] != 0.0:
@@ -246,7 +249,7 @@ def drop_forced_out(quadratic, regions, i):
 
 @inlined
 def list_running(status, running):
-    """Write the regions that are running into ``running``; return that part of it."""
+    """Write the indices of the running regions to ``running``; return the filled part of the array."""
     count = 0
     for i in range(status.size):
         if status[i] == RUNNING:
@@ -257,12 +260,13 @@ def list_running(status, running):
 
 @kernel
 def solve_nodes(quadratic, regions, criteria, batch):
-    """Relax regions from their ``W`` until each bound passes the cutoff or is precise enough.
+    """Relax regions from their ``W`` until each bound reaches the cutoff or is precise enough.
 
-    If the features returned are any, their columns of G should be stored and this be called again: it then goes on.
+    Returns features whose columns of G are missing.  If there are any, the caller stores them and calls again to
+    continue.
     """
-    b = quadratic.b
-    m = b.size
+    c = quadratic.c
+    m = c.size
     q, work, all_alive = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
     everything, stale = np.empty(regions.status.size, dtype=np.int64), np.empty(regions.status.size, dtype=np.int64)
     running = list_running(regions.status, everything)
@@ -277,7 +281,7 @@ def solve_nodes(quadratic, regions, criteria, batch):
             if not regions.known[i]:
                 stale[n_stale] = i
                 n_stale += 1
-        products(quadratic.store, quadratic.slot, regions.shifts, b, regions.W, stale[:n_stale], regions.U)
+        products(quadratic.store, quadratic.slot, regions.shifts, c, regions.W, stale[:n_stale], regions.U)
         for i in running:
             regions.known[i] = False
             w, u, state = regions.W[i], regions.U[i], regions.states[i]
@@ -285,13 +289,13 @@ def solve_nodes(quadratic, regions, criteria, batch):
             alive = all_alive[:count]
             square = 0.0
             for j in alive:
-                square += w[j] * (b[j] - u[j])
+                square += w[j] * (c[j] - u[j])
             bound, _, _ = region_bound(
                 u, square, regions.roots[i], state, alive, n_in, criteria.budget, criteria.price, criteria.box, q, work
             )
             regions.bounds[i] = bound
             if not -np.inf < bound < np.inf:
-                # An overflow proves nothing, and more rounds would not mend it.
+                # An overflow proves no bound, and further rounds would overflow again.
                 regions.bounds[i], regions.status[i] = -np.inf, SOLVED
             elif bound >= criteria.cutoff:
                 regions.status[i] = CLOSED

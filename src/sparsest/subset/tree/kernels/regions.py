@@ -1,8 +1,8 @@
-"""Regions of the tree: the bound that a point gives them, what it fixes, and which features matter in them.
+"""Regions of the tree: the bound of a point, the features that it fixes, and the branching feature.
 
-``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.  The bound for ``u`` and ridges δ is
-``-½ quadratic - gain(u)``, where gain adds ``u_j²/(2δ_j)``, or what a finite box leaves of it, less its price, over the
-forced features and the best free choice.
+``state[j]`` is 1 for a feature forced in, -1 for a feature forced out, and 0 for a free feature.  The bound for ``u``
+and ridges δ is ``-½ quadratic - gain(u)``.  The gain is the sum of ``q_j - price`` over the forced features and the
+best choice of free ones, with ``q_j = u_j²/(2δ_j)``, or less if a finite box limits the coefficient.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_FEATURE = -1
 
 @inlined
 def list_alive(state, alive):
-    """Write the features that are not forced out into ``alive``; return their number and how many are forced in."""
+    """Write the features that are not forced out to ``alive``; return their number and the number forced in."""
     count, forced = 0, 0
     for j in range(state.size):
         if state[j] >= 0:
@@ -31,7 +31,7 @@ def list_alive(state, alive):
 
 @inlined
 def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, box, q, work):
-    """Return ``-½w'Hw - gain(u)``, and the last gain inside and the first outside the best free choice."""
+    """Return ``-½w'Hw - gain(u)``, the smallest gain q inside the best free choice, and the largest outside it."""
     gain = 0.0
     free = 0
     for j in alive:
@@ -60,10 +60,11 @@ def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, bo
 
 @kernel
 def tighten(u, quadratic, root_delta, state, budget, price, box, cutoff):
-    """Return a point's bound for a region, and what it fixes in and out against ``cutoff``; ``state`` is narrowed.
+    """Return a point's bound for a region, and the features that it fixes in and out against ``cutoff``.
 
-    Then come the features that had to be out for this, as their gains would count (it holds with the others free), and
-    the least bound of the sides that are closed.
+    The fourth value are the forced-out features that bound and fixings need, because their gains are large: both remain
+    valid if the other forced-out features are free.  The fifth value is the smallest bound of the sides closed by the
+    fixings.  ``state`` is updated with the fixed features.
     """
     m = state.size
     alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
@@ -87,24 +88,24 @@ def tighten(u, quadratic, root_delta, state, budget, price, box, cutoff):
                     state[j] = 1
                     inside[n_inside] = j
                     n_inside += 1
-    # What has been fixed out just now has smaller gains.
+    # Features fixed out by this call have smaller gains and are not needed.
     most = following if n_inside else last
     level, n_needed = np.sqrt(2.0 * most), 0
     for j in range(m):
-        # The condition that is rarely met comes first.  A box makes gains smaller.
+        # The rarely true condition comes first.  Gains within a box are smaller.
         if not abs(u[j]) <= root_delta[j] * level and state[j] == -1:
             small = box < np.inf and gain_in_box(u[j], root_delta[j], box) <= most
             alive[n_needed] = j
             n_needed += not small
-    # Copies: what is kept must not hold on to the memory of all features.
+    # Copies, because views would keep the arrays over all features in memory.
     return bound, inside[:n_inside].copy(), outside[:n_outside].copy(), alive[:n_needed].copy(), bound + least
 
 
 @kernel
 def nearest(indicator, state, target):
-    """Return the free feature whose indicator is nearest to ``target``, or NO_FEATURE where all are integral.
+    """Return the free feature whose indicator is nearest to ``target``, or NO_FEATURE if all are integral.
 
-    Distances count as shares of the way from the target to 0 and to 1.
+    Distances below the target are relative to ``target``, distances above it to ``1 - target``.
     """
     best, score = NO_FEATURE, 1e-7
     for j in range(state.size):
@@ -116,8 +117,8 @@ def nearest(indicator, state, target):
 
 
 @kernel
-def undecided(indicator):
-    """The distance of an indicator to the nearest integral one."""
+def distance_to_integral(indicator):
+    """The distance of the indicator from the nearest integral vector, in the 1-norm."""
     total = 0.0
     for s in indicator:
         total += min(s, 1.0 - s)
@@ -126,7 +127,7 @@ def undecided(indicator):
 
 @kernel
 def unpack(w, state, root_delta, sigma, box):
-    """Return the features with coefficients, these, and the indicator of all."""
+    """Return the features with nonzero coefficients, these coefficients, and the indicator of all features."""
     used, indicator, count = np.empty(w.size, dtype=np.int64), np.empty(w.size), 0
     for j in range(w.size):
         if w[j] != 0.0:
