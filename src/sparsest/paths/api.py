@@ -53,8 +53,8 @@ def penalty_path(
 ) -> PathResult:
     """Fit a path of l1, elastic-net, MCP or SCAD penalised models.
 
-    Minimises ``(1/Σω) Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; α f_j)`` for each alpha, with f the penalty factors.  For
-    MCP and SCAD with a loss that is not squared see the notes.
+    Minimises ``(1/Σω) Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; λ f_j)`` for each penalty strength λ of
+    ``alphas``, with the penalty factors f.  For MCP and SCAD with a loss that is not squared see the notes.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def penalty_path(
     curvature of the loss along column j at the solution.  A concavity then means the same for every loss, and for the
     squared loss, of which ``v_j = 1``, nothing changes.  Solutions satisfy
 
-    - ``-Σ_i ω_i ℓ'(y_i, u_i) x_ij / Σω = φ'(v_j w_j; α f_j)`` where ``w_j ≠ 0``,
-    - ``|Σ_i ω_i ℓ'(y_i, u_i) x_ij| / Σω ≤ φ'(0+; α f_j)`` where ``w_j = 0``.
+    - ``-Σ_i ω_i ℓ'(y_i, u_i) x_ij / Σω = φ'(v_j w_j; λ f_j)`` where ``w_j ≠ 0``,
+    - ``|Σ_i ω_i ℓ'(y_i, u_i) x_ij| / Σω ≤ φ'(0+; λ f_j)`` where ``w_j = 0``.
 
     As v depends on the solution, this is an estimating equation and not the minimum of one objective;
     ``kkt_violations`` are the largest violations of it, relative to alpha.  Losses whose curvature jumps (Huber's, the
