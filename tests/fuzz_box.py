@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from fuzz_losses import DIFFERENCES, Pieces
 from fuzz_oracle import GEOMETRY_DIGITS, objective_of
 
-# At most so many supports are tried, and so many of the best are evaluated in 70 digits.
+# The largest number of supports that are tried, and of the best ones that are evaluated in 70 digits.
 SUPPORTS, EVALUATED = 60, 3
 OPTIONS = {"ftol": 1e-15, "maxiter": 300}
 # Widths of the zone in which a kink is smoothed, as parts of the largest response.

@@ -37,7 +37,7 @@ OBJECTIVE_TOLERANCE = 1e-9
 MODEL_TOLERANCE = 1e-8
 # Rival objectives are computed in extended precision from float64 data.
 RIVAL_TOLERANCE = 1e-12
-# One in so many instances is attacked with rival models.
+# One of this many instances is compared with rival models.
 RIVALS_EVERY = 2
 HUNG = 300.0
 CHANCES = 3

@@ -127,7 +127,7 @@ class Fit:
             value = part.value_at(moved[0])
             better = np.asarray(value < part.value, dtype=bool)
             self.v[active[better]], self.value[active[better]] = moved[0][better], value[better]
-            # What is no number any more is left where it was.
+            # Entries that have become NaN keep their previous value.
             going = np.asarray((value >= 0) & (gap > np.maximum(self.tolerance * value, self.vanished)), dtype=bool)
             active = active[going]
             for iterate, to in zip(iterates, moved, strict=True):

@@ -145,7 +145,7 @@ def supports(p, k=None):
 
 
 def support_values(problem, most=None):
-    """``c(s)`` for every support, or those of at most so many features, without the price of its features."""
+    """``c(s)`` for every support, or those of at most a number of features, without the price of its features."""
     values = {}
     for support in supports(problem.p, most):
         values[support] = fit_support(problem, np.array(support, dtype=np.intp)).primal

@@ -47,7 +47,7 @@ def test_design(function, kind):
     refused(lambda: FUNCTIONS[function](X=value), message)
 
 
-# One object that is no number is a TypeError by the conventions of scikit-learn, which its own checks demand.
+# A single object that is not a number is a TypeError by the conventions of scikit-learn, which its checks require.
 CONVENTIONS = {"one date among numbers", "one complex number among objects", "frame with dates", "frame with durations"}
 
 

@@ -72,7 +72,7 @@ def rational_value(question, support):
 def test_no_instance_fails(monkeypatch, chunk):
     monkeypatch.setattr(fuzz, "HUNG", PATIENCE)
     outcomes = list(fuzz.run(range(chunk * CHUNK, (chunk + 1) * CHUNK)))
-    # A slow machine is no fault of the library.
+    # A slow machine is not a failure of the library.
     failed = [fuzz.line(outcome) for outcome in outcomes if dict(outcome.failures).keys() - {"slow"}]
     assert not failed, "\n".join(failed)
     assert len(outcomes) == CHUNK

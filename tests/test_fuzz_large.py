@@ -26,7 +26,7 @@ OTHER_USES = [(use, seed) for use in USES if use != "single" for seed in (0, 1)]
 
 
 def failures_of(instance):
-    """All failures but those of time: a slow machine is no fault of the library."""
+    """All failures except those of time: a slow machine is not a failure of the library."""
     outcome = fuzz_large.judge_instance(instance)
     return [failure for failure in outcome.failures if failure[0] != "late"], fuzz.line(outcome)
 

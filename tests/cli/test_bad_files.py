@@ -161,7 +161,7 @@ FOLDERS = {
     "pickled objects": (pickled(), CANNOT),
     "one array": (single(), CANNOT),
     "an archive of text": (zipped({"X.npy": b"1 2 3", "y.npy": b"4"}), CANNOT),
-    "a header that is no header": (zipped({"X.npy": b"\x93NUMPY\x01\x00\x10\x00{{{{((((", "y.npy": b""}), CANNOT),
+    "a header that cannot be parsed": (zipped({"X.npy": b"\x93NUMPY\x01\x00\x10\x00{{{{((((", "y.npy": b""}), CANNOT),
     "a type that does not exist": (claiming((2, 2), "<z9"), CANNOT),
     "objects in a header": (claiming((2, 2), "|O"), CANNOT),
     "a negative size": (claiming((-5,)), CANNOT),

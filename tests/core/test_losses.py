@@ -93,7 +93,7 @@ def test_pieces(loss, y, u):
 
 @every_loss
 def test_finite_at_extreme_arguments(loss):
-    """Without a warning too; the square of 1e300 is no floating-point number, so quadratics go to 1e150."""
+    """Also without a warning; the square of 1e300 overflows, so quadratics are tested up to 1e150."""
     largest = 1e150 if loss.name in QUADRATIC_GROWTH else 1e300
     u = np.array([-largest, -1e3, 1e3, largest])
     for y in (response(loss, -np.ones(4)), response(loss, np.zeros(4))):

@@ -1,7 +1,7 @@
 """Paths against those of ncvreg 3.16 on the same data: MCP, SCAD and Lasso for continuous, binary and count responses.
 
 Solutions outside the locally convex region are not unique: there the equation is asked for, and that the sum of loss
-and penalty is no larger but for the points that are counted below.
+and penalty is not larger, except for the points that are counted below.
 """
 
 from itertools import pairwise

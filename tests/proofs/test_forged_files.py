@@ -38,7 +38,7 @@ TEXTS = {
     "not UTF-8": b"\xff\xfe\x00",
     "only the magic": files.MAGIC,
     "a header of 2^63 bytes": files.MAGIC + (2**63).to_bytes(8, "little"),
-    "a header that is no JSON": files.MAGIC + (3).to_bytes(8, "little") + b"abc",
+    "a header that is not JSON": files.MAGIC + (3).to_bytes(8, "little") + b"abc",
 }
 
 

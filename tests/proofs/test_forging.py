@@ -256,11 +256,11 @@ def test_an_objective_out_of_range_is_not_whatever_is_claimed(honest):
 
 FORGED = {
     "the bound raised by a digit": (lambda c: replace(c, lower_bound=c.lower_bound * (1 + 1e-12)), "bound claimed"),
-    "a bound that is no number": (lambda c: replace(c, lower_bound=np.nan), "bound claimed"),
+    "a bound that is NaN": (lambda c: replace(c, lower_bound=np.nan), "bound claimed"),
     "a bound of infinity": (lambda c: replace(c, lower_bound=np.inf), "bound claimed"),
     "the objective lowered": (lambda c: replace(c, objective=c.objective * (1 - 1e-8)), "objective claimed"),
     "the objective raised": (lambda c: replace(c, objective=c.objective * (1 + 1e-8)), "objective claimed"),
-    "the objective no number": (lambda c: replace(c, objective=np.nan), "objective claimed"),
+    "the objective NaN": (lambda c: replace(c, objective=np.nan), "objective claimed"),
     "the objective infinite": (lambda c: replace(c, objective=np.inf), "objective claimed"),
     "the objective negative": (lambda c: replace(c, objective=-c.objective), "objective claimed"),
     "another loss": (lambda c: with_statement(c, loss="epsilon_insensitive", parameters={"epsilon": 0.1}), ""),

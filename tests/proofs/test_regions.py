@@ -62,7 +62,7 @@ def test_no_bound_of_a_region_is_above_all_its_supports(form, seed, scale):
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @given(seed=seeds)
 def test_no_bound_of_a_fix_is_above_what_it_closes(form, seed):
-    """Also for points that prove nothing themselves: their floor is no start for the costs."""
+    """Also for points that prove nothing themselves: costs are not added to their floor."""
     asked, rng = statement(form), np.random.default_rng(seed)
     gains = rng.exponential(size=(1, P)) * 10.0 ** rng.uniform(-3, 6, (1, P))
     state = rng.choice([-1, 0, 0, 0, 1], (1, P)).astype(np.int8)

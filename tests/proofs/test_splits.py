@@ -1,4 +1,4 @@
-"""Diagonals that may be divided: what is accepted leaves a semidefinite quadratic, in rational arithmetic."""
+"""Splits: accepted diagonals leave a positive semidefinite matrix, in rational arithmetic."""
 
 import numpy as np
 import pytest

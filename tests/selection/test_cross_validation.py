@@ -84,7 +84,7 @@ def test_scores_are_those_of_a_loop(n_jobs):
 
 
 def pressing(at):
-    """A listener that wants to stop after so many folds, and the events that it has heard."""
+    """A listener that stops after a number of folds, and the events it has received."""
     heard = []
 
     def listen(event):

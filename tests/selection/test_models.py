@@ -13,7 +13,7 @@ X = rng.standard_normal((9, 5))
 
 
 def made(m):
-    """So many models, with as many features as their number modulo six, and the same as arrays."""
+    """A number of models, the i-th with i modulo six features, and the same models as arrays."""
     coefs, intercepts = np.zeros((5, m)), rng.standard_normal(m)
     for i in range(m):
         coefs[rng.choice(5, i % 6, replace=False), i] = rng.standard_normal(i % 6)

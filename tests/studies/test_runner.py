@@ -31,7 +31,7 @@ def begin(folder):
 
 
 def after(process, count):
-    """Wait until so many tasks are done."""
+    """Wait until this many tasks are done."""
     for _ in range(count):
         assert process.stdout.readline() == "done\n", process.stderr.read()
     return process

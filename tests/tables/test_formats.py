@@ -1,4 +1,4 @@
-"""Every format gives the same table, whichever reader and compression; and what is no data file is refused."""
+"""Every format gives the same table, for every reader and compression; other files are refused."""
 
 import csv
 import gzip

@@ -73,7 +73,7 @@ def test_names_of_the_columns():
 
     class Query:
         def columns(self):
-            """A method of that name is no list of names."""
+            """A method of that name is not a list of names."""
 
     assert feature_names(Query()) is None
 

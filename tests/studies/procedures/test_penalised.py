@@ -1,4 +1,4 @@
-"""Penalised paths of studies: sizes from the last point with so many features, tuned on validation rows."""
+"""Penalised paths of studies: sizes from the last point with a number of features, tuned on validation rows."""
 
 import numpy as np
 import pytest

@@ -115,7 +115,7 @@ def test_objective_is_that_of_the_coefficients():
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("ridge", [0.0, 1e-30])
 def test_dependent_columns(loss, ridge):
-    """What rounding leaves of them is no direction."""
+    """Their residuals are rounding errors, not directions."""
     X = dependent()
     _, y = sample(loss, 30, 2)
     gamma = 1.0 / ridge if ridge else np.inf

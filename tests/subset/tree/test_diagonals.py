@@ -154,7 +154,7 @@ def test_useless_adapting_ends():
 
 @pytest.mark.parametrize("scale", [1.0, 1e12, 0.0])
 def test_needs_of_features_without_coefficients(scale):
-    """In large units the limit of a feature without coefficient is infinite, and that is no warning."""
+    """In large units the limit of a feature without coefficient is infinite; there is no warning."""
     point = SimpleNamespace(
         used=np.array([0, 1]), w=np.array([1.0, 0.0]), u=scale * np.array([1.0, 0.5, 0.2]), roots=np.ones(3)
     )

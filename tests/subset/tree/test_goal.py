@@ -19,10 +19,10 @@ from sparsest.subset.tree.goal import BestSupport
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def goal_of(gap_tol=1e-2, events=None, **settings):
+def goal_of(gap_tol=1e-2, events=None, moves=None, **settings):
     X, y = sample("squared", 14, 6)
     problem = make_problem(X, y, **{"k": 3, "gamma": 0.3, **settings})
-    return BestSupport(problem, Clock(60.0, None if events is None else events.append), gap_tol, LocalSearch())
+    return BestSupport(problem, Clock(60.0, None if events is None else events.append), gap_tol, moves or LocalSearch())
 
 
 @pytest.mark.parametrize("gap_tol", [0.0, 1e-9, 1e-4, 0.1])
@@ -51,16 +51,17 @@ def test_only_better_models_are_kept_and_told():
     assert [event.objective for event in events if isinstance(event, Incumbent)] == [first.primal, second.primal]
 
 
-def test_rounded_supports_are_polished_if_they_are_better_or_when_asked(monkeypatch):
-    """Not before the gap has stayed open, and each but once."""
+def test_rounded_supports_are_polished_if_they_are_better_or_when_asked():
+    """Not before the gap has stayed open, and each only once."""
     optimum, best = best_of(sample_values("squared", 14, 6, 0, 0.3, True, False), 3)
-    goal, searched, usual = goal_of(), [], LocalSearch.search
+    searched = []
 
-    def search(self, problem, start=None, **settings):
-        searched.append(start)
-        return usual(self, problem, start=start, **settings)
+    class Noting(LocalSearch):
+        def search(self, problem, start=None, **settings):
+            searched.append(start)
+            return super().search(problem, start=start, **settings)
 
-    monkeypatch.setattr(LocalSearch, "search", search)
+    goal = goal_of(moves=Noting())
     goal.rounded(np.array([5]), polish=True)
     assert not searched and goal.fit.support.tolist() == [5]
     goal.search_locally()
@@ -103,10 +104,13 @@ def test_the_tree_is_not_behind_cheaper_methods_at_a_weak_ridge(seed, rho):
         assert found <= other * (1 + 1e-4)
 
 
-def test_where_rounding_closes_the_gap_nobody_looks_at_neighbours(monkeypatch):
+def test_if_rounding_closes_the_gap_there_is_no_local_search():
+    class Refusing(LocalSearch):
+        def search(self, *given, **settings):
+            raise AssertionError("a local search was started")
+
     data = make_toeplitz(200, 400, 5, rho=0.2, snr=6.0, rng=0)
-    monkeypatch.setattr(LocalSearch, "search", None)
-    result = best_subset(data.X, data.y, 5, gamma=1e-3, fit_intercept=False)
+    result = best_subset(data.X, data.y, 5, gamma=1e-3, fit_intercept=False, options={"moves": Refusing()})
     assert result.status.name == "OPTIMAL" and result.n_nodes == 0
 
 
