@@ -169,8 +169,9 @@ def lost(seed, failure):
 class Worker:
     """A process that judges instances, and is replaced by a new one when it hangs or dies."""
 
-    def __init__(self, judging=judge, losing=lost):
+    def __init__(self, judging=judge, losing=lost, slow=SLOW, hung=HUNG):
         self._judging, self._losing = judging, losing
+        self._slow, self._hung = slow, hung
         self._context = multiprocessing.get_context("spawn")
         self._start()
 
@@ -185,14 +186,14 @@ class Worker:
     def judge(self, seed):
         """Judge an instance; one that takes too long gets a second chance, as kernels may have been compiled."""
         outcome = self._attempt(seed)
-        return self._attempt(seed) if outcome.seconds > SLOW else outcome
+        return self._attempt(seed) if outcome.seconds > self._slow else outcome
 
     def _attempt(self, seed):
         self._here.send(seed)
         try:
-            if self._here.poll(HUNG):
+            if self._here.poll(self._hung):
                 return self._here.recv()
-            failure = ("hang", f"no answer within {HUNG:.0f} s")
+            failure = ("hang", f"no answer within {self._hung:.0f} s")
         except EOFError:
             failure = ("crash", "the process died")
         self.stop()
@@ -215,10 +216,13 @@ def _serve(connection, judging):
             return
 
 
-def run(seeds, minutes=np.inf, judging=judge, losing=lost):
-    """Yield the outcomes of seeds until the time is over."""
+def run(seeds, minutes=np.inf, judging=judge, losing=lost, slow=SLOW, hung=HUNG):
+    """Yield the outcomes of seeds until the time is over.
+
+    An instance is repeated after ``slow`` seconds, and its process is replaced after ``hung`` seconds.
+    """
     end = time.monotonic() + 60.0 * minutes
-    worker = Worker(judging, losing)
+    worker = Worker(judging, losing, slow, hung)
     try:
         for seed in seeds:
             if time.monotonic() >= end:

@@ -357,7 +357,7 @@ def spread(seeds, processes):
 
     def work(part):
         try:
-            for outcome in fuzz.run(part, judging=judge, losing=lost):
+            for outcome in fuzz.run(part, judging=judge, losing=lost, slow=HUNG, hung=HUNG):
                 outcomes.put(outcome)
         finally:
             outcomes.put(None)
@@ -384,7 +384,6 @@ def main(arguments=None):
         outcome = judge(asked.instance)
         print(fuzz.line(outcome))
         return int(bool(outcome.failures))
-    fuzz.HUNG = fuzz.SLOW = HUNG
     first, outcomes = asked.seed * SEEDS_APART, []
     for outcome in spread(range(first, first + asked.calls), asked.processes):
         outcomes.append(outcome)

@@ -69,9 +69,8 @@ def rational_value(question, support):
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_no_instance_fails(monkeypatch, chunk):
-    monkeypatch.setattr(fuzz, "HUNG", PATIENCE)
-    outcomes = list(fuzz.run(range(chunk * CHUNK, (chunk + 1) * CHUNK)))
+def test_no_instance_fails(chunk):
+    outcomes = list(fuzz.run(range(chunk * CHUNK, (chunk + 1) * CHUNK), hung=PATIENCE))
     # A slow machine is not a failure of the library.
     failed = [fuzz.line(outcome) for outcome in outcomes if dict(outcome.failures).keys() - {"slow"}]
     assert not failed, "\n".join(failed)
@@ -405,15 +404,11 @@ def _sometimes(seed):
     return fuzz.Outcome(seed, "OPTIMAL", 0.0, {}, [], "")
 
 
-def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
-    outcomes = fuzz.run([0, 1, 2], judging=_sometimes)
-    with monkeypatch.context() as impatient:
-        impatient.setattr(fuzz, "HUNG", 0.1)
-        impatient.setattr(fuzz, "SLOW", 0.05)
-        hung = next(outcomes)
-    # Those that answer or die get all the time they need.
-    monkeypatch.setattr(fuzz, "HUNG", PATIENCE)
-    died, answered = outcomes
+def test_a_process_that_hangs_or_dies_is_replaced():
+    # The process that hangs is replaced twice: a slow instance gets a second chance.
+    [hung] = fuzz.run([0], judging=_sometimes, slow=0.05, hung=0.1)
+    # Processes that answer or die get all the time they need.
+    died, answered = fuzz.run([1, 2], judging=_sometimes, hung=PATIENCE)
     assert [kind for kind, _ in hung.failures] == ["hang"]
     assert [kind for kind, _ in died.failures] == ["crash"]
     assert not answered.failures

@@ -125,9 +125,8 @@ def test_durations():
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_progress_tells_the_time_left(terminal, monkeypatch, capsys):
-    monkeypatch.setattr(study_progress, "_PAUSE", 0.0)
     monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")
-    with study_progress.following(5, 1) as listener:
+    with study_progress.following(5, 1, pause=0.0) as listener:
         listener(Progress(None, 1.0, done=2, total=5, failed=1, seconds_left=150.0))
     shown = capsys.readouterr().err
     assert "1 failed, about 2 min left" in shown and ("2/5" if terminal else "2 of 5 tasks") in shown

@@ -20,7 +20,7 @@ _PAUSE = 30.0
 
 
 @contextmanager
-def following(total: int, done: int) -> Iterator[Callable[[Progress], Any]]:
+def following(total: int, done: int, pause: float = _PAUSE) -> Iterator[Callable[[Progress], Any]]:
     """Yield a listener that shows how many tasks are done, how many failed, and the time left."""
     console = Console(stderr=True)
     if console.is_terminal:
@@ -31,7 +31,7 @@ def following(total: int, done: int) -> Iterator[Callable[[Progress], Any]]:
 
     def show(progress: Progress) -> None:
         nonlocal shown
-        if time.monotonic() - shown >= _PAUSE:
+        if time.monotonic() - shown >= pause:
             shown = time.monotonic()
             typer.echo(_line(progress), err=True)
 
