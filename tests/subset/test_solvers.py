@@ -32,7 +32,7 @@ def test_solvers_have_the_declared_limits():
 def test_defaults_of_methods_are_described():
     described = SETTINGS["node_limit"].about, SETTINGS["max_memory"].about
     assert Tree().node_limit == Cuts().node_limit == 10_000_000 and "10 million by default" in described[0]
-    assert Tree().max_memory == 2e9 and "2e9 by default" in described[1]
+    assert Tree().max_memory is None and "half of the available memory" in described[1]
     assert Cuts().engine == ENGINES[0] and f'"{ENGINES[0]}" (default)' in SETTINGS["engine"].about
 
 

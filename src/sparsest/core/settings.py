@@ -172,7 +172,8 @@ SETTINGS: dict[str, Setting] = {
         partial(whole_number, least=1, or_else="None"),
     ),
     "max_memory": Setting(
-        'bytes for open nodes, proof, copied columns and Gram matrix of the method "tree", 2e9 by default',
+        'bytes for open nodes, proof, copied columns and Gram matrix of the method "tree"; by default half of the '
+        "available memory, at least 2e9",
         None,
         partial(number, above=0, finite=False, or_else="None"),
     ),

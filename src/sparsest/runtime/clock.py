@@ -169,14 +169,13 @@ class Clock:
         return _keyboard.serve(self)
 
     @contextmanager
-    def watching(self, halt: Callable[[], None]) -> Iterator[None]:
-        """Let another thread call ``halt`` when the search has to stop: compiled kernels do not check the clock."""
+    def watching(self, halt: Callable[[bool], None]) -> Iterator[None]:
+        """Let another thread say now and then whether the search has to stop: compiled kernels do not check it."""
         done = threading.Event()
 
         def watch() -> None:
             while not done.wait(_CHECK_INTERVAL):
-                if self.expired():
-                    halt()
+                halt(self.expired())
 
         threading.Thread(target=watch, daemon=True).start()
         try:

@@ -123,6 +123,10 @@ def test_without_time_bounds_still_hold(loss):
     warm, state = bounder.start(Start(np.arange(p), np.zeros(p), 0.0)), np.zeros(p, dtype=np.int8)
     [whole] = bounder.solve([Request(warm, state)], 2.0 * optimum)
     late.append(True)
-    bounder.stop()
+    bounder.stop(True)
     [early] = bounder.solve([Request(warm, state)], 2.0 * optimum)
     assert early.bound < whole.bound <= optimum * (1.0 + 1e-8) and early.iterations <= whole.iterations
+    # Time that was reserved for a proof may be given back.
+    late.clear()
+    bounder.stop(False)
+    assert bounder.solve([Request(warm, state)], 2.0 * optimum)[0].bound == whole.bound

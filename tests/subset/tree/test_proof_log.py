@@ -200,7 +200,7 @@ class Watch:
 
 
 def test_time_to_assemble_and_check_the_proof_is_reserved():
-    """By what a trial took for each node; there are two of them."""
+    """By what the trials took."""
     watch, trials = Watch(), []
     time = ProofTime(watch)
 
@@ -220,4 +220,21 @@ def test_time_to_assemble_and_check_the_proof_is_reserved():
     assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 2.0)
     watch.now = 90.0
     time.reserve(8000, assemble)
-    assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 4.0)
+    assert len(trials) == 2 and watch.reserved == pytest.approx(1.1 * 3.0)
+
+
+def test_a_check_that_takes_long_for_the_data_does_not_end_a_search_of_few_nodes():
+    """The first trial is made at 10 nodes and takes 5 s, nearly all of it for the data."""
+    watch, trials, nodes = Watch(), [], 10
+    time = ProofTime(watch)
+
+    def assemble():
+        trials.append(nodes)
+        watch.now += 5.0 + 1e-4 * nodes
+
+    watch.now = 20.0
+    while watch.now < watch.limit - watch.reserved:
+        time.reserve(nodes, assemble)
+        nodes, watch.now = nodes + 10, watch.now + 0.1
+    assert watch.now > 85.0 and len(trials) <= 6
+    assert watch.reserved >= 5.0 + 1e-4 * nodes

@@ -110,6 +110,10 @@ class Design(ABC):
     def nbytes_of(self, subset: Subset) -> int:
         """Bytes of these columns as they are stored."""
 
+    def stored_columns(self) -> Array | None:
+        """All columns as a float64 matrix in Fortran order, if they are stored like that; None if not."""
+        return None
+
     def digests(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
         """Products of the bits of all columns with two vectors of keys, for the fingerprint: a row for each key.
 

@@ -76,6 +76,11 @@ class Dense(Design):
             return None
         return frozen(np.asfortranarray(self.array, dtype=np.float64).T)
 
+    def stored_columns(self) -> Array | None:
+        """The matrix itself where it is one of float64 in Fortran order."""
+        usable = self._by_column and self.array.flags.aligned and self.array.dtype == np.float64
+        return self.array if usable else None
+
     @property
     def _by_column(self) -> bool:
         return bool(self.array.flags.f_contiguous)

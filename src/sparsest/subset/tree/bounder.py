@@ -23,7 +23,10 @@ class OutOfTime(Exception):
 
 
 def pack(problem: Problem, features: Indices, expired: Callable[[], bool], bytes_at_once: int) -> Array:
-    """Return the columns of these features; raise OutOfTime if the time limit is reached."""
+    """Return the columns of these features, all of them as they are stored; raise OutOfTime at the time limit."""
+    stored = problem.design.stored_columns() if features.size == problem.p else None
+    if stored is not None:
+        return stored
     columns = np.empty((problem.n, features.size), order="F")
     width = max(1, bytes_at_once // (8 * problem.n))
     for begin in range(0, features.size, width):
@@ -32,6 +35,18 @@ def pack(problem: Problem, features: Indices, expired: Callable[[], bool], bytes
             raise OutOfTime
         columns[:, begin : begin + width] = problem.design.columns(features[begin : begin + width])
     return columns
+
+
+def covered(problem: Problem, alive: Indices, largest_copy: float) -> Indices:
+    """The features that a bounder should cover: those alive, or all where that avoids a copy of more bytes."""
+    if 8 * problem.n * alive.size <= largest_copy or problem.design.stored_columns() is None:
+        return alive
+    return np.arange(problem.p) if (problem.weights == 1.0).all() else alive
+
+
+def copied_bytes(problem: Problem, columns: Array) -> float:
+    """Bytes of columns that :func:`pack` returned, none where they are those of the design."""
+    return 0.0 if columns is problem.design.stored_columns() else float(columns.nbytes)
 
 
 class WarmStart(NamedTuple):
@@ -100,8 +115,8 @@ class Bounder(Protocol):
     def strengthen(self) -> None:
         """Tighten the bounds using the survivors' Gram matrix, if possible."""
 
-    def stop(self) -> None:
-        """Stop running relaxations early; called from another thread when the time limit is reached."""
+    def stop(self, stopped: bool) -> None:
+        """Stop running relaxations early while ``stopped``; called from another thread that checks the time limit."""
 
     def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], max_bytes: float) -> None:
         """Prepare tighter bounds for regions like these in at most ``max_bytes``; never called during ``solve``."""

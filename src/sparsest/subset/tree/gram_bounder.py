@@ -24,7 +24,7 @@ from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import all_threads
 from sparsest.subset.dual import ROUNDING
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, pack
+from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, copied_bytes, pack
 from sparsest.subset.tree.diagonals import Diagonal, LoweredRidge, spare_diagonal
 from sparsest.subset.tree.kernels.node import (
     CLOSED,
@@ -41,6 +41,9 @@ from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 # Gram columns computed before the first node: number per nonzero coefficient of the root, and their total bytes.
 _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
+# The whole matrix is computed where this part of it is expected to be used and it takes at most this many bytes: a
+# product with itself takes half the work of one with another matrix (n = p = 4000, a weak ridge: 83 % of it is used).
+_USED_SHARE, _MOST_BYTES_OF_ALL = 0.5, 5e8
 # Floating-point operations between checks of the clock; they take some tenths of a second.
 _OPERATIONS_AT_ONCE = 1e10
 # Typical number of nonzero coefficients of a relaxed node.
@@ -127,7 +130,8 @@ class GramBounder:
         root = np.sqrt(problem.weights)
         target = root * (problem.y - self.mean)
         self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
-        self.columns *= root[:, None]
+        if (problem.weights != 1.0).any():
+            self.columns = self.columns * root[:, None]
         self.gram = GramColumns(self.columns, tuning.full_gram)
         self.c = self.columns.T @ target
         m = survivors.size
@@ -181,9 +185,9 @@ class GramBounder:
         step = np.sqrt(24.0 * self.rounding / (max(_TYPICAL_COEFFICIENTS, 2 * k) + 3.0 * k * ratio))
         return np.ldexp(1.0, np.frexp(step / np.where(used, norms, 1.0))[1] - 1)
 
-    def stop(self) -> None:
-        """Stop all running and later relaxations at their current points."""
-        self._stop[0] = 1
+    def stop(self, stopped: bool) -> None:
+        """Stop relaxations at their current points while ``stopped``."""
+        self._stop[0] = int(stopped)
 
     def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], max_bytes: float) -> None:
         """Lower the ridge where these relaxed regions do not need it, so that other regions can raise it elsewhere."""
@@ -209,7 +213,8 @@ class GramBounder:
     def nbytes(self) -> float:
         """Bytes of the packed columns, of the computed part of the Gram matrix, and of the lowered ridge."""
         gram = 8.0 * self.survivors.size * self.gram.count
-        return self.columns.nbytes + gram + (0 if self._lowered is None else self._lowered.half.nbytes)
+        lowered = 0 if self._lowered is None else self._lowered.half.nbytes
+        return copied_bytes(self.problem, self.columns) + gram + lowered
 
     def start(self, start: Start) -> WarmStart:
         """The warm start from an earlier relaxation, restricted to the survivors."""
@@ -219,7 +224,10 @@ class GramBounder:
         if not self.gram.complete:
             # Most nonzero coefficients of the whole tree belong to features with the largest gains at the root.
             gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
-            count = min(_COLUMNS_AHEAD * positions.size, int(_BYTES_AHEAD / (8 * gains.size)))
+            count = _COLUMNS_AHEAD * positions.size
+            if count >= _USED_SHARE * gains.size and 8 * gains.size**2 <= _MOST_BYTES_OF_ALL:
+                self.gram.add_all()
+            count = min(count, int(_BYTES_AHEAD / (8 * gains.size)))
             likely = np.argsort(-gains, kind="stable")[:count]
             ahead = np.concatenate([positions, likely[~np.isin(likely, positions)]])
             width = max(32, int(_OPERATIONS_AT_ONCE / (2 * self.columns.size)))

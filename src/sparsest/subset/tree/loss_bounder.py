@@ -25,7 +25,7 @@ from sparsest.subset.relaxation.memory import Memory
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.relaxation.working_set import solve_working_set
 from sparsest.subset.relaxation.working_solution import WorkingSolution
-from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, pack
+from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, copied_bytes, pack
 from sparsest.subset.tree.kernels.regions import tighten
 from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
@@ -72,7 +72,7 @@ class LossBounder:
     def strengthen(self) -> None:
         """Do nothing: these losses have no Gram matrix that could tighten the bounds."""
 
-    def stop(self) -> None:
+    def stop(self, stopped: bool) -> None:
         """Do nothing: the relaxation checks the clock itself."""
 
     def adapt(self, regions: Sequence[tuple[NodeOutcome, State]], max_bytes: float) -> None:
@@ -80,7 +80,7 @@ class LossBounder:
 
     def nbytes(self) -> float:
         """Bytes of the packed columns."""
-        return float(self.columns.nbytes)
+        return copied_bytes(self.problem, self.columns)
 
     def start(self, start: Start) -> WarmStart:
         """The warm start from an earlier relaxation, restricted to the survivors."""

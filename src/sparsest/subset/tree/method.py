@@ -9,6 +9,7 @@ from sparsest.core.problem import Problem
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock, finish_despite_interrupt
 from sparsest.runtime.events import Status
+from sparsest.runtime.memory import default_max_memory
 from sparsest.subset.enumeration import Enumeration, enumerate_supports, is_tiny
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.solution import warm_start
@@ -31,7 +32,7 @@ class Tree:
     time_limit: float = 60.0
     gap_tol: float = 1e-4
     node_limit: int = 10_000_000
-    max_memory: float = 2e9
+    max_memory: float | None = None
     n_jobs: int | None = None
     proof: bool = True
     moves: LocalSearch = field(default_factory=LocalSearch)
@@ -44,7 +45,8 @@ class Tree:
 
     def limits(self) -> Limits:
         """The settings that the search itself uses."""
-        return Limits(self.gap_tol, self.node_limit, self.max_memory, self.n_jobs, self.proof, self.tuning)
+        max_memory = default_max_memory() if self.max_memory is None else self.max_memory
+        return Limits(self.gap_tol, self.node_limit, max_memory, self.n_jobs, self.proof, self.tuning)
 
     def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
         """Search, and assemble the result whatever ends the search."""

@@ -35,6 +35,8 @@ T = TypeVar("T")
 _TRIALS = (0.2, 0.5)
 # Time reserved for the proof, as a multiple of its expected time.
 _RESERVE_FACTOR = 1.1
+# Nodes are expected to take at least this share of the time of a trial, whatever the difference of two trials says.
+_LEAST_NODE_SHARE = 0.5
 
 
 class ProofLog:
@@ -124,20 +126,46 @@ class ProofLog:
 
 
 class ProofTime:
-    """Estimates from trials how long assembling and checking the proof will take."""
+    """Estimates from trials how long assembling and checking the proof will take.
+
+    A check takes some time for the data and some for each node.  One trial does not tell them apart, so the time is
+    then assumed to grow with the nodes.  If the search would have to stop for that reason after twice as many nodes as
+    at the last trial, another trial is made.
+    """
 
     def __init__(self, clock: Clock) -> None:
-        self._clock, self._trials, self._for_node = clock, list(_TRIALS), 0.0
-        self._least = clock.reserved
+        self._clock, self._trials, self._least = clock, list(_TRIALS), clock.reserved
+        # Nodes and seconds of the last two trials.
+        self._measured: list[tuple[int, float]] = []
 
     def reserve(self, n_nodes: int, prove: Callable[[], object]) -> None:
         """Reserve enough of the time limit for the proof of a search with this many nodes."""
-        began = self._clock.seconds()
-        if self._trials and n_nodes and began >= self._trials[0] * self._clock.limit:
-            self._trials.pop(0)
+        if n_nodes and self._is_trial_due(n_nodes):
+            began = self._clock.seconds()
             prove()
-            self._for_node = (self._clock.seconds() - began) / n_nodes
-        self._clock.reserved = max(self._least, _RESERVE_FACTOR * self._for_node * n_nodes)
+            self._measured = [*self._measured[-1:], (n_nodes, self._clock.seconds() - began)]
+        self._clock.reserved = max(self._least, _RESERVE_FACTOR * self._expected(n_nodes))
+
+    def _is_trial_due(self, n_nodes: int) -> bool:
+        now, limit = self._clock.seconds(), self._clock.limit
+        if self._trials and now >= self._trials[0] * limit:
+            self._trials.pop(0)
+            return True
+        if not self._measured:
+            return False
+        last_nodes, last_seconds = self._measured[-1]
+        ends = now + _RESERVE_FACTOR * self._expected(n_nodes) >= limit
+        return ends and n_nodes >= 2 * last_nodes and now + 3.0 * last_seconds < limit
+
+    def _expected(self, n_nodes: int) -> float:
+        """Seconds that the proof of this many nodes is expected to take."""
+        if not self._measured:
+            return 0.0
+        (first_nodes, first), (last_nodes, last) = self._measured[0], self._measured[-1]
+        if last_nodes == first_nodes:
+            return last * n_nodes / last_nodes
+        for_node = max((last - first) / (last_nodes - first_nodes), _LEAST_NODE_SHARE * last / last_nodes)
+        return last + for_node * (n_nodes - last_nodes)
 
 
 def _steps_below(root: Node, survivors: Indices) -> Iterator[Step]:

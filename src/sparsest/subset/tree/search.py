@@ -32,7 +32,7 @@ from sparsest.subset.claims import settle
 from sparsest.subset.dual import bound_of_zero
 from sparsest.subset.relaxation.solution import Start, summary
 from sparsest.subset.tree.adaptation import Adaptation
-from sparsest.subset.tree.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Tightened
+from sparsest.subset.tree.bounder import Bounder, NodeOutcome, OutOfTime, Request, State, Tightened, covered
 from sparsest.subset.tree.bounders import make_bounder
 from sparsest.subset.tree.frontier import Frontier, Node, branching_feature
 from sparsest.subset.tree.goal import Goal, Limits
@@ -126,10 +126,10 @@ class Search:
         assert self.root is not None
         return self.root.bound < self.goal.cutoff and not self.clock.expired()
 
-    def _stop_relaxations(self) -> None:
-        """Stop running relaxations."""
+    def _stop_relaxations(self, stopped: bool) -> None:
+        """Stop running relaxations while ``stopped``."""
         if self.bounder is not None:
-            self.bounder.stop()
+            self.bounder.stop(stopped)
 
     def _relax_root(self, start: Start | None) -> Start:
         """Relax the root and fix features; return the relaxed coefficients."""
@@ -141,7 +141,7 @@ class Search:
             self.restart = relaxed.relaxed.restart()
         state = np.zeros(self.problem.p, dtype=np.int8)
         state[relaxed.region.forced_in], state[relaxed.region.forced_out] = 1, -1
-        self.survivors = np.flatnonzero(state >= 0)
+        self.survivors = covered(self.problem, np.flatnonzero(state >= 0), self.limits.tuning.largest_copy)
         self.root = Node(state[self.survivors], relaxed.bound, point)
         self.in_progress = deque([self.root])
         return relaxed.coefficients
@@ -169,11 +169,14 @@ class Search:
             left = np.flatnonzero(root.state >= 0)
             if left.size > _REPEAT_SHARE * before:
                 break
+            survivors = covered(self.problem, self.survivors[left], self.limits.tuning.largest_copy)
+            if survivors.size == self.survivors.size:
+                continue
             self.log.add_fixes(root.fixes, self.survivors)
             start = Start(self.survivors[root.warm.positions], root.warm.w, root.warm.b)
             self.root = Node(root.state[left], root.bound, root.point)
             self.in_progress = deque([self.root])
-            self.survivors = self.survivors[left]
+            self.survivors = survivors
             self._create_bounder(start)
 
     def _create_bounder(self, start: Start) -> None:

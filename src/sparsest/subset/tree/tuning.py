@@ -18,6 +18,8 @@ class Tuning(NamedTuple):
     full_gram : largest number of survivors for which the complete Gram matrix is computed.
     gram_columns : number of columns of the Gram matrix that are computed at a time, if that many are likely to be used.
     packed_bytes : bytes of columns that are copied between checks of the clock.
+    largest_copy : columns of more bytes are not copied if they are stored as they are used: a copy takes as long as two
+        passes over them.
     leaps_slice : number of nodes of leaps and bounds between checks of the clock, at most 20000; they take some
         hundredths of a second.
     leaps_features : largest number of surviving features for which leaps and bounds is tried.
@@ -32,6 +34,7 @@ class Tuning(NamedTuple):
     full_gram: int = 1500
     gram_columns: int = 16
     packed_bytes: int = 1 << 24
+    largest_copy: float = 2.5e8
     leaps_slice: int = 20_000
     leaps_features: int = 128
     last_features: int = 3
