@@ -33,8 +33,8 @@ def cv(
         str, typer.Option(help="Numbers of features to try, such as 0-10,15,20; auto: 0 to 10, then more.")
     ] = "auto",
     gammas: Annotated[str, typer.Option(help="Ridges to try, such as 0.01,0.1,1; auto finds them.")] = "auto",
-    folds: Annotated[int, typer.Option(help="Number of parts that are held out in turn.", min=2)] = 5,
-    seed: Annotated[int, typer.Option(help="Of the random order in which rows are divided into parts.")] = 0,
+    folds: Annotated[int, typer.Option(help="Number of folds, which are held out in turn.", min=2)] = 5,
+    seed: Annotated[int, typer.Option(help="Seed of the random order in which rows are divided into folds.")] = 0,
     selection: Annotated[str, o.setting("selection")] = SETTINGS["selection"].default,
     scoring: Annotated[
         str | None, typer.Option(help="A scorer of scikit-learn, such as r2 or roc_auc; deviance by default.")
@@ -47,7 +47,7 @@ def cv(
 
     Example: `sparsest cv patients.csv --target survived --ks 1-8 --out model.json --report report.html`
 
-    Ctrl-C ends it with the folds that are done, and the model that is found at once.
+    Ctrl-C ends the validation with the folds that are done; a short search then finds the model.
     """
     from sparsest.cli.data import load, model_settings, rows_of_the_file
     from sparsest.cli.live import watched

@@ -29,12 +29,14 @@ def path(
         int | None, typer.Option(help="End the path with this many features, and choose that model.", min=0)
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="Choose the model with this penalty.")] = None,
-    alphas: Annotated[int, typer.Option(help="How many penalty strengths.")] = 100,
+    alphas: Annotated[int, typer.Option(help="Number of penalty strengths.")] = 100,
     l1_ratio: Annotated[float, o.setting("l1_ratio")] = SETTINGS["l1_ratio"].default,
     concavity: Annotated[float | None, o.setting("concavity")] = SETTINGS["concavity"].default,
     max_features: Annotated[int | None, typer.Option(help="Stop at this many features.")] = None,
     tol: Annotated[float | None, o.setting("tol", also="By default it depends on the shape of the data.")] = None,
-    time_limit: Annotated[float, o.setting("time_limit", o.SEARCH)] = SETTINGS["time_limit"].default,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds after which no further penalty is tried.", rich_help_panel=o.SEARCH)
+    ] = SETTINGS["time_limit"].default,
     out: Annotated[
         str | None, typer.Option(help="Write all models to this JSON file.", rich_help_panel=o.FILES)
     ] = None,

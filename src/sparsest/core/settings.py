@@ -122,7 +122,7 @@ SETTINGS: dict[str, Setting] = {
     "epsilon": Setting("half width of the zone of the epsilon-insensitive losses, 0.1 by default"),
     "delta": Setting("size of the residual from which Huber's loss is linear, 1.35 by default"),
     "quantile": Setting("the quantile, between 0 and 1, that the quantile loss predicts, 0.5 by default"),
-    "theta": Setting("θ of the negative binomial loss, 1 by default: the variance is ``μ + μ²/θ``"),
+    "theta": Setting("parameter θ of the negative binomial loss, 1 by default: the variance is ``μ + μ²/θ``"),
     "fit_intercept": Setting("whether to fit an intercept, which is not penalised", True, flag),
     "standardize": Setting(
         "whether to solve for columns of mean square 1", True, flag, "Coefficients are for the data as given"
