@@ -1,8 +1,8 @@
-"""Columns of the data as a check uses them: what is known of each, and products with dual points.
+"""Columns of the data for a check: their bounds, and products with dual points.
 
-``AllColumns`` reads the data in passes and keeps nothing of them.  Its first pass, at close to the speed of a product,
-finds the products with the first dual points, the bounds of every column, and the fingerprint.  ``PackedColumns`` keeps
-the few columns that are still of interest.
+``AllColumns`` reads the data in passes and keeps no columns.  Its first pass computes the products with the first dual
+points, the bounds of every column and the fingerprint, nearly as fast as a product.  ``PackedColumns`` keeps the few
+columns that later steps need.
 """
 
 from __future__ import annotations

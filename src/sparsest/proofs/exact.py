@@ -1,7 +1,7 @@
 """The check in exact arithmetic: rational numbers, and enclosures of logarithms; needs python-flint.
 
 It is slow, and the oracle of the tests: the bounds of :mod:`sparsest.proofs.check` never exceed these.  Both checks
-share the walk through the steps and the exactly feasible dual points; all comparisons of sizes are done anew.
+share the walk through the steps and the exactly feasible dual points, but no bound.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class _ExactChecker(Checker):
         return total
 
     def _split_cut(self, number: int, used: dict[int, float], columns: Columns) -> tuple[Number, list[Number | None]]:
-        """``h(α*) - ½Σ(ridge - δ)w²`` and the gains of g and δ, for the residual α* of the coefficients."""
+        """The constant of the residual α* minus ``½Σ(ridge - δ)w²``, and the gains of g and δ."""
         delta = self.diagonals.diagonal(number, columns)
         covered = [i for i in range(delta.size) if delta[i] > 0.0]
         self._require_definite(number, [int(columns.features[i]) for i in covered], [delta[i] for i in covered])
@@ -236,7 +236,7 @@ class _ExactChecker(Checker):
         return H, [self.inner(a, y) for a in columns]
 
     def value(self, features: list[int]) -> Number:
-        """The least objective on some columns."""
+        """The smallest objective on some columns."""
         y = self.centred(self.y)
         H, h = self._normal_equations(features)
         value = self.inner(y, y) / 2
@@ -284,7 +284,7 @@ class _ExactChecker(Checker):
         left = free.size if self.statement.k is None else min(max(self.statement.k - forced.size, 0), free.size)
         tried = min(left, MOST_LAST_FEATURES)
         bounds = [self.price * (forced.size + tried + 1)] if left > tried else []
-        # Without a price a choice explains no more than any larger one.
+        # Without a price, a larger choice is at least as good.
         for size in range(tried + 1) if self.price > 0 else (tried,):
             price = self.price * (forced.size + size)
             bounds += [self.value([*forced.tolist(), *choice]) + price for choice in combinations(free.tolist(), size)]

@@ -1,10 +1,10 @@
-"""Certificates as files: a JSON header and the arrays it names, in base64 within the text or as bytes after it.
+"""Files of certificates: a JSON header and arrays, in base64 within the text or as bytes after it.
 
 The binary form is ``MAGIC``, the length of the header (8 bytes, little-endian), the header, and the arrays one after
 the other.  The header describes every array by its type, its number of entries and, in the binary form, its bytes.
-Of whole numbers the differences (modulo their size) are stored.  Arrays are compressed with zlib by planes: first the
-lowest bytes of all entries, then the next ones, as high bytes are alike and low ones of rounded numbers zero.  Points
-and steps of one kind are stored together: ``starts`` are the places where each one's entries begin.
+Integers are stored as differences (modulo their size).  Before compression with zlib, bytes are reordered: first the
+lowest bytes of all entries, then the next ones.  High bytes are similar, and low bytes of rounded numbers are zero.
+Points and steps of one kind are stored together; ``starts`` are the indices at which the entries of each begin.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Parts = tuple[Statement, Incumbent, float, float, Proof]
 
 MAGIC = b"sparsest proof 7\n"
 _FORMAT, _VERSION = "sparsest certificate", 7
-# The version before did not have the step LastFeatures; all else is the same.
+# The previous version does not have the step LastFeatures; the rest is the same.
 _MAGIC_BEFORE, _VERSION_BEFORE = b"sparsest proof 6\n", 6
 _TYPES = ("<f8", "<f4", "<i8", "<i4", "<u2", "|i1")
 _KINDS = {Leaf: 0, Branch: 1, Fix: 2, Combination: 3, Regression: 4, RegressionTree: 5, LastFeatures: 6}
@@ -149,7 +149,7 @@ def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts
 
 
 def _parse(text: str) -> dict[str, Any]:
-    """Strict JSON: no key twice, no NaN, of this format and version."""
+    """Parse strict JSON of this format and version, without repeated keys and without NaN."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

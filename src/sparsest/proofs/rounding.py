@@ -1,9 +1,9 @@
-"""Rounding errors: how far a figure computed in double precision can be from the exact one.
+"""Bounds of rounding errors in double precision.
 
 ``u = 2^-53`` is the unit roundoff.  Sources: Higham, Accuracy and Stability of Numerical Algorithms (2002), for sums,
-products and Cholesky factors, in whatever order and with or without fused operations they are computed (Lemma 3.1,
-§3.1, Theorem 10.3); Rump, Verification of positive definiteness (BIT 2006), for ``is_semidefinite``; Dekker (1971) and
-Knuth (1969) for sums and products whose rounding errors are floating-point numbers themselves.
+products and Cholesky factors in any order, with or without fused operations (Lemma 3.1, §3.1, Theorem 10.3); Rump,
+Verification of positive definiteness (BIT 2006), for ``is_semidefinite``; Dekker (1971) and Knuth (1969) for sums and
+products whose rounding errors are floating-point numbers themselves.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 UNIT = 2.0**-53
-# Bounds are lowered by this much for all that underflows: every such error is below 2^-1074, and there are few.
+# Bounds are lowered by this amount for underflow: each such error is below 2^-1074, and there are few.
 UNDERFLOW = 2.0**-1000
-# The smallest number with all its digits.
+# The smallest normal number.
 TINY = 2.0**-1022
 _SPLITTER = 2.0**27 + 1.0
 
@@ -36,15 +36,15 @@ def norms_above(matrix: Array) -> Array:
 
 
 def sum_above(values: Array) -> float:
-    """An upper bound of a sum of numbers that are not negative."""
+    """An upper bound of a sum of nonnegative numbers."""
     return float(values.sum()) * (1.0 + growth(values.size + 2))
 
 
 def is_semidefinite(matrix: Array, error: float) -> bool:
     """Whether all symmetric matrices within ``error`` (spectral norm) of a symmetric one are positive semidefinite.
 
-    If the Cholesky factorisation of ``A - cI`` runs to its end, A is positive semidefinite for
-    ``c ≥ γ_{m+1}/(1 - γ_{m+1}) trace(A)``; an overflow or a NaN proves nothing.
+    If the Cholesky factorisation of ``A - cI`` succeeds with ``c ≥ γ_{m+1}/(1 - γ_{m+1}) trace(A)``, A is positive
+    semidefinite.  Overflow and NaN prove nothing.
     """
     m = matrix.shape[0]
     if m == 0:
@@ -54,7 +54,7 @@ def is_semidefinite(matrix: Array, error: float) -> bool:
         return False
     trace = sum_above(diagonal)
     shift = 1.01 * (error + growth(m + 3) / (1.0 - growth(m + 3)) * trace)
-    # The subtraction below rounds, by at most u of the entries.
+    # The subtraction below has a relative error of at most u.
     shift += 4.0 * UNIT * trace + UNDERFLOW
     lowered = matrix.copy()
     lowered.flat[:: m + 1] -= shift
@@ -75,7 +75,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """``ab`` as a rounded product and its exact error, as long as nothing over- or underflows."""
+    """``ab`` as a rounded product and its exact error, without overflow and underflow."""
     product = a * b
     high_a, high_b = a * _SPLITTER, b * _SPLITTER
     high_a, high_b = high_a - (high_a - a), high_b - (high_b - b)
@@ -91,5 +91,5 @@ def precise_product(high: Array, low: Array, matrix: Array) -> tuple[Array, Arra
         product, error = two_product(high[:, j : j + 1], matrix[j : j + 1])
         total, carried = two_sum(total, product)
         rest += carried + (error + low[:, j : j + 1] * matrix[j : j + 1])
-    # Where terms cancel, the correction is not small until it is added.
+    # If terms cancel, the correction is not small compared with the sum; add it.
     return two_sum(total, rest)

@@ -21,7 +21,7 @@ class NegativeBinomial(LossRule):
     log_link = True
 
     def accepts(self) -> bool:
-        # Far beyond these it is Poisson's or leaves no digits; and quotients by θ must be numbers.
+        # Beyond these limits the loss is that of Poisson or loses all digits, and quotients by θ could overflow.
         return 1e-100 <= self.theta <= 1e100
 
     def project(self, y: Array, alpha: Array, weights: Array) -> Array:
@@ -43,7 +43,7 @@ class NegativeBinomial(LossRule):
         z, still, own = margin - level, y * safe_log(y), np.log1p(y / self.theta)
         softplus = np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))
         values = total * (softplus - own) - (y * margin - still)
-        # An error of z is one of the softplus; each logarithm and exponential has errors of some units.
+        # An error of z is an error of the softplus; each logarithm and exponential has an error of a few units.
         sizes = total * (np.abs(z) + 2.0 * np.abs(level) + softplus + own + 1.0) + np.abs(y * margin) + np.abs(still)
         slope = np.abs(self.derivative(y, margin)[0]) + 64.0 * UNIT * total * (1.0 + np.abs(z) + np.abs(level))
         return values, slope * error + 0.13 * total * error * error + 32.0 * UNIT * sizes

@@ -18,15 +18,15 @@ class Tweedie(LossRule):
         return np.where(y > 0.0, alpha, np.maximum(alpha, 0.0))
 
     def conjugate(self, y: Array, alpha: Array, weights: Array) -> tuple[Array, Array]:
-        # With a = α/ω it is ω times the largest 2a log t - 2t - 2y/t + 4√y, at the positive root of t² - at - y: an
-        # error of the root, some u of it, changes that by its square.
+        # With a = α/ω it is ω times the maximum of 2a log t - 2t - 2y/t + 4√y, at the positive root of t² - at - y.  An
+        # error of the root has an effect of second order.
         a = alpha / weights
         large = 0.5 * (np.abs(a) + np.sqrt(a * a + 4.0 * y))
         small = np.where(large > 0.0, y / np.where(large > 0.0, large, 1.0), 0.0)
         t = np.where(a >= 0.0, large, small)
         gain = a * safe_log(t)
         terms = 2.0 * (gain - large - small) + 4.0 * np.sqrt(y)
-        # Where squares or quotients underflow, nothing is proved.
+        # If squares or quotients underflow, nothing is proved.
         usable = (a == 0.0) | ((np.maximum(np.abs(a), np.sqrt(y)) > 1e-140) & (t > 1e-290))
         sizes = 2.0 * (np.abs(gain) + np.abs(a) + large + small) + 4.0 * np.sqrt(y)
         return weights * terms, weights * np.where(usable, sizes, np.inf)
