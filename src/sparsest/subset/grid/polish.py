@@ -10,8 +10,9 @@ from sparsest.core.arrays import Mask
 from sparsest.subset.grid.space import Fitted, RidgeModel, Space
 from sparsest.subset.moves import DEPENDENT, addition_gains, most_promising, remainder, swap_gains, variances
 
-# Features outside a support that a move may bring in: those with the largest gradients; and moves of one polish.
-_POOL, _MOST_MOVES = 400, 1000
+# Features outside a support that a move may bring in: those with the largest gradients; and moves of one polish.  With
+# 400 a fold of 867 × 1046 took a third longer; in seven sets 1 to 3 of 44 models were better, by at most 4 %.
+_POOL, _MOST_MOVES = 200, 1000
 
 
 def polish(space: Space, start: RidgeModel, ridge: float, most: int, movable: Mask) -> RidgeModel:
