@@ -72,7 +72,7 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 # Pages without neighbours in the table of contents need no column for them.
-html_sidebars = {"index": [], "benchmarks": [], "architecture": [], "changelog": []}
+html_sidebars = {"index": [], "architecture": [], "changelog": []}
 
 sphinx_gallery_conf = {
     "examples_dirs": str(REPOSITORY / "examples"),
@@ -120,6 +120,9 @@ def _copy_mathjax(app, error) -> None:
 def setup(app):
     """Prepare what is kept outside of the source folder."""
     _copy_studies()
+    import benchmark_figures
+
+    benchmark_figures.write(REPOSITORY / "benchmarks" / "README.md", HERE / "benchmark_figures")
     app.connect("build-finished", _copy_mathjax)
     # Before numpydoc, whose priority is the usual 500.
     app.connect("autodoc-process-docstring", _describe_below, priority=400)
