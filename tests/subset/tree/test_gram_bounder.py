@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from checks import best_subset, solve
+from checks import best_subset
 from oracles import best_of, squared_values
 from samples import BY_REGIONS, REGIONS, hard
 from sparsest.core.problem import make_problem
@@ -15,13 +15,9 @@ from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree import gram_bounder as gram
 from sparsest.subset.tree.bounder import Request
 from sparsest.subset.tree.kernels.node import NOT_STORED
+from subset.tree.growing import grow
 
 NONE = np.empty(0, dtype=np.intp)
-
-
-def grow(X, y, **settings):
-    """Solve by one thread and check all that the result says about itself."""
-    return solve(X, y, method="tree", **{"n_jobs": 1, **settings})
 
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 30)], ids=["equal", "weighted"])

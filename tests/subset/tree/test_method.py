@@ -17,15 +17,11 @@ from sparsest.proofs.steps import Branch, Fix, Leaf, RegressionTree, SplitPoint
 from sparsest.runtime.events import Bound, Incumbent, Root, Status
 from sparsest.runtime.faults import injected
 from sparsest.subset.fits.support import fit_support
+from subset.tree.growing import grow
 
 losses = pytest.mark.parametrize("loss", LOSS_NAMES)
 FORMS = [{"k": 3}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}]
 forms = pytest.mark.parametrize("form", FORMS, ids=str)
-
-
-def grow(X, y, **settings):
-    """Solve by one thread and check all that the result says about itself."""
-    return solve(X, y, method="tree", **{"n_jobs": 1, **settings})
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_the_bound_of_all_nodes_holds_at_any_moment(loss, form):
         assert proved.bound >= run.lower_bound() - 1e-9 * abs(optimum)
         bounds.append(run.lower_bound())
 
-    with injected("node bounded", check), injected("node split", check):
+    with injected("node split", check):
         assert run.run() is Status.OPTIMAL
     check()
     assert bounds == sorted(bounds) and all(bound <= optimum * (1.0 + 1e-9) for bound in bounds)
