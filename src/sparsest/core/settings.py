@@ -189,9 +189,7 @@ SETTINGS: dict[str, Setting] = {
     "l1_ratio": Setting("share of the l1 part, in (0, 1], for the elastic net, MCP and SCAD; the rest is a ridge", 1.0),
     "concavity": Setting(
         "the g of MCP (default 3) or SCAD (default 3.7), relative to the curvature of the loss",
-        None,
-        None,
-        "See the notes of :func:`sparsest.penalty_path`",
+        more="See the notes of :func:`sparsest.penalty_path`",
     ),
     "penalty_factor": Setting("factor of alpha for every feature, used as it is; 0 means never penalised"),
     "tol": Setting(

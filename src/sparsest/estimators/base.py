@@ -34,9 +34,7 @@ _Class = TypeVar("_Class")
 ESTIMATOR_SETTINGS = {
     "loss": Setting(
         'the loss; by default "squared" for regression, "logistic" for classification',
-        None,
-        None,
-        "A name, or an object of :mod:`sparsest.core.losses`; see :func:`sparsest.best_subset` for the names",
+        more="A name, or an object of :mod:`sparsest.core.losses`; see :func:`sparsest.best_subset` for the names",
     ),
 }
 
