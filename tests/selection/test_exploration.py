@@ -103,6 +103,21 @@ def test_larger_numbers_are_tried_where_the_largest_is_as_good_as_the_best():
     assert [grid.ks for grid in asked if grid.ks[0] > 10] == [(12, 14, 16, 19, 22)]
 
 
+def test_later_only_the_best_leads_to_more_features():
+    """Where all numbers are alike but for noise there would be no end to it."""
+    asked, rng = [], np.random.default_rng(0)
+
+    def judge(grid):
+        asked.append(grid)
+        ks, _ = grid.pairs()
+        scores = 10.0 * rng.standard_normal((ks.size, 5))
+        scores += (1e-3 * (ks == 3) - scores.mean(axis=1))[:, None]
+        return Validation(scores, np.ones(scores.shape, dtype=np.intp))
+
+    assert explore(replace(GRID, more_gammas=False), judge, 400).tried.best()[0] == 3
+    assert max(grid.ks[-1] for grid in asked) == 22
+
+
 def test_ridges_that_differ_by_less_than_noise_are_no_reason_to_go_on():
     """A weaker ridge needs more evidence than a stronger one."""
     stronger = Judge(lambda k, gamma: -abs(k - 3) - 1e-3 * np.log2(gamma), noise=0.05)

@@ -38,8 +38,8 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
 
     Parameters
     ----------
-    ks : numbers of features to try; by default 0 to 10, and larger ones up to about 250 as long as the largest is as
-        good as the best
+    ks : numbers of features to try; by default 0 to 10, up to 22 where 10 are as good as the best (within half a
+        standard error of the difference), and up to about 250 as long as the largest is the best
     gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (the default γ of :func:`sparsest.best_subset`, a quarter and a
         sixteenth of it, and further ones where the smallest or the largest is the best), a list, or one number
     selection : "best" for the best mean score, or "one_se" for the fewest features within one standard error of it.

@@ -63,9 +63,9 @@ class Found(NamedTuple):
 def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], p: int) -> Found:
     """Cross-validate a grid, and extend it at its ends.
 
-    Larger k are tried as long as the largest one is as good as the best, further γs as long as the first or the last
-    one is the best.  Larger k are tried with the best γ and those next to it alone.  After an interruption of an
-    extension the scores from before it are returned.
+    Larger k are tried where the largest one is as good as the best, and then as long as it is the best; further γs as
+    long as the first or the last one is the best.  Larger k are tried with the best γ and those next to it alone.
+    After an interruption of an extension the scores from before it are returned.
 
     Parameters
     ----------
@@ -113,11 +113,16 @@ def _blocks(grid: SubsetGrid, tried: Tried, p: int) -> list[tuple[str, SubsetGri
 
 
 def _larger_ks(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
-    """Further numbers of features, where the largest one is as good as the best."""
+    """Further numbers of features, where the largest one is the best or, of the first ones, as good as the best.
+
+    Strong ridges make many features as good as few: without an end to that models of more features than rows would be
+    tried.
+    """
     last, validation = int(tried.ks.max()), tried.validation
     ks = larger_ks(last, p - grid.exclude.size) if grid.more_ks else []
     own = validation.best(tried.ks == last)
-    if not ks or validation.difference(own, validation.best()) < -_INDISTINCT:
+    margin = _INDISTINCT if last == grid.ks[-1] else 0.0
+    if not ks or validation.difference(own, validation.best()) < -margin:
         return None
     ridges = tried.ridges(last)
     apart = np.abs(np.log(ridges / tried.gammas[own]))
