@@ -1,1 +1,1 @@
-"""The Boolean relaxation: a certified method on working sets, and the published dual sub-gradient method."""
+"""The Boolean relaxation, solved on working sets with a certified bound."""

@@ -1,4 +1,4 @@
-"""The columns of the whole problem that a relaxation still has to read."""
+"""The columns of the problem that a relaxation still has to read."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_set import solve_working_set
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 
-# Columns are copied once at most this part of them is active, and again when half of a copy has been dropped.
+# Active columns are copied when their share of all columns is at most the first number, and copied again when their
+# share of the last copy is at most the second.
 _COPIED_SHARE, _COPIED_AGAIN_SHARE = 0.2, 0.5
 
 
 class ActiveColumns:
-    """The columns that are not fixed out: the design itself, or a copy stored alike once they are few.
+    """The columns that are not fixed out: the design itself or, once they are few, a copy in the same storage format.
 
     Attributes
     ----------
-    passes : passes over all columns so far; one over a copy counts by its share of them
+    passes : number of passes over all columns so far; a pass over a copy counts as its share of the columns
     bound : the newest dual point with its bound and gains
     """
 
@@ -39,7 +40,7 @@ class ActiveColumns:
         self.problem, self.expired = problem, expired
         self.design: Design = problem.design
         self.index = np.arange(problem.p)
-        # Where each active column is in the design.  Entries of other columns are stale; do not read them.
+        # The position of each active column in the design.  Entries of other columns are stale; do not read them.
         self.position = np.arange(problem.p)
         self.passes = 0.0
         self._copied = False
@@ -58,7 +59,7 @@ class ActiveColumns:
         return self.design.columns(self.position[features])
 
     def drop(self, features: Indices) -> None:
-        """Drop columns from further passes, once that is worth a copy of the others."""
+        """Drop columns from further passes; copy the remaining columns if they are few enough."""
         active = np.ones(self.problem.p, dtype=bool)
         active[features] = False
         keep = np.flatnonzero(active)
@@ -72,7 +73,7 @@ class ActiveColumns:
         self.position[keep] = np.arange(keep.size)
 
     def first(self, start: Start, region: Region) -> tuple[float, View]:
-        """The intercept and the view of a start; without coefficients both are known from the data."""
+        """The intercept and the view of a start; for zero coefficients both are stored with the data."""
         problem = self.problem
         if start.features.size == 0:
             b, alpha, products = problem.data.null
@@ -91,7 +92,7 @@ class ActiveColumns:
             return solve_working_set(self.problem, columns, omega, w, b, tolerance, cutoff, self.expired, memory=memory)
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
-        """The view of a solution's dual point, by one pass over the active columns."""
+        """The view of a solution's dual point; it takes one pass over the active columns."""
         alpha = self.problem.feasible(point.alpha)
         return self._view(alpha, self.products(alpha), region)
 

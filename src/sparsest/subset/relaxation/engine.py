@@ -2,11 +2,10 @@
 
     min_{s ∈ [0,1]^p, Σs ≤ k} c(s)  =  min_w Σ ω ℓ(y, Xw + b) + (1/γ) Ω_k(w)  =  max_α D(α)
 
-A round solves the relaxation on the working set, computes ``u = X'α`` for all features, takes the bound of α over all
-features, and adds the features whose gain exceeds the threshold ``1/(2σ²)`` of the working set's solution.  A
-:class:`Source` supplies columns, products and bounds; a :class:`Policy` says how precisely to solve and when to stop.
-Nodes of the squared loss follow the same rounds in compiled form, several at a time
-(:mod:`sparsest.subset.tree.kernels.node`).
+A round solves the relaxation on the working set, computes ``u = X'α`` and the bound of α over all features, and adds
+the features whose gain exceeds the threshold ``1/(2σ²)`` of the working set's solution.  A :class:`Source` supplies
+columns, products and bounds; a :class:`Policy` decides how precisely to solve and when to stop.  For the squared loss
+the tree uses a compiled form of the same rounds (:mod:`sparsest.subset.tree.kernels.node`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from sparsest.subset.relaxation.working_solution import WorkingSolution
 
 
 class View(NamedTuple):
-    """What a dual point shows of all features: its products ``X'α`` and the bound of the region that it proves."""
+    """A dual point α, its products ``X'α`` with all features, and its bound for the region."""
 
     alpha: Array
     products: Array
@@ -36,29 +35,30 @@ class View(NamedTuple):
 
 
 class Source(Protocol):
-    """The columns of a relaxation: the relaxation on some of them, and the view of all."""
+    """The data of a relaxation: it solves on a working set and computes views over all features."""
 
     def first(self, start: Start, region: Region) -> tuple[float, View]:
-        """The intercept and the view of the coefficients at which the relaxation begins."""
+        """The intercept and the view of the starting coefficients."""
 
     def solve(
         self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
     ) -> WorkingSolution:
-        """Solve on a working set until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``."""
+        """Solve on a working set until primal - dual ≤ ``tolerance`` or dual ≥ ``cutoff``."""
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
         """The view of the dual point of a solution on a working set."""
 
 
 class Entering(NamedTuple):
-    """Which features join a working set.
+    """The rule by which features enter and stay in a working set.
 
     Attributes
     ----------
-    share : features enter whose gain exceeds this share of the threshold.
-    kept_share : features of the last working set stay, also without coefficients, above this share of the threshold.
-    least : at most this many enter in a round, or twice the budget, if that is more.
-    growth : where more features than that stay, at most this many times their number enter.
+    share : features enter if their gain exceeds this share of the threshold.
+    kept_share : features of the last working set stay, even with zero coefficients, if their gain exceeds this share
+        of the threshold.
+    least, growth : the largest number of features that enter in a round is the largest of ``least``, ``growth`` times
+        the number of features that stay, and, without a price per feature, twice the budget.
     """
 
     share: float
@@ -88,14 +88,14 @@ class Entering(NamedTuple):
 
 
 class Policy(ABC):
-    """How precisely each working set is solved, and when a relaxation is good enough.
+    """The precision of each working set's solution, and the stopping rule of a relaxation.
 
     Attributes
     ----------
-    entering : which features join a working set
+    entering : the rule by which features enter a working set
     most_rounds : the largest number of rounds
-    cutoff : a bound beyond which a working set need not be solved further
-    open_gap : what the last round left between primal and dual value; infinite before the first
+    cutoff : the solution on a working set stops when its dual value reaches this bound
+    open_gap : duality gap after the last round; infinite before the first
     """
 
     entering: Entering
@@ -109,16 +109,16 @@ class Policy(ABC):
 
     @abstractmethod
     def tolerance(self, best: Relaxed) -> float:
-        """How precisely to solve the next working set."""
+        """The tolerance for the duality gap on the next working set."""
 
     def after_round(self, best: Relaxed, point: WorkingSolution) -> Relaxed:
-        """Use what a round has found."""
+        """Update the policy after a round; return the solution, with features fixed if the policy does that."""
         self.open_gap = best.primal - best.dual
         return best
 
 
 def relax(source: Source, problem: Problem, region: Region, policy: Policy, start: Start | None = None) -> Relaxed:
-    """Solve the relaxation of a region as far as the policy asks, from no coefficients by default."""
+    """Solve the relaxation of a region until the policy stops it; the default start has zero coefficients."""
     best = _first(source, problem, region, start)
     memory = Memory()
     for rounds in range(1, policy.most_rounds + 1):
@@ -142,7 +142,7 @@ def relax(source: Source, problem: Problem, region: Region, policy: Policy, star
 
 
 def _first(source: Source, problem: Problem, region: Region, start: Start | None) -> Relaxed:
-    """The start with its dual point; it has no primal value yet."""
+    """The start with its dual point; its primal value is infinite until the first round."""
     start = start or Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
     b, (alpha, products, bound) = source.first(start, region)
     q = problem.gains_from(products)
@@ -150,7 +150,7 @@ def _first(source: Source, problem: Problem, region: Region, start: Start | None
 
 
 def _coefficients(best: Relaxed, features: Indices) -> Array:
-    """The coefficients of the last working set, for the features of the next."""
+    """The coefficients of the last working set, arranged for the next one."""
     w = np.zeros(best.region.p)
     w[best.features] = best.w
     return w[features]

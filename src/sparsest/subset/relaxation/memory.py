@@ -1,4 +1,4 @@
-"""What one working set leaves to the next: where its columns were, iterates of an interior point, and a Gram matrix."""
+"""State that one working set passes to the next: positions of columns, interior-point iterates, and a Gram matrix."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.subset.fits.interior_point import InteriorPoint, Iterate
 
-# The share of new columns from which on a Gram matrix is made anew: a product of two arrays takes twice the work of one
-# with itself, and entries that are kept have to be moved.
+# Share of new columns above which the Gram matrix is computed from scratch: a general product takes twice the
+# operations of a symmetric one, and kept entries have to be moved.
 _MOST_NEW = 0.15
 
 
@@ -29,18 +29,18 @@ class CurvedGram(NamedTuple):
 
 
 class Memory:
-    """What is known of the last working set, for the columns of the next."""
+    """State of the last working set, for warm starts on the next one."""
 
     def __init__(self) -> None:
         self.features = np.empty(0, dtype=np.intp)
-        # Where each column of the working set was in the one before, or -1; and the gap over all features after that.
+        # The position of each column in the previous working set, or -1; and the gap over all features after it.
         self.before = np.empty(0, dtype=np.intp)
         self.gap = np.inf
         self.history: History | None = None
         self.gram: CurvedGram | None = None
 
     def enter(self, features: Indices, gap: float) -> None:
-        """Go to another working set from one that left a gap over all features."""
+        """Change to another working set; ``gap`` is the gap over all features after the previous one."""
         order = np.argsort(self.features)
         at = np.searchsorted(self.features, features, sorter=order)
         self.before = np.full(features.size, -1, dtype=np.intp)
@@ -50,13 +50,13 @@ class Memory:
         self.features, self.gap = features, gap
 
     def forget(self) -> None:
-        """Keep nothing: the next working set follows one of which nothing is known."""
+        """Discard iterates and Gram matrix."""
         self.history = self.gram = None
 
     def resume(self, method: InteriorPoint) -> Iterate | None:
-        """An iterate near the last one whose complementarity was not below the gap that was left.
+        """A warm start near the last iterate whose complementarity was at least the gap over all features.
 
-        Where entering features leave much to do, steps from a point close to the old solution are short.
+        If the entering features leave a large gap, steps from an iterate close to the old solution are short.
         """
         if self.history is None:
             return None
@@ -65,13 +65,13 @@ class Memory:
         return method.resume(enough[-1] if enough else iterates[0][1], earlier, self.before)
 
     def gram_of(self, columns: Array) -> CurvedGram | None:
-        """The Gram matrix of the columns, with the last curvatures; None where much of it would have to be computed."""
+        """The Gram matrix of the columns with the last curvatures; None if too many of the columns are new."""
         if self.gram is None:
             return None
         new = np.flatnonzero(self.before < 0)
         if new.size > _MOST_NEW * columns.shape[1]:
             return None
-        # Where a column is new these are entries of another one, until its products replace them.
+        # Rows and columns of new features have entries of another feature until the products replace them.
         matrix = self.gram.matrix[self.before].take(self.before, axis=1)
         products = columns.T @ (self.gram.curvature[:, None] * columns[:, new])
         matrix[:, new], matrix[new] = products, products.T

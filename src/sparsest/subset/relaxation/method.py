@@ -22,7 +22,7 @@ from sparsest.subset.results import make_result, searching, start_support
 class Relaxation:
     """The method "relaxation": solve the relaxation, round it, refit and polish.
 
-    ``proof=False`` keeps no proof: there is no certificate, and nothing is called optimal.
+    With ``proof=False`` no proof is kept, so there is no certificate and the status is never OPTIMAL.
     """
 
     time_limit: float = 60.0
@@ -34,7 +34,7 @@ class Relaxation:
     moves: LocalSearch = field(default_factory=LocalSearch)
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
-        """Return the rounded solution with the relaxation's bound; OPTIMAL when they meet."""
+        """Return the rounded solution with the relaxation's bound; OPTIMAL if the gap is at most ``gap_tol``."""
         if not problem.has_dual_bounds:
             raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
         with searching(problem, self.time_limit, clock) as running:

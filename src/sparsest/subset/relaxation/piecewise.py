@@ -1,6 +1,6 @@
 """The relaxation of a piecewise linear loss on a working set.
 
-An interior-point method or, where coefficients have a box, proximal Newton steps for smoothed losses.
+The solver is an interior-point method or, with a box on the coefficients, proximal Newton steps for smoothed losses.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from sparsest.subset.relaxation.memory import History, Memory
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
 from sparsest.subset.relaxation.working_solution import WorkingSolution, better, primal_value
 
+# Largest number of interior-point steps from a cold start.
 _MOST_STEPS = 150
-# Interior-point steps from an iterate of another working set, after which it is better to begin anew: 3 to 8 is usual.
+# Largest number of interior-point steps from a warm start, after which a cold start follows; 3 to 8 steps are usual.
 _MOST_STEPS_RESUMED = 40
-# Widths of the zone in which losses are smoothed, as parts of a typical offset.
+# Widths of the interval in which losses are smoothed, relative to a typical offset.
 _WIDTHS = tuple(10.0**-i for i in range(10))
 
 
@@ -37,7 +38,7 @@ def solve_piecewise(
     expired: Callable[[], bool],
     memory: Memory,
 ) -> WorkingSolution:
-    """Interior-point steps until the true values, with the exact Ω and gain, are close enough."""
+    """Take interior-point steps until primal and dual value, computed with the exact Ω and gain, are close enough."""
     rows = stack(columns, problem.weights, loss.pieces(problem.y), problem.fit_intercept)
     m = columns.shape[1]
     delta, free = np.zeros(rows.Z.shape[1]), np.zeros(rows.Z.shape[1], dtype=bool)
@@ -55,7 +56,7 @@ def solve_piecewise(
 
 
 class _InteriorPointRun:
-    """Interior-point steps on a working set, and the best values so far."""
+    """A run of interior-point steps on a working set, with the best primal and dual values so far."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class _InteriorPointRun:
         self.iterates: list[tuple[float, Iterate]] = []
 
     def follow(self, x: Iterate, most: int) -> bool:
-        """Make steps until the values are close enough; False where there is no step, or too many are needed."""
+        """Take steps until the gap is small enough; return False if a step fails or ``most`` steps do not suffice."""
         self.iterates = []
         for _ in range(most):
             best = self._evaluate(x)
@@ -90,7 +91,7 @@ class _InteriorPointRun:
         return False
 
     def _evaluate(self, x: Iterate) -> WorkingSolution:
-        """The best values so far, with those of an iterate."""
+        """Evaluate an iterate; return the best primal and dual point so far."""
         problem, columns, omega, m = self.problem, self.columns, self.omega, self.columns.shape[1]
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
         alpha = problem.feasible(self.method.rows.alpha(x.beta))
@@ -113,14 +114,14 @@ def solve_smoothed(
     expired: Callable[[], bool],
     stretch: float,
 ) -> WorkingSolution:
-    """Smooth the loss less and less, until the values of the loss itself are close enough."""
+    """Smooth the loss with decreasing widths until primal and dual value of the original loss are close enough."""
     offsets = np.abs(np.concatenate([a for a, _ in loss.pieces(problem.y)]))
     unit = float(offsets.mean()) or 1.0
     best: WorkingSolution | None = None
     iterations = 0
     for width in _WIDTHS:
         data = replace(problem.data, loss=loss.smoothed(width * unit))
-        # As near to its solution as the smoothed loss is to the loss.
+        # Solve as precisely as the smoothed loss approximates the loss.
         near = max(0.1 * tolerance, min(0.1 * width * abs(best.primal), best.primal - best.dual) if best else 0.0)
         method = ProximalNewton(replace(problem, data=data), columns, omega, expired, stretch)
         point = method.solve(w, b, near, np.inf)
@@ -136,8 +137,11 @@ def solve_smoothed(
 
 
 def _cleaned(problem: Problem, columns: Array, omega: Regulariser, point: WorkingSolution) -> WorkingSolution:
-    """Set to zero what an interior point can only bring near it: as much as hardly changes the gap."""
-    # σ is infinite where all have room; roots times coefficients do not depend on the columns' units.
+    """Set small coefficients to zero, as many as possible without changing the gap by more than a tenth.
+
+    Interior-point iterates approach zero but never reach it.
+    """
+    # σ is infinite if the budget is no limit.  The product √δ|w| does not depend on the columns' units.
     sigma = min(penalty_value(point.w, omega, 0.0)[1], 1e200)
     size = np.where(omega.forced, np.inf, sigma * (omega.root_delta * np.abs(point.w)))
     for least in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6):

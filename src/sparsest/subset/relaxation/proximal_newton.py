@@ -1,4 +1,4 @@
-"""Proximal Newton steps for the relaxation of a smooth loss on a working set, each a quadratic in Gram space."""
+"""Proximal Newton method for the relaxation of a smooth loss on a working set; each step solves a quadratic model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from sparsest.subset.relaxation.memory import CurvedGram
 from sparsest.subset.relaxation.quadratic import STRETCH, solve_quadratic
 from sparsest.subset.relaxation.working_solution import WorkingSolution, better
 
+# Largest number of proximal Newton steps.
 _MOST_STEPS = 150
-# Shares of the tolerance to which the quadratic model of a step is solved, one after the other as long as there is no
-# step: its own gap may be small where that of the loss is not yet.
+# Tolerances of a step's quadratic model, as shares of the given tolerance.  The next one is tried if a step fails: the
+# gap of the model may be small while that of the loss is not.
 _MODEL_TOLERANCES = (1.0, 1e-3, 1e-6)
 
 
 class _State(NamedTuple):
-    """A point with all that the next step needs of it."""
+    """An iterate: the primal point, its margins ``Xw + b``, its loss gradient α, its penalty, and its objective."""
 
     w: Array
     b: float
@@ -33,9 +34,9 @@ class _State(NamedTuple):
 
 
 class ProximalNewton:
-    """Proximal Newton steps for a smooth loss, with the dual value computed on the way.
+    """Proximal Newton steps for a smooth loss; every iterate gives a dual value.
 
-    ``models`` says how the quadratic models are solved: see :func:`solve_quadratic`.
+    ``models`` are options for the quadratic models: see :func:`solve_quadratic`.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class ProximalNewton:
         self.gram = gram
 
     def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> WorkingSolution:
-        """Step until primal - dual ≤ ``tolerance``, the dual passes ``cutoff``, or rounding leaves no decrease."""
+        """Step until primal - dual ≤ ``tolerance``, dual ≥ ``cutoff``, or rounding errors prevent a decrease."""
         state: _State | None = self._state(w, b)
         best: WorkingSolution | None = None
         for _ in range(_MOST_STEPS):
@@ -82,7 +83,7 @@ class ProximalNewton:
         return _State(w, b, margin, alpha, penalty, value)
 
     def _next(self, state: _State, tolerance: float) -> _State | None:
-        """Step; where the model has its minimum here already, to that tolerance, ask more of it."""
+        """The next iterate; if the model already has its minimum here up to the tolerance, solve it more precisely."""
         for share in _MODEL_TOLERANCES:
             following = self._step(state, share * tolerance)
             if following is not None or self.expired():
@@ -90,9 +91,9 @@ class ProximalNewton:
         return None
 
     def _step(self, state: _State, tolerance: float) -> _State | None:
-        """One proximal Newton step with a line search; None when rounding leaves no decrease."""
+        """One proximal Newton step with a line search; None if rounding errors prevent a decrease."""
         problem, columns, loss = self.problem, self.columns, self.problem.loss
-        # The floor keeps the model bounded where hardly any observation is curved.
+        # The floor keeps the step bounded if the loss has almost no curvature at most observations.
         second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * problem.data.curvature)
         curvature = problem.weights * second
         H = self._gram(curvature)
@@ -121,7 +122,7 @@ class ProximalNewton:
         return None
 
     def _gram(self, curvature: Array) -> Array:
-        """``X'diag(curvature)X``, from the one before where few observations have another curvature."""
+        """``X'diag(curvature)X``, updated from the previous one if few curvatures have changed."""
         change = np.full(curvature.size, np.inf) if self.gram is None else curvature - self.gram.curvature
         if self.gram is not None and 2 * np.count_nonzero(change) < curvature.size:
             matrix = self.gram.matrix
@@ -136,7 +137,7 @@ class ProximalNewton:
 
 
 def _squared(columns: Array, weights: Array) -> Array:
-    """``X'diag(weights)X`` for weights that are not negative."""
+    """``X'diag(weights)X`` for nonnegative weights."""
     scaled = np.sqrt(weights)[:, None] * columns
-    # One array times itself takes half the work of a product of two.
+    # A symmetric product A'A takes half the operations of a general product.
     return scaled.T @ scaled

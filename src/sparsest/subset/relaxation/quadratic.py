@@ -1,11 +1,11 @@
-"""The relaxation of a quadratic on few columns: restarted FISTA, and Newton steps on the features that are in use.
+"""The relaxation of a quadratic on few columns: restarted FISTA, and Newton steps on the active set.
 
     min_w ½w'Hw - c'w + Ω(w)
 
-Where it is known which features are in use, which of them whole (s = 1), and their signs, Ω is a quadratic too: ½δw² of
-the whole ones and ``(Σ √δ|w|)²/(2r)`` of the others, where r is what the whole ones leave of the budget, or
-``√(2 price) Σ √δ|w|`` where the price is the limit.  Then one linear system gives the solution, which FISTA only
-approaches slowly where H is ill conditioned.
+Given the active set, the signs of its coefficients, and its saturated features (s = 1), Ω is a quadratic as well: the
+sum of ½δw² over saturated features, plus ``(Σ √δ|w|)²/(2r)`` over the other active features, where r is the budget that
+the saturated ones leave, or ``√(2 price) Σ √δ|w|`` if the price limits them instead of the budget.  One linear system
+then gives the solution, to which FISTA converges slowly if H is ill-conditioned.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from sparsest.subset.relaxation.kernels.fista import (
     relax_further,
 )
 
+# Largest number of FISTA iterations.
 _MOST_ITERATIONS = 20_000
-# Multiplications of one call of the kernel: about a tenth of a second, after which the clock is asked.
+# Multiplications per call of the kernel, about a tenth of a second; the clock is checked between calls.
 STRETCH = 1e8
-# Iterations of FISTA before a Newton step; twice as many after one that does not help.
+# Number of FISTA iterations before the first Newton step; it doubles after every Newton step that fails.
 _FIRST_ITERATIONS = 60
-# Parts of a Newton step that are tried.
+# Lengths of a Newton step that are tried, relative to the full step.
 _PARTS = (1.0, 0.5, 0.25, 0.1)
 
 
@@ -48,15 +49,15 @@ def solve_quadratic(
 ) -> tuple[float, float, int]:
     """Minimise from ``w``, which is overwritten; return the primal and the dual value and the number of iterations.
 
-    ``expired`` is asked after every ``stretch`` multiplications.  Newton steps are for precise solutions; they make one
-    that is to be rounded slower.
+    ``expired`` is called after every ``stretch`` multiplications.  Newton steps speed up precise solutions; for a
+    coarse solution that is only rounded they take longer.
     """
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
     at_once = int(stretch / max(c.size, 1) ** 2) + 1
     best, iterations, since = -np.inf, 0, 0
-    # Without it all progress of the last stretch would have to be made again: with a weak ridge 4 to 5 times the time.
+    # The momentum is kept between calls; restarting it took 4 to 5 times as long with a weak ridge.
     momentum = Momentum(np.empty(c.size), np.empty(c.size), np.zeros(1))
-    # Newton steps know nothing of a box.
+    # Newton steps do not support a box.
     patience = _FIRST_ITERATIONS if newton and omega.box == np.inf else most_iterations
     while True:
         most = min(at_once, patience - since, most_iterations - iterations)
@@ -74,24 +75,24 @@ def solve_quadratic(
 
 
 def newton_step(H: Array, c: Array, omega: Regulariser, w: Array, sigma: float, value: float) -> bool:
-    """Move w to the minimum with the same features in use, whole, and of the same signs, if that has a smaller value.
+    """Move w to the minimum with the same active set, signs and saturated features, if the value decreases there.
 
-    ``sigma`` and ``value`` are those of w; features whose sign would change become zero.
+    ``sigma`` and ``value`` are those of w.  Coefficients whose sign would change become zero.
     """
     used = np.flatnonzero(omega.forced | (w != 0.0))
     root, forced = omega.root_delta[used], omega.forced[used]
-    whole = forced | (root * np.abs(w[used]) * min(sigma, 1e200) >= 1.0)
-    slope = np.where(whole, 0.0, np.sign(w[used]) * root)
-    M, right = H[np.ix_(used, used)], c[used]
-    M.flat[:: used.size + 1] += np.where(whole, root**2, 0.0)
-    room = omega.budget - np.count_nonzero(whole & ~forced)
+    saturated = forced | (root * np.abs(w[used]) * min(sigma, 1e200) >= 1.0)
+    slope = np.where(saturated, 0.0, np.sign(w[used]) * root)
+    A, right = H[np.ix_(used, used)], c[used]
+    A.flat[:: used.size + 1] += np.where(saturated, root**2, 0.0)
+    remaining = omega.budget - np.count_nonzero(saturated & ~forced)
     if omega.price > 0.0 and sigma >= (1.0 - 1e-9) / np.sqrt(2.0 * omega.price):
         right = right - np.sqrt(2.0 * omega.price) * slope
-    elif not whole.all():
-        if room <= 0:
+    elif not saturated.all():
+        if remaining <= 0:
             return False
-        M += np.outer(slope, slope / room)
-    factor = factor_positive(M)
+        A += np.outer(slope, slope / remaining)
+    factor = factor_positive(A)
     if factor is None:
         return False
     direction = np.zeros(w.size)

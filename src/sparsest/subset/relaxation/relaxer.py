@@ -1,4 +1,4 @@
-"""The relaxation of a whole problem, solved to a computed gap over all features, which fixes features on the way."""
+"""The relaxation of a whole problem, solved to a certified gap over all features, with features fixed on the way."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ from sparsest.subset.relaxation.engine import Entering, Policy, relax
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 
+# Largest number of rounds.
 _MOST_ROUNDS = 100
-# The first working set is solved to this part of the value without features: where the relaxation is tight one round is
-# then enough, and where it is not this has cost nothing.
+# Tolerance of the first working set, relative to the objective without features.  If the relaxation is tight, one round
+# then suffices; if it is not, the extra cost is negligible.
 _FIRST_PRECISION = 1e-3
-# A further round costs an interior-point method more than some features too many (hinge, 1000 × 10000, k = 50, nγ = 10:
-# 8 rounds instead of 11 with a share of 0.9), and the other methods less.
+# The rules by which features enter.  For an interior-point method a further round takes longer than some superfluous
+# features (hinge loss, 1000 × 10000, k = 50, nγ = 10: a share of 0.9 needs 8 rounds instead of 11); for the other
+# methods it is the reverse.
 _ENTERING = Entering(share=0.999, kept_share=0.6, least=100, growth=1.0)
 _ENTERING_PIECEWISE = _ENTERING._replace(share=0.9)
-# A working set is solved to this part of the gap over all features, and to this part of the tolerance at least.
+# Tolerance of a working set as a share of the gap over all features, and its lower limit as a share of the requested
+# tolerance.
 _PRECISION, _LEAST_PRECISION = 0.1, 0.3
-# Only where the working set's own gap is this part of the whole does solving it more precisely help; then to a tenth.
+# If the gap on the working set exceeds the first share of the gap over all features, the tolerance is multiplied by the
+# second number; otherwise a more precise solution would not help.
 _OWN_SHARE, _MORE_PRECISE = 0.3, 0.1
 
 UpperBound = Callable[[Relaxed], float]
 
 
 class _ToGap(Policy):
-    """Stop at a relative gap over all features; an upper bound, asked after every round, fixes features on the way."""
+    """Stop at a relative gap over all features; fix features after every round if there is an upper bound."""
 
     most_rounds = _MOST_ROUNDS
 
@@ -45,17 +49,17 @@ class _ToGap(Policy):
         self._stopped = False
 
     def is_done(self, best: Relaxed) -> bool:
-        """Whether the gap is reached, the upper bound is, or time has run out; the first round is always made."""
+        """Whether the gap, the upper bound or the time limit is reached; the first round always takes place."""
         return self._stopped or (best.rounds > 0 and best.gap <= self.gap)
 
     def tolerance(self, best: Relaxed) -> float:
-        """A part of the gap that is left."""
+        """A share of the remaining gap."""
         if best.rounds > 0:
             self._near = self._precision * min(self.open_gap, self._scale)
         return max(self._near, self._floor * self._scale)
 
     def after_round(self, best: Relaxed, point: WorkingSolution) -> Relaxed:
-        """Fix features against the upper bound; solve more precisely where the working set's own gap is in the way."""
+        """Fix features against the upper bound; tighten the tolerance if the gap on the working set is too large."""
         coarse = self._near > self._floor * self._scale
         if np.isfinite(best.primal):
             self.open_gap, self._scale = best.primal - best.dual, abs(best.primal)
@@ -73,7 +77,7 @@ class _ToGap(Policy):
         return best
 
     def _fix(self, best: Relaxed, upper: float) -> Relaxed:
-        """Fix what the newest dual point and an upper bound decide; the primal value then belongs to another region."""
+        """Fix features by the newest dual point and an upper bound; the primal value is then no longer valid."""
         region, bound = best.region, self.columns.bound
         costs, slack = self.problem.sparsity.forcing_costs(bound.q, region), upper - bound.value
         goes_in, goes_out = costs.outside > slack, costs.inside > slack
@@ -94,10 +98,10 @@ def relax_problem(
     upper: UpperBound | None = None,
     expired: Callable[[], bool] = lambda: False,
 ) -> tuple[Relaxed, Fixings]:
-    """Relax a problem to a relative gap of ``tolerance`` over all features, from no coefficients by default.
+    """Relax a problem to a relative gap of ``tolerance`` over all features; by default from zero coefficients.
 
-    ``upper``, an upper bound asked after every round, fixes features on the way.  The solution is that of the region
-    that the fixings leave.
+    ``upper`` is called after every round and returns an upper bound, against which features are fixed.  The solution is
+    that of the region left by the fixings.
     """
     columns = ActiveColumns(problem, expired)
     policy = _ToGap(problem, columns, tolerance, upper)

@@ -1,4 +1,4 @@
-"""Solutions of the Boolean relaxation: where to start from, what was found and fixed, and what a result tells of it."""
+"""Solutions of the Boolean relaxation: starts, solutions, fixings, and their summary in a result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparsest.results.result import Result
 
 
 class Start(NamedTuple):
-    """Relaxed coefficients to begin from, and the σ of their relaxation; 0 where it is unknown."""
+    """Relaxed coefficients to start from, and the σ of their relaxation, 0 if it is unknown."""
 
     features: Indices
     w: Array
@@ -24,7 +24,10 @@ class Start(NamedTuple):
 
 
 class Relaxed(NamedTuple):
-    """A solution of the relaxation over a region: primal point, dual point, and their values."""
+    """A solution of the relaxation over a region: the primal point (w, b), the dual point α, and their values.
+
+    ``q`` are the gains of all features at the dual point.
+    """
 
     region: Region
     features: Indices
@@ -45,7 +48,7 @@ class Relaxed(NamedTuple):
         return (self.primal - self.dual) / max(abs(self.primal), 1e-300) if np.isfinite(self.primal) else 1.0
 
     def indicator(self, problem: Problem) -> Array:
-        """The relaxed indicator ``s`` of every feature, before it is cut off at 1."""
+        """The relaxed indicator ``s`` of every feature, not yet truncated at 1."""
         s = np.zeros(self.region.p)
         used = self.w != 0
         size = np.abs(self.w[used])
@@ -56,32 +59,32 @@ class Relaxed(NamedTuple):
         return s
 
     def restart(self) -> Restart:
-        """Where a later search may begin."""
+        """The starting point for a later search."""
         return Restart(RelaxedPoint(self.features, self.w, self.b, self.alpha))
 
     def rounded(self, problem: Problem) -> Indices:
-        """An admissible support: the forced features and the largest relaxed ones."""
+        """An admissible support: the forced features and those with the largest indicators."""
         return problem.sparsity.rounded(self.indicator(problem), self.region)
 
 
 class Fixings:
-    """The steps that lead from the root to a region by fixings, each with its dual point."""
+    """The fixings that lead from the root to a smaller region, each with its dual point."""
 
     def __init__(self) -> None:
         self.points: list[DualPoint] = []
         self.fixes: list[Fix] = []
-        # The smallest bound of all that was closed.
+        # The smallest bound of all regions closed by fixings.
         self.closed = np.inf
 
     def fix(self, alpha: Array, inside: Indices, outside: Indices, bound: float) -> None:
-        """Note that a dual point closes the other sides of these features with at least this bound."""
+        """Record that a dual point closes the opposite sides of these features, with at least this bound."""
         self.closed = min(self.closed, bound)
         self.points.append(DualPoint(alpha))
         self.fixes.append(Fix(len(self.points) - 1, inside, outside))
 
 
 def summary(problem: Problem, relaxed: Relaxed) -> dict[str, Any]:
-    """What a result tells of its relaxation."""
+    """The summary of a relaxation in the trace of a result."""
     n_root = problem.include.size, problem.exclude.size
     return {
         "primal": relaxed.primal,
@@ -102,7 +105,7 @@ def summary(problem: Problem, relaxed: Relaxed) -> dict[str, Any]:
 
 
 def warm_start(start: Any, problem: Problem) -> Start | None:
-    """The relaxed coefficients of an earlier result, or those of its model."""
+    """The relaxed coefficients of an earlier result; None if it has none for this number of columns."""
     if not isinstance(start, Result) or start.coef.size != problem.p:
         return None
     known = start.restart.relaxed

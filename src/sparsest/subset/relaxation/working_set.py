@@ -2,9 +2,9 @@
 
     min_{w,b} Σ ω ℓ(y, Xw + b) + Ω(w)
 
-Squared loss: one quadratic in Gram space.  Other losses: proximal Newton steps, each a quadratic in Gram space, with
-a line search.  Piecewise linear losses: an interior-point method or, where coefficients have a box, proximal Newton
-steps for smoothed losses.  All compute the primal and dual values they stop at.
+Squared loss: one quadratic in Gram space.  Piecewise linear losses: an interior-point method or, with a box on the
+coefficients, proximal Newton steps for smoothed losses.  Other losses: proximal Newton steps with a line search, each a
+quadratic in Gram space.  All methods return the primal and dual values on which their stopping rule is based.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sparsest.subset.relaxation.working_solution import WorkingSolution
 
 
 def make_regulariser(problem: Problem, forced: Mask) -> Regulariser:
-    """Return Ω for a working set of which some features are forced in."""
+    """Return Ω for a working set; ``forced`` marks features that are forced in."""
     root = np.full(forced.size, np.sqrt(problem.ridge))
     budget = problem.sparsity.most(problem.p) - int(forced.sum())
     return Regulariser(root, forced, budget, problem.sparsity.price, problem.box)
@@ -43,14 +43,15 @@ def solve_working_set(
     stretch: float = STRETCH,
     memory: Memory | None = None,
 ) -> WorkingSolution:
-    """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or the dual passes ``cutoff``.
+    """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or dual ≥ ``cutoff``.
 
-    It ends early when ``expired``, which is asked after every ``stretch`` multiplications; the values are those of the
-    point that it returns in any case.  With a ``memory`` it goes on from the last working set.
+    ``expired`` is called after every ``stretch`` multiplications and ends the solution early; the values returned are
+    valid in any case.  A ``memory`` gives a warm start from the last working set.
     """
     memory = Memory() if memory is None else memory
     if omega.budget == 0 and not omega.forced.all():
-        # The forced features alone, where no other may enter: neither path nor step leads to exactly zero.
+        # No other feature may enter: solve on the forced features alone, because iterative methods do not set the other
+        # coefficients exactly to zero.
         inside = omega.forced
         memory.forget()
         alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
@@ -70,7 +71,7 @@ def solve_working_set(
 
 
 def _within_box(w: Array, omega: Regulariser) -> Array:
-    """Coefficients of which a part leaves the box, or its budget, moved inside."""
+    """The coefficients, moved into the box and its budget."""
     if omega.box == np.inf:
         return w
     w = np.clip(w, -omega.box, omega.box)
@@ -79,12 +80,12 @@ def _within_box(w: Array, omega: Regulariser) -> Array:
 
 
 def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:
-    """The point of some of the features, with zeros for the others."""
+    """Extend a point on the features ``inside`` to the working set, with zeros for the others."""
 
     def widened(packed: Array) -> Array:
-        whole = np.zeros(inside.size)
-        whole[inside] = packed
-        return whole
+        full = np.zeros(inside.size)
+        full[inside] = packed
+        return full
 
     source = None if point.source is None else (widened(point.source[0]), point.source[1])
     return point._replace(w=widened(point.w), source=source)
@@ -100,7 +101,10 @@ def _solve_squared(
     expired: Callable[[], bool],
     stretch: float,
 ) -> WorkingSolution:
-    """Columns are centred under an intercept, so b is the mean of y and the Gram matrix needs no correction."""
+    """Solve for the squared loss.
+
+    With an intercept the columns are centred, so b is the mean of y and the Gram matrix needs no correction.
+    """
     b = problem.data.null.b
     weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
     target = problem.weights * (problem.y - b)

@@ -30,7 +30,7 @@ def primal_value(problem: Problem, columns: Array, omega: Regulariser, w: Array,
 
 
 def better(best: WorkingSolution | None, point: WorkingSolution) -> WorkingSolution:
-    """Combine the smaller primal with the larger dual."""
+    """Combine the primal point with the smaller value and the dual point with the larger value."""
     if best is None:
         return point
     if point.primal < best.primal:

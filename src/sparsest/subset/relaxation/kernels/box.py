@@ -1,11 +1,12 @@
-"""The relaxation's penalty, proximal step and gains where coefficients have a box ``|w_j| ≤ M``.
+"""Penalty, proximal step and gains of the relaxation for coefficients in a box ``|w_j| ≤ M``.
 
     Ω(w) = min_s { ½ Σ_j δ_j w_j²/s_j + price Σ_j s_j :  |w_j| ≤ M s_j,  0 ≤ s ≤ 1,  Σ_free s ≤ budget }
 
-With μ the multiplier of the budget, or the price if that is larger, and ``σ = 1/√(2μ)``, the proximal step of length
-1/L from v has ``s_j = clip(σ√δ_j|v_j| - δ_j/L, 0, 1)`` where ``σ√δ_j M ≥ 1``, and elsewhere, where the box is what
-limits w, ``s_j = clip(|v_j|/M - δ_j/(2L) - μ/(LM²), 0, 1)``; ``w_j = min(|v_j| s_j/(s_j + δ_j/L), M s_j)`` with the
-sign of v_j.  For an infinite L these are the s of Ω(v).  A product u gains ``max {uw - ½δw²: |w| ≤ M}``.  δ may be 0.
+Let μ be the larger of the budget's multiplier and the price, and ``σ = 1/√(2μ)``.  The proximal step of length 1/L from
+v has ``s_j = clip(σ√δ_j|v_j| - δ_j/L, 0, 1)`` if ``σ√δ_j M ≥ 1``.  Otherwise the box limits w_j, and
+``s_j = clip(|v_j|/M - δ_j/(2L) - μ/(LM²), 0, 1)``.  In both cases ``w_j = min(|v_j| s_j/(s_j + δ_j/L), M s_j)`` with
+the sign of v_j.  For infinite L this s attains Ω(v).  The gain of a product u is ``max {uw - ½δw²: |w| ≤ M}``.  δ may
+be 0.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 
 from sparsest.runtime.jit import inlined, kernel
 
-# How far w may leave the box, and its shares the budget, by rounding alone.
+# Relative excess over the box and over the budget that is attributed to rounding.
 _ROUNDING = 1e-9
-# The σ of a budget that the box alone uses up.
+# The σ that is returned if the box alone uses up the budget.
 _SMALLEST_SIGMA = 1e-150
 
 
@@ -35,7 +36,7 @@ def gain_in_box(u, root, box):
 
 @inlined
 def share_in_box(size, root, step, sigma, box):
-    """Return the s of a proximal step of length ``step`` from a coefficient of that size."""
+    """Return the s of a proximal step of length ``step`` from a coefficient of absolute value ``size``."""
     tau = step * root * root
     if size == 0.0:
         s = 0.0
@@ -48,9 +49,10 @@ def share_in_box(size, root, step, sigma, box):
 
 @inlined
 def next_sigma(sigma, value, slope, low, high, budget):
-    """One Newton step, within a bracket, to where shares add up to ``budget``; ``value`` is what they have too much.
+    """One bracketed Newton step towards the σ at which the shares s add up to ``budget``.
 
-    Returns whether more steps are wanted, the next σ and its bracket.
+    ``value`` is the sum of shares minus the budget at the current σ, ``slope`` its derivative.  Returns whether to
+    continue, the next σ, and the new bracket.
     """
     if value >= 0.0:
         high = sigma
@@ -70,9 +72,9 @@ def next_sigma(sigma, value, slope, low, high, budget):
 
 @kernel
 def sigma_in_box(v, step, root_delta, forced, budget, box, sigma):
-    """Return the σ at which the free features' shares add up to ``budget``, by bracketed Newton steps; inf if none.
+    """Return the σ at which the free features' shares add up to ``budget``, by bracketed Newton steps.
 
-    The search begins at ``sigma`` if that is positive.
+    Infinite if the shares stay below the budget.  The iteration starts at ``sigma`` if that is positive.
     """
     most, least, largest, longest = 0.0, 0.0, 0.0, 0.0
     for j in range(v.size):
@@ -90,7 +92,7 @@ def sigma_in_box(v, step, root_delta, forced, budget, box, sigma):
         return 0.0
     low, high = 0.0, np.inf
     if not 0.0 < sigma < np.inf:
-        # Where every share of the proximal step begins, or the box ends to matter.
+        # The σ at which the first share becomes positive or, for Ω itself, at which the box stops being active.
         sigma = np.sqrt(0.5 * step / (box * longest)) if step > 0.0 else 1.0 / (largest * box)
     for _ in range(200):
         value, slope = -float(budget), 0.0
@@ -112,7 +114,7 @@ def sigma_in_box(v, step, root_delta, forced, budget, box, sigma):
 
 @kernel
 def penalty_in_box(w, root_delta, forced, budget, price, box, sigma, highest):
-    """Return Ω(w), infinite outside of the box, and the σ, at most ``highest``, at which it is attained."""
+    """Return Ω(w), which is infinite outside of the box, and the σ ≤ ``highest`` at which it is attained."""
     sigma = min(sigma_in_box(w, 0.0, root_delta, forced, budget, box, sigma), highest)
     total, shares = 0.0, 0.0
     for j in range(w.size):
@@ -133,7 +135,7 @@ def penalty_in_box(w, root_delta, forced, budget, price, box, sigma, highest):
 
 @kernel
 def proximal_in_box(v, L, root_delta, forced, budget, box, sigma, highest, out):
-    """Write the proximal step from v into ``out``; return the σ found, at most ``highest``."""
+    """Write the proximal step from v to ``out``; return its σ, which is at most ``highest``."""
     step = 1.0 / L
     sigma = min(sigma_in_box(v, step, root_delta, forced, budget, box, sigma), highest)
     for j in range(v.size):

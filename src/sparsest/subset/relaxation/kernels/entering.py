@@ -1,7 +1,8 @@
-"""Which features a working set consists of: those that stay, and those whose gains exceed a threshold.
+"""The choice of a working set: features that stay, and features whose gains exceed a threshold.
 
-A feature belongs to the solution of the relaxation where its gain exceeds ``1/(2σ²)``, with the σ of the solution.
-``state[j]`` is 1 for a feature forced in, -1 for one forced out, else 0.
+A feature has a coefficient in the solution of the relaxation if its gain exceeds ``1/(2σ²)``, with the solution's σ.
+``state[j]`` is 1 for a feature forced in, -1 for a feature forced out, and 0 for a free feature.  ``alive`` lists the
+features that are not forced out.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from sparsest.subset.relaxation.kernels.fista import largest_sum
 
 @inlined
 def threshold_of(sigma):
-    """Return the gain ``1/(2σ²)`` above which features enter; 0 where every feature has room, or σ is unknown."""
+    """Return the gain ``1/(2σ²)`` above which features enter; 0 if the budget is no limit or σ is unknown."""
     return 0.5 / (sigma * sigma) if 0.0 < sigma < np.inf else 0.0
 
 
 @kernel
 def sigma_of_gains(q, w, state, alive, left, price, work):
-    """Return the σ whose threshold ``1/(2σ²)`` is the least gain of the best choice among features with coefficients.
+    """Return the σ whose threshold ``1/(2σ²)`` is the smallest gain in the best choice of features with coefficients.
 
-    Coefficients at the limits of a box do not determine σ.
+    It replaces the σ of the coefficients, which is not determined if they are at the limits of a box.
     """
     count = 0
     for j in alive:
@@ -37,9 +38,10 @@ def sigma_of_gains(q, w, state, alive, left, price, work):
 
 @kernel
 def pick_working_set(q, stays, alive, threshold, most, work, chosen):
-    """Write the features that stay, and at most ``most`` others with gains above the threshold, into ``chosen``.
+    """Write the features that stay, and at most ``most`` others with gains above the threshold, to ``chosen``.
 
-    Of more the largest are taken, with all that tie with the last.  Returns the number of features chosen.
+    If more features exceed the threshold, those with the largest gains enter, including all ties with the last one.
+    Returns the number of features chosen.
     """
     count = 0
     for j in alive:

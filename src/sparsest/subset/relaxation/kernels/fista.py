@@ -2,14 +2,14 @@
 
     min_w ½w'Hw - c'w + Ω(w),     Ω(w) = min_s { ½ Σ_j δ_j w_j²/s_j + price Σ_j s_j :  0 ≤ s ≤ 1, Σ_free s ≤ budget }
 
-where s_j = 1 for features that are forced in.  With ``a_j = √δ_j |w_j|`` the best s is ``min(1, σ a_j)``: σ is the root
-of ``Σ min(1, σ a_j) = budget``, and at most ``1/√(2 price)``.  The proximal step of length 1/L from v has
-``s_j = clip(σ √δ_j |v_j| - δ_j/L, 0, 1)`` and ``w_j = v_j s_j / (s_j + δ_j/L)``, with σ the root of ``Σ s_j = budget``
-and the same limit.
+where s_j = 1 for features that are forced in.  With ``a_j = √δ_j |w_j|`` the best s is ``min(1, σ a_j)``.  Here σ is
+the root of ``Σ min(1, σ a_j) = budget`` or ``1/√(2 price)``, whichever is smaller.  The proximal step of length 1/L
+from v has ``s_j = clip(σ √δ_j |v_j| - δ_j/L, 0, 1)`` and ``w_j = v_j s_j / (s_j + δ_j/L)``, where σ is the root of
+``Σ s_j = budget`` with the same upper limit.
 
-Every w gives the lower bound ``-½w'Hw - gain(u)``, ``u = c - Hw``, where gain adds ``q_j = u_j²/(2δ_j)`` over the
-forced features and over the best free choice.  Where coefficients have a box, all of these are those of
-:mod:`sparsest.subset.relaxation.kernels.box`.
+Every w gives the lower bound ``-½w'Hw - gain(u)`` with ``u = c - Hw``.  The gain is the sum of ``q_j - price``,
+``q_j = u_j²/(2δ_j)``, over the forced features and the best choice of free ones.  For coefficients in a box,
+:mod:`sparsest.subset.relaxation.kernels.box` has the corresponding formulas.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from sparsest.core.arrays import Array, Mask
 from sparsest.runtime.jit import inlined, kernel
 from sparsest.subset.relaxation.kernels.box import gain_in_box, next_sigma, penalty_in_box, proximal_in_box
 
-# Each makes the step shorter by a sixth or more: 200 of them by all the digits there are.
+# Largest number of times that a step is shortened.  Each time shortens it by at least a sixth, so 200 times reduce it
+# below machine precision.
 _SHORTENINGS = 200
 
 
 class Regulariser(NamedTuple):
-    """Ω over some columns: ridge roots √δ, which features are forced in, the budget and the price of the others, a box.
+    """Ω over some columns: the roots √δ, the forced features, the budget and the price of the free ones, and the box.
 
-    Without a box the latter is infinite.
+    ``box`` is infinite if there is none.
     """
 
     root_delta: Array
@@ -40,12 +41,12 @@ class Regulariser(NamedTuple):
 
 
 class Momentum(NamedTuple):
-    """What FISTA carries from one iteration to the next.
+    """The state of FISTA between iterations.
 
     Attributes
     ----------
-    point, image : where the next step begins, and H times that.
-    size : one number that grows while the iterates keep their direction; 0 where there is no momentum yet.
+    point, image : the extrapolated point from which the next step starts, and H times this point.
+    size : the momentum parameter t_k as an array of one entry; 0 before the first iteration.
     """
 
     point: Array
@@ -55,13 +56,13 @@ class Momentum(NamedTuple):
 
 @inlined
 def largest_sigma(price):
-    """Return the σ beyond which no indicator is worth its price."""
+    """Return the upper limit ``1/√(2 price)`` of σ."""
     return 1.0 / np.sqrt(2.0 * price) if price > 0.0 else np.inf
 
 
 @kernel
 def best_sigma(a, shift, budget, sigma):
-    """Return the σ with ``Σ_j clip(σ a_j - shift_j, 0, 1) = budget``, by bracketed Newton steps; inf if none."""
+    """Return the σ with ``Σ_j clip(σ a_j - shift_j, 0, 1) = budget``, by bracketed Newton steps; infinite if none."""
     positive = 0
     for j in range(a.size):
         if a[j] > 0.0:
@@ -93,7 +94,7 @@ def best_sigma(a, shift, budget, sigma):
 
 @kernel
 def penalty_value(w, omega, sigma):
-    """Return Ω(w) and the σ at which it is attained; the search for it begins at ``sigma`` if that is positive."""
+    """Return Ω(w) and the σ at which it is attained; the iteration for σ starts at ``sigma`` if that is positive."""
     root_delta, forced, budget, price, box = omega
     if box < np.inf:
         return penalty_in_box(w, root_delta, forced, budget, price, box, sigma, largest_sigma(price))
@@ -147,7 +148,7 @@ def largest_sum(values, count):
         return total, least
     low, high = 0, size - 1
     if size > 512 and 16 * count < size:
-        # Most can be told by a glance at a few: go on with what is above one of the largest of 64.
+        # Partition first by one of the largest values in a sample of 64: that excludes most values in one pass.
         step = size // 64
         floor, above = ranked_sample(values, step, 4 + 2 * count // step), 0
         for j in range(size):
@@ -183,7 +184,7 @@ def largest_sum(values, count):
 
 @kernel
 def dual_gain(u, omega):
-    """Return ``gain(u)``: what the lower bound loses to the forced and the best free features."""
+    """Return ``gain(u)``, the sum of gains minus prices over the forced features and the best free ones."""
     root_delta, forced, budget, price, box = omega
     m = u.size
     q = np.empty(m)
@@ -205,7 +206,7 @@ def dual_gain(u, omega):
 
 @kernel
 def gradient_product(H, w, out):
-    """``out = Hw`` for symmetric H, adding the rows of the nonzero weights."""
+    """``out = Hw`` for symmetric H, as a sum over the nonzero coefficients."""
     m = w.size
     for i in range(m):
         out[i] = 0.0
@@ -244,7 +245,7 @@ def largest_eigenvalue(H, iterations):
 
 @inlined
 def proximal(v, L, omega, sigma, a, shift, out):
-    """Write the proximal step from v into ``out``; return the σ found.  ``a`` and ``shift`` are work space."""
+    """Write the proximal step from v to ``out``; return its σ.  ``a`` and ``shift`` are work space."""
     root_delta, forced, budget, price, _ = omega
     m = v.size
     for j in range(m):
@@ -274,9 +275,8 @@ def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
 def relax_further(H, c, omega, w, L, tolerance, cutoff, max_iterations, momentum):
     """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten, with the momentum of earlier iterations.
 
-    It ends when primal - dual ≤ ``tolerance`` or the dual reaches ``cutoff``, and where values are no numbers.
-
-    Returns the primal value, the best dual value, the number of iterations, the last L, and the σ of w.
+    It ends when primal - dual ≤ ``tolerance``, when dual ≥ ``cutoff``, or when a value is NaN.  Returns the primal
+    value, the best dual value, the number of iterations, the last L, and the σ of w.
     """
     m = w.size
     root_delta, forced, budget, price, box = omega
