@@ -1,1 +1,1 @@
-"""The best model on given features, for every loss, ridge and box."""
+"""Fits of the model on a given support, for every loss, ridge and box."""

@@ -1,4 +1,4 @@
-"""Few coefficients in a box: quadratics over it, and the box as a part of a piecewise linear loss."""
+"""Few coefficients in a box: minimisation of quadratics, and the box as further pieces of a piecewise linear loss."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from sparsest.core.arrays import Array
 from sparsest.subset.fits.interior_point import Rows
 from sparsest.subset.fits.linear_algebra import factor_positive, solve_positive
 
-# Steps at most, each to the minimum over the coefficients that are not held at the box; and halvings of one.
+# Largest number of projected Newton steps, and of halvings of a step.
 _MOST_STEPS, _MOST_HALVINGS = 200, 40
-# A step that would win less than this part of what there is, is rounding.
+# Iteration stops if a step would decrease the value by less than this share of it, which is rounding error.
 _ROUNDING = 1e-16
-# The box of a piecewise linear loss costs so many times what leaving it can win.
+# Slope of the penalty for leaving the box, relative to the largest slope of the loss along the coefficient.
 _STEEPER = 1.5
-# The least of these costs, as a part of the largest: that of a column of zeros, which wins nothing.
+# Smallest such slope relative to the largest one; a column of zeros would otherwise have the slope 0.
 _LEAST_STEEP = 1e-8
 
 
-# A step that overflows has no value, and is halved.
+# A step that overflows gives a value that is not finite, and is halved.
 @np.errstate(over="ignore", invalid="ignore")
 def minimise_in_box(H: Array, c: Array, low: Array, high: Array) -> Array | None:
-    """Minimise ``½x'Hx - c'x`` for ``low ≤ x ≤ high``, from the point nearest to 0; None where a step is no number.
+    """Minimise ``½x'Hx - c'x`` for ``low ≤ x ≤ high``, starting nearest to 0; None if a step is not finite.
 
-    Projected Newton steps: coefficients at the box whose gradients point out of it are held, the others go to their
-    minimum and are cut off at the box, as far as that decreases the value.
+    The method takes projected Newton steps: coefficients at the box whose descent direction points out of it are held;
+    the others move towards their minimum and are clipped to the box, with halving until the value decreases.
     """
     x = np.clip(np.zeros(c.size), low, high)
     bounded = np.isfinite(high - low)
@@ -44,7 +44,7 @@ def minimise_in_box(H: Array, c: Array, low: Array, high: Array) -> Array | None
             return None
         if -float(gradient @ direction) <= _ROUNDING * abs(value):
             break
-        # Where hardly anything is curved the minimum is far outside: the way there is cut off by one side at a time.
+        # With almost no curvature the minimum is far outside of the box: a shorter step reaches one side at a time.
         longest = float(np.abs(direction[bounded]).max(initial=0.0))
         t = min(1.0, widest / longest) if longest > 0.0 else 1.0
         for _ in range(_MOST_HALVINGS):
@@ -61,7 +61,7 @@ def minimise_in_box(H: Array, c: Array, low: Array, high: Array) -> Array | None
 
 
 def with_box(rows: Rows, box: Array) -> Rows:
-    """The pieces of a loss and, for each coefficient, ``ω_j[|z_j| - box_j]_+``: steep enough to keep it inside."""
+    """Add pieces ``ω_j[|z_j| - box_j]_+`` to those of a loss, steep enough to keep each coefficient in its box."""
     n, m = rows.Z.shape[0], box.size
     Z = np.zeros((n + m, rows.Z.shape[1]), order="F")
     Z[:n] = rows.Z
@@ -71,7 +71,7 @@ def with_box(rows: Rows, box: Array) -> Rows:
         # A second piece that is always zero.
         omega, sign, a = np.vstack([omega, omega]), np.vstack([sign, 0.0 * sign]), np.vstack([a, -np.ones((1, n))])
     steep = _STEEPER * (np.abs(omega * sign).sum(axis=0) @ np.abs(rows.Z[:, :m]))
-    # A steeper cost keeps inside too; one that is next to nothing is out of the range of the interior point's numbers.
+    # A larger slope is valid as well; very small ones exceed the numerical range of the interior-point method.
     steep = np.maximum(steep, _LEAST_STEEP * steep.max(initial=0.0))
     steep[steep == 0.0] = 1.0
     ones = np.ones(m)

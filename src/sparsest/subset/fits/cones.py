@@ -1,4 +1,4 @@
-"""Cones ``2vs ≥ w²``, v, s ≥ 0, many side by side: Nesterov and Todd's scaling, and how far a step may go.
+"""Arrays of cones ``2vs ≥ w²``, v, s ≥ 0: Nesterov–Todd scaling, and the largest step that stays inside.
 
 Vectors are columns of arrays of three rows (v, s, w).  The cone is its own dual.  In the coordinates
 ``((v + s)/√2, (v - s)/√2, w)`` it is the second-order cone, with the product ``x∘y = (x'y, x_0 y_1 + y_0 x_1)``,
@@ -15,7 +15,7 @@ _HALF_ROOT = np.sqrt(0.5)
 
 
 def turned(x: Array) -> Array:
-    """Between the coordinates (v, s, w) and those of the second-order cone, both ways."""
+    """Convert between (v, s, w) and the coordinates of the second-order cone; the map is its own inverse."""
     return np.array([_HALF_ROOT * (x[0] + x[1]), _HALF_ROOT * (x[0] - x[1]), x[2]])
 
 
@@ -36,16 +36,16 @@ def depth(x: Array) -> Array:
 
 
 def reach(x: Array, d: Array) -> float:
-    """The largest step from x, inside, along d that does not leave the cones."""
+    """The largest step along d, from x inside the cones, that does not leave them."""
     now, slope, curvature = depth(x), x[0] * d[1] + x[1] * d[0] - x[2] * d[2], depth(d)
-    # The first zero of now + 2 slope α + curvature α², where there is one.
+    # The smallest positive zero t of now + 2 slope t + curvature t², if there is one.
     root = np.sqrt(np.maximum(slope**2 - curvature * now, 0.0)) - slope
     meets = (slope**2 >= curvature * now) & (root > 0.0)
     return float(np.divide(now, root, where=meets, out=np.full(now.size, np.inf)).min(initial=np.inf))
 
 
 class Scaling:
-    """The symmetric W with ``W²y = x`` for vectors x of the cones and y of their duals, both inside.
+    """The symmetric W with ``W²y = x`` for vectors x inside the cones and y inside their duals.
 
     ``W² = η²(2uu' - J)`` with ``J = diag(1, -1, -1)``; η is ``size``.
     """
@@ -66,7 +66,10 @@ class Scaling:
         return np.array([u0 * z[0] + across, z[1] + u1 * along, z[2] + u2 * along])
 
     def goal(self, target: float, affine: tuple[Array, Array] | None) -> Array:
-        """The c with ``dx = c - W²dy`` for steps to complementarity ``target``, with a predictor's second order."""
+        """The c with ``dx = c - W²dy`` for steps to complementarity ``target``.
+
+        ``affine`` is the predictor's step, whose second-order terms are included.
+        """
         c = -self.x
         if target == 0.0 and affine is None:
             return c
@@ -79,12 +82,12 @@ class Scaling:
         return c + turned(self.size * self._times(quotient(scaled, aim), 1.0))
 
     def block(self) -> tuple[Array, Array, Array]:
-        """a, b, c with ``[[a + cb², cb], [cb, c]]`` the inverse of W² without the row and column of v."""
+        """Entries a, b, c of the inverse of W² without the row and column of v: ``[[a + cb², cb], [cb, c]]``."""
         _, s, w = turned(self.u)
         c = self.size**-2
         return 0.5 * c / s**2, -w / s, c
 
     def first(self, missing: Array, d_w: Array) -> Array:
-        """The entry v of ``W²(0, dq, dr)``, where ``dq = a·missing + b·dr``: without a difference of large numbers."""
+        """The entry v of ``W²(0, dq, dr)`` with ``dq = a·missing + b·dr``, computed without cancellation."""
         _, s, w = turned(self.u)
         return w / s * (0.5 * w / s * missing + self.size**2 * d_w)

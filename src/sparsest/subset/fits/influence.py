@@ -1,13 +1,14 @@
 """The influence of single observations on the model of a support: degrees of freedom and leave-one-out predictions.
 
-With ``A = [X_S 1]``, the curvatures ``c_i = ω_i ℓ''_i`` and the slopes ``g_i = ω_i ℓ'_i`` at the model, the leverages
-are ``h_i = c_i a_i'(A'diag(c)A + Λ)^{-1}a_i``, Λ being the ridge of all but the intercept.  Their sum is the effective
-number of degrees of freedom, and one Newton step leads from the model to that without observation i, which predicts
+Let ``A = [X_S 1]``, and let ``c_i = ω_i ℓ''_i`` be the curvatures and ``g_i = ω_i ℓ'_i`` the slopes at the model with
+margins u.  The leverages are ``h_i = c_i a_i'(A'diag(c)A + Λ)^{-1}a_i``, where the diagonal matrix Λ is the ridge, 0
+for the intercept.  Their sum is the effective number of degrees of freedom.  One Newton step leads from the model to
+the model without observation i, which predicts
 
     u_i + (g_i / c_i) h_i / (1 - h_i).
 
-For the squared loss that is exact: its residual is ``(y_i - u_i) / (1 - h_i)``.  For other smooth losses it is the
-approximation of Rad and Maleki (2020, JRSS B 82).  The columns keep their scale, that of all observations.
+For the squared loss this is exact, with the residual ``(y_i - u_i) / (1 - h_i)``.  For other smooth losses it is the
+approximation of Rad and Maleki (2020, JRSS B 82).  Columns are not standardised again without observation i.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from sparsest.core.losses import Loss, PiecewiseLinear
 from sparsest.core.problem import Problem
 from sparsest.subset.fits.support import SupportFit
 
-# Share of the largest singular value below which a direction is rounding error.
+# Share of the largest singular value below which a direction consists of rounding errors.
 _NO_DIRECTION = 1e-12
-# An observation with a leverage this near to 1 is fitted whatever its response is: without it nothing predicts it.
+# Leverage from which on an observation is fitted whatever its response is; then no other observation predicts it.
 _WHOLE_LEVERAGE = 1.0 - 1e-10
 
 
 class Influence(NamedTuple):
-    """The leverages of the observations, and what the models without each of them predict for it."""
+    """The leverages of the observations, and the prediction for each by the model without it."""
 
     leverages: Array
     left_out: Array
@@ -41,9 +42,9 @@ class Influence(NamedTuple):
 
 
 def check_curved(loss: Loss) -> None:
-    """Refuse losses that have no curvature, hence no leverages."""
+    """Raise ValueError for losses without curvature, which have no leverages."""
     if isinstance(loss, PiecewiseLinear):
-        raise ValueError(f"the {loss.name} loss has no curvature, hence no leverages: use cross-validation instead")
+        raise ValueError(f"the {loss.name} loss has no curvature, so there are no leverages: use cross-validation")
 
 
 def influence(problem: Problem, fit: SupportFit) -> Influence:
@@ -61,7 +62,7 @@ def influence(problem: Problem, fit: SupportFit) -> Influence:
 
 
 def leave_one_out_error(problem: Problem, fit: SupportFit) -> float:
-    """The weighted mean loss of predictions for observations that were left out; infinite where one has none."""
+    """The weighted mean loss of leave-one-out predictions; infinite if an observation has no prediction."""
     left_out = influence(problem, fit).left_out
     if np.isnan(left_out).any():
         return np.inf
@@ -69,13 +70,13 @@ def leave_one_out_error(problem: Problem, fit: SupportFit) -> float:
 
 
 def _leverages(block: Array, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
-    """Squared row norms of an orthonormal basis of ``[√c A; √Λ]``, of which the first rows count."""
+    """Squared norms of the first n rows of an orthonormal basis of ``[√c A; √Λ]``."""
     n, m = block.shape
     columns = np.column_stack([block, np.ones(n)]) if fit_intercept else block
     stacked = np.sqrt(curvature)[:, None] * columns
     if ridge > 0.0:
         stacked = np.vstack([stacked, np.sqrt(ridge) * np.eye(m, columns.shape[1])])
-    # Units do not matter for which directions are rounding errors.
+    # Scaled columns, so that the choice of directions does not depend on units.
     scale = np.linalg.norm(stacked, axis=0)
     stacked = stacked[:, scale > 0.0] / scale[scale > 0.0]
     if not stacked.shape[1]:

@@ -3,11 +3,12 @@
     min_{w,b,s} Σ_pieces Σ_i ω_i [a_i - σ_i (x_i'w + b)]_+ + ½ Σ_j δ_j w_j²/s_j + price Σ_j s_j,
     0 ≤ s_j ≤ 1,  Σ_free s_j ≤ budget,  s_j = 1 for forced features
 
-With every feature forced in this is a support vector machine; otherwise its Boolean relaxation.  The slacks ``ξ ≥ 0``
-and ``t = ξ - a + σ(Xw + b) ≥ 0`` have multipliers ``ν`` and ``β``, ``β + ν = ω``.  A free feature's energy is at least
-``v_j`` with ``(v_j, s_j, √δ_j w_j)`` in a cone (:mod:`sparsest.subset.fits.cones`), whose dual vector is
-``(1, q_j, r_j)``.  Mehrotra's predictor and corrector share one factor of a matrix of the size of w: an iteration
-costs ``n|w|²/2`` multiplications, and twenty of them suffice for nearly every problem.
+With every feature forced in this is a support vector machine; otherwise it is the Boolean relaxation of one.  The
+slacks ``ξ ≥ 0`` and ``t = ξ - a + σ(Xw + b) ≥ 0`` have multipliers ``ν`` and ``β`` with ``β + ν = ω``.  For a free
+feature, v_j bounds the term ½δ_j w_j²/s_j: ``(v_j, s_j, √δ_j w_j)`` is in a cone
+(:mod:`sparsest.subset.fits.cones`) with the dual vector ``(1, q_j, r_j)``.  Mehrotra's predictor and corrector share
+one Cholesky factor of the size of w.  With m columns an iteration takes ``nm²/2`` multiplications, and twenty
+iterations suffice for nearly every problem.
 """
 
 from __future__ import annotations
@@ -21,27 +22,29 @@ from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.subset.fits.cones import Scaling, depth, reach
 from sparsest.subset.fits.linear_algebra import factor_positive, solve_positive
 
+# Largest number of iterations.
 _MAX_ITERATIONS = 150
 
-# Without a ridge the solution need not be unique: one far below rounding of the data picks one.
+# Ridge used if there is none, far below the rounding errors of the data: without it the solution need not be unique.
 _LEAST_RIDGE = 1e-13
 
-# The part of the way to the boundary that a step takes.
-_BOLDNESS = 0.99
+# Length of a step as a share of the distance to the boundary.
+_BOUNDARY_SHARE = 0.99
 
-# Where to start: complementarity as a part of weights times offsets.
+# Complementarity of the cold start as a share of the mean of weights times offsets.
 _FIRST_TARGET = 0.5
 
-# What features that enter get of the budget together, at most, and the least of it that is left unused when they do.
+# Largest share of the budget that all entering features together get in a warm start, and smallest share of the budget
+# that stays unused.
 _ENTRANTS_SHARE, _LEAST_UNUSED = 0.1, 1e-8
 
 
 class NoStepError(ArithmeticError):
-    """Rounding errors, or what is no number, leave no step."""
+    """There is no step, because of rounding errors or values that are not finite."""
 
 
 class Rows(NamedTuple):
-    """The pieces ``ω[a - σZz]_+``, one after the other; Z has a last column for the intercept if there is one."""
+    """The pieces ``ω[a - σZz]_+``, concatenated; the last column of Z is that of the intercept, if there is one."""
 
     Z: Array
     a: Array
@@ -49,7 +52,7 @@ class Rows(NamedTuple):
     omega: Array
 
     def margins(self, z: Array) -> Array:
-        """``σZz`` of all pieces."""
+        """``σZz`` for all pieces."""
         return (self.sign.reshape(-1, self.Z.shape[0]) * (self.Z @ z)).ravel()
 
     def alpha(self, beta: Array) -> Array:
@@ -61,9 +64,9 @@ class Rows(NamedTuple):
         return -(self.Z.T @ self.alpha(beta))
 
     def balanced(self, beta: Array) -> Array:
-        """Multipliers whose products with the intercept, the last column, sum to zero: the larger sign is scaled down.
+        """Scale down positive or negative multipliers so that their products with the intercept column sum to zero.
 
-        Only such multipliers bound the minimum.
+        Only such multipliers are dual feasible and bound the minimum.
         """
         share = (self.sign.reshape(-1, self.Z.shape[0]) * self.Z[:, -1]).ravel() * beta
         up, down = np.maximum(share, 0.0).sum(), np.maximum(-share, 0.0).sum()
@@ -75,12 +78,12 @@ class Rows(NamedTuple):
         """``Σ_pieces Z'σ²ΘZ``."""
         weights = (self.sign**2 * theta).reshape(-1, self.Z.shape[0]).sum(axis=0)
         scaled = np.sqrt(weights)[:, None] * self.Z
-        # One array times itself takes half the work of a product of two.
+        # A symmetric product A'A takes half the operations of a general product.
         return scaled.T @ scaled
 
 
 def stack(columns: Array, weights: Array, pieces: list[tuple[Array, Array]], fit_intercept: bool) -> Rows:
-    """Return the pieces of a loss on some columns."""
+    """Return the pieces of a loss for these columns."""
     n, m = columns.shape
     Z = np.ones((n, m + 1), order="F") if fit_intercept else np.empty((n, m), order="F")
     Z[:, :m] = columns
@@ -89,10 +92,10 @@ def stack(columns: Array, weights: Array, pieces: list[tuple[Array, Array]], fit
 
 
 class Iterate(NamedTuple):
-    """Where the method stands, or a direction: all but z, v and r stay positive, and (v, s, √δw) in its cone.
+    """An iterate or a direction; in an iterate all but z, v and r are positive, and (v, s, √δw) is in its cone.
 
-    ``g = 1 - s`` has the multiplier η, what is left of the budget, h, the multiplier τ; both h and τ are empty where
-    the budget is no limit.
+    ``g = 1 - s`` has the multiplier η.  The unused budget h has the multiplier τ; both are empty if the budget is no
+    limit.
     """
 
     z: Array
@@ -114,15 +117,15 @@ class Iterate(NamedTuple):
         return Iterate(*(x + step * dx for x, dx in zip(self, d, strict=True)))
 
     def is_finite(self) -> bool:
-        """Whether all are numbers."""
+        """Whether all entries are finite."""
         return all(np.isfinite(part).all() for part in self)
 
     def positive(self) -> tuple[Array, ...]:
-        """What has to stay positive."""
+        """The parts that must stay positive."""
         return self[1:11]
 
     def pairs(self) -> tuple[tuple[Array, Array], ...]:
-        """Slacks with their multipliers, outside of the cones."""
+        """Multipliers and slacks of all constraints except the cones."""
         return (self.beta, self.t), (self.nu, self.xi), (self.eta, self.g), (self.tau, self.h)
 
 
@@ -133,11 +136,11 @@ class InteriorPoint:
         self.rows, self.free = rows, np.flatnonzero(free)
         self.budget, self.price = budget, price
         self.root = np.sqrt(delta[free])
-        # The ridges of what is not free.
+        # The ridges of features that are not free.
         self.delta = np.where(free, 0.0, delta)
 
     def start(self) -> Iterate:
-        """Begin with no coefficients, in the middle of all bounds."""
+        """The cold start: zero coefficients, in the middle of all bounds."""
         rows, m = self.rows, self.free.size
         mu = _FIRST_TARGET * float(rows.omega @ (1.0 + np.abs(rows.a))) / rows.a.size
         width = mu / rows.omega
@@ -150,15 +153,14 @@ class InteriorPoint:
             h, mu / h, np.full(m, 0.5 * mu), np.zeros(m),
         )  # fmt: skip
 
-    # In extreme units squares may vanish or overflow.
+    # In extreme units squares may underflow or overflow.
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def resume(self, x: Iterate, earlier: InteriorPoint, before: Indices) -> Iterate | None:
-        """Begin near an iterate of other columns; None where there is none inside of all cones, or none alike.
+        """The warm start near an iterate for other columns; None if it is not inside all cones.
 
-        None is alike where the budget was a limit and is none now, or the reverse.
-
-        ``before`` says where each column was among those of ``earlier``, or -1.  Features that enter take a part of the
-        budget from the others and are as central as their products with the dual point allow.
+        Also None if the budget is a limit for only one of the two problems.  ``before`` is the position of each column
+        among those of ``earlier``, or -1.  Entering features take a share of the budget from the others, and are as
+        central as their products with the dual point allow.
         """
         limited = self.budget < self.free.size
         if limited != bool(x.h.size):
@@ -196,10 +198,10 @@ class InteriorPoint:
         primal, dual = self.cones(x)
         return (total + float((primal * dual).sum())) / self.degree(x)
 
-    # In extreme units squares may vanish or overflow: a step that is no number is none.
+    # In extreme units squares may underflow or overflow; a step that is not finite is rejected.
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def step(self, x: Iterate) -> Iterate | None:
-        """One predictor-corrector step; None if there is none."""
+        """One predictor-corrector step; None if it fails."""
         now = self.complementarity(x)
         try:
             system = _System(self, x)
@@ -208,21 +210,21 @@ class InteriorPoint:
         affine = system.direction(0.0, None)
         after = self.complementarity(x.moved(self._reach(x, affine), affine))
         direction = system.direction(now * min(1.0, max(after, 0.0) / now) ** 3, affine)
-        following = x.moved(min(1.0, _BOLDNESS * self._reach(x, direction)), direction)
+        following = x.moved(min(1.0, _BOUNDARY_SHARE * self._reach(x, direction)), direction)
         return following if following.is_finite() else None
 
     def degree(self, x: Iterate) -> int:
-        """How many products of slacks and multipliers there are."""
+        """The number of products of slacks and multipliers; a cone counts as two."""
         return 2 * x.t.size + 2 * x.s.size + x.h.size
 
     def cones(self, x: Iterate, direction: bool = False) -> tuple[Array, Array]:
-        """The vectors of the cones and their dual ones; the first entry of the latter is 1 and stays so."""
+        """The vectors of the cones and of their duals; the first entry of the latter is 1, and 0 in a direction."""
         first = np.zeros(x.s.size) if direction else np.ones(x.s.size)
         return np.array([x.v, x.s, self.root * x.z[self.free]]), np.array([first, x.q, x.r])
 
     def _reach(self, x: Iterate, d: Iterate) -> float:
-        """The largest step that keeps all within bounds and cones, at most 1/0.99."""
-        largest = 1.0 / _BOLDNESS
+        """The largest step that keeps all parts within bounds and cones, at most 1/0.99."""
+        largest = 1.0 / _BOUNDARY_SHARE
         for current, change in zip(x.positive(), d.positive(), strict=True):
             ratio = float((change / current).min(initial=0.0))
             if ratio < 0.0:
@@ -235,15 +237,16 @@ class InteriorPoint:
 class _System:
     """The Newton system at an iterate, factored once for predictor and corrector.
 
-    A cone's step is ``(ds, dw) = goal - missing``, ``(dq, dr) = P missing``, ``P = [[a + cb², cb], [cb, c]]``.  With
-    all but dz and dτ eliminated there remain ``(Z'ΘZ + D) dz + e dτ = …`` and ``e'dz - κ dτ = …``, with a diagonal D.
+    The step of a cone is ``(ds, dw) = goal - missing``, ``(dq, dr) = P missing``, ``P = [[a + cb², cb], [cb, c]]``.
+    Eliminating all variables except dz and dτ leaves ``(Z'ΘZ + D) dz + e dτ = …`` and ``e'dz - κ dτ = …``, where D is a
+    diagonal matrix.
     """
 
     def __init__(self, method: InteriorPoint, x: Iterate) -> None:
         self.method, self.x = method, x
         rows, free, cones = method.rows, method.free, method.cones(x)
         if not all((depth(side) > 0.0).all() for side in cones):
-            # So near to the boundary that rounding errors decide.
+            # The iterate is so close to the boundary that rounding errors dominate.
             raise NoStepError
         self.theta = 1.0 / (x.t / x.beta + x.xi / x.nu)
         self.scaling = Scaling(*cones)
@@ -267,7 +270,7 @@ class _System:
         self.solved = solved / (self.kappa + self.e @ solved)
 
     def direction(self, target: float, affine: Iterate | None) -> Iterate:
-        """Aim at complementarity ``target``; a predictor adds its second-order terms."""
+        """The direction to complementarity ``target``, with the second-order terms of the predictor ``affine``."""
         method, x, rows, free = self.method, self.x, self.method.rows, self.method.free
         excess = [slack * multiplier - target for multiplier, slack in x.pairs()]
         if affine is not None:
@@ -305,11 +308,11 @@ def minimise(
 ) -> tuple[Array, float, Array]:
     """Fit all columns (a support vector machine) to a relative gap, or until ``expired``; return w, b and α.
 
-    It ends before where the minimum is known to be above ``cutoff``.  Columns are in units in which their weighted
-    squares sum to at most 1.
+    The fit ends early if the dual value shows that the minimum is above ``cutoff``.  The weighted sum of squares of
+    each column must be at most 1.
     """
     m = rows.Z.shape[1] - int(fit_intercept)
-    # In units of a typical offset: with w, offsets and 1/δ times as large the solution stays what it is.
+    # Work in units of a typical offset: scaling w, the offsets and 1/δ by the same factor does not change the solution.
     unit = float(rows.omega @ np.abs(rows.a)) / float(rows.omega.sum()) or 1.0
     rows = rows._replace(a=rows.a / unit)
     delta = np.zeros(rows.Z.shape[1])
@@ -327,7 +330,7 @@ def minimise(
         if bound > dual:
             dual, best_beta = bound, beta
         scale = max(primal, 1e-9 * float(rows.omega.sum()))
-        # Rounding makes the dual worse again once complementarity is far below what the gap needs.
+        # Rounding errors make the dual value worse again once complementarity is far below the requested gap.
         small = method.complementarity(x) * 2 * x.t.size <= 1e-5 * tolerance * scale
         if primal - dual <= tolerance * scale or small or unit * dual > cutoff:
             break

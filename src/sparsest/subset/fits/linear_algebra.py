@@ -2,10 +2,10 @@
 
     ½ Σ_i ω_i (z_i - x_i'w)² + ½ λ‖w‖²
 
-Columns are divided by ``e_j = √(Σω x_j² + λ)``, so that units do not matter.  Where Cholesky's factor of the scaled
-Gram matrix shows that these are well conditioned, they are the coordinates to work in.  Elsewhere the singular value
-decomposition of ``[√ω X; √λ I] diag(1/e) = P diag(s) V'`` gives coordinates t in which they are orthogonal: with
-``P = [√ω C; B]`` the predictions are ``Ct`` and the ridge is ``½‖Bt‖²``, ``C'diag(ω)C + B'B = I``.
+Columns are divided by ``e_j = √(Σω x_j² + λ)``, so that units do not matter.  If the Cholesky factor of the scaled Gram
+matrix shows that the scaled columns are well conditioned, the coordinates are the scaled coefficients.  Otherwise the
+singular value decomposition ``[√ω X; √λ I] diag(1/e) = P diag(s) V'`` gives coordinates t of an orthogonal basis: with
+``P = [√ω C; B]`` the predictions are ``Ct`` and the ridge is ``½‖Bt‖²``, where ``C'diag(ω)C + B'B = I``.
 """
 
 from __future__ import annotations
@@ -22,24 +22,26 @@ from sparsest.core.arrays import Array
 
 Number = TypeVar("Number", float, Array)
 
-# The least pivot of an equilibrated Gram matrix that Cholesky's factor is used for: its square is the part of a column
-# that the others leave, so that normal equations keep half of the digits, and one refinement brings back the rest.
+# Smallest pivot of the scaled Gram matrix for which the Cholesky factor is used.  The square of a pivot is the share of
+# a column's squared norm that is orthogonal to the preceding columns; from this value on the normal equations keep half
+# of the digits, and one step of refinement recovers the others.
 _LEAST_PIVOT = 1e-4
 
-# Shares of the largest singular value below which a direction may be rounding error.  Which of these cuts is best
-# depends on the data: each that makes a difference is tried.
+# Shares of the largest singular value below which a direction is dropped as a rounding error.  Which one is best
+# depends on the data; all that give different ranks are tried.
 _CUTS = (1e-15, 1e-13, 1e-11)
 
-# Share of the largest pivot at which a direction of the row space is nothing but rounding errors.
+# Share of the largest pivot up to which a direction of the row space consists of rounding errors.
 _NO_DIRECTION = 1e-14
 
-# Shifts of a matrix that is not positive definite: each is 100 times the one before, the first a rounding error.
+# Number of diagonal shifts tried for a matrix that is not positive definite; the first has the size of a rounding
+# error, each further one is 100 times as large.
 _SHIFTS = 12
 
-# Up to this size a singular value decomposition takes no more time than Lanczos steps.
+# Number of columns below which a singular value decomposition is as fast as Lanczos steps.
 _FEW_COLUMNS = 60
 
-# Corrections of coefficients in a nearly dependent basis: each gains three digits or more.
+# Number of corrections of coefficients in a nearly dependent basis; each gains at least three digits.
 _CORRECTIONS = 3
 
 
@@ -50,7 +52,7 @@ class Coordinates(NamedTuple):
     ----------
     columns : C.
     ridge : μ.
-    factor : Cholesky's factor of ``C'diag(ω)C + diag(μ)``, or None where that is the identity.
+    factor : Cholesky factor of ``C'diag(ω)C + diag(μ)``, or None if that is the identity.
     """
 
     columns: Array
@@ -63,13 +65,13 @@ class Coordinates(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """Coordinates that are the coefficients times a scale of their columns."""
+    """Coordinates t_j that are the coefficients w_j times a scale of their columns."""
 
     coordinates: Coordinates
     scale: Array
 
     def coefficients(self, t: Array) -> Array:
-        """The w of a t."""
+        """The coefficients w at the coordinates t."""
         return t / self.scale
 
     def margin(self, block: Array, w: Array, b: float) -> Array:
@@ -77,7 +79,7 @@ class Scaled(NamedTuple):
         return block @ w + b
 
     def inverse(self, w: Array) -> Array:
-        """The t of a w."""
+        """The coordinates t of the coefficients w."""
         return w * self.scale
 
 
@@ -90,29 +92,29 @@ class Orthogonal(NamedTuple):
     back: Array
 
     def coefficients(self, t: Array) -> Array:
-        """The w of a t, corrected until its predictions are those of t: large coefficients cancel in them."""
+        """The coefficients w at t, with corrections because large coefficients cancel in the predictions."""
         goal, w = self.basis @ t, self.back @ t
         for _ in range(_CORRECTIONS):
             w = w + self.back @ (self.basis.T @ residual(goal, self.stacked, w))
         return w
 
     def margin(self, block: Array, w: Array, b: float) -> Array:
-        """The predictions ``Xw + b``, in which large coefficients cancel."""
+        """The predictions ``Xw + b``, in doubled precision because large coefficients cancel."""
         return residual(np.full(block.shape[0], b), block, -w)
 
     def inverse(self, w: Array) -> Array:
-        """The t of a w."""
+        """The coordinates t of the coefficients w."""
         return self.basis.T @ (self.stacked @ w)
 
 
 def coordinates(columns: Array, weights: Array, ridge: float) -> Iterator[Scaled | Orthogonal]:
-    """Yield coordinates to minimise in: one choice where columns are well conditioned, else those worth a trial."""
+    """Yield coordinates to minimise in: one choice if the columns are well conditioned, otherwise one per rank."""
     m = columns.shape[1]
     root = np.sqrt(weights)
     weighted = columns if (root == 1.0).all() else root[:, None] * columns
     gram = weighted.T @ weighted
     squares = gram.diagonal() + ridge
-    # A column of zeros is no direction: any scale will do.
+    # A column of zeros has no effect; its scale is arbitrary.
     scale = np.sqrt(np.where(squares > 0.0, squares, 1.0))
     if m == 0:
         yield Scaled(Coordinates(columns, np.empty(0), None), scale)
@@ -125,7 +127,7 @@ def coordinates(columns: Array, weights: Array, ridge: float) -> Iterator[Scaled
         return
     stacked = weighted if ridge == 0.0 else np.vstack([weighted, np.sqrt(ridge) * np.eye(m)])
     left, values, right = la.svd(stacked / scale, full_matrices=False, check_finite=False)
-    # Dependent columns of no weight at all leave nothing.
+    # The rank is 0 if all singular values are 0.
     ranks = {int(np.count_nonzero(values > cut * values[0])) for cut in _CUTS}
     for rank in sorted(ranks, reverse=True):
         basis, back = left[:, :rank], (right[:rank].T / values[:rank]) / scale[:, None]
@@ -139,9 +141,9 @@ def coordinates(columns: Array, weights: Array, ridge: float) -> Iterator[Scaled
 
 
 def row_space(columns: Array, scale: bool) -> tuple[Array, Array]:
-    """Return few columns L and a matrix Q with ``XQ = L`` whose columns are orthogonal, in units of X's if ``scale``.
+    """Return columns L, as many as the rank of X, and a matrix Q of orthogonal columns with ``XQ = L``.
 
-    With large columns first and pivoting, small columns keep their digits.
+    With ``scale`` the columns of X are normalised first.  Sorting by norm and pivoting keeps digits of small columns.
     """
     norms = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     factor = np.where(norms > 0.0, norms, 1.0) if scale else np.ones(norms.size)
@@ -155,7 +157,7 @@ def row_space(columns: Array, scale: bool) -> tuple[Array, Array]:
 
 
 def residual(z: Array, A: Array, w: Array) -> Array:
-    """``z - Aw``, computed as if in twice the precision: error-free products and sums (Dekker 1971, Knuth 1969)."""
+    """``z - Aw`` in doubled precision, by error-free products and sums (Dekker 1971, Knuth 1969)."""
     total, low = z.astype(np.float64), np.zeros(z.size)
     for j in range(w.size):
         product, error = _two_product(A[:, j], -w[j])
@@ -181,20 +183,20 @@ def _two_product(a: Array, b: float) -> tuple[Array, Array]:
 
 
 def _split(a: Number) -> tuple[Number, Number]:
-    """Two halves of 26 bits that add up to a number."""
+    """Split a number into two halves of 26 bits that add up to it."""
     c = 134217729.0 * a
     high = c - (c - a)
     return high, a - high
 
 
 def cholesky(H: Array) -> Array | None:
-    """Cholesky's lower factor; None where H is not positive definite, as far as rounding shows it, or not finite."""
+    """The lower Cholesky factor; None if H is numerically not positive definite, or not finite."""
     factor, info = lapack.dpotrf(H, lower=1)
     return factor if info == 0 and np.isfinite(factor.diagonal()).all() else None
 
 
 def inverse_semidefinite(H: Array) -> Array:
-    """The inverse of a positive semidefinite matrix, or its pseudo-inverse where it is singular."""
+    """The inverse of a positive semidefinite matrix, or its pseudo-inverse if it is singular."""
     if H.shape[0] == 0:
         return H
     factor = cholesky(H)
@@ -202,7 +204,7 @@ def inverse_semidefinite(H: Array) -> Array:
 
 
 def largest_eigenvalue_of_square(A: Array) -> float:
-    """The largest eigenvalue of ``A'A``; by Lanczos steps where A is large, which need a few products only."""
+    """The largest eigenvalue of ``A'A``; for large A by Lanczos steps, which take only a few products."""
     m = A.shape[1]
     if m < _FEW_COLUMNS:
         return float(np.linalg.norm(A, 2) ** 2)
@@ -211,9 +213,9 @@ def largest_eigenvalue_of_square(A: Array) -> float:
 
 
 def factor_positive(H: Array) -> Array | None:
-    """Return Cholesky's factor of H, which is overwritten, plus the least shift that makes it positive definite.
+    """Return the Cholesky factor of H plus the smallest diagonal shift tried that makes it positive definite.
 
-    None if there is none, as where H is not finite.
+    H is overwritten.  None if no shift suffices, for example if H is not finite.
     """
     size = H.shape[0]
     level = float(np.trace(H)) / max(size, 1)
@@ -230,5 +232,5 @@ def factor_positive(H: Array) -> Array | None:
 
 
 def solve_positive(factor: Array, right: Array) -> Array:
-    """Solve with Cholesky's factor."""
+    """Solve a linear system with a Cholesky factor."""
     return lapack.dpotrs(factor, right, lower=1)[0] if right.size else right

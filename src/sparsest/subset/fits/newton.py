@@ -13,17 +13,19 @@ from sparsest.core.losses import Loss
 from sparsest.subset.fits.boxed import minimise_in_box
 from sparsest.subset.fits.linear_algebra import Coordinates, factor_positive, solve_positive
 
+# Largest number of Newton steps.
 _MOST_STEPS = 200
-# Steps that are cut to less than this come from models that are hardly curved; and the share of a typical curvature
-# that observations get where this happens.  Huber's loss without a ridge, 8 × 12 with most residuals beyond δ, then
-# takes some 20 steps.
+# Step length below which the quadratic model has too little curvature, and smallest curvature of an observation in the
+# model that is then used instead, as a share of a typical curvature.  With these values the Huber loss without a ridge,
+# 8 × 12 with most residuals beyond δ, takes about 20 steps.
 _SHORT_STEP, _LEAST_CURVATURE = 1e-3, 1e-2
 
 
 class Model(NamedTuple):
-    """A regularised generalised linear model in coordinates that keep digits; each has a ridge of its own.
+    """A regularised generalised linear model in well-conditioned coordinates, each with its own ridge.
 
-    ``curvature`` is a typical one of the losses, ``box`` what coordinates may be, None where that is anything.
+    ``curvature`` is a typical second derivative of the loss.  ``box`` are the limits of the absolute coordinates, None
+    if there are none.
     """
 
     coordinates: Coordinates
@@ -46,7 +48,7 @@ class Model(NamedTuple):
 
     def objective(self, t: Array, margin: Array) -> float:
         """The objective of coordinates whose predictions are ``margin``."""
-        # Without a ridge coefficients may be so large that their squares are no numbers.
+        # Without a ridge, coefficients may be so large that their squares overflow.
         with np.errstate(over="ignore", invalid="ignore"):
             return float(self.weights @ self.loss.value(self.y, margin)) + 0.5 * float((self.ridge * t) @ t)
 
@@ -68,10 +70,11 @@ def newton(
     expired: Callable[[], bool] = lambda: False,
     unless: float = np.inf,
 ) -> Minimum | None:
-    """Newton's method with backtracking; the dual point is that of the linearised derivative.
+    """Newton's method with backtracking; the dual point is the linearised derivative of the loss.
 
-    It ends with a step whose squared Newton decrement is at most ``precision`` of the objective.  None as soon as the
-    objective less that decrement, half of which a step wins near the minimum, is above ``unless``.
+    The method ends with a step whose squared Newton decrement is at most ``precision`` times the objective.  It returns
+    None as soon as the objective minus the squared decrement is above ``unless``; near the minimum a step decreases the
+    objective by half of the squared decrement.
     """
     A, y, weights, loss = model.columns, model.y, model.weights, model.loss
     m = A.shape[1]
@@ -81,7 +84,7 @@ def newton(
     margin = A @ w + b
     value = model.objective(w, margin)
     alpha = weights * loss.derivative(y, margin)
-    # -slope is the Newton decrement squared, twice the distance to the optimum near it.
+    # -slope is the squared Newton decrement; near the optimum it is twice the distance of the objective to its minimum.
     least = 1e-12 * float(weights @ loss.value(y, 0.0))
     last: _Step | None = None
     for _ in range(_MOST_STEPS):
@@ -104,7 +107,7 @@ def newton(
 
 
 def _linearised(model: Model, margin: Array, alpha: Array, move: Array) -> Array:
-    """The derivative after a step, as the quadratic model has it, where that is in the conjugate's domain."""
+    """The derivative after a step by the quadratic model, if it is in the conjugate's domain; otherwise α itself."""
     y, weights, loss = model.y, model.weights, model.loss
     corrected = alpha + weights * loss.second_derivative(y, margin) * move
     inside = weights * loss.project(y, corrected / weights)
@@ -114,7 +117,7 @@ def _linearised(model: Model, margin: Array, alpha: Array, move: Array) -> Array
 def _step_length(
     model: Model, w: Array, margin: Array, step_w: Array, move: Array, value: float, slope: float
 ) -> float:
-    """Backtrack from 1 to a step that decreases the objective enough; 0 when rounding leaves none."""
+    """Backtrack from 1 to a step that decreases the objective enough; 0 if rounding errors prevent a decrease."""
     t = 1.0
     while t > 1e-12:
         if model.objective(w + t * step_w, margin + t * move) <= value + 1e-4 * t * slope:
@@ -124,7 +127,7 @@ def _step_length(
 
 
 class _Step(NamedTuple):
-    """A step, what it does to the predictions, the slope of the objective along it, and how much of it to take."""
+    """A step in w and b, the change ``move`` of the predictions, the slope of the objective, and the step length t."""
 
     w: Array
     b: float
@@ -134,7 +137,7 @@ class _Step(NamedTuple):
 
 
 def _bounded_step(model: Model, w: Array, margin: Array, alpha: Array, value: float) -> _Step | None:
-    """A Newton step; a floor of the curvatures keeps it bounded where most observations are outliers."""
+    """A Newton step; a floor on the curvatures keeps it bounded if most observations are outliers."""
     second = model.loss.second_derivative(model.y, margin)
     step = _newton_step(model, w, margin, alpha, second, value)
     if (step is None or step.t < _SHORT_STEP) and not second.all():
@@ -144,12 +147,12 @@ def _bounded_step(model: Model, w: Array, margin: Array, alpha: Array, value: fl
 
 
 def _newton_step(model: Model, w: Array, margin: Array, alpha: Array, second: Array, value: float) -> _Step | None:
-    """The step to the minimiser of the model with these curvatures; None where that is no number."""
+    """The step to the minimiser of the quadratic model with these curvatures; None if it is not finite."""
     direction = _newton_direction(model, w, alpha, model.weights * second)
     if direction is None:
         return None
     step_w, step_b = direction
-    # Separated classes without a ridge have no minimum: their steps grow until they are no numbers.
+    # Separable classes without a ridge have no minimum: the steps grow until they overflow.
     with np.errstate(over="ignore", invalid="ignore"):
         move = model.columns @ step_w + step_b
         slope = float(alpha @ move) + float((model.ridge * w) @ step_w)
@@ -159,7 +162,7 @@ def _newton_step(model: Model, w: Array, margin: Array, alpha: Array, second: Ar
 
 
 def _newton_direction(model: Model, w: Array, alpha: Array, curvature: Array) -> tuple[Array, float] | None:
-    """The minimiser of the quadratic model at w; None where there is no finite one."""
+    """The step from w to the minimiser of the quadratic model; None if it is not finite."""
     A = model.columns
     weighted = curvature[:, None] * A
     m = A.shape[1]
@@ -172,7 +175,8 @@ def _newton_direction(model: Model, w: Array, alpha: Array, curvature: Array) ->
         H[m, :m] = H[:m, m] = weighted.sum(axis=0)
         H[m, m] = curvature.sum()
         g[m] = alpha.sum()
-    # Few observations may be curved: a shift that units do not change keeps what they leave open where it is.
+    # If the loss has curvature at few observations, H may be singular: a relative shift, which does not depend on
+    # units, keeps the undetermined directions unchanged.
     H.flat[:: size + 1] *= 1.0 + 1e-13
     if model.box is not None:
         room = np.full(size, np.inf)

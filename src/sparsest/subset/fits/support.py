@@ -1,14 +1,15 @@
-"""The value of a support: the best ridge-regularised model on given features, with its dual point.
+"""The objective of a support: the best ridge-regularised model on given features, with its dual point.
 
     c(s) = min_{w on s, b} Σ ω ℓ(y, Xw + b) + (1/2γ)‖w‖²  =  max_α -Σ ω ℓ*(y, α/ω) - (γ/2)‖X_s'α‖²
 
 Squared loss: one linear system.  Other smooth losses: Newton's method with a line search.  Piecewise linear losses: an
-interior-point method.  All stop at a computed relative primal-dual gap, and work in coordinates in which neither the
-columns' units nor near dependence matter.  More features than observations are rotated into the row space first, so
-no method ever sees more columns than rows.
+interior-point method.  All stop at a computed relative duality gap, and work in coordinates that depend neither on the
+columns' units nor on near dependence.  If there are more features than observations, the columns are rotated into their
+row space first, so no method has more columns than rows.
 
-Where coefficients have a box, they are the coordinates, in units of their columns: least squares and the steps of
-Newton's method are quadratics over it, and the interior-point method has it as further pieces of the loss.
+With a box on the coefficients, the coordinates are the coefficients in units of their columns.  Least squares and
+Newton steps then minimise quadratics over the box, and the interior-point method treats the box as further pieces of
+the loss.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ from sparsest.subset.fits.linear_algebra import (
 )
 from sparsest.subset.fits.newton import Model, newton
 
+# Relative duality gap of a fit.
 GAP = 1e-8
-# Newton's method ends with a step whose squared decrement is at most this part of the objective.
+# Squared Newton decrement, relative to the objective, at which Newton's method ends.
 _DECREMENT = 1e-3 * GAP
 
 
 class SupportFit(NamedTuple):
-    """A model on a support; ``primal`` is its objective, ``dual`` a lower bound of every model's on that support."""
+    """A model on a support; ``primal`` is its objective, ``dual`` a lower bound for every model on that support."""
 
     support: Indices
     w: Array
@@ -58,9 +60,9 @@ def fit_support(
     expired: Callable[[], bool] = lambda: False,
     cutoff: float = np.inf,
 ) -> SupportFit:
-    """Fit the model on a support to a relative gap of 1e-8, beginning from ``start``: coefficients and an intercept.
+    """Fit the model on a support to a relative gap of 1e-8; ``start`` is a warm start (coefficients, intercept).
 
-    If ``expired`` says so, it is fitted less precisely, as it may be where its objective turns out to be above
+    The fit may end early, with a larger gap, once ``expired()`` is true or the objective is known to be above
     ``cutoff``.
     """
     support = np.asarray(support, dtype=np.intp)
@@ -82,7 +84,7 @@ def fit_support(
 
 
 def _null_fit(problem: Problem) -> SupportFit:
-    """The model without features, where its intercept is a mean: it is known with the data."""
+    """The model without features for the squared loss; its intercept, the mean, is stored with the data."""
     b, alpha, _ = problem.data.null
     nothing = np.empty(0)
     primal, dual = problem.primal(np.full(problem.n, b), nothing, 0), -problem.conjugate_sum(alpha)
@@ -90,7 +92,7 @@ def _null_fit(problem: Problem) -> SupportFit:
 
 
 def _units(block: Array, problem: Problem) -> Scaled:
-    """Coefficients in units of their columns, however near these are to being dependent."""
+    """The coefficients in units of their columns as coordinates, also for nearly dependent columns."""
     squares = problem.weights @ block**2 + problem.ridge
     scale = np.sqrt(np.where(squares > 0.0, squares, 1.0))
     return Scaled(Coordinates(block / scale, problem.ridge / scale**2, None), scale)
@@ -106,7 +108,7 @@ def _fit_in(
     expired: Callable[[], bool],
     cutoff: float,
 ) -> SupportFit:
-    """Fit the model in given coordinates of the columns, or of their rotation."""
+    """Fit the model in the given coordinates of the columns or of their rotation."""
     begin = None if start is None else (basis.inverse(start[0]), start[1])
     data = problem.data
     model = Model(basis.coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
@@ -152,7 +154,7 @@ def _ridge(model: Model) -> tuple[Array, float, Array]:
         t = np.zeros(model.box.size) if t is None else t
         return t, b, weights * (A @ t - target)
     t = model.coordinates.solve(A.T @ (weights * target))
-    # One step of refinement: normal equations lose digits when columns are nearly dependent.
+    # One step of refinement, because normal equations lose digits if columns are nearly dependent.
     alpha = weights * (A @ t - target)
     t -= model.coordinates.solve(A.T @ alpha + model.ridge * t)
     return t, b, weights * (A @ t - target)
