@@ -1,4 +1,4 @@
-"""One-tree engines for the cutting planes: SCIP by a constraint handler, Gurobi by lazy constraints."""
+"""External engines for cutting planes in one tree: SCIP with a constraint handler, Gurobi with lazy constraints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-# A support is cut off when its value is above the engine's by more than this part of the objective.
+# A support is cut off if its objective exceeds the engine's value by more than this share of the incumbent's objective.
 _VIOLATED = 1e-6
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ def _missing(package: str, extra: str) -> ValueError:
 def _coefficients(constant: float, q: np.ndarray, scale: float) -> dict[int, float]:
     """The coefficients of ``η + q's ≥ constant``, by feature.
 
-    One above the constant does no more than the constant itself, as η is not negative, and engines refuse numbers above
-    their infinity.
+    Coefficients are limited to the constant, which gives an equivalent cut because η is nonnegative; engines reject
+    numbers above their infinity.
     """
     least = np.minimum(q, max(constant, 0.0))
     return {int(j): float(least[j] / scale) for j in np.flatnonzero(least)}
 
 
 def run_scip(search: _CutSearch, until: float) -> None:
-    """Run one SCIP tree that adds a cut at every integral point that violates it, until a second of the clock."""
+    """Run one SCIP tree that adds a cut at every violated integral point, until the clock shows ``until`` seconds."""
     try:
         from pyscipopt import SCIP_RESULT, Conshdlr, Model, quicksum
     except ImportError as error:
@@ -45,14 +45,14 @@ def run_scip(search: _CutSearch, until: float) -> None:
         return quicksum([eta, *terms]) >= constant / scale
 
     class Handler(Conshdlr):
-        """Separates integral points."""
+        """Adds cuts at integral points."""
 
         def violated(self, solution: Any, add: bool) -> bool:
             if search.clock.expired():
                 model.interruptSolve()
             chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s], dtype=bool)
             if chosen.sum() > k:
-                return True  # a heuristic's candidate that violates the other constraint
+                return True  # a candidate of a heuristic that violates the budget
             constant, q = search.separate(chosen)
             if model.getSolVal(solution, eta) >= (constant - q[chosen].sum()) / scale - _VIOLATED:
                 return False
@@ -76,22 +76,22 @@ def run_scip(search: _CutSearch, until: float) -> None:
     for constant, q in search.cuts():
         model.addCons(cut(constant, q))
     model.includeConshdlr(
-        Handler(), "cuts", "cuts of the value of a support", chckpriority=-10, enfopriority=-10, needscons=False
+        Handler(), "cuts", "cuts for the objective of a support", chckpriority=-10, enfopriority=-10, needscons=False
     )
     model.setObjective(eta + (price / scale) * quicksum(s), "minimize")
     model.setParam("limits/time", max(until - search.clock.seconds(), 0.01))
     model.setParam("limits/gap", 0.3 * search.settings.gap_tol)
     model.setParam("numerics/feastol", 1e-9)
-    # Presolving may fix variables by dual arguments that lazily added cuts invalidate.
+    # Presolving may fix variables by dual arguments, which lazily added cuts invalidate.
     model.setParam("misc/allowstrongdualreds", False)
     model.setParam("misc/allowweakdualreds", False)
     model.optimize()
-    # SCIP catches Ctrl-C itself.
+    # SCIP handles Ctrl-C itself.
     search.clock.interrupted |= model.getStatus() == "userinterrupt" and search.clock.left() > 0.0
 
 
 def run_gurobi(search: _CutSearch, until: float) -> None:
-    """Run one Gurobi tree with lazy constraints, until a second of the clock."""
+    """Run one Gurobi tree with lazy constraints, until the clock shows ``until`` seconds."""
     try:
         import gurobipy
         from gurobipy import GRB
@@ -130,5 +130,5 @@ def run_gurobi(search: _CutSearch, until: float) -> None:
         model.optimize(callback)
     except gurobipy.GurobiError as error:
         raise ValueError(f"Gurobi could not solve the master problem: {error}") from error
-    # Gurobi catches Ctrl-C itself.
+    # Gurobi handles Ctrl-C itself.
     search.clock.interrupted |= model.Status == GRB.INTERRUPTED and search.clock.left() > 0.0

@@ -1,11 +1,11 @@
 """The method "cuts": outer approximation by cutting planes (Bertsimas, Pauphilet and Van Parys 2019, Algorithm 1).
 
-    repeat   (s, η) ← argmin of the present cuts;   add the cut of α*(s)      until η ≥ c(s) - ε
+    repeat   (s, η) ← argmin of the current cuts;   add the cut of α*(s)      until η ≥ c(s) - ε
 
-The relaxation comes first: it gives cuts, an incumbent, and fixes features, so that the master problem is small.  It is
-solved by one tree in which cuts are added at integral points.  With HiGHS that tree is our own, with its linear
-programs (:mod:`sparsest.subset.cuts.tree`); SCIP and Gurobi search in a tree of theirs for the better part of the
-time, and ours then proves what their cuts prove.
+The relaxation is solved first: it gives cuts and an incumbent, and fixes features, so that the master problem is small.
+The master problem is solved by one tree in which cuts are added at integral points.  The engine HiGHS solves the linear
+programs of our tree (:mod:`sparsest.subset.cuts.tree`).  SCIP and Gurobi search in their own tree for most of the time;
+our tree then computes and proves the bound that follows from their cuts.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, summary, warm_start
 from sparsest.subset.results import make_result, searching, start_support
 
-# The part of the time that is left for the proof when another engine searches.
-_FOR_THE_PROOF = 0.4
-# Regions are closed this near to the incumbent, as a part of the tolerance; the rest is for rounding.
-_CLOSED = 0.9
+# Share of the time limit that is reserved for the proof if SCIP or Gurobi searches.
+_PROOF_TIME_SHARE = 0.4
+# Regions are closed at this share of the tolerance below the incumbent; the rest is reserved for rounding errors.
+_CLOSING_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _CutSearch:
         self.settings, self.problem, self.clock = settings, problem, clock
         self.pool = CutPool() if settings.pool is None else settings.pool
         if settings.pool is not None:
-            self.pool.insist_on_data(problem)
+            self.pool.check_data(problem)
         self.incumbent = Incumbent(problem, clock)
         self.survivors = np.arange(problem.p)
         self.forced = np.zeros(problem.p, dtype=bool)
@@ -90,7 +90,7 @@ class _CutSearch:
         self.restart = Restart()
         self.rounds, self.n_nodes, self.bound = 0, 0, 0.0
         self.relaxed_alpha = np.zeros(problem.n)
-        # Cuts of the tree, by their numbers in the pool.
+        # Indices in the pool of the cuts in the tree.
         self._numbers: list[int] = []
 
     def begin(self, start: Any) -> None:
@@ -124,15 +124,15 @@ class _CutSearch:
 
     @property
     def cutoff(self) -> float:
-        """Regions with this bound cannot improve the incumbent by more than the tolerance."""
-        return self.fit.primal - _CLOSED * self.settings.gap_tol * abs(self.fit.primal)
+        """Regions whose bound reaches this value cannot improve the incumbent by more than the tolerance."""
+        return self.fit.primal - _CLOSING_SHARE * self.settings.gap_tol * abs(self.fit.primal)
 
     def _after_round(self, relaxed: Relaxed) -> float:
         self.incumbent.try_support(relaxed.rounded(self.problem))
         return self.cutoff
 
     def separate(self, chosen: Mask) -> tuple[float, Array]:
-        """Evaluate a support; return its cut's constant and gains over the survivors."""
+        """Fit a support; return the constant of its cut and its gains for the survivors."""
         fit = fit_support(self.problem, self.survivors[chosen])
         self.incumbent.offer(fit)
         number = self.pool.add(self.problem, fit.alpha)
@@ -141,7 +141,7 @@ class _CutSearch:
         return self.cut(number)
 
     def cut(self, number: int) -> tuple[float, Array]:
-        """The constant of a cut of the pool, and its gains over the survivors."""
+        """The constant of a cut in the pool, and its gains for the survivors."""
         constant, q = self.pool.cut(number, self.problem)
         return constant, q[self.survivors]
 
@@ -160,7 +160,7 @@ class _CutSearch:
         return size, self.forced, sparsity.most(size), sparsity.price, abs(self.fit.primal)
 
     def run(self) -> Status:
-        """Let the engine search, and prove what its cuts prove."""
+        """Let an external engine search first if there is one; then search and prove the bound in our own tree."""
         if self.tree is None:
             return self.clock.early()
         if self.settings.engine != "highs" and self.bound < self.cutoff:
@@ -169,7 +169,7 @@ class _CutSearch:
             search = engines.run_scip if self.settings.engine == "scip" else engines.run_gurobi
             known = len(self._numbers)
             left = self.clock.limit - self.clock.seconds()
-            search(self, self.clock.seconds() + (1.0 - _FOR_THE_PROOF) * left)
+            search(self, self.clock.seconds() + (1.0 - _PROOF_TIME_SHARE) * left)
             for number in self._numbers[known:]:
                 assert self.tree is not None
                 self.tree.add(*self.cut(number))
@@ -190,12 +190,12 @@ class _CutSearch:
         return Status.OPTIMAL
 
     def _proved(self) -> float:
-        """What fixing and the tree have proved."""
+        """The bound proved by the fixings and the tree."""
         assert self.tree is not None
         return min(self.tree.lower_bound(), self.fixings.closed)
 
     def result(self, status: Status) -> Result:
-        """Certify what was found."""
+        """The result, with the certificate of incumbent and bound."""
         self.trace.update(cuts=len(self.pool), rounds=self.rounds, engine=self.settings.engine)
         otherwise = Status.HEURISTIC if status is Status.OPTIMAL else status
         points, steps = [*self.fixings.points], list[Step]()

@@ -1,10 +1,10 @@
-"""Branch and bound over cuts: every region is bounded by a convex combination of them.
+"""Branch and bound over cuts: every region is bounded by a convex combination of the cuts.
 
     min_s max_i (c_i - q_i's) ≥ Σ_i μ_i c_i - gain(Σ_i μ_i q_i)      for all μ ≥ 0 with Σμ = 1
 
-The best multipliers of a region are the dual values of a linear program, which HiGHS solves; what they prove is plain
-arithmetic, so nothing depends on that solver's tolerances.  Where the linear program's support is integral, its own cut
-is added: one tree with lazily added cuts.
+The best multipliers μ of a region are the dual values of a linear program, which HiGHS solves.  The bound is then
+computed from μ by plain arithmetic, so its validity does not depend on the solver's tolerances.  If the solution s of
+the linear program is integral, the cut of its support is added: there is one tree, with lazily added cuts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from sparsest.runtime.faults import reach
 
 State = NDArray[np.int8]
 
-# Support entries this near to 0 or 1 count as integral.
+# Distance from 0 or 1 up to which an entry of s counts as integral.
 _INTEGRAL = 1e-6
-# Multipliers below this part of the largest are left out: they prove nothing and lengthen the proof.
+# Share of the largest multiplier below which multipliers are dropped: they do not improve the bound and lengthen the
+# proof.
 _SMALL_MULTIPLIER = 1e-9
 
 
@@ -44,7 +45,7 @@ class LinearProgram:
             self.model.setOptionValue(name, value)
         self._infinity = highspy.kHighsInf
         self._optimal = highspy.HighsModelStatus.kOptimal
-        # One call for all columns: each call takes time in proportion to the columns there are.
+        # One call for all columns, because each call takes time proportional to the number of columns.
         self._index = np.arange(n_features, dtype=np.int32)
         self.model.addVars(n_features, np.zeros(n_features), np.ones(n_features))
         self.model.changeColsCost(n_features, self._index, np.full(n_features, price / self.scale))
@@ -61,14 +62,14 @@ class LinearProgram:
         )
 
     def solve(self, state: State, seconds: float) -> tuple[Array, Array] | None:
-        """Return the best s and the multipliers of the cuts for a region; None without an answer."""
+        """Return the best s and the multipliers of the cuts for a region; None if the solver finds no optimum."""
         if reach("linear program", seconds):
             return None
         self.model.setOptionValue("time_limit", float(self.model.getRunTime() + max(seconds, 0.01)))
         low, high = (state == 1).astype(np.float64), (state >= 0).astype(np.float64)
         self.model.changeColsBounds(self.n_features, self._index, low, high)
         if not self._run():
-            # A basis that was good for another region may be singular or useless for this one.
+            # The basis of another region may be singular here: start again without it.
             self.model.clearSolver()
             if not self._run():
                 return None
@@ -81,8 +82,8 @@ class LinearProgram:
         return bool(self.model.getModelStatus() == self._optimal) and not reach("simplex")
 
 
-class _Closed(NamedTuple):
-    """The multipliers that close a region, of the cuts with these numbers."""
+class _Weights(NamedTuple):
+    """The indices of some cuts, and their multipliers, which prove the bound of a region."""
 
     cuts: Indices
     multipliers: Array
@@ -90,17 +91,17 @@ class _Closed(NamedTuple):
 
 @dataclass(slots=True)
 class _Node:
-    """A region: its bound with the multipliers that prove it, and what became of it."""
+    """A region: its bound, the multipliers that prove it, and its children if it was split."""
 
     state: State
     bound: float
-    proof: _Closed
+    proof: _Weights
     feature: int = 0
     children: tuple[_Node, _Node] | None = None
 
 
 class CutTree:
-    """The search over the survivors; ``separate`` evaluates a support and returns the constant and gains of its cut."""
+    """The search over the survivors; ``separate`` fits a support and returns the constant and the gains of its cut."""
 
     def __init__(
         self,
@@ -111,19 +112,19 @@ class CutTree:
         separate: Callable[[Mask], tuple[float, Array]],
     ) -> None:
         self.problem, self.survivors, self.separate = problem, survivors, separate
-        # The rule among the survivors: k is at most their number.
+        # k is at most the number of survivors.
         self.rule = problem.sparsity
         self.k = self.rule.most(survivors.size)
         self.program = LinearProgram(survivors.size, self.k, self.rule.price, scale)
         self.constants, self.gains = np.empty(0), np.empty((0, survivors.size))
         self._separated: set[bytes] = set()
         self._count = 0
-        self.root = self._node(forced.astype(np.int8), -np.inf, _Closed(np.zeros(1, dtype=np.intp), np.ones(1)))
+        self.root = self._node(forced.astype(np.int8), -np.inf, _Weights(np.zeros(1, dtype=np.intp), np.ones(1)))
         self._open: list[tuple[float, int, _Node]] = []
         self.closed = np.inf
 
     def begin(self) -> None:
-        """Begin with all regions, bounded by the first cut."""
+        """Open the root, bounded by the first cut."""
         self._improve(self.root, np.eye(1, self.constants.size)[0])
         self._push(self.root)
 
@@ -145,20 +146,21 @@ class CutTree:
         return not self._open
 
     def step(self, cutoff: float, seconds: float) -> None:
-        """Take the region with the lowest bound and close it, split it, or cut its support off."""
+        """Take the region with the lowest bound; close it, split it, or add the cut of its support."""
         node = self._open[0][2]
         if node.bound >= cutoff:
             self._close(node)
         else:
-            self._treat(node, cutoff, self.program.solve(node.state, seconds))
-        # What came of it has no lower bound and is younger; until now the region is open, whatever interrupts.
+            self._process(node, cutoff, self.program.solve(node.state, seconds))
+        # The region is removed last, so that it stays open if an interrupt comes.  It is still the first of the heap,
+        # because new regions have no smaller bound and a larger count.
         heapq.heappop(self._open)
 
-    def _treat(self, node: _Node, cutoff: float, solved: tuple[Array, Array] | None) -> None:
+    def _process(self, node: _Node, cutoff: float, solved: tuple[Array, Array] | None) -> None:
         reach("cut node")
         free = np.flatnonzero(node.state == 0)
         if solved is None:
-            self._do_without(node, cutoff, free)
+            self._process_without_solution(node, cutoff, free)
             return
         s, multipliers = solved
         self._improve(node, multipliers)
@@ -170,8 +172,8 @@ class CutTree:
         else:
             self._cut_off(node, s > 0.5, free)
 
-    def _do_without(self, node: _Node, cutoff: float, free: Indices) -> None:
-        """Treat a region whose linear program has no answer: by single cuts, and by splitting where they gain most."""
+    def _process_without_solution(self, node: _Node, cutoff: float, free: Indices) -> None:
+        """Process a region without an LP solution: bound it by single cuts, and split it on the largest gain."""
         for single in np.eye(self.constants.size):
             self._improve(node, single)
         if node.bound >= cutoff:
@@ -183,7 +185,7 @@ class CutTree:
             self._cut_off(node, node.state == 1, free)
 
     def _cut_off(self, node: _Node, chosen: Mask, free: Indices) -> None:
-        """Add the cut of an integral support; where it has been added before, rounding is in the way: split."""
+        """Add the cut of an integral support; split if it was added before, since rounding errors hide its effect."""
         key = np.packbits(chosen).tobytes()
         if key not in self._separated:
             self._separated.add(key)
@@ -195,7 +197,7 @@ class CutTree:
             self._close(node)
 
     def _improve(self, node: _Node, multipliers: Array) -> None:
-        """Take over multipliers that prove a better bound."""
+        """Use these multipliers if they prove a better bound."""
         used = np.flatnonzero(multipliers > _SMALL_MULTIPLIER * multipliers.max(initial=0.0))
         if not used.size:
             return
@@ -204,7 +206,7 @@ class CutTree:
         gain = self.rule.gain(q, _region(node.state))
         bound = float(weights @ self.constants[used]) - gain
         if bound > node.bound:
-            node.bound, node.proof = bound, _Closed(used, weights)
+            node.bound, node.proof = bound, _Weights(used, weights)
 
     def _split(self, node: _Node, feature: int) -> None:
         states = node.state.copy(), node.state.copy()
@@ -214,8 +216,8 @@ class CutTree:
         self._push(inside)
         self._push(outside)
 
-    def _node(self, state: State, bound: float, proof: _Closed) -> _Node:
-        """A node; what the rule decides is decided."""
+    def _node(self, state: State, bound: float, proof: _Weights) -> _Node:
+        """A new node, with the features forced out that the sparsity constraint excludes."""
         state[self.rule.propagate(_region(state)).forced_out] = -1
         return _Node(state, bound, proof)
 
@@ -223,7 +225,7 @@ class CutTree:
         self.closed = min(self.closed, node.bound)
 
     def steps(self, first_point: int) -> list[Step]:
-        """The proof of the bound: a tree of branches and combinations of the cuts, numbered from ``first_point``."""
+        """The proof of the bound: a tree of branches and combinations of cuts; ``first_point`` is their first point."""
         steps: list[Step] = []
         stack = [self.root]
         while stack:
