@@ -1,1 +1,1 @@
-"""Many models of the same data, by number of features and ridge, without certificates."""
+"""Models for a grid of numbers of features and ridges on the same data, without certificates."""

@@ -1,4 +1,4 @@
-"""Columns of a Gram matrix, computed when they are first needed and kept for all models of the same data."""
+"""Columns of a Gram matrix, computed on first use and cached for all models of the same data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparsest.subset.grid.kept import MOST_BYTES, KeptRows
 
 
 class Gram:
-    """``G = X'ΩX`` and ``c = X'Ω(y - b)`` of centred columns, with b the mean of y.
+    """``G = X'ΩX`` and ``c = X'Ω(y - b)`` for centred columns, where b is the mean of y.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Smooth losses: models by Newton's method, from columns that all of them share, and relaxations to be rounded."""
+"""Smooth losses on a grid: models by Newton's method on shared columns, and relaxations for rounding."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from sparsest.subset.relaxation.proximal_newton import ProximalNewton
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 
-# Newton's method ends with a step whose squared decrement is at most this part of the objective; it converges
-# quadratically.
+# Squared Newton decrement, relative to the objective, at which Newton's method ends; convergence is quadratic.
 _DECREMENT = 1e-6
-# Observations have at least this part of a typical curvature, so that local models stay bounded.
+# Smallest curvature of an observation, as a share of a typical curvature, which keeps local models bounded.
 _LEAST_CURVATURE = 1e-4
 
 
 class SmoothSpace(Space):
-    """Models of a smooth loss; ``columns`` are those of the design, each as a row."""
+    """Models of a smooth loss; ``columns`` caches the columns of the design as rows."""
 
     improvement, trials = 1e-7, 3
     working_gap, most_iterations = 1e-3, 3000
@@ -41,7 +40,7 @@ class SmoothSpace(Space):
         self.null = float(data.weights @ data.loss.value(data.y, np.full(data.n, data.null.b)))
 
     def fit(self, support: Indices, ridge: float, w: Array, b: float, unless: float = np.inf) -> Fitted | None:
-        """The model by Newton's method; it is given up when it does not look as if it could be good enough."""
+        """The model by Newton's method; None as soon as its objective is not expected to be below ``unless``."""
         data = self.data
         coordinates = Coordinates(self.columns[support].T, np.full(support.size, ridge), None)
         model = Model(coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
@@ -59,7 +58,7 @@ class SmoothSpace(Space):
         return self.data.design.tdot(self.slopes(fitted.state))
 
     def local_model(self, fitted: Fitted, gradient: Array, candidates: Indices, ridge: float) -> LocalModel:
-        """The quadratic model of the loss at the predictions of a fit, centred under an intercept."""
+        """The quadratic model of the loss at the predictions of a fit; centred if there is an intercept."""
         data, support = self.data, fitted.model.support
         second = data.loss.second_derivative(data.y, fitted.state)
         curvature = data.weights * np.maximum(second, _LEAST_CURVATURE * data.curvature)
@@ -81,7 +80,7 @@ class SmoothSpace(Space):
 
 
 class _ColumnsSource:
-    """Relaxations on shared columns; no bound over all features is computed."""
+    """Relaxations on shared columns; the bound over all features is not computed."""
 
     def __init__(self, space: SmoothSpace, problem: Problem) -> None:
         self.space, self.problem = space, problem

@@ -1,4 +1,4 @@
-"""What the models of a grid share: the data as one loss sees them, fits of supports, and relaxations to round."""
+"""The interface for the models of a grid: fits of supports, scores of moves, and relaxations for rounding."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sparsest.subset.relaxation.engine import Entering, Policy, Source
 from sparsest.subset.relaxation.kernels.entering import threshold_of
 from sparsest.subset.relaxation.solution import Relaxed
 
-# How the quadratic models of a relaxation that is to be rounded are solved.
+# Options for the quadratic models of a relaxation that is only rounded.
 TO_ROUND: dict[str, Any] = {"most_iterations": 300, "newton": False}
-# The gap at which a relaxation is rounded, as a part of the loss without features.
+# Gap at which a relaxation is rounded, relative to the loss without features.
 _GAP = 1e-3
-# A relaxation goes on where the gain of a feature exceeds the threshold by this factor.
+# A relaxation continues if the gain of a feature outside exceeds the threshold by this factor.
 _EXCESS = 1.01
 
 
@@ -32,7 +32,7 @@ class RidgeModel(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A model, and what its space needs to score moves: predictions, or the inverse of its matrix."""
+    """A model, and the state that its space needs to score moves: predictions, or the inverse of its matrix."""
 
     model: RidgeModel
     state: Array
@@ -45,10 +45,10 @@ class Space(ABC):
     ----------
     null : the sum of losses without features
     norms : the norms of all columns
-    improvement : moves that improve the objective by less than this part are rounding
-    trials : the number of moves that are fitted before a support counts as the best of its neighbours
-    working_gap : the gap to which working sets of a relaxation are solved, as a part of ``null``
-    most_iterations : the largest number of iterations of a relaxation
+    improvement : smallest relative improvement of the objective by a move; smaller ones are rounding errors
+    trials : number of moves that are fitted without success before a support counts as a local optimum
+    working_gap : gap of the relaxation on a working set, relative to ``null``
+    most_iterations : largest number of iterations of a relaxation
     """
 
     null: float
@@ -60,9 +60,9 @@ class Space(ABC):
 
     @abstractmethod
     def fit(self, support: Indices, ridge: float, w: Array, b: float, unless: float = np.inf) -> Fitted | None:
-        """The model of a support, from coefficients and an intercept.
+        """The model of a support; ``w`` and ``b`` are its warm start.
 
-        None as soon as its objective seems not to be below ``unless``.
+        None as soon as its objective is not expected to be below ``unless``.
         """
 
     @abstractmethod
@@ -71,17 +71,18 @@ class Space(ABC):
 
     @abstractmethod
     def local_model(self, fitted: Fitted, gradient: Array, candidates: Indices, ridge: float) -> LocalModel:
-        """The quadratic model about a fit, for some features outside of its support."""
+        """The quadratic model at a fit, for some features outside of its support."""
 
     @abstractmethod
     def source(self, problem: Problem) -> Source:
-        """The source of columns of a relaxation."""
+        """The data source of a relaxation."""
 
 
 class ToRounding(Policy):
-    """Stop when a relaxation is good enough to be rounded: at a gap, when no feature enters, or after many iterations.
+    """Stop when a relaxation is precise enough for rounding: at a gap, when no feature enters, or at a limit.
 
-    Large γ have relaxations that say nothing about supports and take thousands of iterations.
+    The limit on iterations matters for large γ, where a relaxation takes thousands of iterations and contains little
+    information about supports.
     """
 
     entering = Entering(share=1.0, kept_share=0.6, least=100, growth=1.0)
@@ -91,7 +92,7 @@ class ToRounding(Policy):
         self.space = space
 
     def is_done(self, best: Relaxed) -> bool:
-        """Whether the solution is good enough."""
+        """Whether the solution is precise enough."""
         if best.rounds == 0:
             return False
         if best.primal - best.dual <= _GAP * self.space.null or best.iterations >= self.space.most_iterations:
@@ -101,5 +102,5 @@ class ToRounding(Policy):
         return not bool((best.q[outside] > _EXCESS * threshold_of(best.sigma)).any())
 
     def tolerance(self, best: Relaxed) -> float:
-        """A part of the gap at which relaxations are rounded."""
+        """The gap of a working set's solution."""
         return self.space.working_gap * self.space.null

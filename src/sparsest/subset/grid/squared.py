@@ -1,4 +1,4 @@
-"""The squared loss in Gram space: models, scores of moves, and relaxations from products that all models share."""
+"""The squared loss on a grid, in Gram space: models, scores of moves, and relaxations from shared products."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class SquaredSpace(Space):
         self.null, self.norms = 0.5 * self.gram.square, data.column_norms
 
     def fit(self, support: Indices, ridge: float, w: Array, b: float, unless: float = np.inf) -> Fitted:
-        """The model by one linear system; its start does not matter."""
+        """The model by one linear system; the warm start is not used."""
         H = self.gram.between(support)
         H.flat[:: support.size + 1] += ridge
         inverse = la.inv(H) if support.size else H
         c = self.gram.c[support]
         w = inverse @ c
-        # A step of refinement for what the inverse loses where columns are nearly dependent.
+        # One step of refinement, because the inverse loses digits if columns are nearly dependent.
         w += inverse @ (c - H @ w)
         return Fitted(RidgeModel(support, w, self.gram.b, self.null - 0.5 * float(c @ w)), inverse)
 
@@ -48,7 +48,7 @@ class SquaredSpace(Space):
         return -self.gram.residual(fitted.model.support, fitted.model.w)
 
     def local_model(self, fitted: Fitted, gradient: Array, candidates: Indices, ridge: float) -> LocalModel:
-        """The objective itself."""
+        """The quadratic model, which for the squared loss is the objective itself."""
         cross = self.gram.entries(fitted.model.support, candidates).T
         own = self.gram.diagonal[candidates] + ridge
         return LocalModel(fitted.state, cross, own, gradient[candidates], fitted.model.w)
@@ -59,7 +59,7 @@ class SquaredSpace(Space):
 
 
 class _GramSource:
-    """Relaxations in Gram space; their bounds are those of the best multiple of the residual."""
+    """Relaxations in Gram space; a bound is that of the best multiple of the residual as the dual point."""
 
     def __init__(self, gram: Gram, problem: Problem) -> None:
         self.gram, self.problem = gram, problem
