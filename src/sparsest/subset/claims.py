@@ -1,4 +1,4 @@
-"""From what a search knows to a certificate, whose bound is what the checker proves."""
+"""Certificates for the results of a search; their bound is the one that the checker proves."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from sparsest.proofs.steps import DualPoint, Fix, Leaf, Point, Proof
 from sparsest.subset.fits.support import SupportFit
 
 _log = logging.getLogger("sparsest")
-# Claimed bounds are lowered by this many times the rounding errors of a check.  Another check may find a bound that is
-# lower by twice its own error bounds, which may be up to √10 times as large because its norms are about another centre.
+# Multiple of the check's rounding errors by which claimed bounds are lowered.  A later check may find a bound that is
+# lower by twice its own error bounds, which may be up to √10 times as large because its norms refer to another centre.
 _CAUTION = 8.0
-# A check with the sums of the solver's first pass is repeated with the checker's own, which are more accurate, where it
-# leaves more than this part of the tolerance between the bound and that of the search.
+# A check with the sums of the solver's first pass is repeated with the checker's own sums, which are more accurate, if
+# its bound is below that of the search by more than this share of the tolerance.
 _SHARE_OF_TOLERANCE = 0.02
 
 
 def statement_of(problem: Problem) -> Statement:
-    """The problem in the words of a certificate."""
+    """The statement of the problem for a certificate."""
     sparsity = problem.sparsity
     return Statement(
         n=problem.n,
@@ -54,7 +54,7 @@ def statement_of(problem: Problem) -> Statement:
 
 
 def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
-    """A model for the data as given; its intercept is fitted again about the means, so that no digits are lost."""
+    """The model for the data as given; its intercept is refitted for centred columns, so that no digits are lost."""
     shift, scale = shift_and_scale(problem.design, fit.support)
     coef = fit.w / scale
     if problem.max_coef is not None:
@@ -70,10 +70,10 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
 
 
 def _within_box(problem: Problem, support: Indices, coef: Array) -> Array:
-    """Shrink coefficients at the border of the box a little, so that the check finds them inside on any machine."""
+    """Shrink coefficients at the limits of the box slightly, so that a check on any machine finds them inside."""
     assert problem.max_coef is not None
     sizes = sizes_above(problem.data.evidence.data, statement_of(problem), support, coef)
-    # Sizes are exact unless columns are standardised; then they have the rounding errors of sums over n observations.
+    # Sizes are exact unless columns are standardised; then they have rounding errors of sums over n observations.
     rounding = 16.0 * problem.n * float(np.finfo(float).eps) if problem.data.standardize else 0.0
     most = problem.max_coef * (1.0 - rounding)
     return np.where(sizes > most, coef * (most / np.where(sizes > 0.0, sizes, 1.0)), coef)
@@ -85,14 +85,14 @@ def single_leaf(alpha: NDArray[np.float64]) -> Proof:
 
 
 class Settled(NamedTuple):
-    """A proof, and the bound that the checker proves by it."""
+    """A proof, and the bound that the checker proves with it."""
 
     proof: Proof
     bound: float
 
 
 def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs: int | None = None) -> Settled:
-    """Check the proof of a search, on ``n_jobs`` threads; replace a proof of no use by the trivial one.
+    """Check the proof of a search on ``n_jobs`` threads; replace it by the trivial proof if that gives a better bound.
 
     Rounding errors may make a proof useless if columns are nearly dependent.
     """
@@ -106,7 +106,7 @@ def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs:
     if bound - proved.bound > _SHARE_OF_TOLERANCE * gap_tol * abs(bound) and not isinstance(columns, AllColumns):
         proved = max(proved, check(AllColumns(evidence.data)), key=lambda found: found.bound)
     if proved.complaints:
-        _log.debug("the check refuses a proof: %s", proved.complaints[0])
+        _log.debug("the checker rejects a proof: %s", proved.complaints[0])
     if not proved.bound > trivial_bound(problem):
         return Settled(single_leaf(np.zeros(problem.n)), trivial_bound(problem))
     return Settled(proof, proved.bound)
@@ -120,13 +120,13 @@ def bound_of_others(problem: Problem, proof: Proof, excepted: Set[tuple[int, ...
 
 
 def closed_by(problem: Problem, fixes: Sequence[Fix], points: Sequence[Point]) -> float:
-    """The bound that the checker proves for the supports that the fixings of the root close."""
+    """The bound that the checker proves for the supports excluded by the root's fixings."""
     evidence = problem.data.evidence
     return prove_closed(evidence.data, statement_of(problem), fixes, points, evidence.columns(), _CAUTION)
 
 
 def trivial_bound(problem: Problem) -> float:
-    """The bound that needs no search: losses are not negative, and features forced in have their price."""
+    """The bound that needs no search: losses are nonnegative, and each forced feature costs its price."""
     return problem.sparsity.cost(problem.include.size) * (1.0 - 1e-15)
 
 
@@ -138,7 +138,7 @@ class Claim(NamedTuple):
     objective: float
 
     def bound(self, bound: float) -> float:
-        """The bound, cut off at the objective: above it is only rounding."""
+        """The bound, limited to the objective; a larger one is due to rounding errors."""
         return float(min(bound, self.objective))
 
     def certificate(self, settled: Settled) -> Certificate:

@@ -1,4 +1,4 @@
-"""Grids of rising γ end where doubling it no longer changes a model."""
+"""The stopping rule for grids of increasing γ: stop when doubling γ no longer changes the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Indices
 
-# Coefficients have not changed when they have moved by at most this part of their length.
+# Relative change of the coefficients, in the Euclidean norm, up to which they count as unchanged.
 _NO_CHANGE = 0.01
 
 

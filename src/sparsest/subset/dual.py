@@ -1,4 +1,4 @@
-"""From any dual point to the best bound it can give."""
+"""Bounds from dual points, after scaling the point by the best factor."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sparsest.core.arrays import Array
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 
-# Bounds are lowered by this part of the sizes of their terms, which is more than rounding takes from them.
+# Share of the absolute terms by which bounds are lowered; it exceeds their rounding errors.
 ROUNDING = 1e-12
+# Ratio of golden-section search.
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -25,7 +26,7 @@ class DualBound(NamedTuple):
 
 
 def best_bound(problem: Problem, alpha: Array, region: Region) -> DualBound:
-    """Make ``alpha`` feasible, scale it by the best factor, and return the bound; that of α = 0 when it is better."""
+    """Make ``alpha`` feasible, scale it by the best factor, and return the bound, or that of α = 0 if it is better."""
     if not problem.has_dual_bounds:
         return DualBound(np.zeros(problem.n), bound_of_zero(problem, region), np.zeros(problem.p))
     alpha = problem.feasible(alpha)
@@ -33,7 +34,7 @@ def best_bound(problem: Problem, alpha: Array, region: Region) -> DualBound:
 
 
 def bound_from_gains(problem: Problem, alpha: Array, q: Array, region: Region) -> float:
-    """``-Σωℓ*(α/ω) - gain(q)``, less a rounding margin; -inf where an overflow leaves no number."""
+    """``-Σωℓ*(α/ω) - gain(q)`` minus a margin for rounding errors; -inf if an overflow gives NaN."""
     terms = problem.weights * problem.loss.conjugate(problem.y, alpha / problem.weights)
     gain = problem.sparsity.gain(q, region)
     bound = float(-terms.sum() - gain - ROUNDING * (np.abs(terms).sum() + abs(gain)))
@@ -53,7 +54,7 @@ def scaled_bound(problem: Problem, alpha: Array, products: Array, region: Region
 
 
 def bound_of_zero(problem: Problem, region: Region) -> float:
-    """The bound of α = 0: the losses are not negative, and forced features have their price."""
+    """The bound of α = 0: losses are nonnegative, and each forced feature costs its price."""
     return problem.sparsity.cost(region.forced_in.size)
 
 
@@ -64,13 +65,13 @@ def null_value(problem: Problem) -> float:
 
 
 def _scaled_gains(problem: Problem, products: Array) -> Callable[[float], Array]:
-    """The gains of t times these products as a function of t: t² times those of the products, unless there is a box."""
+    """The gains of t times these products, as a function of t; without a box they are t² times the gains at t = 1."""
     q = problem.gains_from(products)
     return lambda t: t * t * q if problem.max_coef is None else problem.gains_from(t * products)
 
 
 def _best_scale(problem: Problem, alpha: Array, gains: Callable[[float], Array], region: Region) -> float:
-    """Maximise ``t → D(tα)``, in closed form where both terms are made of quadratics in t."""
+    """Maximise ``t → D(tα)``, in closed form if conjugate and gains are (piecewise) quadratic in t."""
     total = problem.conjugate_sum(alpha)
     most = np.inf if problem.loss.domain_is_cone else 1.0
     if problem.loss.conjugate_is_quadratic and problem.max_coef is None:
@@ -86,10 +87,10 @@ def _best_scale(problem: Problem, alpha: Array, gains: Callable[[float], Array],
 
 
 def _scale_of_quadratics(problem: Problem, linear: float, quadratic: float, q: Array, region: Region) -> float:
-    """Maximise ``-linear t - quadratic t² - gain(t²q)``; infinite where nothing bends it.
+    """Maximise ``-linear t - quadratic t² - gain(t²q)`` over t; infinite if the function has no curvature.
 
-    With a price λ0 the features with ``t²q_j > λ0`` count, of which there are more and more with growing t: the slope
-    falls, and the maximum is where it changes its sign.
+    With a price λ0 the features with ``t²q_j > λ0`` count, and their number increases with t.  The slope therefore
+    decreases, and the maximum is where it changes its sign.
     """
     sparsity = problem.sparsity
     if sparsity.price == 0.0:
@@ -102,7 +103,7 @@ def _scale_of_quadratics(problem: Problem, linear: float, quadratic: float, q: A
     free = q[region.free]
     counting = np.sort(free[free > sparsity.price / furthest**2])[::-1][: sparsity.budget(region)]
     curvatures = curvature + np.concatenate([[0.0], np.cumsum(counting)])
-    # Where each begins to count, and whether the function falls from there on.
+    # The t from which on each feature counts, and whether the function decreases from there on.
     begin = np.append(np.sqrt(sparsity.price / counting), np.inf)
     falls = np.append(-linear <= 2.0 * begin[:-1] * curvatures[1:], True)
     first = int(np.argmax(falls))
@@ -110,7 +111,7 @@ def _scale_of_quadratics(problem: Problem, linear: float, quadratic: float, q: A
 
 
 def _maximise(function: Callable[[float], float], most: float) -> float:
-    """Golden-section search for the maximum of a concave function on [0, most]; the end 1 is tried too."""
+    """Golden-section search for the maximum of a concave function on [0, most]; the value 1 is tried as well."""
     low, high = 0.0, most
     a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_a, at_b = function(a), function(b)

@@ -1,4 +1,4 @@
-"""Tiny problems by trying all supports: every leaf of the proof is a single support, or all subsets of a small one."""
+"""Enumeration of all supports of a tiny problem; a leaf of the proof is one support or all subsets of one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sparsest.subset.claims import statement_of
 from sparsest.subset.dual import best_bound
 from sparsest.subset.fits.support import SupportFit, fit_support
 
-# At most so many supports are tried, of at most so many features: fits take from 0.1 to 5 milliseconds each.
+# Largest numbers of supports and of features for which all supports are tried; a fit takes 0.1 to 5 ms.
 _MOST_SUPPORTS, _MOST_FEATURES = 2000, 12
 
 
 class Enumeration(NamedTuple):
-    """The best model of all, and the proof."""
+    """The best of all models, and the proof with its bound."""
 
     fit: SupportFit
     proof: Proof
@@ -36,13 +36,13 @@ def is_tiny(problem: Problem) -> bool:
     if n_free > _MOST_FEATURES:
         return False
     budget = problem.sparsity.budget(problem.root)
-    # Without a price only the largest supports have to be tried.
+    # Without a price per feature only the largest supports have to be tried.
     sizes = range(budget + 1) if problem.sparsity.price > 0.0 else (budget,)
     return sum(comb(n_free, size) for size in sizes) <= _MOST_SUPPORTS
 
 
 def enumerate_supports(problem: Problem, expired: Callable[[], bool]) -> Enumeration | None:
-    """Try all supports; None if time runs out."""
+    """Try all supports; None if the time limit is reached."""
     steps: list[Step] = []
     points: list[Point] = []
     best, lowest = fit_support(problem, problem.include), np.inf
@@ -51,7 +51,7 @@ def enumerate_supports(problem: Problem, expired: Callable[[], bool]) -> Enumera
     while stack:
         inside, free = stack.pop()
         left = max(0, min(most - len(inside), len(free)))
-        # Where any number may be chosen at no price, the largest support bounds all; a price is paid by each feature.
+        # If all free features may be chosen and have no price, the largest support bounds all others; otherwise branch.
         if free and left > 0 and (priced or left < len(free)):
             steps.append(Branch(free[0]))
             stack += [(inside, free[1:]), ([*inside, free[0]], free[1:])]
@@ -76,7 +76,7 @@ def enumerate_supports(problem: Problem, expired: Callable[[], bool]) -> Enumera
 
 
 def _least_squares(problem: Problem, support: Indices, n_inside: int) -> float:
-    """The bound of a support without its ridge, for the squared loss; the check computes it in the same way."""
+    """The bound of a support without its ridge, for the squared loss; the checker computes it in the same way."""
     if not isinstance(problem.loss, Squared):
         return -np.inf
     return regression_bound(problem.data.evidence.data, statement_of(problem), support, n_inside)

@@ -7,12 +7,12 @@ from sparsest.core.problem import Problem
 from sparsest.runtime.clock import Clock
 from sparsest.subset.fits.support import SupportFit, fit_support
 
-# Supports that are remembered, so that none is fitted twice in a row: some 100 MB at most.
+# Largest number of supports that are remembered to avoid fitting them again; they take at most about 100 MB.
 _REMEMBERED = 100_000
 
 
 class Incumbent:
-    """The best model so far; at first that of the features that are forced in alone.
+    """The best model so far; initially the model on the forced features alone.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Incumbent:
             self.try_support(start)
 
     def offer(self, fit: SupportFit) -> bool:
-        """Keep the better model; return whether it is the new one."""
+        """Keep the better model; return whether that is the new one."""
         if not fit.primal < self.fit.primal:
             return False
         self.fit = fit

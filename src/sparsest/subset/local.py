@@ -1,4 +1,4 @@
-"""The method "local": an incumbent by swap search, and the bound of its own dual point."""
+"""The method "local": an incumbent found by local search, and the bound of its dual point."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sparsest.subset.results import make_result, searching, start_support
 
 @dataclass(frozen=True)
 class Local:
-    """Swap search from a forward start; no search for a better bound."""
+    """Local search from a forward selection; it does not search for a better bound."""
 
     time_limit: float = 60.0
     gap_tol: float = 1e-4
     moves: LocalSearch = field(default_factory=LocalSearch)
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
-        """Return the incumbent; HEURISTIC, or why it stopped early, unless one dual point happens to prove it."""
+        """Return the incumbent; the status is OPTIMAL only if the bound of its dual point closes the gap."""
         with searching(problem, self.time_limit, clock) as running:
             return self._solve(problem, start, running)
 

@@ -1,8 +1,8 @@
-"""A strong incumbent: blockwise forward selection, then swaps, additions and removals by their scores.
+"""Local search for a good incumbent: blockwise forward selection, then swaps, additions and removals.
 
-Scores are those of :mod:`sparsest.subset.moves`.  For the squared loss they are exact and the best move is taken; for
-the others the most promising moves are refitted and the first that improves is taken.  Columns are divided by their
-norms first.
+Moves are ranked by the scores of :mod:`sparsest.subset.moves`.  For the squared loss the scores are exact and the best
+move is taken.  For other losses the most promising moves are refitted, and the first one that improves the model is
+taken.  Columns are divided by their norms first.
 """
 
 from __future__ import annotations
@@ -32,25 +32,27 @@ from sparsest.subset.moves import (
     variances,
 )
 
-# Predicted decrease, position in the pool of what goes out, and of what comes in.
+# Predicted decrease, and positions in the pool of the feature that leaves and of the one that enters.
 Move = tuple[float, int | None, int | None]
 
+# Smallest relative improvement of the objective by a move; smaller ones are rounding errors.
 _IMPROVEMENT = 1e-9
 
-# Products of features with those of the support that are computed at a time.
+# Number of products between features and the support that are computed at a time.
 _PRODUCTS_AT_ONCE = 4_000_000
-# The share of its norm below which what a support leaves of a column is rounding error.
+# Share of its norm below which the part of a column orthogonal to the support is rounding error.
 _NO_DIRECTION = 1e-14
-# Features that are left out for a detour where every move has to be fitted.
+# Number of features that a detour tries to leave out if every move has to be fitted.
 _DETOURS_BY_FITS = 4
 
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """Settings of the search for an incumbent; ``expired`` is asked between moves.
+    """Settings of the search for an incumbent; ``expired`` is called between moves.
 
-    A ``thorough`` search ends where no swap with any feature improves the model, or its quadratic model; another one
-    where none does with the ``pool`` of features that have the largest products with the residuals.
+    A ``thorough`` search ends when no swap with any feature improves the model or, for losses other than the squared
+    one, its quadratic model.  Any other search ends when no swap with a feature of the pool does: the ``pool`` features
+    with the largest products with the residuals.
     """
 
     rounds: int = 8
@@ -75,7 +77,7 @@ class LocalSearch:
             fit = fit_support(problem, np.sort(start), expired=expired)
         improved(fit)
         moves = 0
-        # The features that the residuals point to first; where none of them helps, those by whose swaps most is won.
+        # First the features with the largest products with the residuals; if none helps, those with the best swaps.
         thorough = False
         while moves < self.max_moves and not expired():
             promise = (_swap_promise if thorough else _promise)(problem, fit)
@@ -91,9 +93,10 @@ class LocalSearch:
         return fit
 
     def detour(self, problem: Problem, fit: SupportFit, expired: Callable[[], bool] = lambda: False) -> SupportFit:
-        """Leave a local optimum: search without one of its features, then with it again; one feature after the other.
+        """Escape from a local optimum: search without one of its features, then allow it again.
 
-        Those that are missed least come first.  Where that leads to a better model, it begins anew from there.
+        The features are tried in turn, starting with the one whose removal costs least.  After a better model is found,
+        the detour starts again from there.
         """
         better: SupportFit | None = fit
         while better is not None and not expired():
@@ -101,7 +104,7 @@ class LocalSearch:
         return fit
 
     def _detour(self, problem: Problem, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
-        """The first better model that is found; None if there is none."""
+        """The first better model found by leaving out a feature; None if there is none."""
         exact = isinstance(problem.loss, Squared)
         searching = self if exact else replace(self, trials=1)
         pool = self._pool(problem, problem.root, fit, _swap_promise(problem, fit))
@@ -128,7 +131,7 @@ class LocalSearch:
         expired: Callable[[], bool],
         improved: Callable[[SupportFit], None] = lambda fit: None,
     ) -> tuple[SupportFit | None, int]:
-        """Make moves among the features of a pool until none improves."""
+        """Make moves among the features of a pool until none improves the model; return the model and their number."""
         best: SupportFit | None = None
         for moves in range(max_moves):
             if expired():
@@ -145,7 +148,7 @@ class LocalSearch:
         exact = isinstance(pool.problem.loss, Squared) and pool.problem.max_coef is None
         threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
         for predicted, out, into in pool.moves(fit, self.trials):
-            # Other scores, and those with a box, are estimates whose sign may be wrong: the best are tried anyway.
+            # Scores of other losses, and scores with a box, are estimates whose sign may be wrong: the best are tried.
             if (exact and predicted <= threshold) or expired():
                 return None
             candidate = pool.refit(fit, out, into, expired, fit.primal)
@@ -155,14 +158,14 @@ class LocalSearch:
 
 
 def _promise(problem: Problem, fit: SupportFit) -> Array:
-    """What every feature promises beside the support: its product with the dual point, in units of its norm."""
+    """The promise of adding each feature: its absolute product with the dual point, divided by its norm."""
     return np.abs(problem.design.tdot(slopes(problem, fit))) / np.maximum(problem.column_norms, 1e-300)
 
 
 def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
-    """What every feature promises in the place of another: the largest decrease of the quadratic model by its swaps.
+    """The promise of swapping in each feature: the largest decrease of the quadratic model by its swaps.
 
-    Products with the residuals say nothing of a feature that imitates one of the support.
+    Products with the residuals do not reveal features that can replace a similar feature of the support.
     """
     if not fit.support.size:
         return _promise(problem, fit)
@@ -186,7 +189,7 @@ def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
         part = np.arange(begin, min(begin + width, problem.p))
         cross = design.tdot(weighted, None if part.size == problem.p else part) / scale[part, None]
         own = mean_curvature + problem.ridge / scale[part] ** 2
-        # Coefficients of nearly dependent columns may overflow; then there is no promise.
+        # Coefficients of nearly dependent columns may overflow; their promise is then not finite.
         with np.errstate(over="ignore", invalid="ignore"):
             rest = remainder(LocalModel(N, cross, own, gradient[part], w))
             rest = rest._replace(d=np.maximum(rest.d, DEPENDENT))
@@ -195,12 +198,12 @@ def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
 
 
 def _curvature(problem: Problem, margin: Array) -> Array:
-    """``ωℓ''`` at given predictions; a loss with kinks has none, and that of its smoothed form ranks moves instead."""
+    """``ωℓ''`` at given predictions; for a piecewise linear loss, the curvature of its smoothed form."""
     return problem.weights * problem.loss.smoothed(1.0).second_derivative(problem.y, margin)
 
 
 class _Pool:
-    """The features that a round of moves looks at: packed columns, and their products with those of supports."""
+    """The candidate features of a round of moves: packed columns, and their products with columns of supports."""
 
     def __init__(self, problem: Problem, region: Region, features: Indices) -> None:
         self.problem, self.features = problem, features
@@ -208,16 +211,16 @@ class _Pool:
         self.movable = ~np.isin(features, region.forced_in)
         norms = problem.column_norms[features]
         self.scale = np.where(norms > 0.0, norms, 1.0)
-        # Positions of features that must not come in.
+        # Positions of features that must not enter.
         self.banned: list[int] = []
-        # Of the squared loss, whose curvatures are the weights: the products that are known.
+        # Cached products for the squared loss, whose curvatures are the weights.
         self._gram, self._known = np.empty((0, 0)), np.zeros(features.size, dtype=bool)
         self._squares = (norms / self.scale) ** 2
 
     def products(self, fit: SupportFit) -> tuple[Array, Array]:
         """``X'DX_S`` and the diagonal of ``X'DX`` over the pool, in units of the columns' norms.
 
-        D is centred away under an intercept.
+        With an intercept the columns are centred with the weights D.
         """
         inside = self.positions(fit.support)
         if not isinstance(self.problem.loss, Squared):
@@ -249,7 +252,7 @@ class _Pool:
         return np.flatnonzero(free)
 
     def by_loss(self, fit: SupportFit) -> list[int]:
-        """The positions of a support's features that may leave it, those first that are missed least."""
+        """The positions of the features that may leave the support, in increasing order of the cost of removal."""
         inside, (cross, _) = self.positions(fit.support), self.products(fit)
         H = cross[inside]
         H.flat[:: inside.size + 1] += self.problem.ridge / self.scale[inside] ** 2 + 1e-12
@@ -265,7 +268,7 @@ class _Pool:
         expired: Callable[[], bool] = lambda: False,
         cutoff: float = np.inf,
     ) -> SupportFit:
-        """Fit the support with one feature (a position in the pool) taken out and one taken in, below ``cutoff``."""
+        """Fit the support without feature ``out`` and with feature ``into`` (positions in the pool, or None)."""
         keep = np.ones(fit.support.size, dtype=bool)
         if out is not None:
             keep &= fit.support != self.features[out]
@@ -278,7 +281,7 @@ class _Pool:
 
     @np.errstate(over="ignore", invalid="ignore")
     def moves(self, fit: SupportFit, count: int) -> list[Move]:
-        """The most promising moves; predicted gains may overflow, and their differences are then ignored."""
+        """The ``count`` most promising moves; predicted gains that overflow are ignored."""
         problem, (cross, squares) = self.problem, self.products(fit)
         inside = self.positions(fit.support)
         outside = self._outside(inside)
@@ -309,7 +312,10 @@ class _Pool:
         return found[:count]
 
     def _remainders(self, fit: SupportFit, inside: Indices, features: Indices) -> tuple[Array, Array]:
-        """Squares and slopes of what the support leaves of nearly dependent columns, from these themselves."""
+        """Squares and slopes of the parts of nearly dependent columns orthogonal to the support.
+
+        They are computed from the columns themselves, because Gram entries lose these digits.
+        """
         if features.size == 0 or inside.size == 0:
             return np.full(features.size, np.inf), np.zeros(features.size)
         root = np.sqrt(self.problem.weights)
@@ -322,7 +328,7 @@ class _Pool:
 
 
 def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int | None]]) -> list[Move]:
-    """The largest scores with the moves they belong to."""
+    """The largest scores with their moves."""
     if scores.size == 0:
         return []
     count = min(count, scores.size)
@@ -332,7 +338,7 @@ def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int 
 
 
 def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[], bool] = lambda: False) -> SupportFit:
-    """Grow a support in a few rounds, each taking the features with the largest dual gains."""
+    """Grow a support in a few rounds, each of which adds the features with the largest scores."""
     free = region.free[problem.column_norms[region.free] > 0]
     budget = min(problem.sparsity.budget(region), free.size)
     fit = fit_support(problem, np.sort(region.forced_in))
@@ -358,10 +364,10 @@ def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[],
 
 
 def slopes(problem: Problem, fit: SupportFit) -> Array:
-    """The dual point of a fit; for a loss with kinks the slopes of a smoothed one.
+    """The dual point of a fit; for a piecewise linear loss, the slopes of its smoothed form.
 
-    At kinks the dual point of a fit is any of many where responses are tied: moves that followed it would not be the
-    same for a row given twice and for a weight of two.
+    With tied responses the dual point at kinks is not unique, and moves based on it could differ between a row given
+    twice and a row with weight 2.
     """
     if not isinstance(problem.loss, PiecewiseLinear):
         return fit.alpha
@@ -370,7 +376,7 @@ def slopes(problem: Problem, fit: SupportFit) -> Array:
 
 
 def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> Array:
-    """``g²/(2d)`` with the curvature of a column alone: what adding one feature would gain, roughly."""
+    """Approximate gains ``g²/(2d)`` of adding each candidate, with the curvature d of its column alone."""
     known = fit.support.size == 0 and not isinstance(problem.loss, PiecewiseLinear)
     products = problem.data.null.products if known else problem.design.tdot(slopes(problem, fit))
     gradient = products[candidates]

@@ -2,9 +2,9 @@
 
     repeat   s ← argmin_s f(α, s);   α ← P(α + δ ∇_α f(α, s)),    ∇_α f = -ℓ*'(α) - γ X_s X_s'α
 
-``f(α, s)`` with the best s is a lower bound, ``c(s)`` an upper bound; both are kept at their best.  P projects onto
-the intersection of the conjugate's domain and, under an intercept, Σα = 0.  Returned is the better of the best
-support seen and the support of the averaged α.
+``f(α, s)`` with the best s is a lower bound and ``c(s)`` an upper bound; the best of each is kept.  P projects onto the
+conjugate's domain and, with an intercept, onto its intersection with Σα = 0.  The result is the best support seen,
+including that of the averaged α.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sparsest.subset.fits.support import SupportFit
 from sparsest.subset.incumbent import Incumbent
 from sparsest.subset.results import make_result, searching, start_support
 
+# Largest entry of a dual point; a larger one means that the method diverges.
 _DIVERGED = 1e100
 
 STEP_RULES = ("adaptive", "constant", "constant_length", "diminishing", "square_root")
@@ -38,8 +39,8 @@ class Subgradient:
 
     ``step`` is one of ``STEP_RULES``: adaptive ``(min c - max f)/‖∇f‖²``, constant ``a``, constant length ``a/‖∇f‖``,
     diminishing ``a/(b + t)``, square root ``a/√t``, with ``a = step_size`` (by default 1/n) and ``b = step_offset``.
-    ``patience`` stops after that many steps without a better support, ``restart_after`` goes back to the best dual
-    point after that many without a better bound.
+    ``patience`` is the number of steps without a better support after which the method stops, ``restart_after`` the
+    number of steps without a better bound after which it returns to the best dual point.
     """
 
     time_limit: float = 60.0
@@ -52,7 +53,7 @@ class Subgradient:
     restart_after: int | None = None
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
-        """Run the method; OPTIMAL when the two bounds meet."""
+        """Run the method; the status is OPTIMAL if the gap is at most ``gap_tol``."""
         if not problem.has_dual_bounds:
             raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
         with searching(problem, self.time_limit, clock) as running:
@@ -72,7 +73,7 @@ class Subgradient:
                 continue
             gradient = run.gradient(alpha, point)
             alpha = project(problem, alpha + self._step_length(t, run, gradient) * gradient)
-            # Steps too long for the problem diverge until nothing is a number.
+            # Steps that are too long diverge, and finally overflow: return to the best dual point.
             if not float(np.abs(alpha).max()) < _DIVERGED:
                 alpha = run.best.alpha.copy()
         if not clock.expired():
@@ -101,8 +102,8 @@ class Subgradient:
 
     def _stop(self, run: _Run, clock: Clock) -> bool:
         closed = relative_gap(run.fit.primal, run.best.value) <= self.gap_tol
-        tired = self.patience is not None and run.since_support >= self.patience
-        return closed or tired or clock.expired()
+        stalled = self.patience is not None and run.since_support >= self.patience
+        return closed or stalled or clock.expired()
 
     def _step_length(self, t: int, run: _Run, gradient: Array) -> float:
         size = self.step_size if self.step_size is not None else 1.0 / run.problem.n
@@ -144,7 +145,7 @@ class _Run:
         return self.incumbent.fit
 
     def evaluate(self, alpha: Array) -> _Evaluation:
-        """Take the bound of α and the value of its best support."""
+        """Compute the bound of α, fit its best support, and update the best of both."""
         problem = self.problem
         products = problem.design.tdot(alpha)
         q = problem.gains_from(products)
@@ -154,7 +155,7 @@ class _Run:
             self.best = bound
         chosen = problem.sparsity.choose(q, problem.root)
         support = np.sort(np.concatenate([problem.include, chosen]))
-        # Models with more features than observations take long to fit and are never good.
+        # Models with more features than observations take long to fit and are never good ones.
         largest = chosen[np.argsort(-q[chosen], kind="stable")[: problem.n]]
         before = self.fit
         self.incumbent.try_support(np.sort(np.concatenate([problem.include, largest])))
@@ -168,7 +169,7 @@ class _Run:
         return _Evaluation(products, support, improved)
 
     def gradient(self, alpha: Array, point: _Evaluation) -> Array:
-        """``-ℓ*'(α) - X_s w``, w the coefficients that attain the gains: ``γX_s'α`` without a box."""
+        """``-ℓ*'(α) - X_s w``, where w are the coefficients that attain the gains: ``γX_s'α`` without a box."""
         problem = self.problem
         chosen = np.zeros(problem.p)
         chosen[point.support] = problem.coefficients_from(point.products[point.support])
@@ -177,9 +178,10 @@ class _Run:
 
 
 def starting_point(problem: Problem, start: Any = None) -> Array:
-    """The best dual point of an earlier result; else ``-y``, for classification ``-y/2``; projected to be feasible.
+    """The best dual point of an earlier result, or else ``-y``, ``-y/2`` for classification; projected to be feasible.
 
-    Where the link is logarithmic, ``-y`` is at the border of the domain: the derivative without features is inside.
+    For a logarithmic link, ``-y`` is on the boundary of the domain; the derivative of the model without features, which
+    is inside, is used instead.
     """
     known = start.restart.subgradient if isinstance(start, Result) else None
     if known is not None and known.size == problem.n and known.any():
@@ -193,7 +195,7 @@ def starting_point(problem: Problem, start: Any = None) -> Array:
 
 
 def project(problem: Problem, alpha: Array) -> Array:
-    """Return the feasible dual point nearest to ``alpha``: the shift that makes the sum zero is found by bisection."""
+    """Return the feasible dual point nearest to ``alpha``; bisection finds the shift that makes its sum zero."""
 
     def shifted(nu: float) -> Array:
         return problem.weights * problem.loss.project(problem.y, (alpha - nu) / problem.weights)
@@ -210,5 +212,5 @@ def project(problem: Problem, alpha: Array) -> Array:
             high = middle
         if high - low <= 1e-15 * width:
             break
-    # What bisection leaves of the sum is removed without leaving the domain.
+    # The rest of the sum after bisection is removed without leaving the domain.
     return problem.feasible(shifted(0.5 * (low + high)))
