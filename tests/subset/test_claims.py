@@ -1,4 +1,4 @@
-"""Claims: bounds are what the checker proves, and proofs that it refuses are not used."""
+"""Claims: bounds are those that the checker proves, and rejected proofs are not used."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from sparsest.subset.fits.support import fit_support
 
 @pytest.fixture
 def solved():
-    """A problem with a price and a forced feature, the fit of a support, and a proof that holds."""
+    """A problem with a price and a forced feature, the fit of a support, and a valid proof."""
     X, y = sample("squared", 20, 6, 5)
     problem = make_problem(X, y, 3, l0_penalty=0.2, gamma=0.1, include=[1])
     fit = fit_support(problem, np.array([0, 1]))
@@ -35,8 +35,8 @@ def test_the_trivial_bound_is_the_price_of_forced_features(solved):
     assert claims.claim(problem, fit).certificate(settled).verify(*sample("squared", 20, 6, 5))
 
 
-def test_a_claim_is_what_the_checker_proves_and_a_little_less(solved):
-    """With more caution than another check needs, which then finds at least as much, in whatever order it sums."""
+def test_a_claim_is_slightly_below_the_bound_of_the_checker(solved):
+    """A later check proves at least the claimed bound, whatever the order of its sums."""
     problem, _, proof = solved
     settled = claims.settle(problem, proof, 1e9, 1e-4)
     proved = prove(problem.data.evidence.data, claims.statement_of(problem), proof)
@@ -44,7 +44,7 @@ def test_a_claim_is_what_the_checker_proves_and_a_little_less(solved):
     assert settled.bound == pytest.approx(proved.bound, rel=1e-12)
 
 
-def test_a_proof_that_is_refused_is_replaced_by_the_trivial_one(solved):
+def test_a_rejected_proof_is_replaced_by_the_trivial_one(solved):
     problem, _, proof = solved
     refused = claims.settle(problem, proof._replace(steps=(Leaf(7),)), 1e9, 1e-4)
     assert refused.proof.steps == (Leaf(0),) and not refused.proof.points[0].values.any()

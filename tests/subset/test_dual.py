@@ -1,4 +1,4 @@
-"""Bounds from dual points: never above the best support of a region, and the best that a ray of points can give."""
+"""Bounds from dual points: never above the best support of a region, and the best over all multiples of the point."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def region_of(inside, outside):
 
 @every_pair(loss=LOSS_NAMES, form=FORMS, fit_intercept=[True, False])
 def test_the_best_bound_of_any_point(loss, form, fit_intercept):
-    """It is feasible, at most the optimum of its region, at least what zero proves, and what its own gains prove."""
+    """The point is feasible; its bound follows from its gains and is between that of zero and the optimum."""
     X, y = sample(loss, N, P)
     problem = make_problem(X, y, **form, loss=loss, gamma=0.3, fit_intercept=fit_intercept)
     values = sample_values(loss, N, P, 0, 0.3, fit_intercept, False)
@@ -51,7 +51,7 @@ def test_the_best_bound_of_any_point(loss, form, fit_intercept):
 def test_no_other_factor_is_better(loss, form):
     X, y = sample(loss, N, P)
     problem = make_problem(X, y, **form, loss=loss, gamma=0.3)
-    # Beyond their domain points would not be feasible.
+    # Points outside of the domain are not feasible.
     most = 2.0 if problem.loss.domain_is_cone else 1.0
     for start in starts(y)[:5]:
         alpha = problem.feasible(start)
@@ -63,7 +63,7 @@ def test_no_other_factor_is_better(loss, form):
 
 @losses
 def test_the_point_of_a_support_proves_its_value(loss):
-    """In the region of that support alone."""
+    """The bound is that of the region that contains only this support."""
     X, y = sample(loss, N, P)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3)
     fit = fit_support(problem, np.array([0, 2, 5]))
@@ -79,7 +79,7 @@ def test_zero_is_the_only_point_without_a_ridge():
     assert not found.alpha.any() and not found.q.any()
 
 
-def test_a_bound_that_is_no_number_is_none():
+def test_a_bound_that_is_nan_becomes_minus_infinity():
     X, y = sample("squared", N, P)
     problem = make_problem(X, y, 3, gamma=0.3)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -90,7 +90,7 @@ def test_a_bound_that_is_no_number_is_none():
 @losses
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_the_value_without_features(loss, fit_intercept):
-    """The best constant is tried by hand."""
+    """Compared with the best constant on a grid."""
     X, y = sample(loss, N, P)
     weights = np.linspace(0.5, 2.0, N)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3, fit_intercept=fit_intercept, sample_weight=weights)

@@ -1,4 +1,4 @@
-"""Enumeration: the best of all supports, with a proof that the check accepts, of problems that are small enough."""
+"""Enumeration of small problems: the best of all supports, with a proof that the checker accepts."""
 
 from itertools import count
 
@@ -39,8 +39,8 @@ def test_without_a_ridge_least_squares_prove_it():
     assert {type(step) for step in found.proof.steps} == {Branch, Regression} and not found.proof.points
 
 
-def test_where_features_cost_nothing_only_the_largest_supports_are_tried():
-    """Of 6 features 15 pairs; all at once where all are allowed; each subset where each has its price."""
+def test_without_a_price_only_the_largest_supports_are_tried():
+    """15 pairs of 6 features; one support if all are allowed; every subset if features have a price."""
     X, y = sample("logistic", N, P)
     for form, leaves in (({"k": 2}, 15), ({"k": 6}, 1), ({"k": 0}, 1), ({"l0_penalty": 0.1}, 64)):
         found = enumerate_supports(make_problem(X, y, **form, loss="logistic", gamma=0.3), lambda: False)
@@ -70,7 +70,7 @@ def test_time_may_run_out():
     ],
     ids=str,
 )
-def test_what_is_tiny(p, form, tiny):
+def test_limits_of_enumeration(p, form, tiny):
     """At most 2000 supports of at most 12 free features."""
     X, y = sample("squared", 20, p)
     assert is_tiny(make_problem(X, y, **form, gamma=0.3)) is tiny

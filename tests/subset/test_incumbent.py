@@ -1,4 +1,4 @@
-"""The incumbent: the best model of all that are offered, each support fitted once, and listeners told of it."""
+"""The incumbent: the best of all offered models; each support is fitted once, and callbacks are notified."""
 
 import numpy as np
 

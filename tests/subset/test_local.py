@@ -1,4 +1,4 @@
-"""The method "local": a model that no swap improves, with the bound of its own dual point, however it ends."""
+"""The method "local": a model that no swap improves, with the bound of its dual point, whatever ends the search."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_most_small_problems_are_solved():
     assert reached[True] >= 0.9 * reached.total(), reached
 
 
-def test_a_model_that_its_own_point_proves_is_optimal():
+def test_a_model_proved_by_its_dual_point_is_optimal():
     X, y = sample("squared", 22, 7, 10)
     assert solve(X, y, 7, gamma=0.3).status is Status.OPTIMAL
     assert solve(*hard(60, 20), **HARD).status is Status.HEURISTIC

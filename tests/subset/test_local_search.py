@@ -1,4 +1,4 @@
-"""The swap search: exact scores, local optimality, and obedience."""
+"""The local search: exact scores, local optimality, forced features and stopping."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,7 @@ def test_never_worse_than_the_start(loss, form, start):
 
 
 @losses
-def test_stops_when_told(loss):
+def test_stops_when_expired(loss):
     problem = problem_of(loss, seed=5)
     start = np.array([4, 5, 6])
     assert np.array_equal(LocalSearch().search(problem, start=start, expired=lambda: True).support, start)
@@ -110,7 +110,7 @@ def test_stops_when_told(loss):
 
 
 def test_a_small_pool_leaves_no_feature_out():
-    """Features beyond the pool get their turn in later rounds: no move improves, whichever feature it takes."""
+    """Later rounds try features outside of the first pool, so no move with any feature improves the model."""
     problem = problem_of(n=60, p=40, form={"k": 5}, seed=6)
     fit = LocalSearch(pool=8).search(problem)
     for support in neighbours(problem, fit.support.tolist()):
@@ -133,7 +133,7 @@ def test_forward_skips_constant_columns():
 
 @losses
 def test_a_price_of_zero_is_no_price(loss):
-    """Every feature helps or does no harm, so the search ends near the model of all of them."""
+    """No feature can make the objective worse, so the search ends near the model with all features."""
     problem = problem_of(loss, {"l0_penalty": 0.0})
     whole = fit_support(problem, np.arange(P)).primal
     assert LocalSearch().search(problem).primal == pytest.approx(whole, rel=1e-6)
@@ -142,7 +142,7 @@ def test_a_price_of_zero_is_no_price(loss):
 @pytest.mark.parametrize("gamma", [1.0, np.inf])
 @losses
 def test_scores_do_not_depend_on_units(loss, gamma):
-    """The columns' units change the moves' scores no more than the problem."""
+    """The units of columns do not change the scores of moves."""
     X, y = sample(loss, N, P)
     units = 10.0 ** np.linspace(-7, 7, P)
     tops = []
@@ -160,7 +160,7 @@ def test_scores_do_not_depend_on_units(loss, gamma):
 
 
 def test_a_nearly_equal_column_is_found():
-    """What the support leaves of it is scored by the column itself."""
+    """Its part orthogonal to the support is computed from the column itself."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 6))
     X[:, 3] = X[:, 1] * (1.0 + 1e-13 * rng.standard_normal(12))
@@ -173,7 +173,7 @@ def test_a_nearly_equal_column_is_found():
 @losses
 @forms
 @pytest.mark.parametrize("forced", [((), ()), ((1,), (0, 5))], ids=str)
-def test_a_detour_never_loses_and_respects_what_is_forced(loss, form, forced):
+def test_a_detour_is_never_worse_and_respects_forced_features(loss, form, forced):
     problem = problem_of(loss, form, include=forced[0], exclude=forced[1])
     fit = LocalSearch().search(problem)
     beyond = LocalSearch().detour(problem, fit)
@@ -183,7 +183,7 @@ def test_a_detour_never_loses_and_respects_what_is_forced(loss, form, forced):
 
 
 def test_a_detour_leaves_a_local_optimum():
-    """Two columns whose sum is the response, behind one that imitates it better than each of them."""
+    """The response is the sum of two columns, but a third column is closer to it than each of the two."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((60, 6))
     y = X[:, 0] + X[:, 1]

@@ -52,7 +52,7 @@ def test_scores_are_the_changes_of_the_objective():
 
 @pytest.mark.parametrize(("n_support", "expected"), [(0, [3, 8]), (1, [3, 5, 6, 8]), (2, [3, 5, 6, 8, 9])])
 def test_the_most_promising_features(n_support, expected):
-    """Four times the support at least."""
+    """At least four times the size of the support."""
     promise = np.zeros(10)
     promise[[3, 5, 6, 8, 9]] = [5.0, 3.0, 3.5, 4.0, 1.0]
     assert most_promising(np.array([3, 5, 6, 8, 9]), promise, n_support, 2).tolist() == expected

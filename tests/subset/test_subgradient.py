@@ -1,4 +1,4 @@
-"""The sub-gradient method: valid bounds at every step, whatever the step rule, and the parts it is made of."""
+"""The sub-gradient method: valid bounds at every step for every step rule, and its parts."""
 
 from dataclasses import fields
 
@@ -26,7 +26,7 @@ OPTIONS = {field.name for field in fields(Subgradient)} - {"time_limit", "gap_to
 
 
 def descend(X, y, **settings):
-    """Solve and return the result with the bounds of all steps."""
+    """Solve, and return the result and the bounds of all steps."""
     options = {name: settings.pop(name) for name in OPTIONS & settings.keys()}
     result = solve(X, y, method="subgradient", options=options, **settings)
     told = result.trace["subgradient"]
@@ -113,7 +113,7 @@ def test_starting_point(loss, fit_intercept):
     given = -0.5 * y if LOSSES[loss].classification else -y
     plain = make_problem(X, y, 1, loss=loss, gamma=1.0, fit_intercept=False)
     if LOSSES[loss].log_link:
-        # The derivative at u = 0; with an intercept it is that without features, which needs no shift.
+        # The derivative at u = 0; with an intercept, that of the model without features, which needs no shift.
         np.testing.assert_allclose(starting_point(plain), plain.loss.derivative(y, 0.0), rtol=1e-14)
         problem = make_problem(X, y, 1, loss=loss, gamma=1.0, sample_weight=weights)
         null = problem.data.intercept_for(np.zeros(N))
@@ -123,7 +123,7 @@ def test_starting_point(loss, fit_intercept):
     problem = make_problem(X, y, 1, loss=loss, gamma=1.0, fit_intercept=fit_intercept, sample_weight=weights)
     alpha = starting_point(problem)
     assert np.isfinite(problem.conjugate_sum(alpha)) and (not fit_intercept or abs(alpha.sum()) < 1e-12 * N)
-    # It is the nearest point: one shift explains all that is inside the domain, and no border is left behind it.
+    # At the nearest point all entries inside the domain have the same shift; those on the boundary are consistent.
     lowest, highest = (weights * problem.loss.project(y, np.full(N, side)) for side in (-1e9, 1e9))
     inside, shift = (alpha > lowest + 1e-9) & (alpha < highest - 1e-9), weights * given - alpha
     common = shift[inside].mean() if fit_intercept else 0.0
@@ -135,7 +135,7 @@ def test_starting_point(loss, fit_intercept):
 @losses
 @forms
 def test_ties_never_let_more_features_in(loss, form):
-    """Three copies of every column: whole groups of gains are equal at every step."""
+    """With three copies of every column, groups of gains are equal at every step."""
     X, y = sample(loss, 25, 2, 7)
     copies = np.tile(X, 3)
     optimum, _ = enumerate_best(copies, y, **form, loss=loss, gamma=GAMMA)
@@ -178,7 +178,7 @@ def test_stops_at_the_gap():
 
 
 def test_restarts_go_back_to_the_best_point():
-    """Long steps run away from the optimum; going back until they are short enough leaves a better bound."""
+    """Steps that are too long diverge from the optimum; restarts lead to a better bound."""
     settings = {"step": "diminishing", "step_size": 0.1, "max_iterations": 200}
     _, plain, _ = hard(**settings)
     _, restarted, _ = hard(**settings, restart_after=3)

@@ -1,4 +1,4 @@
-"""Engines: every one of them ends where the tree does, and is asked for by name."""
+"""Engines: each one agrees with the tree and is chosen by name."""
 
 import sys
 from itertools import product
@@ -38,7 +38,7 @@ def test_forced_features_stay(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_feature_is_left_to_choose(engine):
-    """With a tolerance of zero the engine is asked even then."""
+    """With a tolerance of zero the engine runs even then."""
     X, y = sample("squared_epsilon_insensitive", 33, 3)
     asked = {"loss": "squared_epsilon_insensitive", "k": 0, "l0_penalty": 0.02, "gamma": 1e8, "gap_tol": 0.0}
     result = best_subset(X, y, method="cuts", engine=engine, **asked)
@@ -47,8 +47,8 @@ def test_no_feature_is_left_to_choose(engine):
 
 
 @pytest.mark.parametrize("engine", ["scip", "gurobi"])
-def test_an_engine_that_is_stopped_leaves_what_is_proved(engine):
-    """The clock stops foreign engines too: what their cuts prove by then is the bound."""
+def test_an_engine_that_is_stopped_leaves_a_proved_bound(engine):
+    """The clock also stops external engines; the bound follows from the cuts found until then."""
     X, y = sample("squared", 30, 14, 2)
     best = best_subset(X, y, 4, gamma=0.5)
     stopped = best_subset(
@@ -70,8 +70,8 @@ def test_an_engine_that_is_not_installed(monkeypatch, engine, package, extra):
         best_subset(X, y, 4, gamma=0.5, method="cuts", engine=engine)
 
 
-def test_coefficients_above_the_constant_are_cut_down():
-    """With η ≥ 0 the cut says the same of every support."""
+def test_coefficients_are_limited_to_the_constant():
+    """With η ≥ 0 the cut is equivalent for every support."""
     q, scale = np.array([1e30, 1.0, 0.0, 3.0]), 0.5
     assert _coefficients(2.0, q, scale) == {0: 4.0, 1: 2.0, 3: 4.0}
     assert _coefficients(-1.0, q, scale) == {}

@@ -32,7 +32,7 @@ def test_a_missing_cut_or_other_data_are_found():
     combined = [i for i, step in enumerate(proof.steps) if isinstance(step, Combination)]
     assert combined and all(step.points.size > 1 for step in proof.steps if isinstance(step, Combination))
     shortened = [[*proof.steps[:at], Leaf(int(proof.steps[at].points[0])), *proof.steps[at + 1 :]] for at in combined]
-    # One cut alone may prove as much, but not everywhere.
+    # A single cut may prove as much at some leaves, but not at all of them.
     assert any(not replace(certificate, proof=proof._replace(steps=steps)).verify(X, y) for steps in shortened)
     assert not certificate.verify(X, y[::-1])
     assert not replace(certificate, lower_bound=1.01 * certificate.lower_bound).verify(X, y)
@@ -47,7 +47,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("when", FAILURES)
 @pytest.mark.parametrize("form", [{"k": 4}, {"l0_penalty": 2.0}], ids=str)
-def test_linear_programs_without_an_answer_are_done_without(form, when):
+def test_the_search_continues_without_solutions_of_linear_programs(form, when):
     X, y = sample("squared", 30, 9, 2)
     expected = best_subset(X, y, gamma=0.5, method="cuts", **form)
     calls = count()
@@ -59,10 +59,10 @@ def test_linear_programs_without_an_answer_are_done_without(form, when):
     check_certificate(result, X, y)
 
 
-def test_what_stays_open_without_an_answer_is_no_time_limit():
+def test_a_region_left_open_without_a_solution_is_not_a_time_limit():
     X, y = sample("squared", 30, 9, 2)
     with injected("linear program", lambda seconds: True):
-        # Rounding alone keeps a gap open.
+        # Only rounding errors keep the gap open.
         result = best_subset(X, y, 4, gamma=0.5, method="cuts", gap_tol=0.0)
     assert result.gap < 1e-6
     assert result.status is (Status.HEURISTIC if result.gap > 0.0 else Status.OPTIMAL)
@@ -77,7 +77,7 @@ def test_an_interruption_leaves_the_region_open():
     check_certificate(result, X, y)
 
 
-def test_path_in_k_is_the_same_one_by_one():
+def test_a_path_in_k_equals_single_solves():
     X, y = sample("squared", 40, 10, 3)
     ks = [3, 1, 0, 10]
     for method in ("tree", "cuts"):

@@ -1,4 +1,4 @@
-"""Cuts: below the value of every support, for any dual point, k and γ."""
+"""Cuts are below the objective of every support, for any dual point, k and γ."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from sparsest.subset.fits.support import fit_support
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("gamma", [0.3, 2.0])
 def test_cuts_are_below_every_support(loss, gamma):
-    """And at the support that a point comes from they are its value."""
+    """The cut of a support's dual point equals the objective at that support."""
     n, p = 14, 6
     X, y = sample(loss, n, p)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3)
@@ -33,7 +33,7 @@ def test_cuts_are_below_every_support(loss, gamma):
     assert constant - q[chosen].sum() == pytest.approx(values[1, 4], rel=1e-6)
 
 
-def test_the_ridge_is_but_a_factor():
+def test_the_ridge_scales_the_gains():
     X, y = sample("squared", 14, 6)
     problem, pool = make_problem(X, y, 3, gamma=0.3), CutPool()
     pool.add(problem, problem.feasible(-y))
@@ -43,7 +43,7 @@ def test_the_ridge_is_but_a_factor():
     np.testing.assert_allclose(other_q, 3.0 * q)
 
 
-def test_a_pool_serves_other_k_and_gamma():
+def test_a_pool_can_be_used_for_other_k_and_gamma():
     X, y = sample("squared", 30, 14, 2)
     pool = CutPool()
     best_subset(X, y, 4, gamma=0.5, method="cuts", options={"pool": pool})
@@ -69,7 +69,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_a_pool_is_refused_for_other_data(kind):
+def test_a_pool_is_rejected_for_other_data(kind):
     change, settings, message = OTHERS[kind]
     X, y = sample("squared", 30, 14, 2)
     pool = CutPool()

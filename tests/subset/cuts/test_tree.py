@@ -1,4 +1,4 @@
-"""The tree of cuts: its linear programs, bounds that arithmetic proves, and a search that ends whatever they answer."""
+"""The tree of cuts: its linear programs, its proved bounds, and a search that ends even if a linear program fails."""
 
 from itertools import combinations
 
@@ -21,7 +21,7 @@ from sparsest.subset.fits.support import fit_support
 @pytest.mark.parametrize("scale", [1.0, 1e5])
 @pytest.mark.parametrize("price", [0.0, 0.3])
 def test_linear_programs_are_solved(price, scale):
-    """Their value is that of a grid of indicators, and their multipliers prove it."""
+    """The optimum agrees with a grid of indicators, and the multipliers prove it."""
     rng = np.random.default_rng(0)
     constants, gains, k = rng.uniform(2.0, 3.0, 4), rng.uniform(0.0, 2.0, (4, 2)), 1
     program = LinearProgram(2, k, price, scale)
@@ -52,7 +52,7 @@ def test_a_linear_program_is_tried_again_from_scratch():
 
 @pytest.mark.parametrize("answers", [True, False], ids=["answers", "no answers"])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_where_no_bound_suffices_every_support_is_evaluated_and_no_other(k, answers):
+def test_every_admissible_support_is_fitted_once_if_no_bound_suffices(k, answers):
     X, y = sample("squared", 20, 5, 2)
     problem = make_problem(X, y, k, gamma=0.5, include=[1])
     values, pool = {}, CutPool()
@@ -75,7 +75,7 @@ def test_where_no_bound_suffices_every_support_is_evaluated_and_no_other(k, answ
 
 @pytest.mark.parametrize("form", [{"k": 2}, {"k": 3, "l0_penalty": 0.2}, {"l0_penalty": 1.0}], ids=str)
 def test_every_bound_on_the_way_is_proved_and_below_the_optimum(form):
-    """At any time: the check finds the bound in the steps, and it never falls."""
+    """At any time the checker proves the bound from the steps, and the bound never decreases."""
     n, p = 14, 6
     X, y = sample("squared", n, p)
     problem, pool = make_problem(X, y, **form, gamma=0.3, include=[5]), CutPool()
@@ -96,7 +96,7 @@ def test_every_bound_on_the_way_is_proved_and_below_the_optimum(form):
             problem.data.evidence.data, statement_of(problem), Proof(steps, [DualPoint(a) for a in pool.alphas])
         )
         assert not proved.complaints and proved.bound >= bound - 1e-9 * abs(bound)
-        # The check knows besides that losses are not negative, and what the features that are in cost.
+        # The checker also uses that losses are nonnegative and that forced features have a price.
         assert proved.bound == pytest.approx(bound, rel=1e-9) or bound < problem.sparsity.price * p
         before, kinds = bound, kinds | {type(step) for step in steps}
         tree.step(optimum * (1.0 - 1e-6), 60.0)
@@ -104,7 +104,7 @@ def test_every_bound_on_the_way_is_proved_and_below_the_optimum(form):
     assert kinds == {Branch, Combination, Leaf}
 
 
-def test_what_the_rule_decides_is_decided():
+def test_features_excluded_by_the_budget_are_forced_out():
     """A region that has used up its budget has no free features left."""
     X, y = sample("squared", 14, 6)
     tree = CutTree(

@@ -11,7 +11,7 @@ from sparsest.subset.fits.interior_point import minimise, stack
 @pytest.mark.parametrize("shape", [(10, 1), (10, 6), (4, 6), (30, 25)], ids=str)
 @pytest.mark.parametrize("width", [1e-3, 0.3, 5.0])
 def test_quadratics_against_scipy(shape, width):
-    """Unique minima, and with fewer rows than columns values of minima that are not."""
+    """Compare unique minima; with fewer rows than columns compare the values only."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         A, z = rng.standard_normal(shape), rng.standard_normal(shape[0])
@@ -31,13 +31,13 @@ def test_a_quadratic_without_any_curvature_ends_at_a_corner():
 
 
 def test_a_step_that_overflows_is_halved():
-    """Of a coefficient without a box, where hardly anything is curved."""
+    """The coefficient has no box, and the quadratic has almost no curvature."""
     low, high = np.array([-1.0, -np.inf]), np.array([1.0, np.inf])
     x = minimise_in_box(np.diag([1.0, 1e-300]), np.array([0.5, 1e8]), low, high)
     assert np.isfinite(x).all() and abs(x[0] - 0.5) <= 1e-12 and x[1] > 0.0
 
 
-def test_what_is_no_number_is_none():
+def test_input_that_is_not_finite_gives_none():
     assert minimise_in_box(np.full((2, 2), np.nan), np.ones(2), np.full(2, -1.0), np.ones(2)) is None
 
 
@@ -61,7 +61,7 @@ def test_pieces_keep_coefficients_in_the_box(fit_intercept, n_pieces):
 
 @pytest.mark.parametrize("columns", [[1.0, 0.0], [0.0, 0.0]])
 def test_columns_of_zeros_have_a_box_like_others(columns):
-    """A cost of next to nothing would be out of the interior point's range."""
+    """A very small slope would exceed the numerical range of the interior-point method."""
     rows = stack(np.outer([1.0, -2.0, 3.0], columns), np.ones(3), [(np.ones(3), np.ones(3))], True)
     boxed = with_box(rows, np.full(2, 0.5))
     w, *_ = minimise(boxed, np.full(2, 1e-3), True, 1e-9, lambda: False)

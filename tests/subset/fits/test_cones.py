@@ -1,4 +1,4 @@
-"""The cones of perspectives: their scaling maps dual vectors to primal ones, and steps end at the boundary."""
+"""Cones of the perspective terms: the scaling maps dual vectors to primal ones, and steps end at the boundary."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_the_scaling_maps_dual_to_primal_and_its_directions_are_newton_s(margin)
     x, y = inside(30, margin), inside(30, 0.5)
     scaling = Scaling(x, y)
     for j in range(30):
-        # The columns of W: what it maps unit vectors to.
+        # The columns of W are the images of unit vectors.
         W = scaling.size[j] * np.column_stack(
             [turned(Scaling(x[:, [j]], y[:, [j]])._times(turned(e[:, None]), 1.0))[:, 0] for e in np.eye(3)]
         )
@@ -58,6 +58,6 @@ def test_the_scaling_maps_dual_to_primal_and_its_directions_are_newton_s(margin)
         expected = (W @ W)[0, 1:] @ [a * missing + b * d_r, d_r]
         first = scaling.first(np.full(30, missing), np.full(30, d_r))[j]
         assert first == pytest.approx(expected, rel=1e-4, abs=1e-6)
-    # At the goal of a step with dy = 0 the products with y are the target, to first order.
+    # For a step with dy = 0 the products with y equal the target to first order.
     goal = scaling.goal(0.25, None)
     np.testing.assert_allclose((y * (x + goal)).sum(axis=0), 0.25, rtol=1e-6)

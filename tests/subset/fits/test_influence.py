@@ -1,4 +1,4 @@
-"""Leave-one-out predictions against models that were fitted without each observation."""
+"""Leave-one-out predictions against models fitted without each observation."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def problem_without(X, y, weights, i, **settings):
 
 
 def brute_force(problem, X, y, weights, **settings):
-    """Predictions for every observation by the model of all others, with the columns as the whole data have them."""
+    """Predictions for every observation by the model fitted to all others, with the columns scaled on all data."""
     out = np.empty(len(y))
     for i in range(len(y)):
         others = problem_without(X, y, weights, i, **settings)
@@ -44,7 +44,7 @@ def test_squared_loss_is_exact(fit_intercept, gamma):
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared_epsilon_insensitive"])
 def test_smooth_losses_are_approximate(loss):
-    """The error of the approximation is far below what leaving out changes, and falls with n."""
+    """The error is far below the change caused by leaving out an observation, and decreases with n."""
     n = 3 * N
     X, y = sample(loss, n, P)
     weights, settings = np.ones(n), {"gamma": 0.5, "loss": loss}
@@ -60,7 +60,7 @@ def test_smooth_losses_are_approximate(loss):
 
 
 def test_degrees_of_freedom():
-    """All coefficients without a ridge, the intercept alone with a strong one; dependent columns count once."""
+    """Without a ridge every coefficient counts, with a strong one only the intercept; dependent columns count once."""
     X, y = sample("squared", N, P)
     problem = make_problem(X, y, P)
     assert influence(problem, fit_support(problem, SUPPORT)).degrees_of_freedom == pytest.approx(4.0)
@@ -71,8 +71,8 @@ def test_degrees_of_freedom():
     assert influence(twice, fit_support(twice, SUPPORT)).degrees_of_freedom == pytest.approx(3.0)
 
 
-def test_whole_leverage_and_no_curvature():
-    """Where an observation is fitted whatever it is, nothing predicts it; piecewise linear losses have no leverages."""
+def test_leverage_of_one_and_no_curvature():
+    """An observation with leverage 1 has no prediction; piecewise linear losses have no leverages."""
     X, y = sample("squared", N, P)
     X[:, 0] = 0.0
     X[4, 0] = 1.0

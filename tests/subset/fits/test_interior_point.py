@@ -1,4 +1,4 @@
-"""The interior point for piecewise linear losses, against a conic solver."""
+"""The interior-point method for piecewise linear losses, against a conic solver."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_the_fit_is_that_of_a_conic_solver(loss, fit_intercept, gamma, m):
     t, b, alpha = minimise(rows, 1.0 / (gamma * size**2), fit_intercept, 1e-9, never)
     expected = support_value(loss, X, y, gamma, fit_intercept, weights)
     assert objective(loss, X, y, t / size, b, gamma, weights) == pytest.approx(expected, rel=1e-7)
-    # The multipliers are a dual point of the same value.
+    # The multipliers are a dual point with the same objective.
     kind = make_loss(loss)
     conjugate = weights @ kind.conjugate(y, kind.project(y, alpha / weights))
     assert -conjugate - 0.5 * gamma * ((X.T @ alpha) ** 2).sum() == pytest.approx(expected, rel=1e-6)
@@ -65,7 +65,7 @@ def test_slacks_and_multipliers_stay_positive_and_their_products_vanish(loss):
     assert method.complementarity(x) < 1e-8 * first
 
 
-def test_data_that_are_no_numbers_end_it():
+def test_data_that_are_not_finite_end_the_iteration():
     X, y = sample("hinge", 20, 3)
     rows = stack(X, np.ones(20), make_loss("hinge").pieces(y), False)
     broken = rows._replace(Z=np.where(rows.Z > 1.0, np.nan, rows.Z))
@@ -74,7 +74,7 @@ def test_data_that_are_no_numbers_end_it():
 
 
 @losses
-def test_a_minimum_above_the_cutoff_is_not_looked_for(loss):
+def test_the_iteration_ends_if_the_minimum_is_above_the_cutoff(loss):
     X, y = sample(loss, 40, 5, 3, noise=1.5)
     size = np.sqrt((X**2).sum(axis=0))
     rows, ridge = stack(X / size, np.ones(40), make_loss(loss).pieces(y), True), 1.0 / size**2

@@ -18,14 +18,14 @@ UNITS = np.array([1e7, 1e-3, 1.0, 1e-8])
 
 
 def mixed_units(n=60, seed=0):
-    """Columns as they occur: incomes, rates, ages, masses of particles; y depends on the second."""
+    """Columns in realistic units: incomes, rates, ages, masses of particles; y depends on the second."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.lognormal(size=n), rng.uniform(size=n), rng.uniform(20, 80, n), rng.uniform(size=n)])
     return UNITS * X, 3.0 * X[:, 1] + 0.2 * rng.standard_normal(n)
 
 
 def near_pair(difference, n=12, seed=0):
-    """Two columns that differ by a share, and a y along their difference."""
+    """Two nearly equal columns with a given relative difference, and a y along the difference."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(n)
     X = np.column_stack([x, x * (1.0 + difference * rng.standard_normal(n))])
@@ -34,7 +34,7 @@ def near_pair(difference, n=12, seed=0):
 
 
 def dependent(n=30, seed=0):
-    """A total with its parts, and a pair of equal columns."""
+    """A column that is the sum of others, and a pair of equal columns."""
     X = np.random.default_rng(seed).standard_normal((n, 3))
     return np.column_stack([X, X[:, 0] + X[:, 1], X[:, 2]])
 
@@ -48,7 +48,7 @@ def test_units_of_columns(support, ridge, standardize):
     deviation = X[:, support].std(axis=0) if standardize else np.ones(len(support))
     fit = fit_support(problem, support)
     assert fit.primal == pytest.approx(least_squares_value(X[:, support] / deviation, y, ridge), rel=1e-12)
-    # A dual point rounded to floats is not orthogonal to columns of 1e7 beyond their last digit.
+    # A dual point in floating point is orthogonal to columns of size 1e7 only up to rounding.
     assert fit.dual == pytest.approx(fit.primal, rel=1e-8 if standardize else 1e-3)
 
 
@@ -66,7 +66,7 @@ def test_units_do_not_matter_without_a_ridge(loss, fit_intercept):
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
 @pytest.mark.parametrize("gamma", [1.0, np.inf])
 def test_unit_of_the_response(loss, unit, gamma):
-    """A loss of degree d has the value times unit^d."""
+    """If the loss is homogeneous of degree d, the objective scales with unit^d."""
     X, y = sample(loss, 40, 3, 6, noise=1.5)
     degree = 1 if loss in ("epsilon_insensitive", "quantile") else 2
     scaled = {name: value for name, value in LOSSES[loss]._field_defaults.items() if name != "quantile"}
@@ -91,7 +91,7 @@ def test_nearly_equal_columns(difference, ridge):
 
 @every_pair(loss=LOSS_NAMES, standardize=[True, False], seed=range(3))
 def test_the_last_digits_of_columns_are_used(loss, standardize, seed):
-    """With coefficients of 1e13 the predictions are as good as these can be rounded, and far better than none."""
+    """With coefficients of 1e13, predictions are as precise as rounded coefficients allow, far better than no fit."""
     X, y = near_pair(1e-13, seed=seed)
     target = np.where(y > np.median(y), 1.0, -1.0) if LOSSES[loss].classification else y
     target = np.exp(y) if LOSSES[loss].log_link else target
@@ -103,7 +103,7 @@ def test_the_last_digits_of_columns_are_used(loss, standardize, seed):
 
 
 def test_objective_is_that_of_the_coefficients():
-    """It is computed in twice the precision where large coefficients cancel."""
+    """It is computed in doubled precision if large coefficients cancel."""
     X, y = near_pair(1e-13)
     problem = make_problem(X, y, 2, gamma=np.inf, fit_intercept=False)
     fit = fit_support(problem, [0, 1])
@@ -115,7 +115,7 @@ def test_objective_is_that_of_the_coefficients():
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("ridge", [0.0, 1e-30])
 def test_dependent_columns(loss, ridge):
-    """Their residuals are rounding errors, not directions."""
+    """Residuals of dependent columns are rounding errors and must not be used as directions."""
     X = dependent()
     _, y = sample(loss, 30, 2)
     gamma = 1.0 / ridge if ridge else np.inf
@@ -138,7 +138,7 @@ def test_a_column_of_zeros_changes_nothing(loss, fit_intercept, gamma):
 @pytest.mark.parametrize("ridge", [0.0, 1e-8, 1.0])
 @pytest.mark.parametrize("make", [lambda: mixed_units()[0], lambda: near_pair(1e-9)[0], dependent])
 def test_coordinates(make, ridge):
-    """Predictions and ridge of a t are those of its coefficients, and the matrix to solve with is the Hessian's."""
+    """Predictions and ridge at t equal those of its coefficients; the matrix of ``solve`` is the Hessian."""
     X = make()
     weights = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[0])
     for basis in coordinates(X, weights, ridge):
@@ -163,7 +163,7 @@ def test_row_space(scale):
     np.testing.assert_allclose(X @ solution, [1.0, 2.0, 3.0, 4.0, 3.0], rtol=1e-9)
 
 
-def test_residual_in_twice_the_precision():
+def test_residual_in_doubled_precision():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((20, 3))
     A[:, 1] = A[:, 0] * (1.0 + 1e-14 * rng.standard_normal(20))

@@ -1,4 +1,4 @@
-"""The value of a support against conic programming and scikit-learn."""
+"""The objective of a support, against conic programming and scikit-learn."""
 
 from itertools import product
 
@@ -12,14 +12,14 @@ from sparsest.core.problem import make_problem
 from sparsest.subset.fits.support import fit_support
 
 GAMMAS = (1e-3, 1.0, 1e3, np.inf)
-# Observations and features: none, fewer than, as many as and more than observations.
+# Numbers of observations and features: no feature, fewer than, as many as, and more than observations.
 SHAPES = ((40, 0), (40, 4), (8, 8), (8, 12))
-# Whether there are an intercept, and weights.
+# Whether there is an intercept, and whether there are weights.
 FITS = [(True, False), (True, True), (False, False), (False, True)]
 
 
 class Case:
-    """A problem whose chosen support is its first m columns."""
+    """A problem whose support is its first m columns."""
 
     def __init__(self, loss, shape, gamma=1.0, fit_intercept=True, weighted=False, seed=3):
         n, self.m = shape
@@ -44,14 +44,14 @@ def test_value_and_gap(loss, shape_and_gamma, fit):
         assert fit.primal <= 1e-10 * total
     else:
         expected = support_value(*case.oracle)
-        # Exponential cones are solved less precisely: that model may be worse.
+        # The conic solver is less precise for exponential cones, so its model may be worse.
         assert fit.primal <= expected * (1.0 + 1e-6) + 1e-12 * total
         assert fit.primal >= expected * (1.0 - (1e-6 if loss not in EXPONENTIAL else 1e-4)) - 1e-8 * total
 
 
 @every_pair(loss=LOSS_NAMES, gamma=GAMMAS, fit_intercept=[True, False], weighted=[False, True])
 def test_dual_point(loss, gamma, fit_intercept, weighted):
-    """It is feasible and, multiplied by -γX', gives the coefficients; without a ridge it is orthogonal to X."""
+    """The dual point is feasible, and -γX'α are the coefficients; without a ridge it is orthogonal to X."""
     case = Case(loss, (40, 4), gamma, fit_intercept, weighted)
     fit = case.fit()
     np.testing.assert_allclose(case.problem.feasible(fit.alpha), fit.alpha, rtol=1e-12, atol=1e-14)
@@ -60,7 +60,7 @@ def test_dual_point(loss, gamma, fit_intercept, weighted):
     if np.isinf(gamma):
         assert np.all(np.abs(products) <= 1e-5 * size)
     else:
-        # The gap is a square: a relative gap of 1e-8 leaves 1e-4 in the coefficients.
+        # The gap is quadratic in the error: a relative gap of 1e-8 allows errors of 1e-4 in the coefficients.
         np.testing.assert_allclose(-gamma * products, fit.w, atol=1e-4 * np.abs(fit.w).max())
 
 
@@ -92,8 +92,8 @@ def test_libsvm_agrees(loss, gamma, weighted):
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
-def test_slope_in_the_selection(loss):
-    """``∂c/∂s_j = -(γ/2)(X_j'α)²``, where a fraction of a feature is its column times ``√s_j``."""
+def test_derivative_with_respect_to_the_indicator(loss):
+    """``∂c/∂s_j = -(γ/2)(X_j'α)²``, where a fractional feature is its column times ``√s_j``."""
     case = Case(loss, (40, 4), gamma=0.02)
     block, h = case.problem.design.columns(np.arange(4)), 1e-3
     gains = case.problem.gains(case.fit().alpha)
@@ -108,7 +108,7 @@ def test_slope_in_the_selection(loss):
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_start_changes_nothing_but_the_way(loss, fit_intercept):
+def test_the_start_does_not_change_the_result(loss, fit_intercept):
     case = Case(loss, (40, 4), fit_intercept=fit_intercept)
     start = (np.array([3.0, -2.0, 5.0, 1.0]), 2.0 if fit_intercept else 0.0)
     assert case.fit(start=start).primal == pytest.approx(case.fit().primal, rel=1e-8)
@@ -127,7 +127,7 @@ def test_price_is_in_both_values(loss):
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("gamma", [1.0, np.inf])
 def test_duplicated_and_constant_columns(loss, gamma):
-    """A singular system has the value of the distinct columns, with twice the ridge parameter for a pair."""
+    """A singular system has the objective of the distinct columns, with 2γ for a pair of equal ones."""
     X, y = sample(loss, 40, 3, 5, noise=1.5)
     doubled = np.column_stack([X, X, np.full(40, 2.5)])
     pair = make_problem(doubled, y, 7, gamma=gamma, loss=loss)

@@ -1,4 +1,4 @@
-"""Gram columns that come and go are those of the whole matrix."""
+"""Cached columns of the Gram matrix equal those of the complete matrix."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Rows that come and go are those that were computed, and are computed when they are first needed."""
+"""Cached rows equal the computed ones, and are computed on first use only."""
 
 import numpy as np
 import pytest
@@ -22,5 +22,5 @@ def test_what_is_kept_is_not_computed_again():
     kept = KeptRows(7, 2, lambda features: (asked.append(features.tolist()), np.zeros((features.size, 2)))[1], 8.0 * 6)
     for features in ([0, 1], [1, 0], [2], [1, 3], [3, 1]):
         kept[np.array(features)]
-    # There is room for three: the fourth makes all others go.
+    # The cache has room for three rows; the fourth clears it.
     assert asked == [[0, 1], [2], [1, 3]]

@@ -1,4 +1,4 @@
-"""The models of a grid: as good as those of the tree, for all settings, and shared where γ changes nothing."""
+"""Models of a grid: as good as those of the tree for all settings, and repeated if γ no longer changes them."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_without_a_ridge_there_is_no_relaxation():
         Grid(NONE, NONE).solve(make_data(*sample("squared", 20, 3)), [1], [1.0, np.inf])
 
 
-def test_which_models_these_are():
+def test_the_grid_replaces_only_the_relaxation_with_polishing():
     assert Grid.suits(Relaxation())
     assert not Grid.suits(Relaxation(polish=False))
     assert not Grid.suits(Local(60.0, 1e-4))
@@ -71,7 +71,7 @@ def test_which_models_these_are():
 @pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if name != "squared"])
 @pytest.mark.parametrize(("include", "exclude"), [((), ()), ((7,), (0, 1))])
 def test_other_losses_are_as_good_as_the_relaxation(loss, include, exclude):
-    """Weights, an offset, forced features: nearly the objectives of the method that the grid stands for."""
+    """With weights, an offset and forced features, objectives are nearly those of the method "relaxation"."""
     X, y = sample(loss, 50, 12)
     weights, offset = sample_weights(True, 50), 0.3 * np.random.default_rng(0).standard_normal(50)
     settings = {"loss": loss, "standardize": True, "sample_weight": weights, "offset": offset}

@@ -1,4 +1,4 @@
-"""Relaxations that are to be rounded have nearly the value of the certified ones, in every space."""
+"""Relaxations for rounding have nearly the objective of certified ones, in every space."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ forced_features = pytest.mark.parametrize("forced", [(), (3, 7)])
 
 
 def relaxed_value(space, data, k, gamma, forced):
-    """The value of a relaxation that begins at one of a stronger ridge, and the solution."""
+    """The objective and the solution of a relaxation that starts from that of a stronger ridge."""
     start = None
     for scale in (0.5, 1.0):
         problem = pose(data, k, gamma=scale * gamma, include=forced)

@@ -1,4 +1,4 @@
-"""Models of smooth losses on supports are those of fit_support, and no swap improves polished ones."""
+"""Models of smooth losses equal those of fit_support, and no swap improves a polished model."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_no_features():
         assert model.value == pytest.approx(value_of(data, 1.0, []).primal)
 
 
-def test_fits_without_hope_are_given_up():
+def test_fits_that_cannot_improve_end_early():
     data, ridge = data_of("logistic"), 1.0
     smooth = SmoothSpace(data)
     least = smooth.fit(SUPPORT, ridge, np.zeros(3), 0.0).model.value
@@ -58,7 +58,7 @@ def test_fits_without_hope_are_given_up():
 
 @every
 def test_no_swap_improves(loss):
-    """Feature 0 may not move; few swaps are fitted, so a support may have a neighbour that is better by a little."""
+    """Feature 0 may not move.  Few swaps are fitted, so a neighbouring support may be slightly better."""
     movable = np.arange(8) != 0
     n_best = 0
     for seed in range(3):
@@ -75,7 +75,7 @@ def test_no_swap_improves(loss):
 
 
 def test_more_features_than_a_pool():
-    """With 600 features, the two that matter are found among all."""
+    """With 600 features, the two relevant ones are found."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 600))
     y = np.where(3.0 * X[:, 5] - 3.0 * X[:, 590] + 0.3 * rng.standard_normal(80) > 0, 1, -1)

@@ -38,7 +38,7 @@ def test_no_swap_improves(seed, begin):
 @pytest.mark.parametrize("ridge", [1e-3, 1.0, 30.0])
 @pytest.mark.parametrize("grows", [False, True])
 def test_the_best_move_is_that_of_all_that_are_tried(ridge, grows):
-    """The changes of the objective by the formula lead to the least one; feature 2 may not move."""
+    """The move with the best score gives the smallest objective of all moves; feature 2 may not move."""
     movable = np.arange(7) != 2
     for seed in range(4):
         rng = np.random.default_rng(seed)

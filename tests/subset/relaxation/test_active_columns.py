@@ -1,4 +1,4 @@
-"""The columns that are left: the same products whether they were copied or not, and passes that are counted."""
+"""Active columns: products do not depend on copying, and passes are counted."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from subset.relaxation.relaxing import relax
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csc_array, lambda X: X.astype(np.float32)])
-def test_products_with_what_is_left(storage):
+def test_products_with_active_columns(storage):
     """Dropped columns have no products; nothing is copied until few columns are left."""
     X, y = sample("squared", 20, 40)
     problem = make_problem(storage(X), y, 3, standardize=True)
@@ -29,12 +29,12 @@ def test_products_with_what_is_left(storage):
         assert not copied or (np.delete(products, columns.index) == 0.0).all()
         passes += columns.index.size / 40
         assert columns.passes == pytest.approx(passes)
-    # A copy is made again only when at most half of it is left.
+    # Columns are copied again only if at most half of the last copy is active.
     assert columns.index.size == 4
 
 
 def test_passes_are_counted():
-    """One pass per round, none for an empty start; columns that are fixed out no longer count once they are gone."""
+    """One pass per round, none for an empty start; dropped columns no longer count."""
     X, y = sample("squared", 50, 12, 10)
     _, told = relax(X, y, k=3, gamma=0.3, fixing=False, relaxation_tol=1e-8)
     assert told["passes"] == told["rounds"]

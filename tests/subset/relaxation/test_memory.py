@@ -1,4 +1,4 @@
-"""What one working set leaves to the next."""
+"""State that one working set passes to the next."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_gram_matrices_follow_the_columns():
     known = memory.gram_of(some)
     np.testing.assert_allclose(known.matrix, (some.T * curvature) @ some, rtol=1e-12)
     assert known.curvature is curvature
-    # Much of it would be new.
+    # Too many columns are new.
     memory.gram = known
     memory.enter(np.array([4, 1, 8, 9]), 1.0)
     assert memory.gram_of(X[:, memory.features]) is None
@@ -54,7 +54,7 @@ def test_working_sets_one_after_the_other_reach_the_values_of_a_conic_solver(los
     X, y = sample(loss, N, P, 4)
     problem = make_problem(X, y, **form, loss=loss, gamma=0.3, fit_intercept=fit_intercept)
     memory = Memory()
-    # Features enter, leave, change places, and one is forced in on the way.
+    # Features enter, leave and change positions, and one of them becomes forced.
     for features, forced in (([0, 1, 2, 3, 4], []), ([8, 4, 2, 0, 5, 6], []), ([5, 0, 2, 8, 9, 10, 11], [2])):
         omega = make_regulariser(problem, np.isin(features, forced))
         columns = problem.design.columns(np.array(features))
@@ -67,7 +67,7 @@ def test_working_sets_one_after_the_other_reach_the_values_of_a_conic_solver(los
 
 
 @pytest.mark.parametrize("loss", PIECEWISE)
-def test_going_on_takes_fewer_steps_than_beginning_anew(loss):
+def test_a_warm_start_takes_fewer_steps_than_a_cold_start(loss):
     X, y = sample(loss, N, P, 4)
     problem = make_problem(X, y, k=3, loss=loss, gamma=0.3)
 
@@ -89,7 +89,7 @@ def test_going_on_takes_fewer_steps_than_beginning_anew(loss):
 
 @pytest.mark.parametrize("loss", PIECEWISE)
 @pytest.mark.parametrize("broken", [{"beta": np.nan}, {"v": 0.0}], ids=str)
-def test_an_iterate_that_leaves_no_step_is_given_up(loss, broken):
+def test_a_warm_start_without_a_step_is_replaced_by_a_cold_start(loss, broken):
     X, y = sample(loss, N, P, 4)
     problem = make_problem(X, y, k=3, loss=loss, gamma=0.3)
     features = np.arange(P)

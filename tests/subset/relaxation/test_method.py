@@ -1,4 +1,4 @@
-"""The method "relaxation": honest bounds and statuses against all supports, its settings, limits and events."""
+"""The method "relaxation": valid bounds and statuses against enumeration, settings, limits and events."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_bound_status_and_verdict(loss, gamma, form):
 
 @losses
 def test_an_easy_problem_is_tight(loss):
-    """Strong signals are told apart by the relaxation itself: the gains are separated and the bounds meet."""
+    """With strong signals the relaxation is tight: the gains are separated and the gap is closed."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((200, 8))
     signal = 2.0 * X[:, 1] - 2.0 * X[:, 4]
@@ -56,15 +56,15 @@ def test_an_easy_problem_is_tight(loss):
     assert told["separation"] == pytest.approx(separation, rel=1e-4)
 
 
-def test_polishing_is_left_out_where_nobody_asked_for_it():
-    """The rounded support is the model then; polished it is never worse."""
+def test_polishing_can_be_switched_off():
+    """Without polishing the model is on the rounded support; polishing never makes it worse."""
     better = 0
     for seed in range(8):
         X, y = sample("squared", 40, 20, seed, noise=3.0)
         settings = {"k": 6, "gamma": 3.0, "fixing": False}
         polished, _ = relax(X, y, **settings)
         rounded, told = relax(X, y, **settings, polish=False)
-        # Six of the largest indicators.
+        # The six largest indicators.
         assert set(rounded.support) <= set(np.flatnonzero(told["s"])) or (told["s"] > 0).sum() < 6
         assert polished.objective <= rounded.objective * (1.0 + 1e-12)
         better += polished.objective < rounded.objective * (1.0 - 1e-6)
@@ -72,7 +72,7 @@ def test_polishing_is_left_out_where_nobody_asked_for_it():
 
 
 @losses
-def test_no_ridge_is_refused(loss):
+def test_no_ridge_is_an_error(loss):
     X, y = sample(loss, N, P, 0)
     with pytest.raises(ValueError, match="needs a ridge or a box: give a finite gamma or max_coef"):
         best_subset(X, y, 2, loss=loss, gamma=np.inf, method="relaxation")

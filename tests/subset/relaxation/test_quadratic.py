@@ -10,7 +10,7 @@ M = 30
 
 
 def make(budget, price, n_forced=0, seed=0):
-    """Ill-conditioned columns: FISTA alone takes long."""
+    """Ill-conditioned columns, for which FISTA alone converges slowly."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, M)) @ np.diag(10.0 ** rng.uniform(-1.5, 1.0, M)) + rng.standard_normal((60, 1))
     y = X[:, :6].sum(axis=1) + rng.standard_normal(60)
@@ -56,13 +56,13 @@ def test_newton_steps_never_increase_the_value_and_end_at_the_solution(budget, p
         before = value(H, c, omega, w)
         moved = newton_step(H, c, omega, w, penalty_value(w, omega, 0.0)[1], before)
         assert value(H, c, omega, w) < before if moved else value(H, c, omega, w) == before
-    # The last one began so near that features in use, whole ones and signs were those of the solution.
+    # The last step started with the active set, saturated features and signs of the solution.
     assert moved
     np.testing.assert_allclose(w, solution, rtol=1e-4, atol=1e-8)
 
 
 def test_newton_steps_save_iterations():
-    """They are taken without a box only, here compared with a box too large to matter."""
+    """Newton steps need a problem without a box; a box too large to matter switches them off for comparison."""
     H, c, omega = make(6, 0.0, seed=3)
     newton, none = (
         solve_quadratic(H, c, omega._replace(box=box), np.zeros(M), 1e-9, np.inf, never, 1e9) for box in (np.inf, 1e200)

@@ -55,7 +55,7 @@ def test_gap_reaches_the_tolerance(loss, gamma, form, tolerance):
 
 
 def optimal_supports(values, **asked):
-    """All admissible supports within rounding of the best."""
+    """All admissible supports whose objectives equal the best one up to rounding."""
     optimum, _ = best_of(values, **asked)
     free = {s: v + asked.get("l0_penalty", 0.0) * len(s) for s, v in values.items()}
     return [set(s) for s, v in free.items() if len(s) <= asked.get("k", P) and v <= optimum + 1e-9 * abs(optimum)]
@@ -64,7 +64,7 @@ def optimal_supports(values, **asked):
 @losses
 @gammas
 def test_fixing_keeps_every_optimal_support(loss, gamma):
-    """Also those that a relaxation of few digits fixes; a weak ridge decides nothing at this size."""
+    """This also holds for an imprecise relaxation; at this size a weak ridge fixes nothing."""
     fixed = 0
     for seed, tolerance in ((0, 1e-1), (1, 1e-6), (2, 1e-9)):
         X, y = sample(loss, N, P, seed)
@@ -132,7 +132,7 @@ class Counting(Dense):
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_passes_over_the_columns(loss):
-    """One to survey them, which has the first dual point too, one for every round, one to check the proof."""
+    """One for the survey, which includes the first dual point, one per round, and one to check the proof."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 300))
     y = X[:, :3] @ [3.0, -3.0, 3.0] + 0.1 * rng.standard_normal(60)

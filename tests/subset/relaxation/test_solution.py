@@ -1,4 +1,4 @@
-"""Solutions of the relaxation: indicators and their rounding, fixings, and where the next one begins."""
+"""Solutions of the relaxation: indicators and their rounding, fixings, and warm starts."""
 
 import numpy as np
 import pytest
@@ -28,10 +28,10 @@ def problem_of(**settings):
 
 
 def test_the_indicator_is_the_share_of_the_budget():
-    """``s = σ √λ |w|``, beyond 1 too, and 1 for what is forced in."""
+    """``s = σ √λ |w|``, not truncated at 1, and 1 for forced features."""
     relaxed = relaxed_of([-0.05, 0.3, 0.01, 0.0])
     np.testing.assert_allclose(relaxed.indicator(problem_of()), [0.0, 0.0, 1.0, 0.0, 1.2, 0.0, 0.2])
-    # Without a ridge on the coefficients σ is infinite; the indicator is large and still a number.
+    # Without a ridge σ is infinite; the indicator is large but finite.
     infinite = relaxed_of([1.0, 0.0, 0.0, 0.0], sigma=np.inf).indicator(problem_of())
     assert np.isfinite(infinite).all() and infinite[6] > 1e100 and not infinite[[0, 4]].any()
 
@@ -49,12 +49,12 @@ def test_the_indicator_is_the_share_of_the_budget():
     ids=str,
 )
 def test_rounding_takes_the_forced_and_the_largest(form, expected):
-    """Where features have a price, only those with an indicator of more than a half."""
+    """With a price per feature, only features with an indicator above 1/2 are taken."""
     relaxed = relaxed_of([-0.05, 0.3, 0.01, 0.001])
     assert relaxed.rounded(problem_of(**form)).tolist() == expected
 
 
-def test_the_gap_is_relative_and_whole_without_a_primal_value():
+def test_the_gap_is_relative_and_one_without_a_primal_value():
     assert relaxed_of([0.0] * 4).gap == 0.25
     assert relaxed_of([0.0] * 4, primal=np.inf).gap == 1.0
 
@@ -69,18 +69,18 @@ def test_fixings_keep_their_points_and_the_smallest_bound_closed():
     assert [point.values[0] for point in fixings.points] == [0, 1, 2]
 
 
-def test_what_is_told():
-    """What was fixed is told without what the problem itself forces in and out."""
+def test_the_summary():
+    """The fixed features do not include those that the problem itself forces in or out."""
     problem = problem_of(include=[2], exclude=[1])
     region = Region(np.array([2, 4]), np.array([1, 0, 5]), 7)
     told = summary(problem, relaxed_of([-0.05, 0.3, 0.01, 0.0], region=region))
     assert told["fixed_in"].tolist() == [4] and told["fixed_out"].tolist() == [0, 5]
     assert told["s"].max() == 1.0 and told["gap"] == 0.25 and told["passes"] == 0.0
-    # Two are in, so one of 3 and 6 is chosen, by gains of 3 and 6.
+    # Two features are forced in, so one of 3 and 6 is chosen; their gains, 3 and 6, differ by 3.
     assert told["separation"] == 3.0
 
 
-def test_where_a_relaxation_begins():
+def test_warm_starts_of_earlier_results():
     X, y = sample("squared", N, P)
     before, told = relax(X, y, k=3, gamma=0.25)
     assert warm_start(None, problem_of()) is warm_start([1, 2], problem_of()) is None
@@ -133,7 +133,7 @@ def test_warm_start_from_itself_is_quicker():
     assert warm["passes"] <= cold["passes"]
 
 
-def test_starts_that_do_not_fit_are_of_no_harm():
+def test_unsuitable_starts_are_harmless():
     X, y = sample("squared", N, P, 8)
     narrow, _ = relax(X[:, :4], y, k=2, gamma=0.3)
     local = solve(X, y, 2, gamma=0.3)

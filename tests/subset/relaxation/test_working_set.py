@@ -37,7 +37,7 @@ def test_both_values_are_that_of_a_conic_solver(loss, form, forced, fit):
     expected = relaxation_value(loss, X, y, 0.3, fit_intercept, weights, **form, include=forced)
     assert point.primal == pytest.approx(expected, rel=1e-6)
     assert point.dual == pytest.approx(expected, rel=1e-6)
-    # The values are those of what is returned.
+    # The values are those of the returned points.
     value = (
         problem.weights @ problem.loss.value(problem.y, columns @ point.w + point.b)
         + penalty_value(point.w, omega, 0.0)[0]
@@ -71,7 +71,7 @@ def test_a_dual_value_above_the_cutoff_is_enough(loss):
 def test_without_time_the_values_are_still_those_of_the_point(loss):
     best = solve(loss, {"k": 2}, ())[-1]
     *_, problem, columns, omega, stopped = solve(loss, {"k": 2}, (), expired=lambda: True, stretch=0.0)
-    # It ends after one step, and after one stretch of the kernel's iterations.
+    # It ends after one step, or after one stretch of iterations of the kernel.
     assert stopped.iterations <= 1 < best.iterations
     assert stopped.dual <= best.primal * (1.0 + 1e-9)
     assert stopped.primal >= best.dual * (1.0 - 1e-9)
@@ -92,7 +92,7 @@ def test_gram_matrices_follow_the_curvatures():
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_stretches_reach_the_same_point(loss):
-    """However often the clock is asked."""
+    """The result does not depend on how often the clock is checked."""
     asked = []
     whole, parts = (
         solve(loss, {"k": 2}, (), stretch=stretch, expired=lambda: bool(asked.append(1)))[-1]

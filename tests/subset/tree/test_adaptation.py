@@ -1,4 +1,4 @@
-"""When bounds are adapted, to which regions, and that it ends where it does not pay."""
+"""Adapted bounds: when they are prepared, for which nodes, and that adapting ends if it does not help."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from sparsest.subset.tree.frontier import Node
 
 
 class Bounder:
-    """Notes what it is asked to adapt to."""
+    """Records the arguments of ``adapt``."""
 
     def __init__(self, m):
         self.survivors, self.asked = np.arange(m), []
@@ -30,7 +30,7 @@ def begun(m=100):
 
 
 @pytest.mark.parametrize(("m", "first"), [(10, 512), (1000, 800)])
-def test_first_after_some_nodes_and_later_ever_more_rarely(m, first):
+def test_intervals_between_adaptations_grow(m, first):
     adaptation, bounder = begun(m)
     assert not adaptation.is_due(first - 1) and adaptation.is_due(first)
     adaptation.prepare(bounder, 1e6)
@@ -50,22 +50,22 @@ def test_bounds_are_adapted_to_the_last_regions_that_were_split():
     assert given == regions[-64:] and max_bytes == 1e6
 
 
-def test_regions_that_suit():
-    """Some levels below the last time, and farther from the cutoff than a level's branching lifts the bound."""
+def test_nodes_that_are_adapted():
+    """Nodes several levels below the last adaptation that one more level of branching is not expected to close."""
     adaptation, bounder = begun()
     assert not adaptation.should_adapt(node_of(11.0, 8), 20.0)
     adaptation.prepare(bounder, 1e6)
     node = node_of(11.0, 8, adapted_at=4)
     assert not adaptation.should_adapt(node, 20.0) and node.adapted_at == 4
     node = node_of(11.0, 8, adapted_at=3)
-    # Branching has lifted the bound by an eighth for each level.
+    # Branching has lifted the bound by an eighth per level.
     assert not adaptation.should_adapt(node, 11.1) and node.adapted_at == 3
     assert adaptation.should_adapt(node, 11.2) and node.adapted_at == 8
     assert not adaptation.should_adapt(node, 20.0)
 
 
-def test_it_ends_where_it_does_not_pay():
-    """After some tries, as soon as most of them have lifted bounds by less than a level of branching."""
+def test_adapting_ends_if_it_does_not_help():
+    """After the trial, as soon as most adaptations have lifted the bound by less than one level of branching."""
     adaptation, bounder = begun()
     adaptation.prepare(bounder, 1e6)
     for lift in [0.2] * 16 + [0.1] * 16:

@@ -1,4 +1,4 @@
-"""What all bounders share: columns that are copied while there is time, and what open nodes keep."""
+"""Parts shared by all bounders: copying columns within the time limit, and warm starts."""
 
 from itertools import count
 
@@ -32,7 +32,7 @@ def test_columns_are_copied_only_while_there_is_time():
     assert next(looks) == 3
 
 
-def test_memory_of_a_start():
+def test_memory_of_a_warm_start():
     positions = np.arange(3)
     assert WarmStart(positions, np.ones(3), 0.0).nbytes() == 3 * 16
     assert WarmStart(positions, np.ones(3), 0.0, alpha=np.ones(10), u=np.ones(7)).nbytes() == 3 * 16 + 8 * 17

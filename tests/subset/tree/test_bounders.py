@@ -1,4 +1,4 @@
-"""Bounds of regions, for every loss: at most the best support of the region, and nothing better is ever fixed away."""
+"""Bounds of regions for every loss: at most the best support of the region, and fixings never exclude a better one."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_the_loss_decides(loss):
 @losses
 @forms
 def test_nodes_bound_their_regions(loss, form):
-    """A region's bound is at most the best support in it, and its relaxed value at most that as well."""
+    """Both the bound and the relaxed objective of a region are at most the objective of its best support."""
     n, p = 22, 7
     X, y = sample(loss, n, p, 10)
     problem = make_problem(X, y, **form, loss=loss, gamma=0.3)
@@ -60,8 +60,8 @@ def test_nodes_bound_their_regions(loss, form):
 
 
 @every_pair(loss=LOSS_NAMES, form=FORMS, rounding=[0.0, 1e-3])
-def test_only_what_is_no_better_than_the_cutoff_is_fixed_away(loss, form, rounding):
-    """Supports below the cutoff stay, and all that is closed is at least ``closed``: over survivors of all features."""
+def test_fixings_exclude_only_supports_above_the_cutoff(loss, form, rounding):
+    """Supports below the cutoff stay, and excluded supports have an objective of at least ``closed``."""
     n, p = 22, 7
     X, y = sample(loss, n, p, 10)
     problem = make_problem(X, y, **form, loss=loss, gamma=0.3, exclude=[3])
@@ -93,8 +93,8 @@ def test_only_what_is_no_better_than_the_cutoff_is_fixed_away(loss, form, roundi
 
 @losses
 @pytest.mark.parametrize("rounding", [0.0, 1e-5])
-def test_the_check_finds_the_bounds_of_both_sides(loss, rounding):
-    """A point as a proof stores it proves at least what was claimed for the regions, but for the last digits."""
+def test_the_checker_proves_the_bounds_of_both_sides(loss, rounding):
+    """A stored point proves at least the bound claimed for a region, up to rounding."""
     n, p = 22, 7
     X, y = sample(loss, n, p, 11)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3, sample_weight=np.linspace(0.5, 2.0, n))
@@ -126,7 +126,7 @@ def test_without_time_bounds_still_hold(loss):
     bounder.stop(True)
     [early] = bounder.solve([Request(warm, state)], 2.0 * optimum)
     assert early.bound < whole.bound <= optimum * (1.0 + 1e-8) and early.iterations <= whole.iterations
-    # Time that was reserved for a proof may be given back.
+    # Time reserved for a proof may be released later.
     late.clear()
     bounder.stop(False)
     assert bounder.solve([Request(warm, state)], 2.0 * optimum)[0].bound == whole.bound

@@ -1,4 +1,4 @@
-"""Diagonals that strengthen the relaxation: they leave a semidefinite rest, lift bounds, and are checked."""
+"""Diagonals that tighten the relaxation: a semidefinite remainder, higher bounds, and acceptance by the checker."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ from sparsest.subset.tree.diagonals import LoweredRidge, _raise_need, spare_diag
 
 @pytest.mark.parametrize("m", [1, 5, 20])
 @pytest.mark.parametrize("ridge", [0.0, 1.0])
-def test_spared_diagonal_leaves_a_semidefinite_rest(m, ridge):
+def test_spare_diagonal_leaves_a_semidefinite_remainder(m, ridge):
     for seed in range(5):
         rng = np.random.default_rng([seed, m])
         A = (rng.standard_normal((2 * m + 3, m)) + rng.standard_normal((2 * m + 3, 1))) * 10.0 ** rng.uniform(-3, 3, m)
@@ -27,11 +27,11 @@ def test_spared_diagonal_leaves_a_semidefinite_rest(m, ridge):
         assert (delta > 0).all()
         unit = np.sqrt(np.outer(np.diagonal(M), np.diagonal(M)))
         assert np.linalg.eigvalsh((M - np.diag(delta)) / unit)[0] >= -1e-12
-        # Nearly all that can be spared: a little more is too much.
+        # A slightly larger diagonal makes the remainder indefinite.
         assert np.linalg.eigvalsh((M - 1.01 * np.diag(delta)) / unit)[0] < 0
 
 
-def test_nothing_is_spared_by_a_singular_matrix():
+def test_a_singular_matrix_has_no_spare_diagonal():
     A = np.random.default_rng(0).standard_normal((10, 4))
     A[:, 3] = A[:, 0] - A[:, 1]
     assert spare_diagonal(A.T @ A) is None
@@ -39,14 +39,14 @@ def test_nothing_is_spared_by_a_singular_matrix():
 
 
 def wide(n=40, p=120, seed=0):
-    """More correlated columns than observations, and noise."""
+    """Correlated columns, more than observations, and noise."""
     rng = np.random.default_rng([seed, n, p])
     X = rng.standard_normal((n, p)) + 0.7 * rng.standard_normal((n, 1))
     return X, X[:, :6].sum(axis=1) + 2.0 * rng.standard_normal(n)
 
 
 def relaxed(X, y, k=6, gamma=0.04):
-    """Nodes over all features and a relaxed first region."""
+    """A bounder over all features, and the relaxed root."""
     problem = make_problem(X, y, k, gamma=gamma)
     nodes = gram.GramBounder(problem, np.arange(problem.p), rounding=0.0)
     request = Request(nodes.start(Start(np.arange(0), np.empty(0), 0.0)), np.zeros(problem.p, dtype=np.int8))
@@ -62,7 +62,7 @@ def quadratic(nodes, delta):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("gamma", [0.01, 0.04, 0.3])
-def test_a_shifted_ridge_leaves_a_semidefinite_rest_and_lifts_the_bound(seed, gamma):
+def test_a_shifted_ridge_leaves_a_semidefinite_remainder_and_lifts_the_bound(seed, gamma):
     problem, nodes, state, outcome, cutoff = relaxed(*wide(seed=seed), gamma=gamma)
     lowered = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)])
     assert (lowered.diagonal.delta < problem.ridge).all() and (lowered.diagonal.delta > 0).all()
@@ -71,25 +71,25 @@ def test_a_shifted_ridge_leaves_a_semidefinite_rest_and_lifts_the_bound(seed, ga
     assert (delta > problem.ridge).any() and set(np.flatnonzero(delta > problem.ridge)) <= set(diagonal.features)
     size = np.linalg.norm(nodes.columns, 2) ** 2
     assert np.linalg.eigvalsh(quadratic(nodes, delta))[0] >= -1e-12 * size
-    # Nearly as much as there is.
+    # The diagonal is close to its limit.
     more = lowered.diagonal.delta.copy()
     more[diagonal.features] += 1.1 * (diagonal.delta - more[diagonal.features])
     assert np.linalg.eigvalsh(quadratic(nodes, more))[0] < 0.0
     nodes.adapt([(outcome, state)], 1e9)
     [better] = nodes.solve([Request(nodes.compress(outcome.point), state, adapt=True)], cutoff)
-    # With a very weak ridge the features that gave some come in, and the bound may be lower: it is then not taken.
+    # With a very weak ridge, features with a lowered ridge enter and the bound may be lower; it is then not used.
     assert better.bound >= outcome.bound * (1.0 - 1e-9)
     assert better.lift > 0.0 or gamma == 0.3
 
 
-def test_nothing_is_raised_where_nothing_is_fractional():
+def test_nothing_is_raised_if_no_feature_is_fractional():
     problem, nodes, state, outcome, _ = relaxed(*wide())
     lowered = LoweredRidge(nodes.columns, problem.ridge, [(outcome, state)])
     whole = outcome._replace(indicator=np.ones_like(outcome.indicator))
     assert lowered.raised(whole) is None
 
 
-def test_bounds_are_adapted_only_in_the_memory_there_is():
+def test_bounds_are_adapted_only_if_memory_suffices():
     X, y = wide()
     _, nodes, state, outcome, cutoff = relaxed(X, y)
     again, before = Request(nodes.compress(outcome.point), state, adapt=True), nodes.nbytes()
@@ -99,7 +99,7 @@ def test_bounds_are_adapted_only_in_the_memory_there_is():
         assert (better.lift is not None) == adapted == (nodes.nbytes() > before)
 
 
-def test_equal_columns_get_no_more_together_than_one():
+def test_equal_columns_together_get_no_more_than_one():
     X, y = wide()
     X[:, 60:] = X[:, :60]
     problem, nodes, state, outcome, _ = relaxed(X, y)
@@ -141,7 +141,7 @@ def test_adapted_bounds_need_fewer_regions():
 
 
 def test_useless_adapting_ends():
-    """With a weak ridge adapted bounds are hardly better: with few trials far fewer nodes use them."""
+    """With a weak ridge adapted bounds are hardly tighter, so with few trials far fewer nodes use them."""
     X, y = wide(40, 40)
     tried = []
     for trial in (4, 10**9):
@@ -153,8 +153,8 @@ def test_useless_adapting_ends():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e12, 0.0])
-def test_needs_of_features_without_coefficients(scale):
-    """In large units the limit of a feature without coefficient is infinite; there is no warning."""
+def test_limits_of_features_without_coefficients(scale):
+    """In large units the limit of a feature without a coefficient is infinite, which must not cause a warning."""
     point = SimpleNamespace(
         used=np.array([0, 1]), w=np.array([1.0, 0.0]), u=scale * np.array([1.0, 0.5, 0.2]), roots=np.ones(3)
     )

@@ -1,4 +1,4 @@
-"""The frontier: the order of open nodes, their lowest bound and their memory; and the feature a node is split on."""
+"""The frontier: the order of open nodes, their lowest bound, their memory, and the branching feature."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_equal_nodes_come_in_the_order_they_were_pushed():
     frontier, nodes = Frontier(), [node_of(1.0, 2) for _ in range(5)]
     for node in nodes:
         frontier.push(node)
-    # Also when the order has been another meanwhile.
+    # This also holds after the order was changed and changed back.
     frontier.depth_first(True)
     frontier.depth_first(False)
     popped = [frontier.pop() for _ in nodes]
@@ -74,9 +74,9 @@ def test_branching_feature_is_fractional_and_free():
 
 
 def test_branching_takes_the_indicator_nearest_to_seven_tenths():
-    """As a share of the way to 0 and to 1."""
+    """Distances are relative to the distance of 0.7 from 0 and from 1."""
     state = np.zeros(3, dtype=np.int8)
     assert branching_feature(np.array([0.5, 0.68, 0.9]), state) == 1
-    # 0.35 is half of the way to 0, 0.88 three fifths of the way to 1.
+    # 0.35 is halfway from 0.7 to 0; 0.88 is three fifths of the way from 0.7 to 1.
     assert branching_feature(np.array([0.35, 0.88, 1.0]), state) == 0
     assert branching_feature(np.array([0.35, 0.82, 1.0]), state) == 1

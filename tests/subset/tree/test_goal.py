@@ -1,4 +1,4 @@
-"""The goal of a search: its cutoff, which supports it tries and polishes, and incumbents of cheaper methods."""
+"""The goal of a search: its cutoff, the supports that it tries and polishes, and a comparison with cheaper methods."""
 
 from itertools import product
 
@@ -26,8 +26,8 @@ def goal_of(gap_tol=1e-2, events=None, moves=None, **settings):
 
 
 @pytest.mark.parametrize("gap_tol", [0.0, 1e-9, 1e-4, 0.1])
-def test_the_cutoff_spares_at_most_the_tolerance(gap_tol):
-    """And at least half of it, however much of it rounding errors may take."""
+def test_the_cutoff_is_within_the_tolerance(gap_tol):
+    """The distance to the incumbent is at least half of the tolerance, whatever is reserved for rounding errors."""
     goal = goal_of(gap_tol)
     objective = goal.fit.primal
     assert objective * (1.0 - gap_tol) <= goal.cutoff <= objective * (1.0 - 0.5 * gap_tol)
@@ -35,12 +35,12 @@ def test_the_cutoff_spares_at_most_the_tolerance(gap_tol):
         assert goal.cutoff == pytest.approx(objective * 0.905)
 
 
-def test_it_begins_with_the_forced_features():
+def test_the_first_incumbent_has_the_forced_features():
     goal = goal_of(include=[4])
     assert goal.fit.support.tolist() == [4] and not goal.exhaustive
 
 
-def test_only_better_models_are_kept_and_told():
+def test_only_better_models_are_kept_and_reported():
     events = []
     goal = goal_of(events=events)
     first, second = (fit_support(goal.incumbent.problem, np.array(support)) for support in ([0], [0, 1, 2]))
@@ -52,7 +52,7 @@ def test_only_better_models_are_kept_and_told():
 
 
 def test_rounded_supports_are_polished_if_they_are_better_or_when_asked():
-    """Not before the gap has stayed open, and each only once."""
+    """Polishing starts after ``search_locally``, and each support is polished only once."""
     optimum, best = best_of(sample_values("squared", 14, 6, 0, 0.3, True, False), 3)
     searched = []
 
@@ -78,7 +78,7 @@ def test_rounded_supports_are_polished_if_they_are_better_or_when_asked():
 @pytest.mark.parametrize(
     "support", [[0, 1, 2, 5], [0, 1], [2, 4]], ids=["too many", "without a forced one", "excluded"]
 )
-def test_supports_that_are_not_admissible_are_left(support):
+def test_supports_that_are_not_admissible_are_ignored(support):
     goal = goal_of(include=[2], exclude=[4])
     before = goal.fit
     goal.rounded(np.array(support))
@@ -93,8 +93,8 @@ def test_a_last_support_is_tried_in_order():
 
 
 @pytest.mark.parametrize(("seed", "rho"), [(0, 0.2), (0, 0.7), (1, 0.2), (1, 0.7)])
-def test_the_tree_is_not_behind_cheaper_methods_at_a_weak_ridge(seed, rho):
-    """With few nodes, so that it is the starts that count; the relaxation alone was up to 40 % better here."""
+def test_the_tree_is_not_worse_than_cheaper_methods_at_a_weak_ridge(seed, rho):
+    """With few nodes the incumbent depends on the starts; the relaxation alone used to be up to 40 % better here."""
     data = make_toeplitz(100, 600, 12, rho=rho, snr=6.0, rng=seed)
     gamma0 = 600 / (12 * 100 * float(np.square(data.X).sum(axis=1).max()))
     settings = {"gamma": 2**11 * gamma0, "fit_intercept": False}
@@ -116,7 +116,7 @@ def test_if_rounding_closes_the_gap_there_is_no_local_search():
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_thorough_search_ends_where_no_swap_with_any_feature_is_better(loss):
-    """Also where the pool of likely features has hardly any; the quadratic model of a loss may miss small steps."""
+    """This also holds for a small pool; the quadratic model of a loss may miss small improvements."""
     X, y = sample(loss, 40, 30, 5)
     X[:, 15:] = X[:, :15] + 0.1 * X[:, 15:]
     problem = make_problem(X, y, 4, gamma=5.0, loss=loss)

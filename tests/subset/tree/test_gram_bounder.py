@@ -1,4 +1,4 @@
-"""Bounds in Gram space: the quadratic they are made of, stored or computed when needed, strengthened and rounded."""
+"""Bounds in Gram space: the quadratic, stored or computed columns, strengthened bounds, and rounded points."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ NONE = np.empty(0, dtype=np.intp)
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 30)], ids=["equal", "weighted"])
 def test_a_point_has_the_objective_of_its_coefficients(weights):
-    """``constant + ½w'Hw - c'w`` and the ridge are the objective; ``u = c - Hw`` is what the bound is made of."""
+    """``constant + ½w'Hw - c'w`` plus the ridge is the objective; bounds are computed from ``u = c - Hw``."""
     X, y = hard(30, 8)
     problem = make_problem(X, y, 3, gamma=0.3, sample_weight=weights)
     bounder = gram.GramBounder(problem, np.array([0, 2, 3, 5]), 0.0)
@@ -43,14 +43,14 @@ def test_a_point_has_the_objective_of_its_coefficients(weights):
 )
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 40)], ids=["equal", "weighted"])
 def test_the_compiled_rounds_relax_to_the_value_of_the_engine(form, weights):
-    """The kernel and :mod:`sparsest.subset.relaxation.engine` are two forms of the same rounds."""
+    """The kernel and :mod:`sparsest.subset.relaxation.engine` implement the same rounds."""
     X, y = hard(40, 60)
     inside, outside = [5], [0, 7, 31]
     problem = make_problem(X, y, gamma=0.2, include=inside, exclude=outside, sample_weight=weights, **form)
     relaxed, _ = relax_problem(problem, 1e-9)
     bounder = gram.GramBounder(problem, np.arange(60), 0.0)
     request = Request(bounder.start(Start(NONE, np.empty(0), 0.0)), problem.root.state)
-    # A region is relaxed to a small part of its distance from the cutoff.
+    # A region is relaxed to a small share of its distance from the cutoff.
     [outcome] = bounder.solve([request], relaxed.primal * (1.0 + 1e-6))
     assert outcome.bound == pytest.approx(relaxed.dual, rel=1e-6)
     assert outcome.primal == pytest.approx(relaxed.primal, rel=1e-6)
@@ -75,20 +75,20 @@ def test_strengthened_bounds_are_higher_and_hold(gamma):
         [outcome] = bounder.solve([Request(warm, np.zeros(8, dtype=np.int8))], 1.01 * optimum)
         return outcome.bound
 
-    # Without a ridge there is no bound to strengthen but zero.
+    # Without a ridge the bound before strengthening is zero.
     weak = bound(plain) if np.isfinite(gamma) else 0.0
     assert 1.001 * weak < bound(strong) and 0.8 * optimum < bound(strong) <= optimum * (1.0 + 1e-9)
     assert weak <= optimum * (1.0 + 1e-9)
 
 
-def test_nothing_is_strengthened_where_nothing_is_spared():
+def test_nothing_is_strengthened_without_a_spare_diagonal():
     X, y = hard(6, 8)
     bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8), 0.0)
     bounder.strengthen()
     assert not bounder.strong and (bounder.diagonal.full() == 1.0 / 0.3).all()
 
 
-def test_starts_keep_what_survived():
+def test_starts_keep_survivors():
     X, y = hard(30, 8)
     bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.array([1, 4, 6]), 0.0)
     warm = bounder.start(Start(np.array([0, 4, 6, 1]), np.array([1.0, 2.0, 0.0, 3.0]), 0.5))
@@ -107,8 +107,8 @@ def test_points_are_kept_with_or_without_their_products():
         assert again.bound == pytest.approx(outcome.bound, rel=1e-9)
 
 
-def test_the_form_of_points_follows_from_what_the_check_has():
-    """Splits are numbered once; without the Gram matrix a proof needs no split for the plain ridge."""
+def test_the_form_of_proof_points():
+    """Splits are numbered once; without the complete Gram matrix the plain ridge needs no split."""
     X, y = hard(30, 8)
     problem, splits = make_problem(X, y, 3, gamma=0.3), []
     bounder = gram.GramBounder(problem, np.array([0, 2, 5]), 0.0)
@@ -124,7 +124,7 @@ def test_the_form_of_points_follows_from_what_the_check_has():
 
 
 def test_columns_of_the_gram_matrix():
-    """Those that were asked for, each once, in a store that grows."""
+    """Requested columns are computed once, and the store grows."""
     columns = np.asfortranarray(np.random.default_rng(0).standard_normal((20, 600)))
     found = gram.GramColumns(columns, full_gram=5)
     assert not found.complete and found.count == 0
@@ -164,7 +164,7 @@ def test_stored_columns_of_the_gram_matrix_count_as_memory():
     assert little.status is Status.NODE_LIMIT and little.n_nodes == 0 < enough.n_nodes
 
 
-def test_rounded_points_are_on_their_grid_and_bounds_belong_to_them():
+def test_bounds_are_those_of_the_rounded_points():
     data = make_toeplitz(80, 150, 5, rho=0.5, snr=1.0, rng=1)
     X = data.X * 2.0 ** np.random.default_rng(0).integers(-3, 4, size=150)
     problem = make_problem(X, data.y, 5, gamma=0.01)

@@ -1,4 +1,4 @@
-"""Incumbents of tiny problems without a proof: the best of all supports, each fitted by a linear program of SciPy's."""
+"""Incumbents of tiny problems without a proof: the best of all supports, each fitted by SciPy's linear programming."""
 
 from itertools import combinations
 
@@ -14,7 +14,7 @@ PRICE = 0.6
 
 
 def least_loss(X, y, weights, quantile):
-    """The least weighted quantile loss of a linear model with a constant, as a linear program."""
+    """The smallest weighted quantile loss of a linear model with an intercept, by a linear program."""
     n, m = X.shape
     A = np.column_stack([X, np.ones(n), np.eye(n), -np.eye(n)])
     costs = np.concatenate([np.zeros(m + 1), quantile * weights, (1.0 - quantile) * weights])
@@ -28,7 +28,7 @@ def least_loss(X, y, weights, quantile):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_quantiles_without_a_ridge(quantile, weighted, seed):
-    """Nothing can be proved without a ridge, so that all supports are tried."""
+    """Without a ridge no bound can be proved, so all supports are tried."""
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((N, P)), 2.0 * rng.standard_normal(N)
     weights = sample_weights(weighted, N)

@@ -20,13 +20,13 @@ from sparsest.subset.fits.support import fit_support
 from sparsest.subset.tree.tuning import Tuning
 
 NONE = np.empty(0, dtype=np.intp), np.empty(0)
-# Without the whole Gram matrix and without a ridge there is no other way to bound regions; OFTEN looks at limits often.
+# Without the complete Gram matrix and without a ridge only leaps and bounds applies; OFTEN checks limits often.
 ONLY_LEAPS = Tuning(full_gram=0)
 OFTEN = {"tuning": ONLY_LEAPS._replace(leaps_slice=100)}
 
 
 def grow(X, y, **settings):
-    """Solve by one thread and check all that the result says about itself."""
+    """Solve with one thread, and check the result."""
     return solve(X, y, method="tree", **{"n_jobs": 1, "gamma": np.inf, **settings})
 
 
@@ -63,7 +63,7 @@ def test_node_limit(solved, proof, limit):
 
 @pytest.mark.parametrize("proof", [True, False])
 def test_memory_limit(solved, proof):
-    """The stack of the search is what it needs at least; without a proof it needs no more."""
+    """The search needs at least the memory of its stack, and without a proof no more."""
     X, y, known = solved
     stack = 2 * 8 * 42 * 40 * 40
     result = best_subset(
@@ -76,7 +76,7 @@ def test_memory_limit(solved, proof):
         assert result.certificate.proof.steps[-1].entries.nbytes < 4000
 
 
-def test_bounds_rise_with_the_limits(solved):
+def test_bounds_increase_with_the_limits(solved):
     X, y, known = solved
     only = {"tuning": ONLY_LEAPS}
     bounds = [grow(X, y, k=8, node_limit=limit, options=only).lower_bound for limit in (1, 100, known.n_nodes)]
@@ -84,7 +84,7 @@ def test_bounds_rise_with_the_limits(solved):
 
 
 @pytest.mark.parametrize("limits", [{"node_limit": 30}, {"max_memory": 1e4}], ids=str)
-def test_regions_go_on_with_the_rest(solved, limits):
+def test_regions_continue_within_the_remaining_limits(solved, limits):
     X, y, known = solved
     result = grow(X, y, k=8, **limits)
     assert result.status is Status.NODE_LIMIT and result.n_nodes <= 30 + 16
@@ -110,8 +110,8 @@ def test_the_text_is_short(solved):
     assert again.to_json() == text and again.verify(X, y)
 
 
-def test_features_that_fixing_took_out_stay_out():
-    """With a ridge some features are fixed before leaps and bounds begins."""
+def test_features_that_were_fixed_out_stay_out():
+    """With a ridge some features are fixed before leaps and bounds starts."""
     for seed in range(6):
         X, y = noisy(60, 30, seed)
         result = grow(X, y, k=4, gamma=0.02)
@@ -150,8 +150,8 @@ def test_coefficients_to_expand_about_must_fit(solved, features, values):
     assert not verdict and "the coefficients to expand about" in verdict.reasons[0]
 
 
-def test_the_bound_does_not_depend_on_what_it_is_about(solved):
-    """Wild coefficients cost digits only."""
+def test_the_bound_does_not_depend_on_the_expansion_point(solved):
+    """Extreme coefficients only cost digits."""
     X, y, result = solved
     step = result.certificate.proof.steps[-1]
     for other in (NONE, (np.arange(20), np.full(20, 1e6))):
@@ -169,9 +169,9 @@ def test_an_overflow_proves_nothing():
     entries = np.array([-1], dtype=np.int32)
     usual = check(make_problem(X, y, 2), RegressionTree(*NONE, entries)).bound
     values = squared_values(X, y, np.inf)
-    # A leaf is bounded by all features, and by what it costs to leave most of them out.
+    # A leaf is bounded by the model with all features plus the cost of dropping most of them.
     assert values[0, 1, 2, 3, 4] * (1.0 - 1e-9) <= usual <= best_of(values, k=2)[0]
-    # Coefficients that overflow are no better to expand about than none.
+    # Coefficients that overflow are ignored: the bound is the same as without an expansion point.
     assert check(make_problem(X, y, 2), RegressionTree(np.arange(5), np.full(5, 1e200), entries)).bound == usual
     with pytest.raises(ValueError, match="rescale y"):
         make_problem(X, 1e200 * y, 2, gamma=1.0)
@@ -236,8 +236,8 @@ def test_a_nearly_perfect_fit_is_proved(noise, p):
 
 
 @pytest.mark.parametrize("noise", [1e-7, 1e-10, 0.0])
-def test_rounding_errors_of_the_residual_are_no_proof(noise):
-    """Whatever a fit to the last digits claims holds for every storage of the data."""
+def test_rounding_errors_of_the_residual_prove_nothing(noise):
+    """The bound claimed for a fit that is perfect up to rounding holds for every storage of the data."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((50, 8)) + 3.0
     y = X[:, 2] - 2.0 * X[:, 5] + noise * rng.standard_normal(50)
@@ -248,7 +248,7 @@ def test_rounding_errors_of_the_residual_are_no_proof(noise):
 
 
 def test_substitutes_of_a_nearly_perfect_fit_are_not_overlooked():
-    """Near copies of a feature fit nearly as well."""
+    """Near copies of a feature fit almost as well."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((80, 10))
     y = X[:, :3].sum(axis=1)

@@ -27,7 +27,7 @@ def relaxed(loss, rounding=0.0):
 @losses
 @pytest.mark.parametrize("rounding", [0.0, 1e-3])
 def test_points_are_feasible_and_bound_their_region(loss, rounding):
-    """The bound is that of the dual point over all features, with those that did not survive out."""
+    """The bound is that of the dual point over all features, with excluded features forced out."""
     problem, bounder, outcome = relaxed(loss, rounding)
     alpha = outcome.point.alpha
     ratio = alpha / problem.weights
@@ -42,7 +42,7 @@ def test_points_are_feasible_and_bound_their_region(loss, rounding):
 
 
 @losses
-def test_rounded_points_are_those_that_are_stored(loss):
+def test_rounded_points_are_the_stored_ones(loss):
     problem, bounder, outcome = relaxed(loss, 1e-3)
     stored = bounder.proof_point(outcome.point, [])
     assert stored.values.dtype == np.float32
@@ -56,8 +56,8 @@ def test_rounded_points_are_those_that_are_stored(loss):
 
 
 @losses
-def test_kept_points_begin_where_they_were(loss):
-    """What an open node keeps gives its bound again; a dual point is kept where coefficients do not give it."""
+def test_warm_starts_reproduce_the_bound(loss):
+    """The warm start of an open node gives its bound again; α is kept if it does not follow from the coefficients."""
     _, bounder, outcome = relaxed(loss)
     warm = bounder.compress(outcome.point)
     assert (warm.alpha is None) == (outcome.point.source is not None)
@@ -65,7 +65,7 @@ def test_kept_points_begin_where_they_were(loss):
     assert again.iterations == 0 and again.bound >= outcome.bound - 1e-6 * abs(outcome.bound)
 
 
-def test_starts_keep_what_survived():
+def test_starts_keep_survivors():
     _, bounder, _ = relaxed("logistic")
     warm = bounder.start(Start(np.array([2, 3, 6]), np.array([1.0, 2.0, 0.0]), 0.5))
     assert warm.positions.tolist() == [2] and warm.w.tolist() == [2.0] and warm.b == 0.5

@@ -1,4 +1,4 @@
-"""Branch and bound: against all supports, with proofs that hold and break, and whatever ends the search."""
+"""Branch and bound against enumeration: valid and corrupted proofs, and every way in which a search can end."""
 
 import re
 from dataclasses import replace
@@ -26,7 +26,7 @@ forms = pytest.mark.parametrize("form", FORMS, ids=str)
 
 @pytest.fixture(scope="module")
 def solved():
-    """A problem that takes many regions, and its solution."""
+    """A problem that takes many nodes, and its solution."""
     X, y = hard()
     result = grow(X, y, **HARD, options=REGIONS)
     assert result.status is Status.OPTIMAL and result.n_nodes > 20
@@ -44,7 +44,7 @@ def test_enumeration(loss):
 
 @every_pair(loss=LOSS_NAMES, form=FORMS, gamma=[0.01, 0.3, 10.0], forced=[((), ()), ((6,), (0, 4))])
 def test_optimum_is_proved(loss, form, gamma, forced):
-    """With 22 rows leaps and bounds has its turn too."""
+    """With 22 rows leaps and bounds is used as well."""
     n, p = 22, 7
     asked = {**form, "include": forced[0], "exclude": forced[1]}
     X, y = sample(loss, n, p, 2)
@@ -106,7 +106,7 @@ def test_duplicated_and_collinear_columns(loss, gamma):
 @losses
 @pytest.mark.parametrize("noise", [1e-2, 1e-4])
 def test_certificates_hold_where_nearly_all_is_explained(loss, noise):
-    """The bound is then a small difference of large terms."""
+    """The bound is a small difference of large terms."""
     rng = np.random.default_rng(7)
     X = rng.standard_normal((60, 15)) + rng.standard_normal((60, 1))
     signal = X[:, :3].sum(axis=1)
@@ -184,7 +184,7 @@ def test_a_proof_has_no_points_that_it_does_not_need(solved):
 
 
 def larger_split(certificate):
-    """The same proof with more on the diagonal than the Gram matrix can spare."""
+    """The same proof with a diagonal that makes the remainder indefinite."""
     splits = tuple(split._replace(delta=1.5 * split.delta) for split in certificate.proof.splits)
     return certificate.proof._replace(splits=splits)
 
@@ -195,13 +195,13 @@ def without_a_leaf(certificate):
 
 
 def slightly_larger_split(certificate):
-    """Hardly more than it can spare: less than a tolerance relative to the columns would notice."""
+    """A diagonal slightly above the limit, by less than a tolerance relative to the columns would detect."""
     splits = tuple(split._replace(delta=(1.0 + 1e-6) * split.delta) for split in certificate.proof.splits)
     return certificate.proof._replace(splits=splits)
 
 
 def boast(certificate):
-    """The same proof for a bound that is a little too high."""
+    """The same proof with a bound that is slightly too high."""
     return replace(certificate, lower_bound=certificate.lower_bound * (1.0 + 1e-3))
 
 
@@ -296,7 +296,7 @@ def test_keyboard_interrupt_gives_a_result(solved, kind):
     assert result.lower_bound <= known.objective
 
 
-def test_keyboard_interrupt_while_the_result_is_put_together(solved):
+def test_keyboard_interrupt_while_the_result_is_assembled(solved):
     X, y, known = solved
     fault = OnCall(1, interrupt)
     with injected("result", fault):

@@ -45,7 +45,7 @@ def admissible_values(problem, k=P, include=(), exclude=(), l0_penalty=None):
     }
 
 
-def test_limits_say_that_it_is_not_complete():
+def test_results_are_not_complete_at_a_limit():
     X, y = sample("squared", 30, P, 7)
     result = best_subset(X, y, 4, gamma=0.3)
     found = near_optimal(result, X, y, within=0.5, limit=2)
@@ -60,7 +60,7 @@ def test_bad_input():
             near_optimal(result, X, y, **settings)
 
 
-def test_takes_the_data_again_and_no_others():
+def test_only_the_data_of_the_fit_are_accepted():
     X, y = sample("logistic", 30, P, 7)
     weights = np.linspace(0.5, 2.0, 30)
     result = best_subset(X, y, 2, loss="logistic", gamma=0.3, standardize=True, sample_weight=weights)
@@ -75,7 +75,7 @@ def test_takes_the_data_again_and_no_others():
 
 
 def test_models_without_any_loss_are_within_every_distance():
-    """With a constant response all supports are optimal, and none may be left out as if it were worse."""
+    """With a constant response all supports are optimal, and none may be excluded."""
     X = np.random.default_rng(0).standard_normal((30, 4))
     result = best_subset(X, np.ones(30), 1)
     assert result.objective == 0.0

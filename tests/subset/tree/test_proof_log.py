@@ -1,4 +1,4 @@
-"""The log of a search: what it keeps, what it counts, and the proof that it puts together."""
+"""The log of a search: its contents, its memory, and the assembled proof."""
 
 import gc
 
@@ -21,7 +21,7 @@ def problem():
 
 
 def fixing(point, inside, outside):
-    """What a point fixes; it needs everything that is out."""
+    """The fixings of a point that needs all features forced out."""
     return point, Tightened(0.0, inside, outside, None, np.inf)
 
 
@@ -66,11 +66,11 @@ def test_a_tree_is_written_in_preorder_with_the_points_it_needs(problem):
         Leaf(3),
     ]
     assert len(proof.steps) == len(expected) and all(map(same, proof.steps, expected))
-    # Those of the regions that were split, 0 and 1, are not needed.
+    # Points 0 and 1, of the regions that were split, are not needed.
     assert [point.values[0] for point in proof.points] == [5.0, 2.0, 3.0, 4.0]
 
 
-def test_splits_are_numbered_anew_with_their_bases(problem):
+def test_splits_are_renumbered_with_their_bases(problem):
     log = ProofLog(problem, kept=True)
     log.splits += [
         Split(indices(2), np.array([9.0])),
@@ -94,14 +94,14 @@ def test_splits_are_numbered_anew_with_their_bases(problem):
             assert split.base is None
         else:
             assert np.array_equal(proof.splits[split.base].delta, log.splits[old.base].delta)
-            # A base is an earlier one.
+            # A base comes before the splits that refer to it.
             assert split.base < point.split
     assert len(proof.points) == len(proof.splits) == 3
-    # The log itself stays as it was.
+    # The log itself is unchanged.
     assert [split.base for split in log.splits] == [None, None, None, 1, 1]
 
 
-def test_what_leaps_prove_stands_below_what_is_fixed(problem):
+def test_the_proof_by_leaps_follows_the_fixings(problem):
     log = ProofLog(problem, kept=True)
     for i in range(3):
         log.add_points(dual(i))
@@ -128,7 +128,7 @@ def test_memory_is_counted_once(problem):
     assert log.nbytes() == before + tree.entries.nbytes
 
 
-def test_nothing_is_kept_that_nobody_asked_for(problem):
+def test_nothing_is_kept_without_a_proof(problem):
     log = ProofLog(problem, kept=False)
     log.add_points(dual(1))
     node = region(0)
@@ -139,7 +139,7 @@ def test_nothing_is_kept_that_nobody_asked_for(problem):
     assert not log.points and not log.leaps
 
 
-def test_without_a_root_one_point_proves_what_it_can(problem):
+def test_without_a_root_the_proof_is_one_point(problem):
     proof = ProofLog(problem, kept=True).assemble(None, SURVIVORS, by_leaps=False)
     assert list(proof.steps) == [Leaf(0)]
     assert not proof.points[0].values.any()
@@ -156,13 +156,13 @@ def test_garbage_collection_is_left_as_it_was(problem, enabled):
         (gc.enable if usual else gc.disable)()
 
 
-def test_below_the_root_only_those_are_fixed_out_that_something_needs_to_be_out(problem):
-    """Leaves of either side need some, and so do fixings that are needed themselves; fixings in stay all the same."""
+def test_below_the_root_only_needed_features_are_fixed_out(problem):
+    """Leaves on both sides and needed fixings need some features to be out; features fixed in are always kept."""
     log = ProofLog(problem, kept=True)
     for i in range(8):
         log.add_points(dual(i))
     root, other = region(0), region(7)
-    # A first fixing that only the second needs, a second and a third that leaves need; the one of a leaf nobody needs.
+    # The first fixing is needed by the second, the second and third by leaves; that of a leaf is not needed.
     middle = region(1)
     middle.fixes += [
         (2, Tightened(0.0, indices(), indices(1), indices(), np.inf)),
@@ -190,7 +190,7 @@ def test_below_the_root_only_those_are_fixed_out_that_something_needs_to_be_out(
 
 
 class Watch:
-    """A clock that is set by hand."""
+    """A clock that is set manually."""
 
     def __init__(self):
         self.now, self.reserved, self.limit = 0.0, 0.0, 100.0

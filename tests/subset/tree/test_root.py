@@ -1,4 +1,4 @@
-"""The first relaxation: its bound and its fixings hold for all supports, and its points prove them."""
+"""The root relaxation: its bound and fixings are valid for all supports, and its points prove them."""
 
 import numpy as np
 import pytest
@@ -43,15 +43,15 @@ def test_the_root_bounds_and_fixes(loss, form):
     assert root.relaxed.dual == root.bound
 
 
-def test_where_it_begins_does_not_matter():
+def test_the_start_does_not_matter():
     problem, goal = begun("squared", k=3)
     usual = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
     other = relax_root(problem, goal, goal.incumbent.clock, 1e-4, Start(np.arange(P), np.linspace(-1.0, 1.0, P), 0.3))
     assert other.bound == pytest.approx(usual.bound, rel=1e-4)
 
 
-def test_rounded_supports_are_handed_to_the_goal():
-    """From the forced features alone the relaxation's supports lead to the optimum here."""
+def test_rounded_supports_are_offered_to_the_goal():
+    """Here the rounded supports of the relaxation lead to the optimum."""
     X, y = sample("squared", N, P, 10)
     problem = make_problem(X, y, 3, gamma=0.3)
     goal = BestSupport(problem, Clock(60.0), 1e-4, LocalSearch())

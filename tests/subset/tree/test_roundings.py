@@ -1,4 +1,4 @@
-"""Which nodes are rounded: the first ones, those that are nearly integral, and others more and more rarely."""
+"""The choice of nodes to round: the first ones, nearly integral ones, and others at growing intervals."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def test_the_first_nodes_and_nearly_integral_ones_are_rounded():
 
 
 def test_polishing_becomes_rare():
-    """Six times while the nodes grow eightfold."""
+    """Six supports are polished while the number of nodes grows eightfold."""
     roundings = Roundings()
     polished = [n_nodes for n_nodes in range(4097) if roundings.due(n_nodes, FRACTIONAL)[1]]
     assert polished[0] == 64

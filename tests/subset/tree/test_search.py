@@ -1,4 +1,4 @@
-"""The search: the bound of all nodes at any moment, what an interrupt leaves, memory, and the order of nodes."""
+"""The search: the lower bound at any moment, interrupts, memory, and the order of nodes."""
 
 import gc
 import itertools
@@ -24,7 +24,7 @@ from sparsest.subset.tree.method import Tree
 
 @pytest.fixture(scope="module")
 def solved():
-    """A problem that takes many regions, and its solution."""
+    """A problem that takes many nodes, and its solution."""
     X, y = hard()
     result = solve(X, y, method="tree", n_jobs=1, **HARD, options=REGIONS)
     assert result.status is Status.OPTIMAL and result.n_nodes > 20
@@ -41,7 +41,7 @@ def search_of(problem, gap_tol=1e-4, callback=None, tuning=BY_REGIONS, **limits)
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.4}, {"k": 2, "l0_penalty": 0.05}], ids=str)
 def test_the_bound_of_all_nodes_holds_at_any_moment(loss, form):
-    """It never falls, is proved by what is logged, and ends at the optimum: all supports are covered by the nodes."""
+    """It never decreases, the log proves it, and it ends at the optimum, so the nodes cover all supports."""
     n, p = 22, 7
     X, y = sample(loss, n, p, 12, noise=2.0)
     problem = make_problem(X, y, **form, loss=loss, gamma=1.0)
@@ -65,13 +65,13 @@ def test_the_bound_of_all_nodes_holds_at_any_moment(loss, form):
 
 
 def test_without_a_proof_no_closed_region_stays():
-    """Only the open regions and those in hand are alive at any time."""
+    """Only open nodes and nodes in progress are in memory at any time."""
     X, y = hard()
     most, calls = [], itertools.count()
     often = BY_REGIONS._replace(report_seconds=0.0)
 
     def count(event):
-        # Looking at all objects there are takes a while.
+        # Inspecting all objects takes a while.
         if isinstance(event, Bound) and next(calls) % 10 == 5:
             gc.collect()
             alive = sum(isinstance(one, Node) for one in gc.get_objects())
@@ -81,7 +81,7 @@ def test_without_a_proof_no_closed_region_stays():
     run, _ = search_of(make_problem(X, y, **HARD), callback=count, proof=False, tuning=often)
     assert run.run() is Status.OPTIMAL
     assert run.n_nodes > 20 and len(most) > 1
-    # The root, and what the loop's variables still hold.
+    # The root, and nodes that local variables still refer to.
     assert max(most) - before <= 1 + search._BATCH_SIZE
 
 
@@ -92,7 +92,7 @@ POINTS = ["node bounded", "node split", "tighten"]
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("point", POINTS)
 def test_keyboard_interrupt_without_a_proof(solved, point, count):
-    """The model is kept, and nothing is claimed of others."""
+    """The model is kept, and no bound is claimed."""
     X, y, known = solved
     fault, options = OnCall(count, interrupt), {**REGIONS, "proof": False}
     with injected(point, fault):
@@ -105,7 +105,7 @@ def test_keyboard_interrupt_without_a_proof(solved, point, count):
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_keyboard_interrupt_between_regions(solved, point, count):
-    """Regions in hand when the interrupt comes count with the bounds they have."""
+    """Nodes in progress at the interrupt count with their current bounds."""
     X, y, known = solved
     fault = OnCall(count, interrupt)
     with injected(point, fault):
@@ -157,14 +157,14 @@ def test_memory_decides_the_order(solved):
         run.run()
         return found, run.lower_bound()
 
-    # The columns and the Gram matrix take 77 kB, and without a proof only open nodes come to that.
+    # The columns and the Gram matrix take 77 kB; without a proof only open nodes take further memory.
     short, bound = orders(max_memory=9.7e4, proof=False)
     assert any(short) and not all(short) and bound <= known.objective
     assert not any(orders()[0])
 
 
 def test_nodes_of_leaps_and_bounds_take_no_memory_of_regions():
-    """What leaps and bounds tried before giving up does not count when regions go on."""
+    """The log of leaps and bounds does not count after branch and bound over regions has taken over."""
     X, y = hard(80, 25)
     run, _ = search_of(make_problem(X, y, 5, gamma=0.1))
     run.bounder = search.make_bounder(run.problem, np.arange(25))

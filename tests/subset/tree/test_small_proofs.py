@@ -1,4 +1,4 @@
-"""What keeps proofs small: only fixings that something needs, and coefficients with few digits."""
+"""Small proofs: only needed fixings, and coefficients with few digits."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def fixing(point, inside, outside, needed):
 
 
 def steps_of(root):
-    """Steps with lists instead of arrays, over survivors from 100 on."""
+    """The steps with lists instead of arrays; survivors are numbered from 100."""
     return [
         step._replace(inside=step.inside.tolist(), outside=step.outside.tolist()) if isinstance(step, Fix) else step
         for step in proof_log._steps_below(root, np.arange(100, 110))
@@ -39,12 +39,12 @@ def test_fixings_that_nothing_needs_are_left_out():
     outside = region(4, NONE, [fixing(5, [], [5, 6], NONE)])
     root = region(0, NONE, [fixing(6, [], [8, 9], NONE)])
     root.feature, root.children = 2, (inside, outside)
-    # What the root fixes stays whole.
+    # The root's fixings are complete.
     assert steps_of(root) == [Fix(6, [], [108, 109]), Branch(102), Fix(2, [], [103]), Leaf(1), Leaf(4)]
 
 
-def test_a_fixing_that_is_left_out_needs_nothing_itself():
-    """And one that stays needs what its point does, also for the features that it fixes in."""
+def test_a_fixing_that_is_left_out_has_no_needs():
+    """A fixing that stays needs all features that its point needs, also if it only fixes features in."""
     for last, first in ((columns(), []), (columns(5), [103])):
         below = region(0, last, [fixing(1, [], [5], columns(3))])
         above = region(0, NONE, [fixing(2, [], [3, 4], NONE)])
@@ -59,7 +59,7 @@ def test_a_fixing_that_is_left_out_needs_nothing_itself():
     assert [step for step in steps_of(root) if isinstance(step, Fix)] == [Fix(2, [], [104]), Fix(1, [108], [])]
 
 
-def test_points_that_do_not_know_what_they_need_keep_all_above():
+def test_points_with_unknown_needs_keep_all_fixings_above():
     leaf = region(0, None, [fixing(2, [], [3, 4], NONE)])
     root = region(0, NONE)
     root.feature, root.children = 6, (leaf, region(0, NONE))
@@ -69,7 +69,7 @@ def test_points_that_do_not_know_what_they_need_keep_all_above():
 @pytest.mark.parametrize("sparsity", [{"k": 6, "gamma": 0.02}, {"l0_penalty": 6.0, "gamma": 0.005}], ids=str)
 @pytest.mark.parametrize("full", [True, False], ids=["Gram matrix", "columns of it"])
 def test_small_proofs_hold(sparsity, full):
-    """A search with many fixings, whose proof keeps few: its check finds the bound that was claimed."""
+    """The proof of a search with many fixings keeps few of them, and the checker proves the claimed bound."""
     tuning = BY_REGIONS._replace(full_gram=1500 if full else 10)
     data = make_toeplitz(120, 200, 6, rho=0.6, snr=1.0, rng=3)
     result = best_subset(data.X, data.y, method="tree", n_jobs=1, **sparsity, options={"tuning": tuning})

@@ -1,4 +1,4 @@
-"""Jobs of several regions: outcomes come in the order of the requests, up to a job that fails."""
+"""Jobs of several regions: outcomes are in the order of the requests, and a failed job ends them."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +8,7 @@ from sparsest.subset.tree.threads import collect, submit
 
 
 class Squares:
-    """Stands in for a bounder: what it gives for a request is its square; negative ones fail."""
+    """A stand-in for a bounder: the outcome of a request is its square; negative requests fail."""
 
     def __init__(self, batch_size):
         self.batch_size, self.sizes = batch_size, []

@@ -1,4 +1,4 @@
-"""Tuning: whatever its numbers are, the optimum is found and proved."""
+"""Tuning: the optimum is found and proved with any tuning constants."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ M, BOX = 7, 0.8
 FORMS = [(0, 0.0), (1, 0.0), (3, 0.0), (M, 0.0), (M, 0.15), (M, 1.5), (3, 0.15), (1, 0.5)]
 forms = pytest.mark.parametrize(("budget", "price"), FORMS)
 forcings = pytest.mark.parametrize("forced", [(), (1, 4)], ids=str)
-# Ridge roots that differ, small ones, for which the box is all, and none.
+# Different roots √δ, small ones for which only the box matters, and zeros.
 scales = pytest.mark.parametrize("scale", [1.0, 0.1, 0.0])
 
 
@@ -26,7 +26,7 @@ def data(seed, forced, scale):
 
 
 def conic_omega(w, roots, forced, budget, price, box=BOX):
-    """Ω of an expression, and the constraints of its indicator."""
+    """Ω of a cvxpy expression, and the constraints on its indicator."""
     s = cp.Variable(M)
     terms = [0.5 * roots[j] ** 2 * cp.quad_over_lin(w[j], s[j]) + price * s[j] for j in range(M)]
     limits = [s >= 0, s <= 1, cp.abs(w) <= box * s, *(s[j] == 1 for j in np.flatnonzero(forced))]
@@ -85,7 +85,7 @@ def test_no_coefficient_beyond_the_box_or_its_budget(run):
 @scales
 @pytest.mark.parametrize("box", [0.2, 0.8, 1e6])
 def test_a_quadratic_is_relaxed_to_its_gap(run, budget, price, scale, box):
-    """The kernel above, with gains in the box; a box beyond all coefficients changes nothing."""
+    """Gains account for the box; a box larger than all coefficients changes nothing."""
     rng = np.random.default_rng(4)
     A = rng.standard_normal((5, M))
     H, c = A.T @ A, 3.0 * rng.standard_normal(M)

@@ -1,4 +1,4 @@
-"""Which features enter a working set, compiled and plain."""
+"""The choice of a working set, compiled and uncompiled."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def test_the_threshold_of_sigma(run):
 
 @pytest.mark.parametrize(("left", "price", "expected"), [(1, 0.0, 4.0), (2, 0.0, 3.0), (3, 0.0, 0.0), (2, 3.5, 3.5)])
 def test_the_threshold_of_gains(run, left, price, expected):
-    """The least gain of the best choice among free features with coefficients, or the price."""
+    """The smallest gain in the best choice of free features with coefficients, or the price if that is larger."""
     q, w = np.array([5.0, 9.0, 4.0, 3.0, 2.0]), np.array([0.0, 1.0, -1.0, 1.0, 0.0])
     state, alive = np.array([0, 1, 0, 0, 0], dtype=np.int8), np.arange(5)
     sigma = run(entering.sigma_of_gains)(q, w, state, alive, left, price, np.empty(5))

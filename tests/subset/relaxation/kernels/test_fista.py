@@ -16,7 +16,7 @@ forcings = pytest.mark.parametrize("forced", [(), (1, 4)], ids=str)
 
 
 def data(seed, forced=()):
-    """Weights with a zero and a tie, ridge roots that differ, and the mask of the forced features."""
+    """Coefficients with a zero and a tie, different roots √δ, and the mask of the forced features."""
     rng = np.random.default_rng(seed)
     w = rng.standard_normal(M) * rng.choice([0.1, 1.0, 3.0], M)
     w[2], w[6] = 0.0, -w[5]
@@ -26,9 +26,9 @@ def data(seed, forced=()):
 
 
 def omega(w, roots, forced, budget, price):
-    """Ω(w) by sorting: the largest entries count in full, the others share what is left of the budget.
+    """Ω(w) by sorting: the largest entries have s = 1, the others share the rest of the budget.
 
-    Where a price leaves a part of the budget, entries up to its threshold count by themselves.
+    If the price leaves part of the budget unused, entries below its threshold are penalised separately.
     """
     a = np.abs(roots * w)
     total = float((0.5 * a[forced] ** 2 + price).sum())
@@ -48,7 +48,7 @@ def omega(w, roots, forced, budget, price):
 
 
 def conic_omega(w, roots, forced, budget, price):
-    """Ω of a cvxpy expression, and the constraints of its indicator."""
+    """Ω of a cvxpy expression, and the constraints on its indicator."""
     s = cp.Variable(M)
     terms = [0.5 * roots[j] ** 2 * cp.quad_over_lin(w[j], s[j]) + price * s[j] for j in range(M)]
     limits = [s >= 0, s <= 1, s[forced] == 1] if forced.any() else [s >= 0, s <= 1]
@@ -116,7 +116,7 @@ def take_step(run, v, L, roots, mask, budget, price, start=0.0):
 @forcings
 @pytest.mark.parametrize("L", [0.2, 5.0])
 def test_proximal_step_has_no_better_neighbour(run, budget, price, forced, L):
-    """Optimality of a strongly convex function: no short move in any of many directions improves it."""
+    """The function is strongly convex, so at its minimum no short move in any direction improves it."""
     for seed in range(3):
         v, roots, mask = data(seed, forced)
         w = take_step(run, v, L, roots, mask, budget, price)
@@ -214,7 +214,7 @@ def test_relaxed_quadratic_is_that_of_a_conic_solver(budget, price, forced, rank
     assert primal == pytest.approx(0.5 * w @ H @ w - c @ w + omega(w, roots, mask, budget, price), rel=1e-10)
 
 
-def test_a_relaxation_that_is_interrupted_goes_on_as_if_it_had_not_been(run):
+def test_an_interrupted_relaxation_continues_unchanged(run):
     H, c = quadratic(1, 12)
     _, roots, mask = data(0, ())
     whole, (primal, *_) = relax(run, H, c, roots, mask, 2, 0.0, tolerance=0.0, most=20)
@@ -240,7 +240,7 @@ def test_relaxed_quadratic_bounds_itself_at_every_precision(run, budget, price, 
 
 
 def test_relaxed_quadratic_from_an_inadmissible_start(run):
-    """Coefficients that no budget admits have no value, and are left."""
+    """A start that violates the budget has an infinite value, and the iteration leaves it."""
     H, c = quadratic(2)
     _, roots, mask = data(2, (1,))
     w, (primal, dual, *_) = relax(run, H, c, roots, mask, 0, 0.0, w=np.ones(M))
@@ -257,7 +257,7 @@ def test_cutoff_stops_early(run, budget, price):
 
 
 @pytest.mark.parametrize(("budget", "price"), [(2, 0.0), (M, 0.4), (2, 0.1)])
-def test_compiled_is_plain(budget, price):
+def test_compiled_equals_uncompiled(budget, price):
     H, c = quadratic(6)
     _, roots, mask = data(6, (1,))
     (first, told), (second, said) = (
@@ -281,7 +281,7 @@ def test_products_and_eigenvalue(run):
 @pytest.mark.parametrize("place", ["H", "c", "w"])
 @forms
 def test_numbers_out_of_range_end_the_relaxation(run, bad, place, budget, price):
-    """It returns after a few steps, with a bound that is minus infinity or not a number, or one that holds."""
+    """It returns after a few steps; the bound is -inf, NaN or valid."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((20, M))
     parts = {"H": np.asfortranarray(A.T @ A), "c": rng.standard_normal(M), "w": np.zeros(M)}
@@ -300,13 +300,13 @@ def test_numbers_out_of_range_end_the_relaxation(run, bad, place, budget, price)
     assert iterations <= 400
     assert not dual > primal
     if place == "w":
-        # The problem itself is sound: whatever the start, no bound exceeds its optimum.
+        # For any start, no bound exceeds the optimum of the problem.
         optimum = solve(*parts.values())[0]
         assert not dual > optimum + 1e-8
 
 
 @pytest.mark.parametrize("count", [1, 3, 6])
-def test_largest_sum_ends_on_what_is_no_number(run, count):
+def test_largest_sum_ends_on_nan(run, count):
     values = np.array([1.0, np.nan, 3.0, np.nan, -2.0, np.inf, np.nan])
     run(kernels.largest_sum)(values, count)
     assert np.isnan(values).sum() == 3

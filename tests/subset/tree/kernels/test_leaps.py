@@ -1,4 +1,4 @@
-"""The kernels of leaps and bounds, compiled and plain, against NumPy and all supports."""
+"""The kernels of leaps and bounds, compiled and uncompiled, against NumPy and enumeration."""
 
 from itertools import combinations
 
@@ -55,7 +55,7 @@ def test_sweeping_out_is_the_inverse_of_the_others(run):
 
 
 @pytest.mark.parametrize("left", [0, 1, 2])
-def test_the_best_completion_is_that_of_all(run, left):
+def test_the_best_completion_is_the_best_of_all(run, left):
     G, r, _ = quadratic(2)
     free = [0, 1, 3, 4, 6]
     choices = [choice for size in range(left + 1) for choice in combinations(free, size)]
@@ -63,7 +63,7 @@ def test_the_best_completion_is_that_of_all(run, left):
     found, first, second = run(kernels.best_completion)(G, r, ~mask(5), mask(2), left, 0.0)
     assert {first, second} - {-1} == set(best)
     assert found == pytest.approx(gain(G, r, best))
-    # Where more is needed than there is, none is named.
+    # If no completion gains more than ``need``, none is returned.
     assert run(kernels.best_completion)(G, r, ~mask(5), mask(2), left, 1.01 * found + 1.0) == (
         1.01 * found + 1.0,
         -1,
@@ -114,12 +114,12 @@ def test_leaps_find_the_best_of_all_supports(run, k, exhaust):
     upper, best, nodes, entries = search(run, k, exhaust, 5)
     assert best == list(expected)
     assert upper == pytest.approx(constant - gain(G, r, expected))
-    # A whole binary tree in preorder.
+    # A complete binary tree in preorder.
     assert entries.count(LEAF) == len(entries) // 2 + 1
     assert nodes == len(entries)
 
 
-def test_slices_and_plain_python_take_the_same_way():
+def test_slices_and_uncompiled_search_visit_the_same_nodes():
     whole = search(lambda kernel: kernel, 3, 2, 6)
     for other in (search(lambda kernel: kernel, 3, 2, 6, slices=2), search(lambda kernel: kernel.py_func, 3, 2, 6)):
         assert other[1:] == whole[1:]

@@ -1,4 +1,4 @@
-"""The kernels of the regions of a tree, compiled and plain, against NumPy and all supports."""
+"""The kernels that relax regions, compiled and uncompiled, against NumPy and enumeration."""
 
 from itertools import combinations
 
@@ -11,7 +11,7 @@ M, RIDGE = 8, 1.5
 
 
 class Case:
-    """A quadratic ``½w'Gw - c'w`` with a ridge, and the columns that it comes from, as rows."""
+    """A quadratic ``½w'Gw - c'w`` with a ridge, and its columns as rows."""
 
     def __init__(self, seed=0, m=M):
         rng = np.random.default_rng([seed, m])
@@ -22,13 +22,13 @@ class Case:
         self.roots = np.full(m, np.sqrt(RIDGE))
 
     def value(self, chosen):
-        """The least value on a support."""
+        """The minimum on a support."""
         chosen = list(chosen)
         H = self.G[np.ix_(chosen, chosen)] + RIDGE * np.eye(len(chosen))
         return -0.5 * self.c[chosen] @ np.linalg.solve(H, self.c[chosen]) if chosen else 0.0
 
     def stored(self, features):
-        """The rows of G of some features, and where they are."""
+        """The rows of G for some features, and their positions."""
         slot = np.full(self.c.size, -1)
         slot[features] = np.arange(len(features))
         return np.ascontiguousarray(self.G[features]), slot
@@ -74,7 +74,7 @@ STATES = [[0] * M, [1, 0, 0, -1, 0, 0, 0, 0], [1, 1, -1, 0, 0, 0, 0, -1]]
 
 
 def solve(run, case, budget, price, cutoff=np.inf, step=0.0, stop=0):
-    """Relax the regions of all states from nothing, storing columns when they are asked for."""
+    """Relax the regions of all states from zero coefficients, storing columns when they are requested."""
     states = np.array(STATES, dtype=np.int8)
     R = len(states)
     regions = kernels.Regions(
@@ -104,7 +104,7 @@ def solve(run, case, budget, price, cutoff=np.inf, step=0.0, stop=0):
 
 
 def least_values(case, budget, price):
-    """The least value of the supports of every state."""
+    """The minimum over the supports of every state."""
     least = []
     for state in np.array(STATES):
         forced, free = np.flatnonzero(state == 1), np.flatnonzero(state == 0)
@@ -130,18 +130,18 @@ def test_relaxed_regions_bound_all_their_supports(run, budget, price, step):
     np.testing.assert_allclose(U, case.c - W @ case.G, atol=1e-9)
     assert (W[np.array(STATES) == -1] == 0.0).all()
     if step:
-        # After r rounds coefficients are multiples of the step over a power of 16.
+        # After r rounds coefficients are multiples of the step divided by a power of 16.
         np.testing.assert_array_equal(W, W.astype(np.float32))
         multiples = W / step * 16.0 ** np.minimum(regions.rounds - 1, 8)[:, None]
         np.testing.assert_array_equal(multiples, np.rint(multiples))
-    # They end when a tenth of what is missing to the cutoff is all that the bound could gain.
+    # Relaxations end when the bound could increase by at most a tenth of its distance to the cutoff.
     assert W.any(axis=1).all()
     assert (primal - bounds <= 0.1 * (cutoff - bounds)).all()
     assert (primal >= bounds - 1e-3).all()
 
 
 @FORMS
-def test_compiled_regions_are_plain_ones(budget, price):
+def test_compiled_equals_uncompiled(budget, price):
     case = Case(3)
     cutoff = least_values(case, budget, price).max() + 0.1
     compiled, plain = (
@@ -151,7 +151,7 @@ def test_compiled_regions_are_plain_ones(budget, price):
         np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-6)
 
 
-def test_regions_close_at_the_cutoff_and_stop_when_told(run):
+def test_regions_close_at_the_cutoff_and_stop_on_request(run):
     case = Case(4)
     cutoff = 1.2 * least_values(case, 3, 0.0).min()
     regions = solve(run, case, 3, 0.0, cutoff=cutoff)

@@ -1,4 +1,4 @@
-"""The kernels that bound regions and narrow them, compiled and plain, against the rule of sparsity and all supports."""
+"""The kernels that bound and narrow regions, compiled and uncompiled, against the sparsity rule and enumeration."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def region_of(state):
 @pytest.mark.parametrize("state", [[0] * M, [1, 0, -1, 0, 1, 0, 0], [1, 0, 0, 1, 0, 1, 0]], ids=str)
 @boxes
 def test_the_bound_of_a_region(run, sparsity, state, box):
-    """With the last gain inside and the first outside the best choice, that decide what can be fixed."""
+    """The smallest gain inside and the largest outside the best choice decide which features can be fixed."""
     u, roots, _ = data(5)
     state = np.array(state, dtype=np.int8)
     alive, q = np.flatnonzero(state >= 0), np.empty(M)
@@ -53,13 +53,13 @@ def test_the_bound_of_a_region(run, sparsity, state, box):
         assert following == pytest.approx(sparsity.price + (worth[left] if left < worth.size else 0.0))
 
 
-def test_living_features(run):
+def test_features_that_are_not_forced_out(run):
     state, alive = np.array([0, -1, 1, 0, -1, 1], dtype=np.int8), np.empty(6, dtype=np.int64)
     count, forced = run(regions.list_alive)(state, alive)
     assert (alive[:count].tolist(), forced) == ([0, 2, 3, 5], 2)
 
 
-def test_the_nearest_indicator_and_what_is_undecided(run):
+def test_the_nearest_indicator_and_the_distance_to_integral(run):
     indicator, state = np.array([0.5, 0.9, 0.2, 0.0, 1.0]), np.array([1, 0, 0, 0, 0], dtype=np.int8)
     assert run(regions.nearest)(indicator, state, 0.5) == 2
     assert run(regions.nearest)(indicator, state, 0.9) == 1
@@ -73,7 +73,7 @@ def test_unpacking(run):
     assert used.tolist() == [1, 2]
     assert values.tolist() == [-2.0, 0.1]
     assert indicator.tolist() == pytest.approx([1.0, 1.0, 0.1, 0.0])
-    # Where the box limits a coefficient, its share of the box.
+    # If the box limits a coefficient, the indicator is its share of the box.
     indicator = run(regions.unpack)(w, state, np.full(4, 2.0), 0.5, 0.25)[2]
     assert indicator.tolist() == pytest.approx([1.0, 1.0, 0.4, 0.0])
 
@@ -106,7 +106,7 @@ def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state
         assert np.array_equal(found, expected)
         assert np.array_equal(fixed_in, np.flatnonzero((expected == 1) & (before == 0)))
         assert np.array_equal(fixed_out, np.flatnonzero((expected == -1) & (before == 0)))
-        # With the features free that need not be out, everything is the same, and nothing less will do.
+        # Freeing all features that are not needed changes nothing; freeing a needed one does.
         larger = np.where(before == -1, 0, before).astype(np.int8)
         larger[needed] = -1
         again = run(regions.tighten)(u, 1.7, roots, larger.copy(), *settings)
