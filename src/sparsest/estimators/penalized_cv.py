@@ -23,6 +23,7 @@ from sparsest.paths.api import check_alphas, check_factor, warn_unconverged
 from sparsest.paths.path import PathSolver
 from sparsest.paths.path_result import PathResult, Stop
 from sparsest.results.advice import level_of_the_user
+from sparsest.runtime.clock import Clock
 from sparsest.selection.cross_validation import Validation
 from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
 
@@ -98,10 +99,12 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     def _fit_linear(
         self, X: Any, y: Array, sample_weight: Any, offset: Any = None, exposure: Any = None, **routed: Any
     ) -> None:
+        preparation = Clock(np.inf)
         data = make_data(
             X, y, loss=self._loss, fit_intercept=self.fit_intercept, standardize=self.standardize,
             sample_weight=sample_weight, offset=offset, exposure=exposure,
         )  # fmt: skip
+        seconds = preparation.seconds()
         settings, relaxed = list(self._settings()), flag(self.relax, "relax")
         checked("selection", self.selection)
         factor = check_factor(self.penalty_factor, data.p)
@@ -118,7 +121,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         self._keep_validation(validation, index, alpha=strengths, **columns, blend=blends)
         self.alpha_, self.blend_ = float(strengths[index]), float(blends[index])
         self.l1_ratio_, self.concavity_ = (values[which[index]] for values in chosen.values())
-        self._refit(data, paths[which[index]], solvers[0])
+        path = paths[which[index]]
+        self._refit(data, replace(path, seconds=seconds + path.seconds), solvers[0])
 
     def _explore(
         self, data: Data, grid: PenaltyGrid, solvers: list[PathSolver], judge: Judge

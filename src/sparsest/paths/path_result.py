@@ -76,7 +76,7 @@ class PathResult:
         the solution whatever side of the penalty's kinks they are on; None for the others.
     n_iter : sweeps of coordinate descent for each alpha, with those of the steps that lead to it.
     stopped : why the path ended.
-    seconds : time for the whole path, without that for compiling kernels.
+    seconds : from the call to the path, with the preparation of the data, without the compilation of kernels.
     loss : the loss.
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.

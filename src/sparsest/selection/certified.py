@@ -55,7 +55,7 @@ class CertifiedChoice:
     sizes : the numbers of features that were admitted, rising
     results : for some sizes a result whose certificate bounds the objective of all supports of at most that size
     status : OPTIMAL if every other size is excluded, and the model is the best of its size within ``gap_tol``
-    seconds : what it took
+    seconds : from the call to the choice, with the preparation of the data, without the compilation of kernels
 
     Examples
     --------
