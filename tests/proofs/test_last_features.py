@@ -183,3 +183,38 @@ def test_indices_are_by_feature():
     best = float(optimum_of(statement, X, y))
     assert proved(statement, X, y, None, 0.999 * best) == 0.999 * best
     assert proved(statement, X, y, None, 1.001 * best) <= optimum_of(statement, X, y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("copies", [1, 2, 3])
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_spanned_features_leave_fewer_than_k(copies, k, fit_intercept):
+    """Multiples of the forced feature add nothing; the only feature that explains the response comes after them."""
+    rng = np.random.default_rng(copies)
+    s, b = rng.standard_normal((2, 12))
+    X = np.column_stack([s, *(-(2.0**i) * s for i in range(copies)), b])
+    y = b + 0.1 * rng.standard_normal(12)
+    statement = statement_of(X, y, k=k, gamma=np.inf, include=(0,), fit_intercept=fit_intercept)
+    best = optimum_of(statement, X, y)
+    for factor in (1.0 - 1e-6, 1.0 + 1e-6, 1.5, 10.0):
+        bound = proved(statement, X, y, None, factor * float(best))
+        assert bound <= best
+        assert bound == pytest.approx(min(factor, 1.0) * float(best), rel=1e-9)
+
+
+def test_nearly_equal_features_with_a_third_one():
+    """Two features that differ by 1e-6 explain the response only together with the third, which resembles them."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        u, v, w, noise = np.linalg.qr(rng.standard_normal((10, 4)))[0].T
+        angle, turn = 10.0 ** rng.uniform(-2.5, -1.5), rng.uniform(0.5, 1.0)
+        second = np.cos(angle) * u + np.sin(angle) * v
+        across = np.cos(angle) * v - np.sin(angle) * u
+        third = second + 10.0 ** rng.uniform(-6, -5.3) * (np.cos(turn) * across + np.sin(turn) * w)
+        X, y = np.column_stack([u, second, third]), w + 0.01 * noise
+        statement = statement_of(X, y, k=3, gamma=np.inf, fit_intercept=False)
+        best = optimum_of(statement, X, y)
+        # No pair explains more than about sin²(turn) of the sum of squares.
+        target = 0.5 * float(y @ y) * (1.0 - 1.05 * np.sin(turn) ** 2)
+        assert target > 100 * best
+        assert proved(statement, X, y, None, target) <= best

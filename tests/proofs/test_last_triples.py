@@ -65,3 +65,13 @@ def test_what_is_no_number_fails():
 def test_large_matrices_are_refused():
     with pytest.raises(ValueError, match="too large"):
         failing_triples(np.eye(9), np.eye(9), np.empty((0, 2), dtype=np.intp), 1, Room(most=300))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
+def test_equal_entries_in_single_precision_may_differ(order):
+    """A semidefinite matrix with an off-diagonal entry of 1 has two equal rows; these two differ by 2e-8."""
+    near, nearer = 0.99, 0.99 + 2e-8
+    assert near != nearer and np.float32(near) == np.float32(nearer)
+    R = np.array([[1.0, near, nearer], [near, 1.0, 1.0], [nearer, 1.0, 1.0]])[np.ix_(order, order)]
+    found = failing_triples(R, np.eye(3), np.empty((0, 2), dtype=np.intp), 1, Room())
+    assert found.tolist() == [[2, 1, 0]]

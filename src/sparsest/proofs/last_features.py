@@ -118,10 +118,13 @@ class ByTrying:
         hard = np.setdiff1d(F, scaled.positions)
         if hard.size > _MOST_HARD:
             raise TooMany
+        # A spanned feature adds nothing.  Without these features there may be fewer than q; then all of them are tried.
+        spanned = np.array([a for a in hard if self._is_spanned(S, int(a))], dtype=np.intp)
+        F, hard = np.setdiff1d(F, spanned), np.setdiff1d(hard, spanned)
+        q = min(q, F.size)
         for i, a in enumerate(hard):
-            if not self._is_spanned(S, int(a)):
-                self._check(np.append(S, a), np.setdiff1d(F, hard[: i + 1]), q - 1, target)
-        if q == 1:
+            self._check(np.append(S, a), np.setdiff1d(F, hard[: i + 1]), q - 1, target)
+        if q <= 1:
             return
         out, known = self._check_pairs(S, F, q, scaled, target)
         if q == 3:

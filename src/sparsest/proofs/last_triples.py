@@ -107,6 +107,8 @@ def _scan(R: Single, peaks: Array, J: int) -> Indices:
     bad = ~(squares >= _LEAST_SQUARE)
     inverse = 1.0 / np.sqrt(np.where(bad, _LEAST_SQUARE, squares))
     limits = np.sqrt(np.where(bad, 0.0, squares)) * np.float32(1.0 - 8.0 * _UNIT_SINGLE)
+    # With a limit of 0, differences that single precision rounds to 0 would hold.
+    limits[bad] = -1.0
     ratios = e * inverse
     found, count = [np.empty((0, 3), dtype=np.intp)], 0
     for A, B in _open_blocks(peaks, J):
