@@ -54,6 +54,15 @@ TESTED_ELSEWHERE = {
     ),
     # Tuples, tested with what shows them.
     "runtime/events": "runtime/test_progress",
+    # Methods for working sets, tested together, and the moves and relaxations of all spaces of a grid.
+    **dict.fromkeys(
+        (f"subset/relaxation/{name}" for name in ("piecewise", "proximal_newton", "working_solution")),
+        "subset/relaxation/test_working_set",
+    ),
+    "subset/grid/polish": "subset/grid/test_squared",
+    "subset/grid/space": "subset/grid/test_relaxations",
+    # The searches of the goal.
+    "subset/tree/local_optima": "subset/tree/test_goal",
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
     # Tuples, tested with the searches that make them.
