@@ -24,28 +24,28 @@ def test_a_bound_is_not_above_the_objective(solved):
     problem, fit, proof = solved
     claim = claims.claim(problem, fit)
     for bound in (0.5 * claim.objective, 2.0 * claim.objective):
-        assert claim.certificate(claims.Settled(proof, bound)).lower_bound == min(bound, claim.objective)
+        assert claim.certificate(claims.CheckedProof(proof, bound)).lower_bound == min(bound, claim.objective)
 
 
 def test_the_trivial_bound_is_the_price_of_forced_features(solved):
     problem, fit, _ = solved
     bound = claims.trivial_bound(problem)
     assert bound == pytest.approx(0.2, rel=1e-12)
-    settled = claims.Settled(claims.single_leaf(np.zeros(problem.n)), bound)
-    assert claims.claim(problem, fit).certificate(settled).verify(*sample("squared", 20, 6, 5))
+    checked = claims.CheckedProof(claims.single_leaf(np.zeros(problem.n)), bound)
+    assert claims.claim(problem, fit).certificate(checked).verify(*sample("squared", 20, 6, 5))
 
 
 def test_a_claim_is_slightly_below_the_bound_of_the_checker(solved):
     """A later check proves at least the claimed bound, whatever the order of its sums."""
     problem, _, proof = solved
-    settled = claims.settle(problem, proof, 1e9, 1e-4)
+    checked = claims.check_proof(problem, proof, 1e9, 1e-4)
     proved = prove(problem.data.evidence.data, claims.statement_of(problem), proof)
-    assert settled.proof is proof and settled.bound < proved.bound
-    assert settled.bound == pytest.approx(proved.bound, rel=1e-12)
+    assert checked.proof is proof and checked.bound < proved.bound
+    assert checked.bound == pytest.approx(proved.bound, rel=1e-12)
 
 
 def test_a_rejected_proof_is_replaced_by_the_trivial_one(solved):
     problem, _, proof = solved
-    refused = claims.settle(problem, proof._replace(steps=(Leaf(7),)), 1e9, 1e-4)
+    refused = claims.check_proof(problem, proof._replace(steps=(Leaf(7),)), 1e9, 1e-4)
     assert refused.proof.steps == (Leaf(0),) and not refused.proof.points[0].values.any()
     assert refused.bound == pytest.approx(0.2, rel=1e-12)

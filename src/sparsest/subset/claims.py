@@ -84,15 +84,17 @@ def single_leaf(alpha: NDArray[np.float64]) -> Proof:
     return Proof((Leaf(0),), (DualPoint(alpha),))
 
 
-class Settled(NamedTuple):
+class CheckedProof(NamedTuple):
     """A proof, and the bound that the checker proves with it."""
 
     proof: Proof
     bound: float
 
 
-def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs: int | None = None) -> Settled:
-    """Check the proof of a search on ``n_jobs`` threads; replace it by the trivial proof if that gives a better bound.
+def check_proof(
+    problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs: int | None = None
+) -> CheckedProof:
+    """Check the proof of a search on ``n_jobs`` threads; replace it by the trivial proof unless it proves more.
 
     Rounding errors may make a proof useless if columns are nearly dependent.
     """
@@ -108,8 +110,8 @@ def settle(problem: Problem, proof: Proof, bound: float, gap_tol: float, n_jobs:
     if proved.complaints:
         _log.debug("the checker rejects a proof: %s", proved.complaints[0])
     if not proved.bound > trivial_bound(problem):
-        return Settled(single_leaf(np.zeros(problem.n)), trivial_bound(problem))
-    return Settled(proof, proved.bound)
+        return CheckedProof(single_leaf(np.zeros(problem.n)), trivial_bound(problem))
+    return CheckedProof(proof, proved.bound)
 
 
 def bound_of_others(problem: Problem, proof: Proof, excepted: Set[tuple[int, ...]]) -> float:
@@ -141,9 +143,9 @@ class Claim(NamedTuple):
         """The bound, limited to the objective; a larger one is due to rounding errors."""
         return float(min(bound, self.objective))
 
-    def certificate(self, settled: Settled) -> Certificate:
-        """The certificate of a settled proof."""
-        return Certificate(*self, self.bound(settled.bound), settled.proof)
+    def certificate(self, checked: CheckedProof) -> Certificate:
+        """The certificate of a checked proof."""
+        return Certificate(*self, self.bound(checked.bound), checked.proof)
 
 
 def claim(problem: Problem, fit: SupportFit) -> Claim:

@@ -17,7 +17,7 @@ from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Done, Status
 from sparsest.runtime.faults import reach
-from sparsest.subset.claims import claim, settle, trivial_bound
+from sparsest.subset.claims import check_proof, claim, trivial_bound
 from sparsest.subset.dual import null_value
 from sparsest.subset.enumeration import Enumeration
 from sparsest.subset.fits.support import SupportFit
@@ -71,23 +71,25 @@ def make_result(
     reach("result")
     trace = {} if trace is None else trace
     began = clock.seconds()
-    settled = None if proof is None else settle(problem, proof, bound, gap_tol, n_jobs)
-    if settled is not None and relative_gap(fit.primal, settled.bound) > gap_tol:
-        other = fallback(settled.bound)
+    checked = None if proof is None else check_proof(problem, proof, bound, gap_tol, n_jobs)
+    if checked is not None and relative_gap(fit.primal, checked.bound) > gap_tol:
+        other = fallback(checked.bound)
         if other is not None:
             fit = other.fit if other.fit.primal < fit.primal else fit
-            settled = max(settled, settle(problem, other.proof, other.bound, gap_tol), key=lambda found: found.bound)
+            checked = max(
+                checked, check_proof(problem, other.proof, other.bound, gap_tol), key=lambda found: found.bound
+            )
     model = claim(problem, fit)
-    bound = model.bound(trivial_bound(problem) if settled is None else settled.bound)
+    bound = model.bound(trivial_bound(problem) if checked is None else checked.bound)
     trace.setdefault("seconds", {})["checking"] = clock.seconds() - began
-    proved = settled is not None and relative_gap(model.objective, bound) <= gap_tol
+    proved = checked is not None and relative_gap(model.objective, bound) <= gap_tol
     status = Status.OPTIMAL if proved else otherwise
     coef = np.zeros(problem.p)
     coef[model.incumbent.support] = model.incumbent.coef
     clock.tell(Done(clock.seconds(), bound, model.objective, status))
     return Result(
         coef, model.incumbent.constant(), fit.support, model.objective, bound, status, model.statement,
-        None if settled is None else model.certificate(settled), trace, clock.seconds(), n_nodes,
+        None if checked is None else model.certificate(checked), trace, clock.seconds(), n_nodes,
         null_loss=null_value(problem), deviations=problem.data.deviations(fit.support), screening=screening,
         restart=restart or Restart(),
     )  # fmt: skip

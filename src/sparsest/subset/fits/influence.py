@@ -25,7 +25,7 @@ from sparsest.subset.fits.support import SupportFit
 
 # Share of the largest singular value below which a direction consists of rounding errors.
 _NO_DIRECTION = 1e-12
-# Leverage from which on an observation is fitted whatever its response is; then no other observation predicts it.
+# Leverage from which an observation counts as fitted exactly, whatever its response; the others do not predict it then.
 _WHOLE_LEVERAGE = 1.0 - 1e-10
 
 

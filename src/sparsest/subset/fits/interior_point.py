@@ -31,7 +31,7 @@ _LEAST_RIDGE = 1e-13
 # Length of a step as a share of the distance to the boundary.
 _BOUNDARY_SHARE = 0.99
 
-# Complementarity of the cold start as a share of the mean of weights times offsets.
+# Complementarity of the cold start as a share of the mean of ω(1 + |a|), weights times one plus the absolute offset.
 _FIRST_TARGET = 0.5
 
 # Largest share of the budget that all entering features together get in a warm start, and smallest share of the budget
@@ -312,7 +312,7 @@ def minimise(
     each column must be at most 1.
     """
     m = rows.Z.shape[1] - int(fit_intercept)
-    # Work in units of a typical offset: scaling w, the offsets and 1/δ by the same factor does not change the solution.
+    # Work in units of a typical offset: scaling w, the offsets and 1/δ by the same factor gives an equivalent problem.
     unit = float(rows.omega @ np.abs(rows.a)) / float(rows.omega.sum()) or 1.0
     rows = rows._replace(a=rows.a / unit)
     delta = np.zeros(rows.Z.shape[1])

@@ -141,9 +141,10 @@ def coordinates(columns: Array, weights: Array, ridge: float) -> Iterator[Scaled
 
 
 def row_space(columns: Array, scale: bool) -> tuple[Array, Array]:
-    """Return columns L, as many as the rank of X, and a matrix Q of orthogonal columns with ``XQ = L``.
+    """Return columns L, as many as the rank of X, and a matrix Q with ``XQ = L`` whose columns are orthogonal.
 
-    With ``scale`` the columns of X are normalised first.  Sorting by norm and pivoting keeps digits of small columns.
+    With ``scale`` the columns of X are normalised first, and Q is orthogonal in units of their norms.  Sorting by norm
+    and pivoting keep the digits of small columns.
     """
     norms = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     factor = np.where(norms > 0.0, norms, 1.0) if scale else np.ones(norms.size)

@@ -137,7 +137,7 @@ def solve_smoothed(
 
 
 def _cleaned(problem: Problem, columns: Array, omega: Regulariser, point: WorkingSolution) -> WorkingSolution:
-    """Set small coefficients to zero, as many as possible without changing the gap by more than a tenth.
+    """Set small coefficients to zero, as many as possible without increasing the gap by more than a tenth.
 
     Interior-point iterates approach zero but never reach it.
     """

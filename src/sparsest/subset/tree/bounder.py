@@ -23,7 +23,7 @@ class OutOfTime(Exception):
 
 
 def pack(problem: Problem, features: Indices, expired: Callable[[], bool], bytes_at_once: int) -> Array:
-    """Return the columns of these features, all of them as they are stored; raise OutOfTime at the time limit."""
+    """Return the columns of these features, copied only if necessary; raise OutOfTime at the time limit."""
     stored = problem.design.stored_columns() if features.size == problem.p else None
     if stored is not None:
         return stored
@@ -38,14 +38,14 @@ def pack(problem: Problem, features: Indices, expired: Callable[[], bool], bytes
 
 
 def covered(problem: Problem, alive: Indices, largest_copy: float) -> Indices:
-    """The features that a bounder should cover: those alive, or all where that avoids a copy of more bytes."""
+    """The features that a bounder should cover: those alive, or all if that avoids a copy larger than the limit."""
     if 8 * problem.n * alive.size <= largest_copy or problem.design.stored_columns() is None:
         return alive
     return np.arange(problem.p) if (problem.weights == 1.0).all() else alive
 
 
 def copied_bytes(problem: Problem, columns: Array) -> float:
-    """Bytes of columns that :func:`pack` returned, none where they are those of the design."""
+    """Bytes of columns that :func:`pack` has copied; 0 if they are those of the design."""
     return 0.0 if columns is problem.design.stored_columns() else float(columns.nbytes)
 
 

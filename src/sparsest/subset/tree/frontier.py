@@ -32,7 +32,7 @@ class Node:
     # Fixings with the numbers of their points, in order, and the forced-out features that the bound needs (None: all).
     fixes: list[tuple[int, Tightened]] = field(default_factory=list)
     needed: Indices | None = field(default_factory=lambda: _NONE)
-    # What was shown by trying all choices of its last features.
+    # The bound proved by trying all choices of its last features; None if they were not tried.
     tried: float | None = None
     repeats: int = 0
     # The feature that the node was split on, and the children with and without it.
@@ -98,8 +98,8 @@ def branching_feature(indicator: Array, state: State) -> int | None:
     """The free feature whose indicator is nearest to 0.7; None if all indicators are integral.
 
     Forcing a feature in lifts the bound by about ``μ(1 - s)²``, forcing it out by about ``hs²``, where μ is the
-    multiplier of the budget and h several times μ.  Both lifts are balanced near s = 0.7, which gave the smallest trees
-    on the instances of ``benchmarks/exact.py``; pseudo-costs gave no smaller ones.
+    multiplier of the budget and h several times μ.  With such lifts the tree grows most slowly for s near 0.7.  This
+    value also gave the smallest trees on the instances of ``benchmarks/exact.py``; pseudo-costs gave no smaller ones.
     """
     feature = int(nearest(indicator, state, 0.7))
     return None if feature == NO_FEATURE else feature

@@ -88,7 +88,7 @@ class BestSupport(Goal):
 
     @property
     def cutoff(self) -> float:
-        """Nodes with this bound cannot improve the incumbent by more than the tolerance.
+        """Nodes whose bound reaches this value cannot improve the incumbent by more than the tolerance.
 
         A part of the tolerance is reserved for rounding errors of the check.
         """

@@ -41,8 +41,9 @@ from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 # Gram columns computed before the first node: number per nonzero coefficient of the root, and their total bytes.
 _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
-# The whole matrix is computed where this part of it is expected to be used and it takes at most this many bytes: a
-# product with itself takes half the work of one with another matrix (n = p = 4000, a weak ridge: 83 % of it is used).
+# The complete matrix is computed if at least this share of it is expected to be used and it takes at most this many
+# bytes, because a symmetric product takes half the operations of a general one.  With n = p = 4000 and a weak ridge,
+# 83 % of the matrix are used.
 _USED_SHARE, _MOST_BYTES_OF_ALL = 0.5, 5e8
 # Floating-point operations between checks of the clock; they take some tenths of a second.
 _OPERATIONS_AT_ONCE = 1e10
@@ -256,7 +257,7 @@ class GramBounder:
         return Tightened(self.constant + bound, inside, outside, needed, self.constant + closed)
 
     def solve(self, requests: Sequence[Request], cutoff: float) -> list[NodeOutcome]:
-        """Relax regions together, and again with an adapted diagonal where that is requested."""
+        """Relax regions together; those with ``adapt`` are then relaxed again with an adapted diagonal."""
         reach("nodes")
         outcomes = self._relax([(one.warm, one.warm.diagonal, one.state) for one in requests], cutoff)
         lowered = self._lowered

@@ -28,7 +28,7 @@ from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Bound, Root, Status
 from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import single_threaded
-from sparsest.subset.claims import settle
+from sparsest.subset.claims import check_proof
 from sparsest.subset.dual import bound_of_zero
 from sparsest.subset.relaxation.solution import Start, summary
 from sparsest.subset.tree.adaptation import Adaptation
@@ -434,7 +434,7 @@ class Search:
         """Assemble and check the proof of the current lower bound."""
         proof = self.assemble()
         if proof is not None:
-            settle(self.problem, proof, self.lower_bound(), self.limits.gap_tol, self.limits.n_jobs)
+            check_proof(self.problem, proof, self.lower_bound(), self.limits.gap_tol, self.limits.n_jobs)
 
     def assemble(self) -> Proof | None:
         """The proof of the lower bound; None if no proof is kept."""

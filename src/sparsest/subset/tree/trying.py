@@ -15,7 +15,7 @@ from sparsest.core.problem import Problem
 from sparsest.proofs.steps import LastFeatures as LastFeaturesStep
 from sparsest.proofs.steps import Proof
 from sparsest.runtime.clock import Clock
-from sparsest.subset.claims import settle
+from sparsest.subset.claims import check_proof
 from sparsest.subset.tree.goal import Goal, Limits
 from sparsest.subset.tree.last_features import (
     MOST_LAST_FEATURES,
@@ -122,8 +122,8 @@ class Trying:
             include=np.sort(np.append(problem.include, fixed)),
             exclude=np.sort(np.append(problem.exclude, out)),
         )
-        settled = settle(region, Proof((LastFeaturesStep(bound),)), bound, self.limits.gap_tol, self.limits.n_jobs)
-        return bound if settled.bound >= bound else None
+        checked = check_proof(region, Proof((LastFeaturesStep(bound),)), bound, self.limits.gap_tol, self.limits.n_jobs)
+        return bound if checked.bound >= bound else None
 
     def improve(self, survivors: Indices) -> None:
         """Swap pairs of features of the incumbent for any others while there is time."""

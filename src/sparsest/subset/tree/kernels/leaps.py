@@ -1,7 +1,7 @@
 """Best subset of few candidate features by leaps and bounds: a depth-first search with one sweep per node.
 
-For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ c_A' M_A^{-1} c_A`` bounds all
-its supports, where M is the Gram matrix with the ridge and c = X'y.  With ``N = M_A^{-1}`` and ``ŵ = N c_A``, dropping
+For a region with the features S forced in and A not forced out, ``f(A) = constant - ½ c_A' H_A^{-1} c_A`` bounds all
+its supports, where H is the Gram matrix with the ridge and c = X'y.  With ``N = H_A^{-1}`` and ``ŵ = N c_A``, dropping
 feature j alone costs ``h_j = ŵ_j²/(2N_jj)``.  Dropping several features costs at least the largest of their h_j, so
 dropping any d of the free features costs at least the d-th smallest h_j.  A region with at most ``exhaust`` ≤ 2
 features still to choose is closed by trying all choices.
