@@ -108,7 +108,7 @@ class LocalSearch:
         exact = isinstance(problem.loss, Squared)
         searching = self if exact else replace(self, trials=1)
         pool = self._pool(problem, problem.root, fit, _swap_promise(problem, fit))
-        for feature in pool.by_loss(fit)[: None if exact else _DETOURS_BY_FITS]:
+        for feature in pool.by_removal_loss(fit)[: None if exact else _DETOURS_BY_FITS]:
             there = pool.refit(fit, feature, None, expired)
             for banned in ([feature], []):
                 pool.banned = banned
@@ -251,7 +251,7 @@ class _Pool:
         free[self.banned] = False
         return np.flatnonzero(free)
 
-    def by_loss(self, fit: SupportFit) -> list[int]:
+    def by_removal_loss(self, fit: SupportFit) -> list[int]:
         """The positions of the features that may leave the support, in increasing order of the cost of removal."""
         inside, (cross, _) = self.positions(fit.support), self.products(fit)
         H = cross[inside]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsest.subset.fits.cones import Scaling, depth, product, quotient, reach, turned
+from sparsest.subset.fits.cones import Scaling, depth, largest_step, product, quotient, rotated
 
 RNG = np.random.default_rng(0)
 
@@ -16,28 +16,28 @@ def inside(count, margin):
 
 def test_turning_keeps_products_and_shows_the_second_order_cone():
     x, y = inside(20, 0.3), inside(20, 0.1)
-    np.testing.assert_allclose((turned(x) * turned(y)).sum(axis=0), (x * y).sum(axis=0))
-    np.testing.assert_allclose(turned(x)[0] ** 2 - (turned(x)[1:] ** 2).sum(axis=0), depth(x))
-    np.testing.assert_allclose(turned(turned(x)), x)
+    np.testing.assert_allclose((rotated(x) * rotated(y)).sum(axis=0), (x * y).sum(axis=0))
+    np.testing.assert_allclose(rotated(x)[0] ** 2 - (rotated(x)[1:] ** 2).sum(axis=0), depth(x))
+    np.testing.assert_allclose(rotated(rotated(x)), x)
 
 
 def test_a_quotient_undoes_a_product():
-    x, y = turned(inside(20, 0.3)), RNG.standard_normal((3, 20))
+    x, y = rotated(inside(20, 0.3)), RNG.standard_normal((3, 20))
     np.testing.assert_allclose(quotient(x, product(x, y)), y)
 
 
 @pytest.mark.parametrize("margin", [1.0, 1e-6])
 def test_steps_end_at_the_boundary(margin):
     x, d = inside(50, margin), RNG.standard_normal((3, 50))
-    steps = [reach(x[:, [j]], d[:, [j]]) for j in range(50)]
+    steps = [largest_step(x[:, [j]], d[:, [j]]) for j in range(50)]
     for j, step in enumerate(steps):
         far = min(step, 1e3)
         for part in (0.3, 0.999):
             assert depth(x[:, j] + part * far * d[:, j]) > 0.0 and (x[:2, j] + part * far * d[:2, j] > 0.0).all()
         if step < 1e3:
             assert depth(x[:, j] + step * d[:, j]) == pytest.approx(0.0, abs=1e-9 * (1.0 + step**2))
-    assert reach(x, d) == min(steps)
-    assert reach(x, x) == np.inf
+    assert largest_step(x, d) == min(steps)
+    assert largest_step(x, x) == np.inf
 
 
 @pytest.mark.parametrize("margin", [1.0, 1e-6])
@@ -47,7 +47,7 @@ def test_the_scaling_maps_dual_to_primal_and_its_directions_are_newton_s(margin)
     for j in range(30):
         # The columns of W are the images of unit vectors.
         W = scaling.size[j] * np.column_stack(
-            [turned(Scaling(x[:, [j]], y[:, [j]])._times(turned(e[:, None]), 1.0))[:, 0] for e in np.eye(3)]
+            [rotated(Scaling(x[:, [j]], y[:, [j]])._times(rotated(e[:, None]), 1.0))[:, 0] for e in np.eye(3)]
         )
         np.testing.assert_allclose(W, W.T, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(W @ W @ y[:, j], x[:, j], rtol=1e-6, atol=1e-9)

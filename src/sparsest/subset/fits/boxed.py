@@ -13,9 +13,9 @@ _MOST_STEPS, _MOST_HALVINGS = 200, 40
 # Iteration stops if a step would decrease the value by less than this share of it, which is rounding error.
 _ROUNDING = 1e-16
 # Slope of the penalty for leaving the box, relative to the largest slope of the loss along the coefficient.
-_STEEPER = 1.5
+_BOX_SLOPE_FACTOR = 1.5
 # Smallest such slope relative to the largest one; a column of zeros would otherwise have the slope 0.
-_LEAST_STEEP = 1e-8
+_LEAST_BOX_SLOPE = 1e-8
 
 
 # A step that overflows gives a value that is not finite, and is halved.
@@ -70,9 +70,9 @@ def with_box(rows: Rows, box: Array) -> Rows:
     if omega.shape[0] == 1:
         # A second piece that is always zero.
         omega, sign, a = np.vstack([omega, omega]), np.vstack([sign, 0.0 * sign]), np.vstack([a, -np.ones((1, n))])
-    steep = _STEEPER * (np.abs(omega * sign).sum(axis=0) @ np.abs(rows.Z[:, :m]))
+    steep = _BOX_SLOPE_FACTOR * (np.abs(omega * sign).sum(axis=0) @ np.abs(rows.Z[:, :m]))
     # A larger slope is valid as well; very small ones exceed the numerical range of the interior-point method.
-    steep = np.maximum(steep, _LEAST_STEEP * steep.max(initial=0.0))
+    steep = np.maximum(steep, _LEAST_BOX_SLOPE * steep.max(initial=0.0))
     steep[steep == 0.0] = 1.0
     ones = np.ones(m)
     return Rows(

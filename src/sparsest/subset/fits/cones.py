@@ -14,7 +14,7 @@ from sparsest.core.arrays import Array
 _HALF_ROOT = np.sqrt(0.5)
 
 
-def turned(x: Array) -> Array:
+def rotated(x: Array) -> Array:
     """Convert between (v, s, w) and the coordinates of the second-order cone; the map is its own inverse."""
     return np.array([_HALF_ROOT * (x[0] + x[1]), _HALF_ROOT * (x[0] - x[1]), x[2]])
 
@@ -35,7 +35,7 @@ def depth(x: Array) -> Array:
     return 2.0 * x[0] * x[1] - x[2] ** 2
 
 
-def reach(x: Array, d: Array) -> float:
+def largest_step(x: Array, d: Array) -> float:
     """The largest step along d, from x inside the cones, that does not leave them."""
     now, slope, curvature = depth(x), x[0] * d[1] + x[1] * d[0] - x[2] * d[2], depth(d)
     # The smallest positive zero t of now + 2 slope t + curvature t², if there is one.
@@ -53,7 +53,7 @@ class Scaling:
     def __init__(self, x: Array, y: Array) -> None:
         self.x, self.y = x, y
         in_x, in_y = np.sqrt(depth(x)), np.sqrt(depth(y))
-        near, far = turned(x) / in_x, turned(y) / in_y
+        near, far = rotated(x) / in_x, rotated(y) / in_y
         half = np.sqrt(0.5 * (1.0 + (near * far).sum(axis=0)))
         self.u = np.array([near[0] + far[0], near[1] - far[1], near[2] - far[2]]) / (2.0 * half)
         self.size = np.sqrt(in_x / in_y)
@@ -76,18 +76,18 @@ class Scaling:
         aim = np.zeros_like(c)
         aim[0] = target
         if affine is not None:
-            dx, dy = self._times(turned(affine[0]), -1.0) / self.size, self.size * self._times(turned(affine[1]), 1.0)
+            dx, dy = self._times(rotated(affine[0]), -1.0) / self.size, self.size * self._times(rotated(affine[1]), 1.0)
             aim -= product(dx, dy)
-        scaled = self.size * self._times(turned(self.y), 1.0)
-        return c + turned(self.size * self._times(quotient(scaled, aim), 1.0))
+        scaled = self.size * self._times(rotated(self.y), 1.0)
+        return c + rotated(self.size * self._times(quotient(scaled, aim), 1.0))
 
     def block(self) -> tuple[Array, Array, Array]:
         """Entries a, b, c of the inverse of W² without the row and column of v: ``[[a + cb², cb], [cb, c]]``."""
-        _, s, w = turned(self.u)
+        _, s, w = rotated(self.u)
         c = self.size**-2
         return 0.5 * c / s**2, -w / s, c
 
     def first(self, missing: Array, d_w: Array) -> Array:
         """The entry v of ``W²(0, dq, dr)`` with ``dq = a·missing + b·dr``, computed without cancellation."""
-        _, s, w = turned(self.u)
+        _, s, w = rotated(self.u)
         return w / s * (0.5 * w / s * missing + self.size**2 * d_w)

@@ -26,7 +26,7 @@ from sparsest.subset.fits.support import SupportFit
 # Share of the largest singular value below which a direction consists of rounding errors.
 _NO_DIRECTION = 1e-12
 # Leverage from which an observation counts as fitted exactly, whatever its response; the others do not predict it then.
-_WHOLE_LEVERAGE = 1.0 - 1e-10
+_FULL_LEVERAGE = 1.0 - 1e-10
 
 
 class Influence(NamedTuple):
@@ -55,7 +55,7 @@ def influence(problem: Problem, fit: SupportFit) -> Influence:
     margin = block @ fit.w + fit.b
     curvature, slope = weights * loss.second_derivative(y, margin), weights * loss.derivative(y, margin)
     h = _leverages(block, curvature, problem.ridge, problem.fit_intercept)
-    whole = h >= _WHOLE_LEVERAGE
+    whole = h >= _FULL_LEVERAGE
     step = np.divide(slope, curvature, out=np.zeros(y.size), where=curvature > 0.0)
     left_out = margin + step * h / np.where(whole, 1.0, 1.0 - h)
     return Influence(h, np.where(whole & (curvature > 0.0), np.nan, left_out))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
-from sparsest.subset.fits.cones import Scaling, depth, reach
+from sparsest.subset.fits.cones import Scaling, depth, largest_step
 from sparsest.subset.fits.linear_algebra import factor_positive, solve_positive
 
 # Largest number of iterations.
@@ -208,9 +208,9 @@ class InteriorPoint:
         except NoStepError:
             return None
         affine = system.direction(0.0, None)
-        after = self.complementarity(x.moved(self._reach(x, affine), affine))
+        after = self.complementarity(x.moved(self._largest_step(x, affine), affine))
         direction = system.direction(now * min(1.0, max(after, 0.0) / now) ** 3, affine)
-        following = x.moved(min(1.0, _BOUNDARY_SHARE * self._reach(x, direction)), direction)
+        following = x.moved(min(1.0, _BOUNDARY_SHARE * self._largest_step(x, direction)), direction)
         return following if following.is_finite() else None
 
     def degree(self, x: Iterate) -> int:
@@ -222,7 +222,7 @@ class InteriorPoint:
         first = np.zeros(x.s.size) if direction else np.ones(x.s.size)
         return np.array([x.v, x.s, self.root * x.z[self.free]]), np.array([first, x.q, x.r])
 
-    def _reach(self, x: Iterate, d: Iterate) -> float:
+    def _largest_step(self, x: Iterate, d: Iterate) -> float:
         """The largest step that keeps all parts within bounds and cones, at most 1/0.99."""
         largest = 1.0 / _BOUNDARY_SHARE
         for current, change in zip(x.positive(), d.positive(), strict=True):
@@ -230,7 +230,7 @@ class InteriorPoint:
             if ratio < 0.0:
                 largest = min(largest, -1.0 / ratio)
         for current, change in zip(self.cones(x), self.cones(d, direction=True), strict=True):
-            largest = min(largest, reach(current, change))
+            largest = min(largest, largest_step(current, change))
         return largest
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.data import Data
-from sparsest.subset.grid.kept import MOST_BYTES, KeptRows
+from sparsest.subset.grid.cached_rows import MOST_BYTES, CachedRows
 
 
 class Gram:
@@ -27,20 +27,20 @@ class Gram:
         self.square = float(target @ (data.y - self.b))
         self.diagonal = data.column_norms**2
         self._data = data
-        self._kept = KeptRows(data.p, data.p, self._products, most_bytes)
+        self._cached = CachedRows(data.p, data.p, self._products, most_bytes)
 
     def entries(self, features: Indices, others: Indices) -> Array:
         """``G_ST``, a row for each feature."""
-        return self._kept.entries(features, others)
+        return self._cached.entries(features, others)
 
     def between(self, features: Indices) -> Array:
         """``G_SS``."""
-        return self._kept.entries(features, features)
+        return self._cached.entries(features, features)
 
     def residual(self, features: Indices, w: Array) -> Array:
         """``c - G_S'w``, for all features."""
         used = w != 0.0
-        return self.c - w[used] @ self._kept[features[used]]
+        return self.c - w[used] @ self._cached[features[used]]
 
     def _products(self, features: Indices) -> Array:
         columns = self._data.design.columns(features)

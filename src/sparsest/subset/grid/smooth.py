@@ -11,8 +11,8 @@ from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 from sparsest.subset.fits.linear_algebra import Coordinates
 from sparsest.subset.fits.newton import Model, newton
-from sparsest.subset.grid.kept import KeptRows
-from sparsest.subset.grid.space import TO_ROUND, Fitted, RidgeModel, Space
+from sparsest.subset.grid.cached_rows import CachedRows
+from sparsest.subset.grid.space import ROUNDING_OPTIONS, Fitted, RidgeModel, Space
 from sparsest.subset.moves import LocalModel
 from sparsest.subset.relaxation.engine import Source, View
 from sparsest.subset.relaxation.kernels.fista import Regulariser
@@ -35,7 +35,7 @@ class SmoothSpace(Space):
 
     def __init__(self, data: Data) -> None:
         self.data = data
-        self.columns = KeptRows(data.p, data.n, lambda features: data.design.columns(features).T)
+        self.columns = CachedRows(data.p, data.n, lambda features: data.design.columns(features).T)
         self.norms = data.column_norms
         self.null = float(data.weights @ data.loss.value(data.y, np.full(data.n, data.null.b)))
 
@@ -93,7 +93,7 @@ class _ColumnsSource:
         self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
     ) -> WorkingSolution:
         columns = self.space.columns[features].T
-        method = ProximalNewton(self.problem, columns, omega, gram=memory.gram_of(columns), **TO_ROUND)
+        method = ProximalNewton(self.problem, columns, omega, gram=memory.gram_of(columns), **ROUNDING_OPTIONS)
         point = method.solve(w, b, tolerance, cutoff)
         memory.gram = method.gram
         return point

@@ -15,7 +15,7 @@ from sparsest.subset.relaxation.kernels.entering import threshold_of
 from sparsest.subset.relaxation.solution import Relaxed
 
 # Options for the quadratic models of a relaxation that is only rounded.
-TO_ROUND: dict[str, Any] = {"most_iterations": 300, "newton": False}
+ROUNDING_OPTIONS: dict[str, Any] = {"most_iterations": 300, "newton": False}
 # Gap at which a relaxation is rounded, relative to the loss without features.
 _GAP = 1e-3
 # A relaxation continues if the gain of a feature outside exceeds the threshold by this factor.

@@ -10,7 +10,7 @@ from sparsest.core.data import Data
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 from sparsest.subset.grid.gram import Gram
-from sparsest.subset.grid.space import TO_ROUND, Fitted, RidgeModel, Space
+from sparsest.subset.grid.space import ROUNDING_OPTIONS, Fitted, RidgeModel, Space
 from sparsest.subset.moves import LocalModel
 from sparsest.subset.relaxation.engine import Source, View
 from sparsest.subset.relaxation.kernels.fista import Regulariser
@@ -72,7 +72,7 @@ class _GramSource:
     ) -> WorkingSolution:
         H, c, half = self.gram.between(features), self.gram.c[features], 0.5 * self.gram.square
         w = w.copy()
-        primal, dual, iterations = solve_quadratic(H, c, omega, w, tolerance, np.inf, **TO_ROUND)
+        primal, dual, iterations = solve_quadratic(H, c, omega, w, tolerance, np.inf, **ROUNDING_OPTIONS)
         return WorkingSolution(w, self.gram.b, _NO_ALPHA, primal + half, dual + half, iterations, None)
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:

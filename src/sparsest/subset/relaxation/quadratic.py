@@ -32,7 +32,7 @@ STRETCH = 1e8
 # Number of FISTA iterations before the first Newton step; it doubles after every Newton step that fails.
 _FIRST_ITERATIONS = 60
 # Lengths of a Newton step that are tried, relative to the full step.
-_PARTS = (1.0, 0.5, 0.25, 0.1)
+_STEP_LENGTHS = (1.0, 0.5, 0.25, 0.1)
 
 
 def solve_quadratic(
@@ -97,7 +97,7 @@ def newton_step(H: Array, c: Array, omega: Regulariser, w: Array, sigma: float, 
         return False
     direction = np.zeros(w.size)
     direction[used] = solve_positive(factor, right) - w[used]
-    for part in _PARTS:
+    for part in _STEP_LENGTHS:
         trial = w + part * direction
         trial[(trial * w < 0.0) & ~omega.forced] = 0.0
         at_trial = 0.5 * float(trial @ (H @ trial)) - float(c @ trial) + penalty_value(trial, omega, 0.0)[0]

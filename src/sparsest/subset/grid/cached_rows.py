@@ -12,7 +12,7 @@ from sparsest.core.arrays import Array, Indices
 MOST_BYTES = 5e8
 
 
-class KeptRows:
+class CachedRows:
     """A cached row of numbers for each feature.
 
     Parameters
