@@ -152,6 +152,6 @@ def test_what_to_do(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps(older))
     assert Result.load(tmp_path / "model.json").explained_lines() == []
     (tmp_path / "model.json").write_text(json.dumps({**older, "null_loss": "much"}))
-    with pytest.raises(ValueError, match="its null_loss is no number"):
+    with pytest.raises(ValueError, match="its null_loss is not a number"):
         Result.load(tmp_path / "model.json")
     assert best_subset(X, y, 0, gamma=0.1).explained_lines() == []

@@ -104,7 +104,7 @@ def test_too_many_degrees_of_freedom():
 def test_refusals():
     X, y = sample("hinge", N, P)
     result = best_subset(X, y, 2, loss="hinge", gamma=0.3)
-    with pytest.raises(ValueError, match=r"hinge loss is no likelihood.*cross-validation"):
+    with pytest.raises(ValueError, match=r"hinge loss has no likelihood.*cross-validation"):
         information_criterion(result, X, y)
     X, y = sample("squared", N, P)
     result = best_subset(X, y, 2, gamma=0.3)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from pyarrow import feather, parquet
 from sklearn.datasets import dump_svmlight_file
 
-from sparsest.tables import Wishes, arrow, opening, read_again, read_table, readers
+from sparsest.tables import ReadingOptions, arrow, opening, read_table, read_with_encoding, readers
 from sparsest.tables.dialect import find_dialect
 
 N, P = 30, 4
@@ -62,19 +62,19 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS)
 def test_text(frame, tmp_path, reader, text):
     (tmp_path / "data").write_bytes(TEXTS[text](frame))
-    same(read_table(str(tmp_path / "data"), Wishes()), frame)
+    same(read_table(str(tmp_path / "data"), ReadingOptions()), frame)
 
 
 def test_zstd(frame, tmp_path):
     plain = tmp_path / "data.csv.zst"
     with pa.OSFile(str(plain), "wb") as file, pa.CompressedOutputStream(file, "zstd") as stream:
         stream.write(frame.to_csv(index=False).encode())
-    same(read_table(str(plain), Wishes()), frame)
+    same(read_table(str(plain), ReadingOptions()), frame)
 
 
 def test_standard_input(frame, monkeypatch, reader):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXTS["gzip"](frame))))
-    same(read_table("-", Wishes()), frame)
+    same(read_table("-", ReadingOptions()), frame)
 
 
 def write_annotated(path, frame, form):
@@ -126,11 +126,11 @@ def test_files(frame, tmp_path, form):
     write, names, target = FILES[form]
     path = tmp_path / "data.npz" if form == "npz" else tmp_path / "data.npy" if form == "npy" else tmp_path / "data.mtx"
     write(path, frame)
-    table = read_table(str(path), Wishes(target=target))
+    table = read_table(str(path), ReadingOptions(target=target))
     same(table, frame, names)
-    again = read_again(str(path), table.encoding, table.names, P)
+    again = read_with_encoding(str(path), table.encoding, table.names, P)
     same(again, frame, names)
-    part = read_again(str(path), table.encoding, table.names, P, needed=[2, 0])
+    part = read_with_encoding(str(path), table.encoding, table.names, P, needed=[2, 0])
     wanted = frame[list(NAMES)].to_numpy() * [1.0, 0.0, 1.0, 0.0]
     np.testing.assert_array_equal(part.matrix.toarray(), wanted)
 
@@ -141,10 +141,10 @@ def test_a_target_in_a_file_of_its_own(frame, tmp_path):
     frame[["y"]].to_csv(tmp_path / "y.csv")
     scipy.io.mmwrite(tmp_path / "y.mtx", frame[["y"]].to_numpy())
     for name in ("y.npy", "y.csv", "y.mtx"):
-        same(read_table(str(tmp_path / "X.npy"), Wishes(target=str(tmp_path / name))), frame, None)
+        same(read_table(str(tmp_path / "X.npy"), ReadingOptions(target=str(tmp_path / name))), frame, None)
     frame[["y"]][1:].to_csv(tmp_path / "y.csv", index=False)
     with pytest.raises(ValueError, match=r"the data have 30 rows, but the target in .* has 29"):
-        read_table(str(tmp_path / "X.npy"), Wishes(target=str(tmp_path / "y.csv")))
+        read_table(str(tmp_path / "X.npy"), ReadingOptions(target=str(tmp_path / "y.csv")))
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -155,24 +155,24 @@ def test_genotypes_as_bed_reader_writes_them(tmp_path, missing):
         copies[3, 1] = np.nan
     properties = {"sid": [f"rs{j}" for j in range(5)], "pheno": [str(i % 2 + 1) for i in range(11)]}
     bed_reader.to_bed(tmp_path / "g.bed", copies, properties=properties)
-    table = read_table(str(tmp_path / "g.bed"), Wishes(impute="drop"))
+    table = read_table(str(tmp_path / "g.bed"), ReadingOptions(impute="drop"))
     keep = np.isfinite(copies).all(axis=1)
     np.testing.assert_array_equal(table.matrix, copies[keep])
     assert table.names == tuple(properties["sid"]) and table.matrix.dtype == (np.float32 if missing else np.int8)
     assert table.target.tolist() == [i % 2 + 1 for i in np.flatnonzero(keep)]
     (tmp_path / "g.fam").unlink()
     with pytest.raises(ValueError, match=r"there is no file .*g\.fam, which belongs to the genotypes"):
-        read_table(str(tmp_path / "g.bed"), Wishes())
+        read_table(str(tmp_path / "g.bed"), ReadingOptions())
 
 
 def test_types_are_kept(tmp_path):
     small = pd.DataFrame({"a": np.arange(6, dtype=np.int8), "b": np.arange(6, dtype=np.int8) % 2, "y": np.arange(6.0)})
     small.to_parquet(tmp_path / "a.parquet")
-    assert read_table(str(tmp_path / "a.parquet"), Wishes()).matrix.dtype == np.int8
+    assert read_table(str(tmp_path / "a.parquet"), ReadingOptions()).matrix.dtype == np.int8
     small.astype(np.float32).to_feather(tmp_path / "a.feather")
-    assert read_table(str(tmp_path / "a.feather"), Wishes()).matrix.dtype == np.float32
+    assert read_table(str(tmp_path / "a.feather"), ReadingOptions()).matrix.dtype == np.float32
     small.assign(a=np.arange(6)).to_parquet(tmp_path / "a.parquet")
-    assert read_table(str(tmp_path / "a.parquet"), Wishes()).matrix.dtype == np.float64
+    assert read_table(str(tmp_path / "a.parquet"), ReadingOptions()).matrix.dtype == np.float64
 
 
 def test_whole_numbers_beyond_double_precision(tmp_path):
@@ -180,9 +180,9 @@ def test_whole_numbers_beyond_double_precision(tmp_path):
     message = r"column 'b' holds whole numbers .* that double precision cannot represent"
     pd.DataFrame({"a": huge % np.uint64(7), "b": huge, "y": np.arange(6.0)}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=message):
-        read_table(str(tmp_path / "a.parquet"), Wishes())
+        read_table(str(tmp_path / "a.parquet"), ReadingOptions())
     with pytest.raises(ValueError, match=message):
-        read_table(str(tmp_path / "a.parquet"), Wishes(beside={"sample_weight": "b"}))
+        read_table(str(tmp_path / "a.parquet"), ReadingOptions(beside={"sample_weight": "b"}))
 
 
 def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
@@ -193,8 +193,8 @@ def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
     rows[95] = "1.5,1,no,2,3"
     (tmp_path / "a.csv").write_text("\n".join(["whole,late,word,z,y", *rows]))
     with pytest.raises(ValueError, match="missing values in 1 column, up to 90 of 100 rows: 'late'"):
-        read_table(str(tmp_path / "a.csv"), Wishes())
-    table = read_table(str(tmp_path / "a.csv"), Wishes(exclude=("late",), impute="drop", max_missing=1.0))
+        read_table(str(tmp_path / "a.csv"), ReadingOptions())
+    table = read_table(str(tmp_path / "a.csv"), ReadingOptions(exclude=("late",), impute="drop", max_missing=1.0))
     assert table.names == ("whole", "late", "word=0", "word=no", "word=yes", "z") and table.matrix.shape == (10, 6)
     assert table.matrix[5].tolist() == [1.5, 1.0, 0.0, 1.0, 0.0, 2.0]
 
@@ -209,7 +209,7 @@ def test_many_columns_of_another_kind_cost_a_few_passes(tmp_path, monkeypatch, d
     late = ["0"] * 41 + ["low"] * 20 + ["high"] * 20
     rows = [";".join([str(i / 4).replace(".", decimal), *[late[i]] * 40, str(i)]) for i in range(81)]
     (tmp_path / "a.csv").write_text("\n".join([";".join(["x", *(f"c{j}" for j in range(40)), "y"]), *rows]))
-    table = read_table(str(tmp_path / "a.csv"), Wishes())
+    table = read_table(str(tmp_path / "a.csv"), ReadingOptions())
     assert table.names == ("x", *(f"c{j}={level}" for j in range(40) for level in ("0", "high", "low")))
     np.testing.assert_array_equal(table.matrix[:, 0], np.arange(81) / 4)
     assert len(passes) == 5
@@ -224,7 +224,7 @@ def test_lines_of_megabytes(tmp_path, separator, compress, reader):
     rows += ["b", *["0"] * 20_000, "2"], ["b", *["2"] * 20_000, "4"]
     text = "\n".join(separator.join(row) for row in rows)
     (tmp_path / "wide").write_bytes(compress(text.encode()))
-    table = read_table(str(tmp_path / "wide"), Wishes())
+    table = read_table(str(tmp_path / "wide"), ReadingOptions())
     assert table.names == ("label=b", *names) and table.matrix.shape == (3, 20_001)
     np.testing.assert_array_equal(table.matrix[:, [0, 1, -1]], [[0, 1.5, 1.5], [1, 0, 0], [1, 2, 2]])
     assert table.target.tolist() == [1, 2, 4]
@@ -240,7 +240,7 @@ def test_a_header_of_a_million_columns():
 def test_a_long_field(tmp_path, reader):
     note = "word " * 40_000
     (tmp_path / "a.csv").write_text(f'x,note,y\n1,"{note}",2\n2,b,3\n4,b,3\n')
-    assert read_table(str(tmp_path / "a.csv"), Wishes(exclude=("note",))).names == ("x",)
+    assert read_table(str(tmp_path / "a.csv"), ReadingOptions(exclude=("note",))).names == ("x",)
     assert csv.field_size_limit() == 131_072
 
 
@@ -261,8 +261,11 @@ BAD = {
     "cut feather": (b"ARROW1" + bytes(20), "cannot be read"),
     "cut npy": (b"\x93NUMPY\x01\x00", "cannot be read"),
     "cut npz": (b"PK\x03\x04", "cannot be read"),
-    "cut hdf": (b"\x89HDF\r\n\x1a\n" + bytes(20), "is no readable AnnData file"),
-    "bad market": (b"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 3 1.0\n", "is no readable Matrix Market"),
+    "cut hdf": (b"\x89HDF\r\n\x1a\n" + bytes(20), "is not a readable AnnData file"),
+    "bad market": (
+        b"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 3 1.0\n",
+        "is not a readable Matrix Market",
+    ),
     "a dense market of any size": (b"%%MatrixMarket matrix array real general\n1000000000 1000000000\n1\n", "states"),
     "a short dense market": (b"%%MatrixMarket matrix array real general\n9000 9000\n1\n2\n", "is too short for"),
     "a short symmetric market": (b"%%MatrixMarket matrix array real symmetric\n90000 90000\n1\n", "is too short for"),
@@ -274,10 +277,10 @@ BAD = {
         b"%%MatrixMarket matrix coordinate real general\n1000 1000 9000000000\n1 1 1\n",
         "is too short for",
     ),
-    "a market of a negative size": (b"%%MatrixMarket matrix array real general\n-5 3\n1\n", "is no readable Matrix"),
+    "a market of a negative size": (b"%%MatrixMarket matrix array real general\n-5 3\n1\n", "is not a readable Matrix"),
     "svmlight with a column of any number": (b"1 1:2 2:3\n1 1000000000:2\n", "only 3 entries"),
     "a line without an end": (b"a" * 3_000_000, "has no rows|cannot be read as a table"),
-    "bad svmlight": (b"1 1:2 2:3\n1 x:2\n", "is no readable svmlight"),
+    "bad svmlight": (b"1 1:2 2:3\n1 x:2\n", "is not a readable svmlight"),
     "bed alone": (b"\x6c\x1b\x01\x00", "there is no file"),
     "old bed": (b"\x6c\x1b\x00\x00", "is stored by sample"),
 }
@@ -288,21 +291,21 @@ def test_what_is_no_data_file(tmp_path, kind, reader):
     content, message = BAD[kind]
     (tmp_path / "data.bed").write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        read_table(str(tmp_path / "data.bed"), Wishes(target="y" if b"y" in content else None))
+        read_table(str(tmp_path / "data.bed"), ReadingOptions(target="y" if b"y" in content else None))
 
 
 def test_no_file():
     with pytest.raises(FileNotFoundError, match="there is no file or folder nowhere"):
-        read_table("nowhere", Wishes())
+        read_table("nowhere", ReadingOptions())
 
 
 def test_columns_of_another_svmlight_file_are_known_by_their_numbers(tmp_path):
     """A file has only the entries that are not zero: the first and the last column may be missing in another one."""
     (tmp_path / "fit.svm").write_text("1 0:5 2:7\n2 1:6 3:1\n3 0:2 3:4\n")
     (tmp_path / "new.svm").write_text("1 2:3\n2 1:9\n")
-    table = read_table(str(tmp_path / "fit.svm"), Wishes())
+    table = read_table(str(tmp_path / "fit.svm"), ReadingOptions())
     assert table.names == ("0", "1", "2", "3")
-    again = read_again(str(tmp_path / "new.svm"), table.encoding, table.names, 4, needed=[0, 1, 2, 3])
+    again = read_with_encoding(str(tmp_path / "new.svm"), table.encoding, table.names, 4, needed=[0, 1, 2, 3])
     np.testing.assert_array_equal(again.matrix.toarray(), [[0.0, 0.0, 3.0, 0.0], [0.0, 9.0, 0.0, 0.0]])
 
 
@@ -312,13 +315,13 @@ WRITTEN = sorted((Path(__file__).parent / "files").glob("anndata-*.h5ad.gz"))
 @pytest.mark.parametrize("file", WRITTEN, ids=lambda file: file.name.removesuffix(".h5ad.gz"))
 def test_files_that_anndata_has_written(file):
     """Of several versions of it, with a layer beside X; before 0.8 the words of categories stood elsewhere."""
-    table = read_table(str(file), Wishes(target="y"))
+    table = read_table(str(file), ReadingOptions(target="y"))
     X = table.matrix.toarray() if sp.issparse(table.matrix) else table.matrix
     np.testing.assert_array_equal(X, [[1, 0, 2], [0, 3, 0], [4, 0, 0.5], [0, 0, 6]])
     assert sp.issparse(table.matrix) == ("-dense" not in file.name) and X.dtype == np.float32
     assert table.names == ("gα", "g2", "g3") and table.target.tolist() == [1, 2, 3, 4]
     assert table.ids.tolist() == ["cell0", "cell1", "cell2", "cell3"]
-    labels = read_table(str(file), Wishes(target="grp", impute="drop"))
+    labels = read_table(str(file), ReadingOptions(target="grp", impute="drop"))
     assert labels.target.tolist() == ["b", "a", "a"] and labels.matrix.shape == (3, 3)
     if "0.12" in file.name:
         columns = {column.name: column for column in readers.read_source(str(file)).columns}

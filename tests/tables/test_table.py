@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from sparsest.tables import Encoding, Wishes, read_again, read_table, readers
+from sparsest.tables import Encoding, ReadingOptions, read_table, read_with_encoding, readers
 
 ROWS = """patient_id,age,sex,stage,visit,note,crp,w,outcome
 p1,50,f,I,2021-01-01,fine,1.5,1,good
@@ -26,8 +26,8 @@ def path(request, monkeypatch, tmp_path):
     return tmp_path / "data.csv"
 
 
-def read(path, **wishes):
-    return read_table(str(path), Wishes(**{"target": "outcome", "exclude": LEFT_OUT, **wishes}))
+def read(path, **options):
+    return read_table(str(path), ReadingOptions(**{"target": "outcome", "exclude": LEFT_OUT, **options}))
 
 
 def test_columns_become_features(path):
@@ -58,7 +58,7 @@ def test_mean_and_drop(path):
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("options", "message"),
     [
         ({}, r"missing values in 1 column, up to 1 of 6 rows: 'crp'; fill them in with --impute median"),
         ({"exclude": ("note",)}, "column 'visit' holds dates or times|column 'visit' holds text, 6 different ones"),
@@ -71,9 +71,9 @@ def test_mean_and_drop(path):
     ],
     ids=str,
 )
-def test_refused(path, wishes, message):
+def test_refused(path, options, message):
     with pytest.raises(ValueError, match=message):
-        read(path, **wishes)
+        read(path, **options)
 
 
 def test_an_encoding_reads_other_files_in_the_same_way(path):
@@ -81,23 +81,23 @@ def test_an_encoding_reads_other_files_in_the_same_way(path):
     kept = json.loads(json.dumps(table.encoding.to_json()))
     encoding = Encoding.from_json(kept)
     assert encoding == table.encoding
-    again = read_again(str(path), encoding, table.names, len(table.names))
+    again = read_with_encoding(str(path), encoding, table.names, len(table.names))
     np.testing.assert_array_equal(again.matrix, table.matrix)
     assert again.target.tolist() == table.target.tolist() and again.rows["sample_weight"].tolist() == [1, 2, 1, 1, 1, 1]
     other = path.with_name("new.csv")
     other.write_text("crp,stage,extra\n7,II,x\n,IV,x\n", encoding="utf-8")
-    new = read_again(str(other), encoding, table.names, len(table.names), needed=[6, 4])
+    new = read_with_encoding(str(other), encoding, table.names, len(table.names), needed=[6, 4])
     assert new.matrix.toarray().tolist() == [[0, 0, 0, 0, 1, 0, 7], [0, 0, 0, 0, 0, 0, 2.5]]
     assert new.notes == ["column 'stage' has values that the fit did not have: 'IV'"]
     with pytest.raises(ValueError, match="the data have no column 'age', which the model needs"):
-        read_again(str(other), encoding, table.names, len(table.names), needed=[0])
+        read_with_encoding(str(other), encoding, table.names, len(table.names), needed=[0])
     other.write_text("crp,stage\nhigh,I\nlow,II\n", encoding="utf-8")
     with pytest.raises(ValueError, match="column 'crp' should hold numbers as in the fit, but holds texts"):
-        read_again(str(other), encoding, table.names, len(table.names), needed=[6])
+        read_with_encoding(str(other), encoding, table.names, len(table.names), needed=[6])
     plain = Encoding.from_json(kept | {"impute": None, "fill": {}})
     other.write_text("crp,stage\n,I\n2,II\n", encoding="utf-8")
     with pytest.raises(ValueError, match="missing values in columns that the model needs: 'crp'"):
-        read_again(str(other), plain, table.names, len(table.names), needed=[6])
+        read_with_encoding(str(other), plain, table.names, len(table.names), needed=[6])
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_forged_encodings_are_refused(change):
 
 def write(path, text):
     path.write_text(text, encoding="utf-8")
-    return read_table(str(path), Wishes())
+    return read_table(str(path), ReadingOptions())
 
 
 def test_remarks(path):
@@ -135,7 +135,7 @@ def test_remarks(path):
 
 def test_names(path):
     path.write_text("1,2,3\n4,5,6\n7,7,8\n", encoding="utf-8")
-    table = read_table(str(path), Wishes(target="x3"))
+    table = read_table(str(path), ReadingOptions(target="x3"))
     assert table.names == ("x1", "x2") and "they are called x1, x2" in table.notes[0]
     twice = write(path, "a,a,a (2),y\n1,2,3,4\n2,3,5,5\n")
     assert twice.names == ("a", "a (3)", "a (2)") and "names that occur more than once got a number: 'a'" in twice.notes
@@ -159,21 +159,21 @@ def test_columns_that_are_no_features(path, text, message):
 
 def test_rows_without_a_target_are_left_out_where_others_are_filled_in(path):
     path.write_text("a,b,y\n1,,2\n2,3,\n4,5,6\n3,1,1\n", encoding="utf-8")
-    table = read_table(str(path), Wishes(impute="median"))
+    table = read_table(str(path), ReadingOptions(impute="median"))
     assert table.target.tolist() == [2, 6, 1] and table.matrix[0].tolist() == [1, 3]
     path.write_text("a,b,y\n1,,2\n2,3,\n", encoding="utf-8")
     with pytest.raises(ValueError, match="every row has missing values"):
-        read_table(str(path), Wishes(impute="drop"))
+        read_table(str(path), ReadingOptions(impute="drop"))
 
 
 def test_missing_entries_of_matrices(tmp_path):
     X = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 8.0]])
     np.savez(tmp_path / "a.npz", X=X, y=np.array([1.0, 2.0, 4.0]))
     with pytest.raises(ValueError, match="missing values in 1 column, up to 1 of 3 rows: '1'"):
-        read_table(str(tmp_path / "a.npz"), Wishes())
-    filled = read_table(str(tmp_path / "a.npz"), Wishes(impute="mean"))
+        read_table(str(tmp_path / "a.npz"), ReadingOptions())
+    filled = read_table(str(tmp_path / "a.npz"), ReadingOptions(impute="mean"))
     assert filled.matrix.tolist() == [[1, 6], [3, 4], [5, 8]] and filled.encoding.fill == {"0": 3.0, "1": 6.0}
-    assert read_table(str(tmp_path / "a.npz"), Wishes(impute="drop")).matrix.tolist() == [[3, 4], [5, 8]]
+    assert read_table(str(tmp_path / "a.npz"), ReadingOptions(impute="drop")).matrix.tolist() == [[3, 4], [5, 8]]
 
 
 def big(path, columns, n=60):
@@ -198,87 +198,87 @@ def test_missing_text_may_become_the_most_frequent_one(path):
 
 def test_missing_text_alone_is_no_error(path):
     big(path, {"a": lambda i: "" if i % 7 == 0 else "u" if i % 2 else "v", "b": lambda i: i % 9})
-    table = read_table(str(path), Wishes())
+    table = read_table(str(path), ReadingOptions())
     assert table.names == ("a=v", "a=missing", "b")
     np.testing.assert_array_equal(table.matrix[:, 1], np.arange(60) % 7 == 0)
-    again = read_again(str(path), table.encoding, table.names, 3, needed=[1])
+    again = read_with_encoding(str(path), table.encoding, table.names, 3, needed=[1])
     np.testing.assert_array_equal(again.matrix.toarray()[:, 1], np.arange(60) % 7 == 0)
     # A row that is missing is neither of the levels, also where only these are needed.
-    other = read_again(str(path), table.encoding, table.names, 3, needed=[0]).matrix.toarray()
+    other = read_with_encoding(str(path), table.encoding, table.names, 3, needed=[0]).matrix.toarray()
     np.testing.assert_array_equal(other[:, 0], table.matrix[:, 0])
 
 
 def test_indicators(path):
     big(path, {"a": lambda i: "" if i % 5 == 0 else i % 7, "b": lambda i: i % 9})
-    table = read_table(str(path), Wishes(impute="median+indicator"))
+    table = read_table(str(path), ReadingOptions(impute="median+indicator"))
     assert table.names == ("a", "a=missing", "b") and table.encoding.indicators == {"a": "a=missing"}
     gaps = np.arange(60) % 5 == 0
     np.testing.assert_array_equal(table.matrix[:, 1], gaps)
     known = (np.arange(60) % 7)[~gaps]
     assert (table.matrix[gaps, 0] == np.median(known)).all()
     encoding = Encoding.from_json(json.loads(json.dumps(table.encoding.to_json())))
-    again = read_again(str(path), encoding, table.names, 3)
+    again = read_with_encoding(str(path), encoding, table.names, 3)
     np.testing.assert_array_equal(again.matrix, table.matrix)
-    only = read_again(str(path), encoding, table.names, 3, needed=[1]).matrix.toarray()
+    only = read_with_encoding(str(path), encoding, table.names, 3, needed=[1]).matrix.toarray()
     np.testing.assert_array_equal(only[:, 1], gaps)
-    mean = read_table(str(path), Wishes(impute="mean+indicator"))
+    mean = read_table(str(path), ReadingOptions(impute="mean+indicator"))
     np.testing.assert_allclose(mean.matrix[gaps, 0], known.mean())
 
 
 @pytest.mark.parametrize("impute", ["median", "drop"])
 def test_columns_of_gaps_are_left_out(path, impute):
     big(path, {"a": lambda i: i % 7 if i % 5 == 0 else "", "b": lambda i: i % 9})
-    table = read_table(str(path), Wishes(impute=impute))
+    table = read_table(str(path), ReadingOptions(impute=impute))
     assert table.names == ("b",) and table.matrix.shape == (60, 1) and table.encoding.left_out == ("a",)
     assert noted(table, "left out, as too much of them is missing (--max-missing): 'a (80%)'")
-    kept = read_table(str(path), Wishes(impute=impute, max_missing=0.9))
+    kept = read_table(str(path), ReadingOptions(impute=impute, max_missing=0.9))
     assert kept.names == ("a", "b") and kept.matrix.shape[0] == (12 if impute == "drop" else 60)
     with pytest.raises(ValueError, match="--max-missing must be a number"):
-        read_table(str(path), Wishes(max_missing=2.0))
+        read_table(str(path), ReadingOptions(max_missing=2.0))
 
 
 def test_rare_levels_are_one_together(path):
     big(path, {"a": lambda i: "uvw"[i % 3] if i > 5 else f"rare{i}", "b": lambda i: i % 9})
-    table = read_table(str(path), Wishes())
+    table = read_table(str(path), ReadingOptions())
     assert table.names == ("a=other", "a=u", "a=v", "a=w", "b")
     np.testing.assert_array_equal(table.matrix[:, 0], np.arange(60) < 6)
     assert noted(table, "levels of few rows are one together (--min-level): 'a=other (6 levels)'")
-    again = read_again(str(path), table.encoding, table.names, 5, needed=[0]).matrix.toarray()
+    again = read_with_encoding(str(path), table.encoding, table.names, 5, needed=[0]).matrix.toarray()
     np.testing.assert_array_equal(again[:, 0], table.matrix[:, 0])
-    assert len(read_table(str(path), Wishes(min_level=1)).names) == 10
+    assert len(read_table(str(path), ReadingOptions(min_level=1)).names) == 10
     with pytest.raises(ValueError, match="--min-level must be a whole number >= 1"):
-        read_table(str(path), Wishes(min_level=0))
+        read_table(str(path), ReadingOptions(min_level=0))
 
 
 def test_features_of_few_rows_are_noted(path):
     big(path, {"a": lambda i: int(i == 7), "b": lambda i: "x" if i in (3, 50) else "w", "c": lambda i: i % 9})
-    table = read_table(str(path), Wishes())
+    table = read_table(str(path), ReadingOptions())
     assert noted(table, "2 columns have the same value in all but a few rows") and noted(table, "'a (1)', 'b=x (2)'")
-    assert not noted(read_table(str(path), Wishes(min_level=1)), "in all but a few rows")
+    assert not noted(read_table(str(path), ReadingOptions(min_level=1)), "in all but a few rows")
 
 
 def test_identifiers_are_named_as_suspects(path):
     columns = {"Order": lambda i: i + 1, "PID": lambda i: 526301100 + i * 7919 % 1000, "size": lambda i: i * 31 % 17}
     big(path, columns)
-    table = read_table(str(path), Wishes())
+    table = read_table(str(path), ReadingOptions())
     assert table.names == ("Order", "PID", "size")
     assert noted(table, "columns look like identifiers, distinct whole numbers: 'Order', 'PID'; leave them out")
-    dropped = read_table(str(path), Wishes(drop=("Order", "PID")))
+    dropped = read_table(str(path), ReadingOptions(drop=("Order", "PID")))
     assert dropped.names == ("size",) and not noted(dropped, "identifiers")
-    assert read_again(str(path), dropped.encoding, dropped.names, 1).matrix.shape == (60, 1)
+    assert read_with_encoding(str(path), dropped.encoding, dropped.names, 1).matrix.shape == (60, 1)
     with pytest.raises(ValueError, match="there is no column 'mass' for --drop"):
-        read_table(str(path), Wishes(drop=("mass",)))
+        read_table(str(path), ReadingOptions(drop=("mass",)))
 
 
 def test_codes_may_be_categories(path):
     big(path, {"class": lambda i: (20, 30, 160)[i % 3], "b": lambda i: i % 9})
-    table = read_table(str(path), Wishes(categorical=("class",)))
+    table = read_table(str(path), ReadingOptions(categorical=("class",)))
     assert table.names == ("class=160", "class=20", "class=30", "b")
     np.testing.assert_array_equal(table.matrix[:, 1], np.arange(60) % 3 == 0)
-    again = read_again(str(path), Encoding.from_json(table.encoding.to_json()), table.names, 4, needed=[0])
+    again = read_with_encoding(str(path), Encoding.from_json(table.encoding.to_json()), table.names, 4, needed=[0])
     np.testing.assert_array_equal(again.matrix.toarray()[:, 0], np.arange(60) % 3 == 2)
     with pytest.raises(ValueError, match="there is no column 'mass' for --categorical"):
-        read_table(str(path), Wishes(categorical=("mass",)))
+        read_table(str(path), ReadingOptions(categorical=("mass",)))
 
 
 DATES = ["{:02d}.03.2021", "{}/12/2020", "2021-01-{:02d}", "{:02d}-11-1999", "2021-01-{:02d} 10:30"]
@@ -288,16 +288,16 @@ DATES = ["{:02d}.03.2021", "{}/12/2020", "2021-01-{:02d}", "{:02d}-11-1999", "20
 def test_dates_are_recognised(path, form):
     big(path, {"visit": lambda i: form.format(i % 20 + 1), "b": lambda i: i % 9})
     with pytest.raises(ValueError, match="column 'visit' holds dates or times"):
-        read_table(str(path), Wishes())
+        read_table(str(path), ReadingOptions())
 
 
 def test_repeated_rows_are_noted(path):
     big(path, {"a": lambda i: i % 50 * 3.5, "b": lambda i: i % 25})
     text = path.read_text().splitlines()
     path.write_text("\n".join([*text, *text[1:8]]))
-    assert noted(read_table(str(path), Wishes()), "7 of 67 rows repeat an earlier one in all columns")
+    assert noted(read_table(str(path), ReadingOptions()), "7 of 67 rows repeat an earlier one in all columns")
     path.write_text("\n".join(text))
-    assert not noted(read_table(str(path), Wishes()), "repeat an earlier one in all")
+    assert not noted(read_table(str(path), ReadingOptions()), "repeat an earlier one in all")
 
 
 @pytest.mark.parametrize(
@@ -311,17 +311,17 @@ def test_repeated_rows_are_noted(path):
 )
 def test_features_that_determine_the_target_are_noted(path, leak):
     big(path, {"leak": leak, "b": lambda i: i % 9, "c": lambda i: i * 1.5 % 13})
-    table = read_table(str(path), Wishes(min_level=1))
+    table = read_table(str(path), ReadingOptions(min_level=1))
     told = [note for note in table.notes if "the target follows from one feature alone" in note]
     assert len(told) == 1 and "'leak'" in told[0] and "'b'" not in told[0]
 
 
 def test_rows_without_exposure(path):
     big(path, {"a": lambda i: i % 7, "time": lambda i: 0 if i in (3, 9) else 1.5})
-    wishes = {"beside": {"exposure": "time"}}
+    options = {"beside": {"exposure": "time"}}
     with pytest.raises(ValueError, match=r"the exposure 'time' must be above zero, got 0 in row 5 and 2 rows in all"):
-        read_table(str(path), Wishes(**wishes))
-    table = read_table(str(path), Wishes(**wishes, drop_zero_exposure=True))
+        read_table(str(path), ReadingOptions(**options))
+    table = read_table(str(path), ReadingOptions(**options, drop_zero_exposure=True))
     assert table.matrix.shape == (58, 1) and (table.rows["exposure"] == 1.5).all()
     assert noted(table, "2 of 60 rows were left out because they have no exposure")
     assert table.row_numbers.tolist() == [i + 2 for i in range(60) if i not in (3, 9)]

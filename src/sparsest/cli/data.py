@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsest.cli.app import log
 from sparsest.cli.options import ColumnOptions, SubsetOptions, names
-from sparsest.tables import Table, Wishes, read_table
+from sparsest.tables import ReadingOptions, Table, read_table
 
 if TYPE_CHECKING:
     from sparsest.paths.path_result import PathResult
@@ -29,7 +29,7 @@ _FEW_VALUES = 30
 _ROW = re.compile(r"in row (\d+)")
 
 
-def load(data: str, required: Wishes, quiet: bool) -> Table:
+def load(data: str, required: ReadingOptions, quiet: bool) -> Table:
     """Read the table of a fit; print its notes on stderr unless ``quiet``."""
     start = time.perf_counter()
     table = read_table(data, required)

@@ -13,7 +13,7 @@ import typer
 from sparsest.core.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from sparsest.tables import Wishes
+    from sparsest.tables import ReadingOptions
 
 COLUMNS, SEARCH, FILES = "Columns", "Search", "Output"
 
@@ -76,18 +76,18 @@ class ColumnOptions:
         default_factory=list
     )
 
-    def requirements(self, *, excluded_in_table: bool, **further: Any) -> Wishes:
+    def requirements(self, *, excluded_in_table: bool, **further: Any) -> ReadingOptions:
         """What the reader of tables has to know.
 
         Parameters
         ----------
         excluded_in_table : whether excluded columns stay in the table, for a method that has features it must not use
-        **further : other fields of ``Wishes``
+        **further : other fields of ``ReadingOptions``
         """
-        from sparsest.tables import Wishes
+        from sparsest.tables import ReadingOptions
 
         apart = names(self.exclude)
-        return Wishes(
+        return ReadingOptions(
             target=self.target, ids=names(self.ids) if excluded_in_table else (*names(self.ids), *apart),
             exclude=apart if excluded_in_table else (), impute=self.impute, drop=names(self.drop),
             categorical=names(self.categorical), **{"beside": beside(exposure=self.exposure), **further},
@@ -117,7 +117,7 @@ class TableOptions(ColumnOptions):
         bool, _column("Leave out rows whose exposure is not above zero.", "--drop-zero-exposure")
     ] = False
 
-    def requirements(self, *, excluded_in_table: bool, **further: Any) -> Wishes:
+    def requirements(self, *, excluded_in_table: bool, **further: Any) -> ReadingOptions:
         """What the reader of tables has to know."""
         own: dict[str, Any] = {
             "beside": beside(self.weights, self.offset, self.exposure), "missing_text": self.missing_text,

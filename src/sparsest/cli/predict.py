@@ -68,11 +68,11 @@ def _by_result(model: str, data: str) -> tuple[Table, dict[str, list[object]]]:
     """Predictions by a model of fit or cv, with the table they are for."""
     from sparsest.cli.data import encoding_of
     from sparsest.results.result import Result
-    from sparsest.tables import read_again
+    from sparsest.tables import read_with_encoding
 
     result = Result.load(model)
     needed = result.support.tolist()
-    table = read_again(data, encoding_of(result), result.feature_names, result.coef.size, needed=needed)
+    table = read_with_encoding(data, encoding_of(result), result.feature_names, result.coef.size, needed=needed)
     logistic = result.classes is not None and result.statement.loss == "logistic"
     return table, _predictions(result, table, {}, logistic)
 
@@ -83,7 +83,7 @@ def _by_path(model: str, data: str, k: int | None, alpha: float | None) -> tuple
 
     from sparsest.cli.data import encoding_of
     from sparsest.paths.path_result import PathResult
-    from sparsest.tables import read_again
+    from sparsest.tables import read_with_encoding
 
     found = PathResult.load(model)
     chosen = found.about.get("chosen")
@@ -95,7 +95,7 @@ def _by_path(model: str, data: str, k: int | None, alpha: float | None) -> tuple
         n_models = int(found.solved.sum())
         raise ValueError(f"{model} holds {n_models} models: choose one with --k (features) or --alpha (penalty)")
     needed = np.flatnonzero(found.at(alpha).coef).tolist()
-    table = read_again(data, encoding_of(found), found.feature_names, found.coefs.shape[0], needed=needed)
+    table = read_with_encoding(data, encoding_of(found), found.feature_names, found.coefs.shape[0], needed=needed)
     logistic = found.classes is not None and found.loss.name == "logistic"
     return table, _predictions(found, table, {"alpha": alpha}, logistic)
 

@@ -46,11 +46,13 @@ def verify(
     """
     from sparsest.cli.data import print_notes
     from sparsest.cli.output import print_json
-    from sparsest.tables import read_again
+    from sparsest.tables import read_with_encoding
 
     proof, encoding, names = _read_proof(Path(model))
     about = proof.statement
-    table = read_again(data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure))
+    table = read_with_encoding(
+        data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure)
+    )
     given = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "max_coef": max_coef, "loss": loss}
     none: dict[str, Any] = dict.fromkeys(("max_coef", "include", "exclude")) if unrestricted else {}
     expected = none | {name: value for name, value in given.items() if value is not None}

@@ -133,7 +133,7 @@ def read_checked(path: str | Path, form: Form, complaint_of: Callable[[Any], str
     except (UnicodeError, ValueError, RecursionError) as error:
         complaint = str(error)
     if complaint:
-        raise ValueError(f"{path} is no file of a {kind}: {complaint}")
+        raise ValueError(f"{path} is not a file of a {kind}: {complaint}")
     return kept
 
 
@@ -161,20 +161,20 @@ def _complaint(kept: Any) -> str:
     """What is wrong with the model of a file that has the right entries."""
     columns, coef, names, labels = (kept[name] for name in ("support", "coef", "feature_names", "classes"))
     if not (is_list(columns, (int,)) and all(j >= 0 for j in columns) and columns == sorted(set(columns))):
-        return "its support is no list of column numbers in increasing order"
+        return "its support is not a list of column numbers in increasing order"
     if not (is_list(coef, (int, float)) and len(coef) == len(columns)):
         return "it has not one coefficient for each column of the support"
     if not all(_is_number(kept[name]) for name in _NUMBERS) or type(kept["n_nodes"]) is not int:
-        return f"one of {', '.join(_NUMBERS)}, n_nodes is no number"
+        return f"one of {', '.join(_NUMBERS)}, n_nodes is not a number"
     if not (kept.get("null_loss") is None or type(kept["null_loss"]) in (int, float)):
-        return "its null_loss is no number"
+        return "its null_loss is not a number"
     scale = kept.get("deviations")
     if not (scale is None or (is_list(scale, (int, float)) and len(scale) == len(columns))):
         return "it has not one standard deviation for each column of the support"
     if not isinstance(kept["status"], str) or not (names is None or is_list(names, (str,))):
         return "its status or its names are no texts"
     if not isinstance(kept["about"], dict) or not isinstance(kept["certificate"], (dict, type(None))):
-        return "what is said about it, or its certificate, is no object"
+        return "what is said about it, or its certificate, is not an object"
     return "" if labels is None or (is_list(labels, _LABELS) and len(labels) == 2) else "it has not two labels"
 
 

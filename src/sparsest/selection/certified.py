@@ -40,7 +40,7 @@ class ChoiceVerdict(NamedTuple):
         return self.valid
 
 
-# Of the numbers of features that are not excluded, so many are named.
+# How many of the numbers of features that are not excluded are named.
 _SHOWN_SIZES = 8
 
 
@@ -222,12 +222,12 @@ def about_other_sizes(left: Sequence[int]) -> str:
 
 
 def value_above(criterion: Criterion, objective: float, size: int) -> float:
-    """The criterion of a model with so many features, from above."""
+    """An upper bound, against rounding, of the criterion of a model with ``size`` features."""
     return criterion.value(objective, size) + criterion.rounding(objective, size)
 
 
 def bounds_of_sizes(criterion: Criterion, sizes: Sequence[int], known: Mapping[int, float]) -> Array:
-    """The theorem, with an allowance for rounding: ``known`` has bounds for models of at most so many features."""
+    """The theorem, with an allowance for rounding: ``known`` has bounds for models of at most k features, by k."""
     order = sorted(known)
     best = np.maximum.accumulate([known[k] for k in reversed(order)])[::-1] if order else np.empty(0)
     found = np.full(len(sizes), -inf)

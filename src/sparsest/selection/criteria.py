@@ -84,13 +84,13 @@ class Criterion:
     xi: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no criterion, and losses that have no likelihood."""
+        """Refuse unknown criteria, and losses without a likelihood."""
         word(self.name, "criterion", words=CRITERIA)
         optional(number, above=0)(self.noise_variance, "noise_variance")
         number(self.xi, "xi", least=0, most=1)
         if self.loss != _GAUSSIAN and self.loss not in _LIKELIHOODS:
             raise ValueError(
-                f"the {self.loss} loss is no likelihood, so it has no information criteria: choose by "
+                f"the {self.loss} loss has no likelihood, so it has no information criteria: choose by "
                 f"cross-validation, or give loss {_GAUSSIAN!r} or 'logistic'"
             )
         if self.loss != _GAUSSIAN and self.noise_variance is not None:
@@ -115,7 +115,7 @@ class Criterion:
         return self.n * (log(4.0 * pi * losses / self.n) + 1.0) if losses > 0.0 else -inf
 
     def losses_at(self, value: float, size: int) -> float:
-        """The sum of losses with which a model of so many features, each one degree of freedom, has this value."""
+        """The sum of losses at which a model of this size has this value; each feature is one degree of freedom."""
         rest = value - self.penalty(size, size + self.n_nuisance)
         if self.loss != _GAUSSIAN:
             return 0.5 * rest

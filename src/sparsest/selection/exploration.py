@@ -14,14 +14,14 @@ from sparsest.selection.subsets import SubsetGrid
 
 # How often a grid is extended at most by smaller γs, by larger γs, and by larger numbers of features.
 _MOST_EXTENSIONS = 4
-# A stronger, or a weaker, ridge is tried only if that at the end is better than the next one by so many standard errors
-# of the difference.  A weak ridge needs more evidence: with few rows its score is good by chance more often, and its
-# models are worse on other rows than those of a ridge that is too strong.
+# A stronger, or a weaker, ridge is tried only if that at the end is better than the next one by more than this number
+# of standard errors of the difference.  A weak ridge needs more evidence: with few rows its score is good by chance
+# more often, and its models are worse on other rows than those of a ridge that is too strong.
 _EVIDENCE_FOR_STRONGER, _EVIDENCE_FOR_WEAKER = 0.1, 1.0
-# It must also be better by this part of its score: very strong, and very weak, ridges differ by ever less, however
-# certain that is.
+# It must also be better by this part of its score: differences between very strong, and between very weak, ridges are
+# certain but small.
 _NOTABLE = 1e-3
-# Two models are as good as each other if their scores differ by at most so many standard errors of the difference.
+# Two models count as equally good if their scores differ by at most this number of standard errors of the difference.
 _INDISTINCT = 0.5
 
 

@@ -16,7 +16,7 @@ from sparsest.core.designs import Design
 from sparsest.core.losses import Loss, mean_of
 from sparsest.results.result import probabilities
 
-# Predictions are computed for so many models at a time.
+# Number of models whose predictions are computed at a time.
 _MODELS_AT_A_TIME = 64
 
 

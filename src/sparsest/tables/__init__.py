@@ -16,15 +16,15 @@
 ``roles``        columns that are no features: target, weights and offsets, and what names the rows
 ``remarks``      constant, nearly constant and duplicated columns
 ``suspects``     identifiers, repeated rows, features that determine the target
-``wishes``       what a user says about the columns
+``options``       what a user says about the columns
 ``table``        from a file to a table for a fit
 ``again``        from a file to a table for a model that is there already
 ===============  ==========================================================================
 """
 
-from sparsest.tables.again import read_again
 from sparsest.tables.encoding import IMPUTATIONS, Encoding
+from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.table import Table, read_table
-from sparsest.tables.wishes import Wishes
+from sparsest.tables.with_encoding import read_with_encoding
 
-__all__ = ["IMPUTATIONS", "Encoding", "Table", "Wishes", "read_again", "read_table"]
+__all__ = ["IMPUTATIONS", "Encoding", "ReadingOptions", "Table", "read_table", "read_with_encoding"]

@@ -36,7 +36,7 @@ def read_annotated(opened: Opened) -> Source:
             columns = [_column(name, file["obs"][name]) for name in _column_names(file["obs"])]
             rows = column_of(_ROWS, np.array(_texts(_index(file["obs"])), dtype=object))
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{opened.name} is no readable AnnData file: {error}") from error
+        raise ValueError(f"{opened.name} is not a readable AnnData file: {error}") from error
     if len(names) != matrix.shape[1]:
         raise ValueError(f"{opened.name} has {len(names)} names of variables for {matrix.shape[1]} columns of X")
     return Source(matrix.shape[0], [*columns, rows], matrix, names, notes=notes, ids=_ROWS)

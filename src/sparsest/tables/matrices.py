@@ -93,7 +93,7 @@ def read_matrix_market(opened: Opened) -> Source:
         with opened.stream() as file:
             matrix = mmread(file)
     except (ValueError, OverflowError, OSError) as error:
-        raise ValueError(f"{opened.name} is no readable Matrix Market file ({error})") from error
+        raise ValueError(f"{opened.name} is not a readable Matrix Market file ({error})") from error
     if matrix.shape[1] == 1:
         values: NDArray[Any] = np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
         return Source(values.shape[0], [column_of("y", values[:, 0])], target="y")
@@ -126,7 +126,7 @@ def read_svmlight(opened: Opened) -> Source:
             matrix, y = load_svmlight_file(file, zero_based=True)
         refuse_empty_lines(matrix.shape[0], matrix.shape[1], matrix.nnz)
     except (ValueError, OSError) as error:
-        raise ValueError(f"{opened.name} is no readable svmlight file ({error})") from error
+        raise ValueError(f"{opened.name} is not a readable svmlight file ({error})") from error
     columns = sp.csc_array(matrix)
     first = 1 if columns.shape[1] > 1 and columns.indptr[1] == 0 else 0
     names = tuple(str(j) for j in range(first, columns.shape[1]))

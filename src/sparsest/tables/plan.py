@@ -10,9 +10,9 @@ import numpy as np
 
 from sparsest.tables.encoding import GAP, Encoding, categorical_features
 from sparsest.tables.features import Filled, Part, grouped
+from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.source import Column, listing
 from sparsest.tables.suspects import number_suspects
-from sparsest.tables.wishes import Wishes
 
 # Columns whose replacements are told one by one.
 _TOLD = 30
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
     notes: list[str]
 
 
-def plan_columns(candidates: Sequence[Column], encoding: Encoding, wishes: Wishes, n_rows: int) -> Plan:
+def plan_columns(candidates: Sequence[Column], encoding: Encoding, options: ReadingOptions, n_rows: int) -> Plan:
     """Decide for every column which features it becomes, or that it is left out."""
     plan = Plan([], [], encoding, [])
     empty: list[str] = []
@@ -36,17 +36,17 @@ def plan_columns(candidates: Sequence[Column], encoding: Encoding, wishes: Wishe
     categories: dict[str, dict[str, str | None]] = {}
     indicators: dict[str, str] = {}
     for column in candidates:
-        share = _share_missing(column) if _must_be_filled(column, wishes) else 0.0
-        if share > wishes.max_missing:
+        share = _share_missing(column) if _must_be_filled(column, options) else 0.0
+        if share > options.max_missing:
             gappy.append(f"{column.name} ({share:.0%})")
         elif column.kind == "number":
             plan.parts.append(Part(column))
             plan.names.append(column.name)
-            if share > 0.0 and str(wishes.impute).endswith("+indicator"):
+            if share > 0.0 and str(options.impute).endswith("+indicator"):
                 indicators[column.name] = f"{column.name}=missing"
                 plan.parts.append(Part(column, ((GAP,),)))
                 plan.names.append(indicators[column.name])
-        elif groups := _grouped_levels(column, wishes, n_rows, categories, pooled):
+        elif groups := _grouped_levels(column, options, n_rows, categories, pooled):
             plan.parts.append(Part(column, tuple(groups.values())))
             plan.names.extend(groups)
         else:
@@ -65,14 +65,14 @@ def plan_columns(candidates: Sequence[Column], encoding: Encoding, wishes: Wishe
 
 def _grouped_levels(
     column: Column,
-    wishes: Wishes,
+    options: ReadingOptions,
     n_rows: int,
     categories: dict[str, dict[str, str | None]],
     pooled: list[str],
 ) -> dict[str, tuple[str, ...]]:
     """The features of a column of text with their levels; none where it has one value or none."""
-    own_gap = wishes.missing_text == "level" and wishes.impute != "drop"
-    features = categorical_features(column, column.load(), own_gap=own_gap, least=wishes.least_rows(n_rows))
+    own_gap = options.missing_text == "level" and options.impute != "drop"
+    features = categorical_features(column, column.load(), own_gap=own_gap, least=options.least_rows(n_rows))
     groups = grouped(features)
     if groups:
         categories[column.name] = features
@@ -80,10 +80,10 @@ def _grouped_levels(
     return groups
 
 
-def _must_be_filled(column: Column, wishes: Wishes) -> bool:
+def _must_be_filled(column: Column, options: ReadingOptions) -> bool:
     """Whether missing values of a column are replaced, or cost rows."""
-    return wishes.impute is not None and (
-        column.kind == "number" or wishes.missing_text == "frequent" or wishes.impute == "drop"
+    return options.impute is not None and (
+        column.kind == "number" or options.missing_text == "frequent" or options.impute == "drop"
     )
 
 

@@ -17,14 +17,14 @@ from sparsest.tables.source import Column, Source, listing
 _USUAL_TARGETS = ("y", "target")
 
 
-def target_name(source: Source, wish: str | None) -> str | None:
+def target_name(source: Source, given: str | None) -> str | None:
     """The column that is the target; None for a file of its own."""
-    if wish is not None:
-        if source.column(wish) is not None:
-            return wish
-        if Path(wish).is_file():
+    if given is not None:
+        if source.column(given) is not None:
+            return given
+        if Path(given).is_file():
             return None
-        raise ValueError(f"there is no column (and no file) {wish!r} for the target; {_the_columns(source)}")
+        raise ValueError(f"there is no column (and no file) {given!r} for the target; {_the_columns(source)}")
     usual = [source.target, *(name for name in _USUAL_TARGETS if source.matrix is None)]
     for name in usual:
         if name is not None and source.column(name) is not None:
@@ -45,17 +45,17 @@ def insist_on(source: Source, name: str, option: str) -> Column:
     return column
 
 
-def target_of(source: Source, name: str | None, wish: str | None, n_rows: int) -> NDArray[Any]:
+def target_of(source: Source, name: str | None, given: str | None, n_rows: int) -> NDArray[Any]:
     """The responses: numbers, whole ones as integers, or labels; None or NaN where they are missing."""
     if name is not None:
         column = insist_on(source, name, "--target")
     else:
-        other = read_source(str(wish))
+        other = read_source(str(given))
         if other.n_rows != n_rows:
-            raise ValueError(f"the data have {n_rows} rows, but the target in {wish} has {other.n_rows}")
+            raise ValueError(f"the data have {n_rows} rows, but the target in {given} has {other.n_rows}")
         rest = [column for j, column in enumerate(other.columns) if not is_identifier(column, j == 0)]
         if len(rest) != 1 or other.matrix is not None:
-            raise ValueError(f"{wish} must hold one column, the target")
+            raise ValueError(f"{given} must hold one column, the target")
         column = rest[0]
     if column.kind not in ("number", "text"):
         raise ValueError(f"the target {column.name!r} holds {column.kind}s, neither numbers nor labels")

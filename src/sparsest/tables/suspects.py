@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from sparsest.tables.source import Column, listing
 
-# Fewer rows say nothing; identifiers of one length have at least so many digits.
+# Fewer rows say nothing; identifiers of one length have at least this many digits.
 _LEAST_ROWS, _DIGITS = 12, 4
-# More entries than these are not searched for repeated rows, and a feature is looked at in so many rows first.
+# More entries than these are not searched for repeated rows; a feature is first compared with the target in this many
+# rows.
 _MOST_ENTRIES, _FIRST_ROWS = 50_000_000, 2000
 
 

@@ -23,11 +23,11 @@ from sparsest.tables.encoding import (
 from sparsest.tables.features import Filled, fill_columns, fill_matrix
 from sparsest.tables.plan import plan_columns, what_was_filled
 from sparsest.tables.readers import read_source
+from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.remarks import remarks
 from sparsest.tables.roles import identifiers_of, insist_on, rows_of, taken_columns, target_name, target_of
 from sparsest.tables.source import Column, Source, listing
 from sparsest.tables.suspects import suspects, text_suspects
-from sparsest.tables.wishes import Wishes
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,52 +56,52 @@ class Table:
     row_numbers: NDArray[np.intp] | None = None
 
 
-def read_table(data: str, wishes: Wishes) -> Table:
+def read_table(data: str, options: ReadingOptions) -> Table:
     """Read the data of a fit.
 
     Parameters
     ----------
     data : a file, a folder with data.npz, or "-" for standard input
-    wishes : target, weights, identifiers and what to do about missing values
+    options : target, weights, identifiers and what to do about missing values
     """
     reach("table")
-    _check(wishes)
+    _check(options)
     source = read_source(data)
-    name = target_name(source, wishes.target)
-    encoding = Encoding(target=name, beside=wishes.beside, impute=wishes.impute, categorical=wishes.categorical)
-    target, rows = target_of(source, name, wishes.target, source.n_rows), rows_of(source, wishes.beside)
-    _insist_on_columns(source, wishes)
+    name = target_name(source, options.target)
+    encoding = Encoding(target=name, beside=options.beside, impute=options.impute, categorical=options.categorical)
+    target, rows = target_of(source, name, options.target, source.n_rows), rows_of(source, options.beside)
+    _insist_on_columns(source, options)
     if source.matrix is None:
-        encoding, names, filled = _from_columns(source, encoding, wishes, target)
+        encoding, names, filled = _from_columns(source, encoding, options, target)
     else:
-        encoding, names, filled = _from_matrix(source, encoding, wishes)
+        encoding, names, filled = _from_matrix(source, encoding, options)
     ids = identifiers_of(source, encoding)
     shown = [str(j) for j in range(filled.matrix.shape[1])] if names is None else names
     encoding = replace(encoding, fill=filled.fill, missing=filled.missing)
     numbers = np.arange(source.first_row, source.first_row + source.n_rows)
     table = Table(filled.matrix, names, target, rows, ids, encoding, source.notes, numbers)
-    table.notes.extend(what_was_filled(filled, wishes.impute, source.n_rows))
-    table = with_exposure(without_gaps(table, filled), wishes.drop_zero_exposure)
+    table.notes.extend(what_was_filled(filled, options.impute, source.n_rows))
+    table = with_exposure(without_gaps(table, filled), options.drop_zero_exposure)
     _refuse_infinite(table.matrix, shown)
-    table.notes.extend(remarks(table.matrix, shown, wishes.least_rows(table.matrix.shape[0])))
+    table.notes.extend(remarks(table.matrix, shown, options.least_rows(table.matrix.shape[0])))
     table.notes.extend(suspects(table.matrix, shown, table.target))
     return table
 
 
-def _check(wishes: Wishes) -> None:
-    if wishes.impute is not None:
-        word(wishes.impute, "--impute", words=IMPUTATIONS)
-    word(wishes.missing_text, "--missing-text", words=MISSING_TEXTS)
-    number(wishes.max_missing, "--max-missing", least=0, most=1)
-    optional(whole_number, least=1)(wishes.min_level, "--min-level")
+def _check(options: ReadingOptions) -> None:
+    if options.impute is not None:
+        word(options.impute, "--impute", words=IMPUTATIONS)
+    word(options.missing_text, "--missing-text", words=MISSING_TEXTS)
+    number(options.max_missing, "--max-missing", least=0, most=1)
+    optional(whole_number, least=1)(options.min_level, "--min-level")
 
 
-def _insist_on_columns(source: Source, wishes: Wishes) -> None:
+def _insist_on_columns(source: Source, options: ReadingOptions) -> None:
     """Refuse names of columns that are not there."""
-    named = {"--id or --exclude": wishes.ids, "--drop": wishes.drop, "--categorical": wishes.categorical}
+    named = {"--id or --exclude": options.ids, "--drop": options.drop, "--categorical": options.categorical}
     if source.matrix is None:
-        named["--id or --exclude"] = (*wishes.ids, *wishes.exclude)
-    elif wishes.categorical:
+        named["--id or --exclude"] = (*options.ids, *options.exclude)
+    elif options.categorical:
         raise ValueError("--categorical needs a table with named columns, such as CSV or Parquet")
     for option, names in named.items():
         for name in names:
@@ -109,13 +109,13 @@ def _insist_on_columns(source: Source, wishes: Wishes) -> None:
 
 
 def _from_columns(
-    source: Source, encoding: Encoding, wishes: Wishes, target: NDArray[Any]
+    source: Source, encoding: Encoding, options: ReadingOptions, target: NDArray[Any]
 ) -> tuple[Encoding, tuple[str, ...] | None, Filled]:
     """Encode the columns of a fit."""
-    source.take_as_categories(wishes.categorical)
-    candidates, encoding = _candidates(source, encoding, wishes)
+    source.take_as_categories(options.categorical)
+    candidates, encoding = _candidates(source, encoding, options)
     refuse_dates(candidates)
-    plan = plan_columns(candidates, encoding, wishes, source.n_rows)
+    plan = plan_columns(candidates, encoding, options, source.n_rows)
     source.notes.extend([*plan.notes, *text_suspects(candidates, target)])
     names = tuple(plan.names)
     if not names:
@@ -129,26 +129,28 @@ def _from_columns(
     return plan.encoding, names, fill_columns(plan.parts, source.n_rows, encoding.impute, {})
 
 
-def _candidates(source: Source, encoding: Encoding, wishes: Wishes) -> tuple[list[Column], Encoding]:
+def _candidates(source: Source, encoding: Encoding, options: ReadingOptions) -> tuple[list[Column], Encoding]:
     """The columns that may be features; what names the rows, and what is unusable or unwanted, is none."""
-    used = {encoding.target, *encoding.beside.values(), *wishes.drop}
+    used = {encoding.target, *encoding.beside.values(), *options.drop}
     candidates = [column for column in source.columns if column.name not in used]
-    ids = [c.name for j, c in enumerate(candidates) if c.name in wishes.ids or is_identifier(c, j == 0)]
-    if found := [name for name in ids if name not in wishes.ids]:
+    ids = [c.name for j, c in enumerate(candidates) if c.name in options.ids or is_identifier(c, j == 0)]
+    if found := [name for name in ids if name not in options.ids]:
         source.notes.append(f"left out as names of the rows: {listing(found)}")
-    unusable = [c.name for c in candidates if c.name in wishes.exclude and c.kind != "number" and c.name not in ids]
+    unusable = [c.name for c in candidates if c.name in options.exclude and c.kind != "number" and c.name not in ids]
     rest = [column for column in candidates if column.name not in ids and column.name not in unusable]
     known = {column.name for column in source.columns}
-    dropped = [name for name in wishes.drop if name in known and name not in (encoding.target, *ids)]
+    dropped = [name for name in options.drop if name in known and name not in (encoding.target, *ids)]
     return rest, replace(encoding, ids=tuple(ids), left_out=(*dropped, *unusable))
 
 
-def _from_matrix(source: Source, encoding: Encoding, wishes: Wishes) -> tuple[Encoding, tuple[str, ...] | None, Filled]:
+def _from_matrix(
+    source: Source, encoding: Encoding, options: ReadingOptions
+) -> tuple[Encoding, tuple[str, ...] | None, Filled]:
     """Take the features of a fit from a matrix."""
     if str(encoding.impute).endswith("indicator"):
         raise ValueError("--impute …+indicator needs a table with named columns, such as CSV or Parquet")
-    ids = wishes.ids or (() if source.ids is None else (source.ids,))
-    encoding = replace(encoding, ids=(*ids, *wishes.drop))
+    ids = options.ids or (() if source.ids is None else (source.ids,))
+    encoding = replace(encoding, ids=(*ids, *options.drop))
     taken, matrix, names = taken_columns(source, encoding), source.matrix, source.names
     if taken - {None}:
         rest = [j for j in range(matrix.shape[1]) if j not in taken]

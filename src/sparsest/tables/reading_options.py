@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# Levels need so many rows by default, where there are so many in all.
+# The default of min_level, and from how many rows of the table on it holds.
 _FEW_ROWS, _MANY_ROWS = 5, 50
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ReadingOptions:
     """What a user says about the columns of a file.
 
     Attributes
@@ -21,7 +21,7 @@ class Wishes:
     impute : "median", "mean", "median+indicator", "mean+indicator" or "drop" for missing values
     missing_text : "level" or "frequent": missing text is a level of its own, or becomes the most frequent one
     max_missing : a column of which a larger part is missing is left out instead of filled in
-    min_level : levels of fewer rows than this are one together, and rarer features are noted; by default 5 from 50 rows
+    min_level : levels of fewer rows than this are pooled, and rarer features are noted; by default 5 from 50 rows
         on, else 1
     drop : columns that are left out of the table
     categorical : columns of numbers that are codes: one feature for each of them

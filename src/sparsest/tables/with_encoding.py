@@ -17,7 +17,7 @@ from sparsest.tables.source import Source, listing
 from sparsest.tables.table import Table, without_gaps
 
 
-def read_again(
+def read_with_encoding(
     data: str,
     encoding: Encoding,
     names: Sequence[str] | None,
