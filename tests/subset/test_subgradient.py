@@ -29,8 +29,8 @@ def descend(X, y, **settings):
     """Solve, and return the result and the bounds of all steps."""
     options = {name: settings.pop(name) for name in OPTIONS & settings.keys()}
     result = solve(X, y, method="subgradient", options=options, **settings)
-    told = result.trace["subgradient"]
-    return result, np.array(told["lower"]), np.array(told["upper"])
+    trace = result.trace["subgradient"]
+    return result, np.array(trace["lower"]), np.array(trace["upper"])
 
 
 @every_pair(loss=LOSS_NAMES, form=FORMS, rule=STEP_RULES)

@@ -73,24 +73,26 @@ def test_the_summary():
     """The fixed features do not include those that the problem itself forces in or out."""
     problem = problem_of(include=[2], exclude=[1])
     region = Region(np.array([2, 4]), np.array([1, 0, 5]), 7)
-    told = summary(problem, relaxed_of([-0.05, 0.3, 0.01, 0.0], region=region))
-    assert told["fixed_in"].tolist() == [4] and told["fixed_out"].tolist() == [0, 5]
-    assert told["s"].max() == 1.0 and told["gap"] == 0.25 and told["passes"] == 0.0
+    found = summary(problem, relaxed_of([-0.05, 0.3, 0.01, 0.0], region=region))
+    assert found["fixed_in"].tolist() == [4] and found["fixed_out"].tolist() == [0, 5]
+    assert found["s"].max() == 1.0 and found["gap"] == 0.25 and found["passes"] == 0.0
     # Two features are forced in, so one of 3 and 6 is chosen; their gains, 3 and 6, differ by 3.
-    assert told["separation"] == 3.0
+    assert found["separation"] == 3.0
 
 
 def test_warm_starts_of_earlier_results():
     X, y = sample("squared", N, P)
-    before, told = relax(X, y, k=3, gamma=0.25)
+    before, found = relax(X, y, k=3, gamma=0.25)
     assert warm_start(None, problem_of()) is warm_start([1, 2], problem_of()) is None
     local = solve(X, y, 3, gamma=0.25)
     assert warm_start(local, problem_of()) is None
     same = warm_start(before, problem_of())
-    assert np.array_equal(same.features, told["features"]) and np.array_equal(same.w, told["w"]) and same.b == told["b"]
-    first = int(told["features"][0])
+    assert (
+        np.array_equal(same.features, found["features"]) and np.array_equal(same.w, found["w"]) and same.b == found["b"]
+    )
+    first = int(found["features"][0])
     without = warm_start(before, problem_of(exclude=[first]))
-    assert np.array_equal(without.features, told["features"][1:]) and np.array_equal(without.w, told["w"][1:])
+    assert np.array_equal(without.features, found["features"][1:]) and np.array_equal(without.w, found["w"][1:])
     narrow, _ = relax(X[:, :5], y, k=3, gamma=0.25)
     assert warm_start(narrow, problem_of()) is None
 
@@ -101,8 +103,8 @@ def test_indicators_are_admissible(loss, form, fit_intercept):
     for include, exclude in (((), ()), ((2,), (0, 4))):
         asked = {**form, "include": include, "exclude": exclude}
         for fixing in (True, False):
-            _, told = relax(X, y, **asked, loss=loss, gamma=0.3, fit_intercept=fit_intercept, fixing=fixing)
-            s = told["s"]
+            _, found = relax(X, y, **asked, loss=loss, gamma=0.3, fit_intercept=fit_intercept, fixing=fixing)
+            s = found["s"]
             assert s.shape == (P,) and (s >= 0).all() and (s <= 1).all()
             assert s.sum() <= form.get("k", P) * (1.0 + 1e-9)
             assert (s[list(include)] == 1).all() and (s[list(exclude)] == 0).all()
@@ -139,13 +141,13 @@ def test_unsuitable_starts_are_harmless():
     local = solve(X, y, 2, gamma=0.3)
     _, cold = relax(X, y, k=2, gamma=0.3, fixing=False)
     for start in (narrow, local, [5, 6], [0, 1, 2, 3]):
-        _, told = relax(X, y, k=2, gamma=0.3, fixing=False, start=start)
-        assert told["dual"] == pytest.approx(cold["dual"], rel=1e-4)
+        _, found = relax(X, y, k=2, gamma=0.3, fixing=False, start=start)
+        assert found["dual"] == pytest.approx(cold["dual"], rel=1e-4)
 
 
 def test_a_start_is_not_changed():
     X, y = sample("logistic", N, P, 11)
-    before, told = relax(X, y, k=2, loss="logistic", gamma=0.3)
-    w = told["w"].copy()
+    before, found = relax(X, y, k=2, loss="logistic", gamma=0.3)
+    w = found["w"].copy()
     relax(X, y, k=4, loss="logistic", gamma=0.3, start=before)
     assert np.array_equal(before.trace["relaxation"]["w"], w)

@@ -23,7 +23,7 @@ def node_of(bound, depth, adapted_at=0):
     return Node(np.zeros(3, dtype=np.int8), bound, 0, depth=depth, adapted_at=adapted_at)
 
 
-def begun(m=100):
+def started(m=100):
     adaptation, bounder = Adaptation(), Bounder(m)
     adaptation.begin(bounder, node_of(10.0, 0))
     return adaptation, bounder
@@ -31,7 +31,7 @@ def begun(m=100):
 
 @pytest.mark.parametrize(("m", "first"), [(10, 512), (1000, 800)])
 def test_intervals_between_adaptations_grow(m, first):
-    adaptation, bounder = begun(m)
+    adaptation, bounder = started(m)
     assert not adaptation.is_due(first - 1) and adaptation.is_due(first)
     adaptation.prepare(bounder, 1e6)
     assert not adaptation.is_due(8 * first - 1) and adaptation.is_due(8 * first)
@@ -42,7 +42,7 @@ def test_nothing_is_due_before_the_search_begins():
 
 
 def test_bounds_are_adapted_to_the_last_regions_that_were_split():
-    adaptation, bounder = begun()
+    adaptation, bounder = started()
     regions = [(SimpleNamespace(number=i), np.zeros(3)) for i in range(100)]
     adaptation.recent_splits.extend(regions)
     adaptation.prepare(bounder, 1e6)
@@ -52,7 +52,7 @@ def test_bounds_are_adapted_to_the_last_regions_that_were_split():
 
 def test_nodes_that_are_adapted():
     """Nodes several levels below the last adaptation that one more level of branching is not expected to close."""
-    adaptation, bounder = begun()
+    adaptation, bounder = started()
     assert not adaptation.should_adapt(node_of(11.0, 8), 20.0)
     adaptation.prepare(bounder, 1e6)
     node = node_of(11.0, 8, adapted_at=4)
@@ -66,7 +66,7 @@ def test_nodes_that_are_adapted():
 
 def test_adapting_ends_if_it_does_not_help():
     """After the trial, as soon as most adaptations have lifted the bound by less than one level of branching."""
-    adaptation, bounder = begun()
+    adaptation, bounder = started()
     adaptation.prepare(bounder, 1e6)
     for lift in [0.2] * 16 + [0.1] * 16:
         adaptation.record_lift(node_of(11.0, 8), lift)

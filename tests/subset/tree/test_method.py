@@ -156,8 +156,8 @@ def test_a_start_is_taken(solved):
     problem = make_problem(X, y, **HARD)
     for start in (best, best.support.tolist(), [50, 51, 52, 53, 54], []):
         result = grow(X, y, **HARD, start=start, node_limit=1, options=REGIONS)
-        begun = fit_support(problem, best.support if start is best else np.array(start, dtype=np.intp))
-        assert best.lower_bound <= result.objective <= begun.primal * (1.0 + 1e-12)
+        started = fit_support(problem, best.support if start is best else np.array(start, dtype=np.intp))
+        assert best.lower_bound <= result.objective <= started.primal * (1.0 + 1e-12)
     for start, message in (([99], "column numbers from 0 to 59"), ("abc", "an earlier Result")):
         with pytest.raises(ValueError, match=message):
             best_subset(X, y, **HARD, method="tree", start=start)

@@ -18,7 +18,7 @@ from sparsest.subset.tree.root import relax_root
 N, P = 22, 7
 
 
-def begun(loss, gamma=0.3, **form):
+def problem_and_goal(loss, gamma=0.3, **form):
     X, y = sample(loss, N, P, 10)
     problem = make_problem(X, y, loss=loss, gamma=gamma, **form)
     goal = BestSupport(problem, Clock(60.0), 1e-4, LocalSearch())
@@ -29,7 +29,7 @@ def begun(loss, gamma=0.3, **form):
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("form", [{"k": 3}, {"l0_penalty": 0.4}, {"k": 3, "include": [5]}], ids=str)
 def test_the_root_bounds_and_fixes(loss, form):
-    problem, goal = begun(loss, **form)
+    problem, goal = problem_and_goal(loss, **form)
     optimum, best = best_of(sample_values(loss, N, P, 10, 0.3, True, False), **form)
     root = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
     assert min(root.bound, root.closed) <= optimum * (1.0 + 1e-8)
@@ -44,7 +44,7 @@ def test_the_root_bounds_and_fixes(loss, form):
 
 
 def test_the_start_does_not_matter():
-    problem, goal = begun("squared", k=3)
+    problem, goal = problem_and_goal("squared", k=3)
     usual = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
     other = relax_root(problem, goal, goal.incumbent.clock, 1e-4, Start(np.arange(P), np.linspace(-1.0, 1.0, P), 0.3))
     assert other.bound == pytest.approx(usual.bound, rel=1e-4)
@@ -62,14 +62,14 @@ def test_rounded_supports_are_offered_to_the_goal():
 
 
 def test_without_a_ridge_only_the_trivial_bound_is_known():
-    problem, goal = begun("squared", gamma=np.inf, k=3, l0_penalty=0.5, include=[1])
+    problem, goal = problem_and_goal("squared", gamma=np.inf, k=3, l0_penalty=0.5, include=[1])
     root = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
     assert root.bound == 0.5 and not root.fixes and root.relaxed is None and root.closed == np.inf
     assert root.region is problem.root and not root.points[0].values.any()
 
 
 def test_without_time_the_root_still_holds():
-    problem, goal = begun("logistic", k=3)
+    problem, goal = problem_and_goal("logistic", k=3)
     optimum, _ = best_of(sample_values("logistic", N, P, 10, 0.3, True, False), 3)
     goal.incumbent.clock.limit = 0.0
     root = relax_root(problem, goal, goal.incumbent.clock, 1e-4, None)
