@@ -24,6 +24,7 @@ def test_the_order_of_the_cells():
     assert number.tolist() == [0] * 6 + [1] * 4
     assert alphas.tolist() == [0.5, 0.5, 0.2, 0.2, 0.05, 0.05, 0.5, 0.5, 0.2, 0.2]
     assert share.tolist() == [0.0, 1.0] * 5
+    assert grid_of(blends=(0.0, 1.0)).families().tolist() == [0, 1] * 3 + [2, 3] * 2
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

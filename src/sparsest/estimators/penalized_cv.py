@@ -115,7 +115,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         grid, paths, validation = self._explore(data, grid, solvers, judge)
         self._warn_if_interrupted(validation)
         which, strengths, blends = grid.cells()
-        index = validation.choose(self.selection, -strengths, which + 1j * blends)
+        index = validation.choose(self.selection, -strengths, grid.families())
         chosen = {name: [one.get(name) for one in settings] for name in ("l1_ratio", "concavity")}
         columns = {name: np.array(values)[which] for name, values in chosen.items() if values[0] is not None}
         self._keep_validation(validation, index, alpha=strengths, **columns, blend=blends)
@@ -133,9 +133,9 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
             solved = (path.alphas[path.solved] for path in paths)
             grid = replace(grid, paths=tuple(zip((one.penalty for one in solvers), solved, strict=True)))
             validation = judge(grid)
-            number, strengths, blends = grid.cells()
-            best = validation.best()
-            alike = (number == number[best]) & (blends == blends[best])
+            number, strengths, _ = grid.cells()
+            best, families = validation.best(), grid.families()
+            alike = families == families[best]
             if not self._ends_too_early(validation, paths[number[best]], alike, strengths):
                 break
             if n_extensions == _EXTENSIONS:

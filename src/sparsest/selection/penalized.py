@@ -50,6 +50,11 @@ class PenaltyGrid:
         alphas = np.concatenate([np.repeat(alphas, n_blends) for _, alphas in self.paths])
         return number, alphas, np.tile(self.blends, alphas.size // n_blends)
 
+    def families(self) -> Indices:
+        """For each model a number that it shares with the models of the same penalty and blend."""
+        number, _, _ = self.cells()
+        return number * len(self.blends) + np.arange(number.size) % len(self.blends)
+
     def __call__(self, data: Data) -> Models:
         """Fit the models of all cells."""
         models: list[tuple[Indices, Array, float]] = []
