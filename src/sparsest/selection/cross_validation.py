@@ -87,7 +87,7 @@ class Validation(NamedTuple):
         scores, counts = (np.vstack(pair)[order] for pair in zip(self[:2], other[:2], strict=True))
         return self._replace(scores=scores, n_features=counts)
 
-    def choose(self, selection: str, complexity: Array, family: Array | None = None) -> int:
+    def choose(self, selection: str, complexity: Array, family: Indices | None = None) -> int:
         """The number of the chosen model.
 
         Parameters
