@@ -6,7 +6,7 @@ import pytest
 
 from sparsest.studies import find
 from sparsest.studies.figures import STYLES, draw, save, style_of
-from sparsest.studies.tables import points
+from sparsest.studies.tables import grids, points
 from studies.made import rows_of
 
 STUDY = find("reg-hard-fixed-k")
@@ -95,3 +95,18 @@ def test_files_are_the_same_for_the_same_rows(tmp_path):
     contents = [file.read_bytes() for file in first]
     again = save(STUDY.figures[0], panels, rows, tmp_path / "a.b")
     assert [file.read_bytes() for file in again] == contents and all(len(content) > 1000 for content in contents)
+
+
+def test_methods_of_fewer_data_sets_are_left_out_and_named():
+    rows = rows_of(STUDY.name)
+    once = [{**row, "method": "abess"} for row in rows if row["method"] == "mcp" and row["set"] == 0]
+    figure = STUDY.figures[0]
+    canvas = draw(figure, STUDY.panels("smoke"), [*rows, *once])
+    for ax in canvas.axes:
+        assert "abess" not in ax.get_legend_handles_labels()[1] and "MCP" in ax.get_legend_handles_labels()[1]
+    assert "points of fewer data sets are left out: abess" in canvas.get_suptitle()
+    assert "left out" not in draw(figure, STUDY.panels("smoke"), rows).get_suptitle()
+    [grid, *_] = grids(figure, STUDY.panels("smoke"), [*rows, *once])
+    column = grid.heads.index("abess")
+    assert all(line[column].endswith(", 1 set") for line in grid.rows)
+    assert not any(", 1 set" in cell for line in grid.rows for cell in line[:column])

@@ -3,8 +3,10 @@
 import pytest
 
 from sparsest.studies.views import (
+    Curve,
     accuracy,
     chosen_k,
+    comparable,
     curves,
     false_discovery_rate,
     fixed_k,
@@ -112,3 +114,14 @@ def test_curves_are_means_with_standard_errors():
     curve = curves(view(fixed_k, accuracy)(rows))["a"]["exact"]
     assert (curve.x, curve.mean, curve.n_sets) == ([100.0], [0.75], [2])
     assert curve.error == [pytest.approx(0.25)]
+
+
+def test_means_over_fewer_data_sets_are_not_comparable():
+    whole = Curve([1.0, 2.0], [0.5, 0.6], [0.1, 0.1], [5, 5], [None, None])
+    first = Curve([1.0, 2.0], [0.9, 0.9], [float("nan"), 0.1], [1, 5], [None, None])
+    once = Curve([1.0], [0.9], [float("nan")], [1], [None])
+    kept, lacking = comparable({"exact": whole, "forward": first, "abess": once})
+    assert kept == {"exact": whole, "forward": Curve([2.0], [0.9], [0.1], [5], [None])}
+    assert lacking == ["forward", "abess"]
+    # Where all have one data set, all are drawn.
+    assert comparable({"abess": once}) == ({"abess": once}, [])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparsest.studies.study import Figure, Panel
-from sparsest.studies.views import Curve, Row, curves
+from sparsest.studies.views import Curve, Row, comparable, curves
 
 
 class Style(NamedTuple):
@@ -60,6 +60,8 @@ class _Picture(NamedTuple):
     # Texts at places of the horizontal axis.
     labels: dict[float, str]
     true_k: int | None
+    # Labels of methods that are left out, wholly or in some places, as they were run on fewer data sets than others.
+    lacking: tuple[str, ...] = ()
 
 
 def style_of(method: str) -> Style:
@@ -92,13 +94,15 @@ def _pictures(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> l
 
 
 def _of_panel(figure: Figure, panel: Panel, methods: dict[str, Curve]) -> _Picture:
+    methods, lacking = comparable(methods)
     lines = [Drawn(methods[name], style_of(name)) for name in sorted(methods, key=_rank)]
     labels = {cell.x: cell.label for cell in panel.cells if cell.label}
     if lines and not figure.x_label and not labels:
         # A single place: the methods stand side by side.
         lines = [one._replace(curve=one.curve._replace(x=[float(j)])) for j, one in enumerate(lines)]
         labels = {float(j): one.style.label for j, one in enumerate(lines)}
-    return _Picture(panel.title, lines, labels, panel.cells[0].source.k if figure.mark_true_k else None)
+    true_k = panel.cells[0].source.k if figure.mark_true_k else None
+    return _Picture(panel.title, lines, labels, true_k, tuple(style_of(name).label for name in lacking))
 
 
 def _rank(method: str) -> tuple[int, str]:
@@ -129,6 +133,9 @@ def draw(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> Any:
         canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=min(len(named), 4), frameon=False)
     n_sets = max((n for picture in pictures for one in picture.lines for n in one.curve.n_sets), default=0)
     of = f"means ± one standard error, up to {n_sets} data sets" if n_sets > 1 else "one data set"
+    lacking = list(dict.fromkeys(label for picture in pictures for label in picture.lacking))
+    if lacking:
+        of += f"; points of fewer data sets are left out: {', '.join(lacking)}"
     canvas.suptitle(f"{figure.caption}\n({of})", fontsize="medium")
     return canvas
 

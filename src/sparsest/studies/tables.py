@@ -14,7 +14,7 @@ from sparsest.studies.certified import Change, Proofs
 from sparsest.studies.figures import STYLES, style_of
 from sparsest.studies.findings import Finding, Verdict
 from sparsest.studies.study import Figure, Panel
-from sparsest.studies.views import Row, curves
+from sparsest.studies.views import Row, curves, most_sets
 
 Cells = Sequence[Sequence[str]]
 
@@ -64,10 +64,13 @@ def grids(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[
     labels = {cell.x: cell.label.replace("\n", ", ") for panel in panels for cell in panel.cells if cell.label}
     for panel, methods in curves(figure.view(rows)).items():
         names = [name for name in STYLES if name in methods] + sorted(methods.keys() - STYLES.keys())
+        most = most_sets(methods)
         cells = {
-            (x if k is None else k, name): _cell(x, mean, error, k)
+            (place, name): _cell(x, mean, error, n_sets if n_sets < most[place] else None, k)
             for name in names
-            for x, mean, error, _, k in zip(*methods[name], strict=True)
+            for place, (x, mean, error, n_sets, k) in zip(
+                methods[name].places, zip(*methods[name], strict=True), strict=True
+            )
         }
         places = sorted({place for place, _ in cells})
         ordered = any(k is not None for name in names for k in methods[name].k)
@@ -79,8 +82,11 @@ def grids(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[
     return found
 
 
-def _cell(x: float, mean: float, error: float, k: int | None) -> str:
+def _cell(x: float, mean: float, error: float, n_sets: int | None, k: int | None) -> str:
+    """One figure; the number of data sets is named where it is smaller than elsewhere."""
     text = f"{mean:.3g}" if math.isnan(error) else f"{mean:.3g} ± {error:.1g}"
+    if n_sets is not None:
+        text += f", {n_sets} set{'s' if n_sets > 1 else ''}"
     return text if k is None else f"{text} ({x:.3g})"
 
 

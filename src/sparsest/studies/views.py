@@ -191,6 +191,11 @@ class Curve(NamedTuple):
     n_sets: list[int]
     k: list[int | None]
 
+    @property
+    def places(self) -> list[float]:
+        """What tells the points apart: k where it orders them, else x."""
+        return [x if k is None else float(k) for x, k in zip(self.x, self.k, strict=True)]
+
 
 def curves(points: Iterable[Point]) -> dict[str, dict[str, Curve]]:
     """One curve for every method in every panel."""
@@ -200,6 +205,34 @@ def curves(points: Iterable[Point]) -> dict[str, dict[str, Curve]]:
     for point in points:
         grouped[point.panel][point.method][point.x if point.k is None else point.k].append(point)
     return {panel: {method: _curve(at) for method, at in methods.items()} for panel, methods in grouped.items()}
+
+
+def most_sets(methods: dict[str, Curve]) -> dict[float, int]:
+    """The largest number of data sets that any method has in each place."""
+    most: dict[float, int] = defaultdict(int)
+    for curve in methods.values():
+        for place, n_sets in zip(curve.places, curve.n_sets, strict=True):
+            most[place] = max(most[place], n_sets)
+    return most
+
+
+def comparable(methods: dict[str, Curve]) -> tuple[dict[str, Curve], list[str]]:
+    """The points whose means are over as many data sets as any method has there, and the methods that lack such points.
+
+    A mean over fewer data sets is not comparable with the others beside it: it depends on which sets these are.
+    """
+    most, kept, lacking = most_sets(methods), {}, []
+    for name, curve in methods.items():
+        whole = [i for i, place in enumerate(curve.places) if curve.n_sets[i] == most[place]]
+        if whole:
+            x, mean, error, n_sets, k = curve
+            kept[name] = Curve(
+                [x[i] for i in whole], [mean[i] for i in whole], [error[i] for i in whole], [n_sets[i] for i in whole],
+                [k[i] for i in whole],
+            )  # fmt: skip
+        if len(whole) < len(curve.x):
+            lacking.append(name)
+    return kept, lacking
 
 
 def _curve(at: dict[float, list[Point]]) -> Curve:
