@@ -16,9 +16,9 @@ from sparsest.core.kernels.lines import Lines
 from sparsest.core.kernels.sparse import Stored
 from sparsest.paths.gap import DEPENDENT, dual_margins
 from sparsest.paths.gradients import make_memory
+from sparsest.paths.kernels.rules import FEW_FEATURES, GROWING_VIOLATION
 from sparsest.paths.kernels.walk import (
     DONE,
-    FEW_FEATURES,
     FULL,
     SLOW,
     Fixed,
@@ -36,7 +36,6 @@ from sparsest.paths.kernels.walk import (
 from sparsest.paths.quadratic import Iterate, make_quadratic
 from sparsest.paths.task import Task
 from sparsest.paths.walk import (
-    GROWING_VIOLATION,
     LARGEST_DROP,
     SATURATED_LOSS,
     UNPENALISED_VIOLATION,

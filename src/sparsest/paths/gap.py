@@ -14,11 +14,10 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.penalties import ConvexPenalty
+from sparsest.paths.kernels.rules import INSIDE
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import WorkingSet
 
-# A dual point on the edge of the feasible set is moved inside by this share: rounding must not make it infeasible.
-_INSIDE = 1.0 - 1e-15
 # Inner products of at most this, relative to the sum of the absolute terms, are zero but for rounding.
 _ORTHOGONAL = 1e-11
 # A point that is out of the domain by no more than this, relatively, is on its edge but for rounding.
@@ -146,4 +145,4 @@ def _projection(theta: Array, free: Array, metric: Array) -> Array | None:
 def _conjugates(task: Task, grad: Array, lam: Array) -> float:
     # The caller asks for convex penalties alone; to look at the protocol here would take as long as the sums.
     penalty = cast(ConvexPenalty, task.penalty)
-    return float(penalty.conjugate(grad * _INSIDE, lam).sum())
+    return float(penalty.conjugate(grad * INSIDE, lam).sum())

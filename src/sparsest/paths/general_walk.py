@@ -12,10 +12,18 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.paths.gap import dual_margins, duality_gap
 from sparsest.paths.gradients import Gradients
+from sparsest.paths.kernels.rules import (
+    FEW_FEATURES,
+    GROWING_VIOLATION,
+    MAX_ROUNDS,
+    NEAR_SHARE,
+    largest_violation,
+    tighter,
+    violation_for_gap,
+)
 from sparsest.paths.rescaled_set import RescaledSet
 from sparsest.paths.task import Task
 from sparsest.paths.walk import (
-    GROWING_VIOLATION,
     SATURATED_LOSS,
     SATURATED_RESCALED_LOSS,
     UNPENALISED_VIOLATION,
@@ -24,19 +32,10 @@ from sparsest.paths.walk import (
 )
 from sparsest.paths.working_set import WorkingSet
 
-# With no more features than this, a working set is minimised to its last digits before the others are checked.
-_FEW_FEATURES = 256
-# Rounds of minimising and checking for one α; one or two are usual.
-_MAX_ROUNDS = 200
-# Features whose gradient is within this share of α of its limit join together with violators: most would be needed
-# soon.
-_NEAR_VIOLATION = 0.04
 # At most as many violators join as the set has features, or as many as this.
 _MIN_ADMITTED = 64
-# The violation asked for is chosen such that the gap will be at most this share of the tolerance, and lowered where it
-# turns out larger than that, at most so often.  Most gaps are much smaller: with 2 a third of the tolerance, and a
-# logistic path takes up to a tenth less time than with 0.4.
-_GAP_SHARE, _MAX_GAP_ATTEMPTS = 2.0, 5
+# How often the violation asked for is lowered where the gap turns out too large.
+_MAX_GAP_ATTEMPTS = 5
 
 
 class GeneralWalk(Walk):
@@ -121,24 +120,20 @@ class GeneralWalk(Walk):
     def _solve_to_gap(self, alpha: float) -> tuple[float, float]:
         """Solve until the relative duality gap is small enough; returns it and the violation.
 
-        The gap is about the violation times 2‖w‖₁, or its square times the number of active features over twice the
-        penalty's curvature: that says which violation to ask for, and where that was too much, ask for less than it.
+        A violation is asked for that should lead to that gap.  Where it does not, the next one is smaller.
         """
-        task, most = self.task, min(GROWING_VIOLATION, 0.5 * self.task.tol ** (2 / 3)) * alpha
+        task, most = self.task, largest_violation(alpha, self.task.tol)
         curvature = float(task.penalty.second_derivative(1.0, alpha))
         for _ in range(_MAX_GAP_ATTEMPTS):
-            w, allowed = self.set.w, _GAP_SHARE * task.tol * self.null_loss
-            size, n_active = float(np.abs(w).sum()), int(np.count_nonzero(w))
-            by_size = allowed / max(size, 1e-300)
-            by_curvature = float(np.sqrt(2.0 * allowed * curvature / max(n_active, 1)))
-            goal = min(max(by_size, by_curvature), most)
-            violation = self._solve(alpha, max(goal, 1e-15 * self.alpha))
+            size, n_active = float(np.abs(self.set.w).sum()), int(np.count_nonzero(self.set.w))
+            goal = violation_for_gap(alpha, task.tol * self.null_loss, size, n_active, curvature, most)
+            violation = self._solve(alpha, goal)
             slopes = self.gradients.value[self._checked]
             gap = duality_gap(task, self.set, alpha, self._checked, slopes, self._margins)
             gap /= max(self.null_loss, 1e-300)
             if gap <= task.tol or self.set.exhausted:
                 break
-            most = 0.3 * max(task.tol / gap, 1e-3) * violation
+            most = tighter(violation, gap, task.tol)
         return gap, violation
 
     def _solve(self, alpha: float, tol: float) -> float:
@@ -146,10 +141,10 @@ class GeneralWalk(Walk):
         task = self.task
         lam = alpha * task.factor[self.set.index]
         # Few features cost little to check, and most were foreseen.
-        few = self.outside.size <= _FEW_FEATURES
+        few = self.outside.size <= FEW_FEATURES
         goal = tol if few else max(tol, GROWING_VIOLATION * alpha)
         worst = np.inf
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             # When all features are in the set, what was found of the last one outside is of no account.
             excess, self._checked = np.empty(0), self.set.index[:0]
             self.set.minimise(lam, goal)
@@ -171,7 +166,7 @@ class GeneralWalk(Walk):
         """Take the worst violators into the working set, with those that are near; whether there were any."""
         if not float(excess.max(initial=0.0)) > tol:
             return False
-        violators = np.flatnonzero(excess > -_NEAR_VIOLATION * alpha)
+        violators = np.flatnonzero(excess > (NEAR_SHARE - 1.0) * alpha)
         most = max(_MIN_ADMITTED, self.set.index.size)
         if violators.size > most:
             violators = violators[np.argpartition(-excess[violators], most)[:most]]

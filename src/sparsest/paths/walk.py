@@ -19,8 +19,6 @@ SATURATED_LOSS = 1e-3
 # With a penalty that is rescaled by the curvature of the loss where less than this share is left, as in ncvreg: the
 # curvature vanishes with the loss.
 SATURATED_RESCALED_LOSS = 1e-2
-# Violation, relative to α, to which passing solutions and working sets that still grow are minimised.
-GROWING_VIOLATION = 1e-2
 # Violation to which unpenalised features are fitted at the start, as a share of the largest gradient.
 UNPENALISED_VIOLATION = 1e-10
 

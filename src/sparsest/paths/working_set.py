@@ -14,9 +14,10 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sparsest.core.arrays import Array, Indices, Mask
-from sparsest.core.intercepts import best_intercept
 from sparsest.core.kernels.descent import extrapolate, violation
 from sparsest.core.penalties import make_penalty
+from sparsest.paths.kernels.rules import MAX_CROWDING
+from sparsest.paths.loss_of_margins import LEAST_CURVATURE, LEAST_DAMPING, SLOPE_ROUNDING, LossOfMargins
 from sparsest.paths.quadratic import Iterate, make_quadratic
 from sparsest.paths.task import Task, is_quadratic
 
@@ -29,9 +30,8 @@ _SLOW_PROGRESS = 0.3
 # Violation to which a model is minimised: relative to that of the fit, as the model is not right either, but a third of
 # what is asked for at last.  A tenth of it takes 7 % more sweeps, ten times as much 27 % fewer but more models.
 MODEL_ACCURACY, LAST_ACCURACY = 0.03, 0.3
-# Columns at zero are dropped when the set has more than this many for each that is in use, and 64: dropping costs a
-# copy of the Gram matrix, and keeping them a part of every sweep.  At 1.0 and at 3.0 there are up to 30 and 15 % more.
-_MAX_CROWDING, _SPARE_COLUMNS = 1.3, 64
+# Columns at zero that are kept beside those that crowding allows.
+_SPARE_COLUMNS = 64
 # Steps of a concave penalty's fit may grow by this many doublings; each costs a pass over the observations.
 _MAX_DOUBLINGS = 8
 _MAX_HALVINGS = 12
@@ -39,25 +39,13 @@ _MAX_HALVINGS = 12
 _OBJECTIVE_ROUNDING = 1e-14
 # Models after which a concave fit of separated classes is given up: it has no minimum.
 _MAX_SEPARATED_MODELS = 3
-# Where a loss of differences is linear, models have this share of its secant curvature at least: more after a step of
-# which only a small part descends, and less after one that is taken as it is.  The whole of it never shortens a step.
-_LEAST_DAMPING, _SHORTENED_STEP, _DAMPING_STEP = 1e-3, 0.25, 10.0
 # Sweeps for one model: the next will be better than this one's last digits.
 MAX_MODEL_SWEEPS = 500
-# A model without curvature has no minimum: observations keep at least this share of a typical curvature at the start.
-_LEAST_CURVATURE = 1e-4
-# A margin at which a loss that levels off is zero.
-_LARGE_MARGIN = 30.0
-# The intercept's slope may be this share of the mean slope at the start: duality gaps need a θ that sums to zero.
-_SLOPE_ROUNDING = 1e-14
-# Stands for infinity where a loss is asked for the ends of its domain.
-_FAR = 1e300
-_MAX_INTERCEPT_STEPS = 12
 # A step that leaves no more than this share of the violation is taken without a look at a convex objective.
 _CLEAR_PROGRESS = 0.5
 
 
-class WorkingSet:
+class WorkingSet(LossOfMargins):
     """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients.
 
     ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.
@@ -81,10 +69,10 @@ class WorkingSet:
         self._slope_allowed = 0.0
         self._mass = 1.0
         self._set_margin(np.zeros(y.size), 0.0)
-        self._slope_allowed = _SLOPE_ROUNDING * float(np.abs(self._theta).sum())
+        self._slope_allowed = SLOPE_ROUNDING * float(np.abs(self._theta).sum())
         self.null_loss = float(weights @ loss.value(y, self.b))
-        self._least_curvature = _LEAST_CURVATURE * self._typical_curvature()
-        self._damping = 0.0 if loss.classification or loss.log_link else _LEAST_DAMPING
+        self._least_curvature = LEAST_CURVATURE * self._typical_curvature()
+        self._damping = 0.0 if loss.classification or loss.log_link else LEAST_DAMPING
         self.origin = np.empty(0)
         self._weigh()
 
@@ -95,9 +83,6 @@ class WorkingSet:
         else:
             self._theta = self._slopes(margin, b)
         self._margin, self.b, self._loss_value = margin, b, None
-
-    def _slopes(self, margin: Array, b: float) -> Array:
-        return self.weights * self.loss.derivative(self.y, margin + b)
 
     @property
     def margin(self) -> Array:
@@ -112,50 +97,6 @@ class WorkingSet:
         """``θ = ω ℓ'(y, Xw + b)``."""
         _ = self.margin
         return self._theta
-
-    def _best_intercept(self, margin: Array, b: float) -> tuple[float, Array]:
-        """The intercept and θ there: the secant method from a near guess, the bracketing search where it fails."""
-        guess, mass = b, self._mass
-        theta = self._slopes(margin, b)
-        slope = float(theta.sum())
-        for _ in range(_MAX_INTERCEPT_STEPS):
-            if abs(slope) <= self._slope_allowed:
-                return b, theta
-            if not mass > 0.0:
-                break
-            step, before = slope / mass, slope
-            b -= step
-            theta = self._slopes(margin, b)
-            slope = float(theta.sum())
-            mass = (before - slope) / step
-        b = best_intercept(self.loss, self.y, self.weights, margin, guess)
-        return b, self._slopes(margin, b)
-
-    def _typical_curvature(self) -> float:
-        """The mean curvature here, or that of a parabola with the same mean value and mean square slope if larger."""
-        u = self.margin + self.b
-        second = float(self.weights @ self.loss.second_derivative(self.y, u))
-        value, slope = self.null_loss, float(self.weights @ self.loss.derivative(self.y, u) ** 2)
-        typical = max(second, 0.5 * slope / value if value > 0.0 else 0.0)
-        return typical if typical > 0.0 else 1.0
-
-    def _curvature(self) -> Array:
-        u = self.margin + self.b
-        second = self.loss.second_derivative(self.y, u)
-        if self._damping > 0.0:
-            # A loss of y - u has the slope of a parabola around y with this curvature.
-            secant = np.abs(self.loss.derivative(self.y, u)) / np.maximum(np.abs(u - self.y), 1e-300)
-            second = np.maximum(second, self._damping * secant)
-        return self.weights * np.maximum(second, self._least_curvature)
-
-    def _damp(self, share: float) -> bool:
-        """Learn from the share of a step that was taken; whether another model should be tried for that."""
-        before = self._damping
-        if share < _SHORTENED_STEP:
-            self._damping = min(before * _DAMPING_STEP, 1.0)
-        elif share == 1.0 and before > 0.0:
-            self._damping = max(before / _DAMPING_STEP, _LEAST_DAMPING)
-        return self._damping > before
 
     def strengths(self, lam: Array) -> Array:
         """What the penalty takes for λ, here."""
@@ -195,21 +136,6 @@ class WorkingSet:
         # Rounding must not lead out of the domain.
         return float(self.weights @ self.loss.conjugate(self.y, self.loss.project(self.y, slopes)))
 
-    def dual_room(self) -> Array:
-        """How far each θ may move: the curvature of its loss, but no farther than to the end of its domain."""
-        u = self.margin + self.b
-        slopes = self._theta / self.weights
-        low, high = (self.loss.project(self.y, np.full(u.size, end)) for end in (-_FAR, _FAR))
-        room = np.minimum(slopes - low, high - slopes)
-        return self.weights * np.minimum(self.loss.second_derivative(self.y, u), np.maximum(room, 0.0))
-
-    @property
-    def separated(self) -> bool:
-        """Whether ever larger coefficients would fit ever better: where a penalty levels off, no minimum is left."""
-        if not self.loss.classification or not (self.y * (self.margin + self.b) > 0.0).all():
-            return False
-        return bool((self.loss.value(self.y, _LARGE_MARGIN * self.y) > 0.0).all())
-
     def add(self, index: Indices) -> None:
         """Take in these columns of the design, with coefficients of zero."""
         m, zeros = self.index.size, np.zeros(index.size)
@@ -224,7 +150,7 @@ class WorkingSet:
         m = self.index.size
         wanted = (self.w != 0.0) | unpenalised
         positions = np.flatnonzero(wanted)
-        if m <= _MAX_CROWDING * positions.size + _SPARE_COLUMNS:
+        if m <= MAX_CROWDING * positions.size + _SPARE_COLUMNS:
             return np.empty(0, dtype=np.intp)
         gone = self.index[~wanted]
         self.pack.keep(positions)

@@ -31,6 +31,17 @@ from sparsest.core.kernels.lines import (
     slopes,
     take_in,
 )
+from sparsest.paths.kernels.rules import (
+    FEW_FEATURES,
+    GROWING_VIOLATION,
+    INSIDE,
+    MAX_CROWDING,
+    MAX_ROUNDS,
+    NEAR_SHARE,
+    largest_violation,
+    tighter,
+    violation_for_gap,
+)
 from sparsest.paths.kernels.screening import foreseen, inner_products, remember, unsettled
 from sparsest.runtime.jit import inlined, kernel, second_derivative, value
 
@@ -38,22 +49,9 @@ from sparsest.runtime.jit import inlined, kernel, second_derivative, value
 DONE, FULL, SLOW, EXHAUSTED = 0, 1, 2, 3
 # Multiplications after which a walk returns, so that clocks are looked at: some 30 ms.
 _WALK_WORK = 3e7
-# With no more features than this all of them are in the set from the start: then no more products with the
-# observations are needed.
-FEW_FEATURES = 256
-# Columns at zero are dropped when the set has more than this many for each that is in use, and as many as there may be
-# from the start.
-_MAX_CROWDING = 1.5
-
-# Violation, as a share of α, to which a working set is minimised while it still grows.
-_GROWING_VIOLATION = 1e-2
 # A goal within this factor of that is aimed at from the start; while the set may still grow, Newton steps come too
 # early unless they save this many times what they cost.
 _NEARLY_TIGHT, _EARLY_PATIENCE = 0.05, 10.0
-# Features whose gradient is within this share of its limit join together with violators: most would be needed soon.
-_NEAR_SHARE = 0.96
-# The violation asked for is chosen such that the gap will be about this share of the tolerance.
-_GAP_SHARE = 0.9
 # Features of which fewer gradients are known are not foreseen: a path over 200 × 100,000 took a hundred times as long.
 _LEAST_GRADIENTS = 2
 # Sweeps after which those that are still needed are estimated from the progress so far.
@@ -61,10 +59,6 @@ _TRIAL_SWEEPS = 12
 # However small a sweep is, the calls of a Newton step are worth no more of them: with ten features the time of 8,000,
 # which would soon be all that are allowed.
 _MOST_CALL_SWEEPS = 300.0
-# Rounds of minimising and checking; one or two are usual.
-_MAX_ROUNDS = 200
-# A dual point on the edge of the feasible set is moved inside by this share: rounding must not make it infeasible.
-_INSIDE = 1.0 - 1e-15
 
 
 class Point(NamedTuple):
@@ -219,32 +213,21 @@ def _gap(columns, at, fixed, penalty, alpha, count):
     certain = max(abs(along) - deviation * shift, 0.0)
     scale = certain / (2.0 * loss) if loss > 0.0 else 1.0
     if scale * largest > 1.0:
-        scale = _INSIDE / largest
+        scale = INSIDE / largest
     dual = max(scale * (certain - scale * loss), along - deviation * shift - loss - conjugate)
     # The dual point zero has the value zero.
     return max(primal - max(dual, 0.0), 0.0)
 
 
 @kernel
-def _largest_violation(alpha, tol):
-    """The violation that is allowed however small the gap."""
-    return min(_GROWING_VIOLATION, 0.5 * tol ** (2.0 / 3.0)) * alpha
-
-
-@kernel
-def _goal(w, fixed, penalty, alpha, tol, share):
-    """The violation at which the gap will be about a share of what is allowed.
-
-    The gap is about the violation times 2‖w‖₁, or its square times the number of active features over twice the
-    penalty's curvature.
-    """
-    size, active, allowed = 0.0, 1, share * tol * fixed.null_loss
+def _goal(w, fixed, penalty, alpha, tol, most):
+    """The violation to ask for, given the largest that is allowed."""
+    size, active = 0.0, 0
     for q in range(w.size):
         size += abs(w[q])
         active += w[q] != 0.0
-    by_curvature = np.sqrt(2.0 * allowed * second_derivative(penalty, 1.0, alpha) / active)
-    goal = max(allowed / max(size, 1e-300), by_curvature)
-    return max(min(goal, _largest_violation(alpha, tol)), 1e-15 * alpha)
+    curvature = second_derivative(penalty, 1.0, alpha)
+    return violation_for_gap(alpha, tol * fixed.null_loss, size, active, curvature, most)
 
 
 @kernel
@@ -284,14 +267,15 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
     allowed : sweeps that may be made.
     patience : the sweeps that a Newton step is worth: if more are needed, the caller should make one.
     """
-    share, sweeps, gap, worst, count, excess, loss = _GAP_SHARE, 0, np.inf, np.inf, 0, 0.0, 0.0
+    sweeps, gap, worst, count, excess, loss = 0, np.inf, np.inf, 0, 0.0, 0.0
+    most = largest_violation(alpha, tol)
     p, code = fixed.origin.size, EXHAUSTED
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         m = at.size[0]
-        goal = _goal(at.w[:m], fixed, penalty, alpha, tol, share) if convex else tol * alpha
+        goal = _goal(at.w[:m], fixed, penalty, alpha, tol, most) if convex else tol * alpha
         endurance = patience if tight else _EARLY_PATIENCE * patience
-        if not tight and goal < _NEARLY_TIGHT * _GROWING_VIOLATION * alpha:
-            goal = _GROWING_VIOLATION * alpha
+        if not tight and goal < _NEARLY_TIGHT * GROWING_VIOLATION * alpha:
+            goal = GROWING_VIOLATION * alpha
         made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance)
         sweeps += made
         if slow:
@@ -299,7 +283,7 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
         if m < p:
             count, excess = _check(columns, at, fixed, memory, alpha)
             if excess > goal and sweeps < allowed:
-                if not admit(columns, at, fixed, alpha, count, _NEAR_SHARE):
+                if not admit(columns, at, fixed, alpha, count, NEAR_SHARE):
                     return FULL, sweeps, worst, loss, gap
                 continue
         if made == 0 or not has_stale_slopes(columns):
@@ -309,12 +293,12 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
         if convex:
             gap = _gap(columns, at, fixed, penalty, alpha, count) / max(fixed.null_loss, 1e-300)
         # A penalty with curvature has small gaps also where conditions are much violated.
-        reached = gap <= tol and worst <= _largest_violation(alpha, tol) if convex else worst <= tol * alpha
+        reached = gap <= tol and worst <= largest_violation(alpha, tol) if convex else worst <= tol * alpha
         if reached or sweeps >= allowed:
             code = DONE if reached else EXHAUSTED
             break
         if tight and convex:
-            share *= 0.3 * max(tol / gap, 1e-3)
+            most = min(most, tighter(worst, gap, tol))
         tight = True
     return code, sweeps, worst, loss, gap
 
@@ -400,7 +384,7 @@ def crowded(columns, at, fixed):
     wanted = 0
     for q in range(at.size[0]):
         wanted += at.w[q] != 0.0 or fixed.factor[columns.names[q]] == 0.0
-    return at.size[0] > _MAX_CROWDING * wanted + FEW_FEATURES
+    return at.size[0] > MAX_CROWDING * wanted + FEW_FEATURES
 
 
 @kernel

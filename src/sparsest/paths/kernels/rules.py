@@ -1,0 +1,58 @@
+"""Rules that the compiled walk and the walk in Python share: which features enter, and which violation is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsest.runtime.jit import kernel
+
+# With no more features than this, checking all of them costs little.
+FEW_FEATURES = 256
+# Rounds of minimising and checking for one α; one or two are usual.
+MAX_ROUNDS = 200
+# Violation, relative to α, to which passing solutions and working sets that still grow are minimised.
+GROWING_VIOLATION = 1e-2
+# Features whose gradient exceeds this share of its limit join together with violators: most would be needed soon.
+NEAR_SHARE = 0.96
+# Columns at zero are dropped when the set has more than this many for each that is in use, and some more: dropping
+# costs a copy of the Gram matrix, and keeping them a part of every sweep.
+MAX_CROWDING = 1.5
+# The violation asked for is chosen such that the gap will be at most this share of the tolerance.  Most gaps are much
+# smaller: with 2 a third of the tolerance, and a logistic path takes up to a tenth less time than with 0.4.
+_GAP_SHARE = 2.0
+# Where the gap is too large, the violation is lowered by the factor that is missing and by this one, but not by more
+# than the second at once.
+_TIGHTER, _LEAST_FACTOR = 0.3, 1e-3
+# A dual point on the edge of the feasible set is moved inside by this share: rounding must not make it infeasible.
+INSIDE = 1.0 - 1e-15
+# Violations below this share of α are rounding errors.
+_ROUNDING = 1e-15
+
+
+@kernel
+def largest_violation(alpha, tol):
+    """The violation that is allowed however small the gap: with curvature, gaps are small far from the optimum too."""
+    return min(GROWING_VIOLATION, 0.5 * tol ** (2.0 / 3.0)) * alpha
+
+
+@kernel
+def violation_for_gap(alpha, allowed, size, n_active, curvature, most):
+    """The violation at which the gap will be about what is allowed, but at most ``most``.
+
+    The gap is about the violation times 2‖w‖₁, or its square times the number of active features over twice the
+    penalty's curvature.
+
+    Parameters
+    ----------
+    allowed : the gap, not relative to anything.
+    size, n_active : ``‖w‖₁`` and the number of nonzero coefficients.
+    """
+    allowed *= _GAP_SHARE
+    by_curvature = np.sqrt(2.0 * allowed * curvature / max(n_active, 1))
+    return max(min(max(allowed / max(size, 1e-300), by_curvature), most), _ROUNDING * alpha)
+
+
+@kernel
+def tighter(violation, gap, tol):
+    """The violation to ask for next where this one has led to a gap above the tolerance."""
+    return _TIGHTER * max(tol / gap, _LEAST_FACTOR) * violation
