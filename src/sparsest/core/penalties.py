@@ -129,7 +129,7 @@ class ElasticNet(NamedTuple):
 
     def conjugate(self, u, lam):
         excess = np.maximum(np.abs(u) - self.l1_ratio * lam, 0.0)
-        # A feature that is never penalised has λ = 0: any excess is then infinitely dear.
+        # A feature that is never penalised has λ = 0: any excess then costs infinitely much.
         ridge = np.maximum((1.0 - self.l1_ratio) * lam, 1e-300)
         return 0.5 * excess * (excess / ridge)
 

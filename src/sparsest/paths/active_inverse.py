@@ -26,7 +26,7 @@ _SPARE_ROWS = 64
 class ActiveInverse:
     """The inverse of ``G_AA + diag(κ)`` for a changing set A, as ``base + Σ_t sign_t term_t term_t'``.
 
-    Each feature of A owns a row of the base; rows that nobody owns are zero in the sum.  Features that leave or enter
+    Each feature of A owns a row of the base; rows without an owner are zero in the sum.  Features that leave or enter
     add terms, in ``O(|A|²)`` for a whole block, and the terms join the base when they have become many.  The caller has
     to make up for lagging κ, and for negative κ that were left out because the matrix would not be positive definite.
     """
@@ -35,7 +35,7 @@ class ActiveInverse:
         self.reset()
 
     def reset(self, n_rows: int = _SPARE_ROWS) -> None:
-        """Forget everything; have room for so many features."""
+        """Forget everything, and make room for this many features."""
         self._base = np.zeros((n_rows, n_rows))
         self._term, self._sign, self._n_terms = np.zeros((_MAX_TERMS, n_rows)), np.zeros(_MAX_TERMS), 0
         # Which rows are owned, by which feature (numbers elsewhere mean nothing), and with which κ.
@@ -159,7 +159,7 @@ class ActiveInverse:
         self._n_terms = end
 
     def _flush(self, n_more: int) -> None:
-        """Add the terms to the base if there is no room for so many more of them."""
+        """Add the terms to the base if there is no room for this many more."""
         if self._n_terms + n_more <= _MAX_TERMS:
             return
         term = self._term[: self._n_terms]

@@ -1,6 +1,6 @@
 """The walk along a path of a quadratic loss, which is compiled as a whole.
 
-Python is asked for larger buffers, and for Newton steps where sweeps are slow.
+The kernels return to Python when they need larger buffers, or a Newton step because sweeps are slow.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class CompiledWalk(Walk):
         # Members of a nonconvex set of features, and of a convex one: every set that contains the first is no better,
         # and every set within the second no worse.
         self._not_convex, self._convex = np.zeros((2, self.outside.size), dtype=bool)
-        # With a ridge the concavity depends on α: what is known of one says little of others.
+        # With a ridge the concavity depends on λ: what is known for one λ says little about others.
         self._concavity_varies = task.penalty.concavity_bound(1.0) != task.penalty.concavity_bound(0.5)
         room = max(_TRACK_ROOM, _TRACK_ALPHAS * self.outside.size)
         self._found = np.empty(room, dtype=np.intp), np.empty(room)
@@ -200,7 +200,7 @@ class CompiledWalk(Walk):
     def _solve(self, alpha: float, tol: float, convex: bool, max_sweeps: int) -> tuple[int, float, float, float]:
         """Solve for the next alpha to a gap, if convex, or a violation; returns sweeps, violation, loss and gap."""
         self._prune()
-        # What there is no room for now will be found by the first check.
+        # Features for which there is no room now will be found by the first check.
         full = not begin(self.columns, self.at, self.fixed, self.memory, alpha, self._ratio(alpha))
         return self._complete(alpha, tol, convex, max_sweeps, FULL if full else DONE)
 
@@ -244,14 +244,14 @@ class CompiledWalk(Walk):
         )
 
     def _finish(self, alpha: float, code: int, n_sweeps: int, violation: float) -> Fit:
-        """Solve for an alpha at which a walk has returned this code, after so many sweeps and with this violation."""
+        """Solve for an alpha at which a walk has returned ``code`` after ``n_sweeps`` sweeps, with this violation."""
         task = self.task
         figures = self._complete(alpha, task.tol, task.penalty.convex, task.max_iter - n_sweeps, code, violation)
         self.before, self.alpha = self.alpha, alpha
         return self._present(alpha, n_sweeps, *figures)
 
     def _present(self, alpha: float, before: int, sweeps: int, violation: float, loss: float, gap: float) -> Fit:
-        """The solution as it is now; so many sweeps were made before those that are counted."""
+        """The present solution; ``before`` sweeps come on top of ``sweeps``."""
         used = np.flatnonzero(self.at.w[: self.size])
         index = self.columns.names[used]
         convex = self._which_convex(index, np.array([index.size]), np.array([alpha]))[0]

@@ -1,7 +1,7 @@
 """The duality gap of a convex penalised fit.
 
 With ``θ = ω ℓ'(y, Xw + b)`` and a scale s that makes ``sθ`` feasible, the dual value is
-``D = -Σ ω ℓ*(y, sθ/ω) - Σ_j φ*(s X_j'θ; α f_j)``.  Feasible points are orthogonal to columns that are not penalised,
+``D = -Σ ω ℓ*(y, sθ/ω) - Σ_j φ*(s X_j'θ; λ f_j)``.  Feasible points are orthogonal to columns that are not penalised,
 and sum to zero with an intercept: where θ does not, its projection takes its place.  Where that cannot be made
 feasible, the dual point zero is used, whose value is zero: the gap is then as large as the objective.
 """
@@ -48,7 +48,7 @@ class DualPoint(NamedTuple):
 def dual_margins(task: Task, slope: Array, usable: Mask) -> tuple[float, float]:
     """The largest ratio of norm to slope of penalised columns, and the sum of their norms² over twice the curvature.
 
-    Slopes and curvatures are those of the penalty at zero for ``α = 1``.
+    Slopes and curvatures are those of the penalty at zero for ``λ = 1``.
     """
     penalised = usable & (slope > 0.0)
     norms, factor = task.norms[penalised], task.factor[penalised]

@@ -1,4 +1,4 @@
-"""The walk along a path for every smooth loss and every design, in steps of Python.
+"""The walk along a path for every smooth loss and every design, written in Python.
 
 The solution is extrapolated from the last two, features whose gradients will reach their limits join the working set,
 the set is minimised, all other features are checked against the optimality conditions, and violators join the set
@@ -34,7 +34,7 @@ from sparsest.paths.working_set import WorkingSet
 
 # At most as many violators join as the set has features, or as many as this.
 _MIN_ADMITTED = 64
-# How often the violation asked for is lowered where the gap turns out too large.
+# How often the violation is tightened if the gap is too large.
 _MAX_GAP_ATTEMPTS = 5
 
 
@@ -120,7 +120,7 @@ class GeneralWalk(Walk):
     def _solve_to_gap(self, alpha: float) -> tuple[float, float]:
         """Solve until the relative duality gap is small enough; returns it and the violation.
 
-        A violation is asked for that should lead to that gap.  Where it does not, the next one is smaller.
+        Each attempt solves to the violation that should lead to this gap; if the gap is too large, the next is tighter.
         """
         task, most = self.task, largest_violation(alpha, self.task.tol)
         curvature = float(task.penalty.second_derivative(1.0, alpha))
@@ -145,7 +145,7 @@ class GeneralWalk(Walk):
         goal = tol if few else max(tol, GROWING_VIOLATION * alpha)
         worst = np.inf
         for _ in range(MAX_ROUNDS):
-            # When all features are in the set, what was found of the last one outside is of no account.
+            # When all features are in the set, gradients of features that were outside before do not matter.
             excess, self._checked = np.empty(0), self.set.index[:0]
             self.set.minimise(lam, goal)
             if self.outside.any():
@@ -174,7 +174,7 @@ class GeneralWalk(Walk):
         return True
 
     def _strengths(self, alpha: float) -> Array:
-        """What the penalty takes for λ of the features in the working set."""
+        """The strengths that the penalty takes for the features in the working set."""
         return self.set.strengths(alpha * self.task.factor[self.set.index])
 
     def _locally_convex(self, alpha: float) -> bool:

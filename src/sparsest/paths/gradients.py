@@ -16,7 +16,7 @@ _N_POINTS = 16
 def make_memory(tau: Array, gradient: Array, alpha: float) -> Memory:
     """Know the gradient at one point, which belongs to this alpha."""
     p = gradient.size
-    # A point that is not there yet is of size one: nobody refers to it.
+    # Points that do not exist yet have norm 1; no feature refers to them.
     points, products, alphas = np.zeros((_N_POINTS, tau.size)), np.eye(_N_POINTS), np.full(_N_POINTS, np.inf)
     points[0], products[0, 0], alphas[0] = tau, max(float(tau @ tau), 1e-300), alpha
     first, none = np.zeros(p, dtype=np.uint8), np.full(p, _N_POINTS, dtype=np.uint8)
@@ -31,7 +31,7 @@ class Gradients:
     view : the design whose gradients are wanted.
     norms : ``‖X_j‖`` of every column, with ``‖x‖² = Σ ω x²``.
     weights : ω.
-    slope : limits of the gradients, as multiples of α.
+    slope : limits of the gradients, as multiples of λ.
     theta : the first θ, at which all gradients are computed.
     """
 
@@ -46,7 +46,7 @@ class Gradients:
         return self._memory.value
 
     def renew(self, theta: Array, alpha: float, outside: Mask) -> Indices:
-        """Make ``value`` exact for the features outside that may exceed their limit at α; returns those."""
+        """Make ``value`` exact for the features outside that may exceed their limit at λ; returns those."""
         tau = theta / self._root
         inner, square = inner_products(self._memory, tau)
         count = unsettled(self._memory, inner, square, self._norms, self._slope, alpha, outside, self._found)
@@ -55,6 +55,6 @@ class Gradients:
         return needed
 
     def foresee(self, alpha: float, outside: Mask) -> Indices:
-        """The features outside that will probably be needed at the next α."""
+        """The features outside that will probably be needed at the next λ."""
         count = foreseen(self._memory, self._slope, alpha, outside, 1, self._found)
         return self._found[:count].copy()

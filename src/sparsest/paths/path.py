@@ -1,9 +1,10 @@
 """Paths of penalised fits over a falling penalty strength.
 
-    min_{w,b}  (1/Σω) Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; α f_j)
+    min_{w,b}  (1/Σω) Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; λ f_j)
 
-over columns standardised as asked for, with f the penalty factors.  Convex penalties stop at a duality gap, relative to
-the loss of the constant model; the others at the largest violation of the stationarity conditions, relative to α.
+over the columns of the design, standardised or not, with f the penalty factors.  Convex penalties stop at a duality gap
+relative to the loss of the constant model, the others at the largest violation of the stationarity conditions relative
+to λ.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _WIDE_CONCAVE_TOL, _TALL_CONCAVE_TOL = 1e-2, 1e-3
 # From the smallest alpha with an empty model on all models are empty, and below this share of it the penalty is lost in
 # the rounding of the loss.
 _LARGEST_ALPHA, _SMALLEST_ALPHA = 2.0, 1e-30
-# Alphas that lead to the first one that is asked for fall by this factor at most; those of ncvreg's grids by 0.93.
+# Alphas on the way to the first one that the user gives fall by this factor at most; those of ncvreg's grids by 0.93.
 _STEP_OF_LEAD = 0.9
 # An alpha between two others is looked for until they are as near as this, relative to each other.
 _NEAREST_ALPHAS = 1e-6
@@ -104,7 +105,7 @@ class PathSolver:
 
     def _follow(self, walk: Walk, alphas: Array, clock: Clock) -> tuple[list[Fit], Stop]:
         """Solve for one alpha after the other, and say why no more were solved."""
-        # Whoever gives alphas wants them, also where the fit is perfect; a concave penalty may have no minimum there.
+        # Alphas that the user gives are solved even if the fit is perfect; concave penalties may have no minimum there.
         may_saturate = isinstance(self.alphas, int) or not self.penalty.convex
         counts = [] if self.max_features is None else [self.max_features]
         counts += [] if self.n_features is None else [self.n_features + 1]
@@ -120,8 +121,8 @@ class PathSolver:
                 if self.n_features is not None and fit.w.size > self.n_features:
                     return self._last_of(self.n_features, walk, alphas, fits, clock), Stop.N_FEATURES
                 ends = fit.saturated and may_saturate
-                # Where classes are separated, or a fit is perfect, a concave penalty may allow no minimum: what was
-                # reached without converging is no solution.
+                # Where classes are separated or the fit is perfect, a concave penalty may have no minimum: a point that
+                # has not converged is not a solution then.
                 if ends and not self.penalty.convex and fit.kkt > self.tol:
                     return fits, Stop.SATURATED
                 if self.max_features is None or fit.w.size <= self.max_features:
@@ -173,7 +174,7 @@ def _alpha_grid(alphas: Array | int, alpha_max: float, task: Task) -> Array:
     """The alphas that were given, or as many in falling order."""
     if not isinstance(alphas, int):
         return alphas
-    # A constant response has the empty model for every alpha: any scale will do.
+    # A constant response has the empty model for every alpha, so any scale is right.
     top = alpha_max if alpha_max > 0.0 else 1.0
     wide, tall = _SMALLEST_RESCALED_SHARES if task.rescaled else _SMALLEST_SHARES
     share = wide if task.view.shape[0] < task.view.shape[1] else tall

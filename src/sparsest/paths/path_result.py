@@ -217,7 +217,9 @@ class PathResult:
     def save(self, path: str | Path) -> None:
         """Write all models to one file of JSON, see :mod:`sparsest.paths.path_files`; whole or not at all."""
         if LOSSES.get(self.loss.name) is not type(self.loss):
-            raise ValueError(f"a path with the loss {self.loss.name!r}, which is no loss of sparsest, cannot be saved")
+            raise ValueError(
+                f"a path with the loss {self.loss.name!r}, which is not one of sparsest's losses, cannot be saved"
+            )
         labels = None if self.classes is None else self.classes.tolist()
         ends = self.coefs.indptr.tolist()
         columns, entries = self.coefs.indices.tolist(), self.coefs.data.tolist()

@@ -21,7 +21,7 @@ from sparsest.core.penalties import Penalty
 from sparsest.paths.active_inverse import ActiveInverse
 from sparsest.paths.kernels.walk import Price, newton_price
 
-# Rounds of sweeps and a Newton step; a few are usual, and the limit only keeps a slow one from going on for ever.
+# Rounds of sweeps and a Newton step.  A few are usual; the limit ends a fit that does not converge.
 _MAX_ROUNDS = 200
 # Sweeps between Newton steps that fail because the active matrix is singular.
 _SWEEPS_IF_SINGULAR = 50

@@ -31,7 +31,7 @@ _NEWTON_CURVATURE = 1e-8
 _DIFFERENCE = 1e-4
 # Models for one λ; five are usual.
 _MAX_MODELS = 60
-# Shares of a step that are tried, and the part of the promised progress that is asked for.
+# Shares of a step that are tried, and the part of the predicted progress that a step must make.
 _SHARES, _LEAST_PROGRESS = (1.0, 0.5, 0.25), 0.3
 # Whole Newton steps that are made where a shorter one does not lower the violation, before they are taken back; and how
 # often other steps must have failed before.
@@ -39,8 +39,8 @@ _WHOLE_NEWTON_STEPS, _LEAP_AFTER = 4, 2
 # Where steps do not lower the violation, v of the new points leads back and forth, or the model has several minima:
 # after the first number of such steps models are left after few sweeps, and after the second steps become ever shorter.
 _WHOLE_MODELS, _FEW_SWEEPS, _WHOLE_STEPS = 2, 2, 3
-# Newton steps may end at a point near which there is no solution.  To leave it, from the second time on so many single
-# sweeps are made for each time, each with its own v and by this share, whatever the violation.
+# Newton steps may end at a point near which there is no solution.  To leave it, from the second time on this many
+# single sweeps are made for each time, each with its own v and by this share, whatever the violation.
 _PLAIN_SWEEPS, _PLAIN_SHARE = 3, 0.5
 
 
@@ -92,7 +92,7 @@ class RescaledSet(WorkingSet):
                 n_plain = _PLAIN_SWEEPS * n_astray * astray
                 n_astray += astray
         if best[0] > tol:
-            # What the last steps led to is no better than where they began.
+            # The last steps did not improve on the best point.
             self._place(*best[1:])
         return best[0]
 
@@ -201,7 +201,7 @@ class RescaledSet(WorkingSet):
         self._place(target, self.pack.dot(target), self.b)
 
     def _model_step(self, strengths: Array, goal: float, most: int) -> Array:
-        """The step of so many sweeps over the quadratic model."""
+        """The step of at most ``most`` sweeps over the quadratic model."""
         at = Iterate(self.w.copy(), self.grad().copy(), strengths, self.penalty)
         allowed = min(self.max_sweeps - self.n_sweeps, most)
         self.n_sweeps += self.quadratic.minimise(self.pack.model(self._residual), at, goal, allowed)[0]

@@ -19,14 +19,14 @@ class Task:
 
     Attributes
     ----------
-    view : the design, standardised as asked for.
-    y, y_offset : the response, and what was subtracted from it.
+    view : the design, standardised if the user wants that.
+    y, y_offset : the response, and the constant that was subtracted from it.
     weights : weights of the observations, which sum to one.
-    factor : factors of α, one for each feature.
+    factor : factors of λ, one for each feature.
     norms : ``√(Σ ω x²)`` of the view's columns; zero for those that are constant.
     null_gradient : ``X'θ`` of the model without features, from the first pass over the data.
     tol : relative duality gap, or violation, at which a solution is precise enough.
-    max_iter : sweeps for each α.
+    max_iter : sweeps for each λ.
     """
 
     view: Design
@@ -54,7 +54,7 @@ class Task:
 
 
 def is_quadratic(loss: Loss) -> bool:
-    """Whether one quadratic model of the loss serves for ever; its curvature is 1."""
+    """Whether the loss is quadratic, so that one model of it is exact everywhere; its curvature is 1."""
     return isinstance(loss, Squared)
 
 

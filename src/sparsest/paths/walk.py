@@ -1,4 +1,4 @@
-"""The walk along a path: each α starts from the solutions of those before."""
+"""The walk along a path: each λ starts from the solutions of those before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.paths.task import Task
 
-# A drop of α below this share is walked in steps whose solutions are not reported, at most so many: they reach 3e-13
-# of any α.
+# If λ falls below this share, solutions in between are computed and not reported, at most this many: they reach 3e-13
+# of any λ.
 LARGEST_DROP = 0.75
 _MAX_STEPS = 100
 # A path is saturated where less than this share of the constant model's loss is left.
@@ -24,16 +24,16 @@ UNPENALISED_VIOLATION = 1e-10
 
 
 class Fit(NamedTuple):
-    """The solution for one α, on the scale of the view.
+    """The solution for one λ, on the scale of the view.
 
     Attributes
     ----------
     features, w : the features whose coefficients are not zero, and these.
     b : the intercept.
     gap : relative duality gap; None for penalties that have none.
-    kkt : violation of the optimality conditions, relative to α.
+    kkt : violation of the optimality conditions, relative to λ.
     locally_convex : whether the objective is convex around the solution.
-    saturated : whether smaller α would only follow noise.
+    saturated : whether smaller λ would only follow noise.
     n_sweeps : sweeps made.
     loss : the loss without the penalty.
     curvature : of the loss along each of the features, if the penalty is rescaled by it; else None.
@@ -81,7 +81,7 @@ class Walk(ABC):
 
     @abstractmethod
     def _reach(self, alpha: float, n_sweeps: int) -> Fit:
-        """Solve for this alpha, on the way to which so many sweeps were made."""
+        """Solve for this alpha; ``n_sweeps`` have been made on the way to it."""
 
     @abstractmethod
     def go_to(self, fit: Fit) -> None:
@@ -97,7 +97,7 @@ class Walk(ABC):
 
         Parameters
         ----------
-        max_features, may_saturate : no alpha follows one with so many features, or one where the path is saturated.
+        max_features, may_saturate : no alpha follows one with this many features, or one where the path is saturated.
         """
         return [self.advance(float(alphas[0]))]
 

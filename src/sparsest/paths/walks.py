@@ -10,6 +10,6 @@ from sparsest.paths.walk import Walk
 
 
 def make_walk(task: Task) -> Walk:
-    """Compiled steps where one quadratic serves for ever and kernels can read the columns; else steps of Python."""
+    """The compiled walk if the loss is quadratic and kernels can read the columns, else the walk in Python."""
     columns = path_columns(task.view, task.weights, task.fit_intercept) if is_quadratic(task.loss) else None
     return GeneralWalk(task) if columns is None else CompiledWalk(task, columns)

@@ -4,8 +4,8 @@
 
 The intercept is always at its best value, so the gradient is ``X'θ`` with ``θ = ω ℓ'(y, Xw + b)``, ``Σθ = 0``,
 and the Hessian is the Gram matrix of the columns centred with the weights ``h = ω ℓ''``.  These weights are
-kept while they serve (for ever under the squared loss) and recomputed when progress slows.  Every step must lower the
-objective.
+kept as long as progress is fast (always under the squared loss) and recomputed when it slows.  Every step must lower
+the objective.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CLEAR_PROGRESS = 0.5
 class WorkingSet(LossOfMargins):
     """The fit on the columns taken in so far; ``index`` names them, ``w`` holds their coefficients.
 
-    ``n_sweeps`` counts the sweeps made; none begins where ``max_sweeps`` of them are made.
+    ``n_sweeps`` counts the sweeps; there are at most ``max_sweeps`` of them.
     """
 
     def __init__(self, task: Task) -> None:
@@ -99,7 +99,7 @@ class WorkingSet(LossOfMargins):
         return self._theta
 
     def strengths(self, lam: Array) -> Array:
-        """What the penalty takes for λ, here."""
+        """The strengths that the penalty takes for these λ at the present coefficients."""
         return lam
 
     def _weigh(self) -> None:
@@ -160,7 +160,7 @@ class WorkingSet(LossOfMargins):
         return gone
 
     def predict(self, ratio: float, lam: Array) -> None:
-        """Move on by so many times the step from the solution before the last to the last."""
+        """Extrapolate by ``ratio`` times the step from the last solution but one to the last."""
         grad = self.grad() if self._linear else None
         step = extrapolate(self.w, self._before, lam, ratio)
         self._margin, self._grad = None, None if grad is None else grad + self.pack.model(None).image(step)
@@ -169,7 +169,7 @@ class WorkingSet(LossOfMargins):
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
         if self.exact:
             return self._minimise_exact(lam, tol)
-        # A step out of the range of a logarithmic link has an objective that is no number, and is halved.
+        # A step out of the range of a logarithmic link has an objective that is not finite, and is halved.
         with np.errstate(over="ignore", invalid="ignore"):
             return self._minimise_models(lam, tol)
 
@@ -215,7 +215,7 @@ class WorkingSet(LossOfMargins):
         target[active] = goal
         descended = self._move(target, lam) > 0.0
         if descended and self.separated:
-            # There is no minimum that way.
+            # There is no minimum in that direction.
             descended = False
             self._place(before, margin, b)
         return descended
@@ -340,7 +340,7 @@ class WorkingSet(LossOfMargins):
     def _stretch(self, start: Array, lam: Array) -> None:
         """Grow coefficients further while that helps: tangents let those that escape zero do so but slowly.
 
-        Not so far that classes are separated: there is no minimum that way.
+        Steps that separate the classes are not made: there is no minimum in that direction.
         """
         growth = np.where(np.abs(self.w) > np.abs(start), self.w - start, 0.0)
         along = self.pack.dot(growth)

@@ -24,7 +24,7 @@ class CoefficientPathDisplay:
     coefs : p × m coefficients
     over : "alpha" or "k"
     names : p names of features
-    n_named : so many features are named
+    n_named : how many features are named
     chosen : the position that was chosen, if any
 
     Examples

@@ -30,7 +30,7 @@ class FrequenciesDisplay:
     frequencies : p shares between 0 and 1
     threshold : the share from which on features are kept
     names : p names of features
-    n_shown : so many features are shown
+    n_shown : how many features are shown
     kept : p flags of the features to fill, instead of those above the threshold
     of : what the frequencies are shares of
 

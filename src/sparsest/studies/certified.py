@@ -24,7 +24,7 @@ class Proofs(NamedTuple):
     fits : exact fits.
     certified : those whose certificate of optimality the checker accepted.
     median_gap, largest_gap : of the others, the gaps with which they ended; NaN if there are none.
-    tight : relaxations whose rounded model is proved optimal by the relaxation itself; None where nobody looked.
+    tight : relaxations whose rounded model is proved optimal by the relaxation itself; None if that was not examined.
     improved : exact models that are better than the rounded relaxation.
     """
 

@@ -252,7 +252,7 @@ def grows_less(text: str, view: View, first: str, second: str) -> Finding:
 
 
 def hardly_varies(text: str, view: View, method: str, *, most: float) -> Finding:
-    """The largest of a figure's means over x is at most so many times the smallest."""
+    """The largest of a figure's means over x is at most ``most`` times the smallest."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
         points = [point for point in view(rows) if point.method == method]

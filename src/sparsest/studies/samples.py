@@ -29,7 +29,7 @@ class Source:
     task : whether the response is a number or one of two classes.
     p, k, snr, rho : features, true features, signal-to-noise ratio and correlation of neighbours; or 0.
     folder : name of the folder of real data.
-    classes : which two labels of real data are told apart; all others are left out.
+    classes : the two labels of real data that are classified; rows with others are left out.
     n_validation, n_test : rows beside those for training; shares of the rows of real data.
     dtype : type of a synthetic matrix; in float32 twice as large ones fit into memory.
     """

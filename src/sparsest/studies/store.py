@@ -158,7 +158,7 @@ def _holds(host: str, pid: int, seen: float) -> bool:
     """Whether a claim is still somebody's."""
     if time.time() - seen > _VOID:
         return False
-    # Elsewhere than on POSIX systems there is no harmless signal to ask with.
+    # Only POSIX systems have a harmless signal that shows whether a process exists.
     if host == platform.node() and os.name == "posix":
         try:
             os.kill(pid, 0)

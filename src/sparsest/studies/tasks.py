@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
 
 
 def run_task(task: Task, folder: str | None) -> Outcome:
-    """Draw the data and run the procedure with one thread of BLAS; an error is told, not raised."""
+    """Draw the data and run the procedure with one thread of BLAS; an error is returned, not raised."""
     began = time.perf_counter()
     try:
         with threadpool_limits(limits=1):

@@ -86,7 +86,7 @@ def _spans(products, inner, square):
 
 @kernel
 def unsettled(memory, inner, square, norms, slope, alpha, outside, out):
-    """Write down the features outside whose gradients may exceed ``α·slope``; returns how many.
+    """Write down the features outside whose gradients may exceed ``λ·slope``; returns how many.
 
     ``inner`` and ``square`` are the inner products of τ.  What was known only at the oldest point is forgotten.
     """
@@ -130,12 +130,12 @@ def remember(memory, tau, inner, square, alpha, needed, count, fresh):
 
 @kernel
 def foreseen(memory, slope, alpha, outside, least, out):
-    """Write down the features outside whose gradients at α will nearly reach their limits; returns how many.
+    """Write down the features outside whose gradients at λ will nearly reach their limits; returns how many.
 
     Those of which fewer than ``least`` gradients are known, one or two, are left out.
     """
     m, count = memory.alphas.size, 0
-    # From a point to α, and that as a share of the way from one point to another.
+    # From a point to λ, and that as a share of the way from one point to another.
     steps, shares = np.empty(m), np.zeros((m, m + 1))
     for a in range(m):
         steps[a] = memory.alphas[a] - alpha
@@ -146,7 +146,7 @@ def foreseen(memory, slope, alpha, outside, least, out):
     for j in range(outside.size):
         a, b = reference[j], before[j]
         if outside[j] and a < m and (b < m or least == 1):
-            # Gradients seldom move faster than α; concave penalties make solutions jump, and gradients with them.
+            # Gradients seldom move faster than λ; concave penalties make solutions jump, and gradients with them.
             most = abs(steps[a]) * slope[j]
             guess = value[j] + min(max((value[j] - earlier[j]) * shares[a, b], -most), most)
             if abs(guess) > _FORESEEN_SHARE * alpha * slope[j]:

@@ -1,6 +1,6 @@
 """The walk along a path of a quadratic loss, compiled as a whole.
 
-    min_w  c'w + w'Gw/2 + Σ_j φ(w_j; α f_j)
+    min_w  c'w + w'Gw/2 + Σ_j φ(w_j; λ f_j)
 
 over columns that come in two forms, NamedTuples whose methods are compiled with the step:
 
@@ -47,10 +47,10 @@ from sparsest.runtime.jit import inlined, kernel, second_derivative, value
 
 # Why a step returns: it is done, the buffers are full, sweeps are too slow, or all sweeps allowed have been made.
 DONE, FULL, SLOW, EXHAUSTED = 0, 1, 2, 3
-# Multiplications after which a walk returns, so that clocks are looked at: some 30 ms.
+# Multiplications after which a walk returns, so that the caller can check its time limit: about 30 ms.
 _WALK_WORK = 3e7
-# A goal within this factor of that is aimed at from the start; while the set may still grow, Newton steps come too
-# early unless they save this many times what they cost.
+# A goal above this share of GROWING_VIOLATION is used from the start.  While the working set may still grow, a Newton
+# step must save this many times what it costs.
 _NEARLY_TIGHT, _EARLY_PATIENCE = 0.05, 10.0
 # Features of which fewer gradients are known are not foreseen: a path over 200 × 100,000 took a hundred times as long.
 _LEAST_GRADIENTS = 2
@@ -62,9 +62,9 @@ _MOST_CALL_SWEEPS = 300.0
 
 
 class Point(NamedTuple):
-    """Buffers for the working set: coefficients now and at the last α, slopes, λ; τ; and how many features there are.
+    """Buffers for the working set: coefficients now and at the last λ, gradients, ``λ f``, τ, number of features.
 
-    ``theta``, ``fresh`` and ``found`` are room for n and twice p numbers.
+    ``theta`` has room for n numbers, ``fresh`` and ``found`` for p each.
     """
 
     w: Array
@@ -84,11 +84,11 @@ class Fixed(NamedTuple):
 
     Attributes
     ----------
-    origin : the gradient at zero; factor : of α, for each feature; slope : of the penalty at zero, for ``α = 1``.
+    origin : the gradient at zero; factor : of λ, for each feature; slope : of the penalty at zero, for ``λ = 1``.
     norms : of the columns; root : √ω; target : √ω y; null_loss : ``‖target‖²/2``.
     free_curvature : the smallest eigenvalue of the unpenalised columns' Gram matrix, inf if there are none.
     reach, spread : the largest ratio of norm to slope, and the sum of squared norms over twice the penalty's curvature
-        for ``α = 1``, of the other columns.
+        for ``λ = 1``, of the other columns.
     """
 
     origin: Array
@@ -145,7 +145,7 @@ def admit(columns, at, fixed, alpha, count, share):
 
 @kernel
 def begin(columns, at, fixed, memory, alpha, ratio):
-    """Guess the solution for the next α, and take in the features it will need; False if there is no room."""
+    """Guess the solution for the next λ, and take in the features it will need; False if there is no room."""
     m = at.size[0]
     for q in range(m):
         at.lam[q] = alpha * fixed.factor[columns.names[q]]
@@ -234,8 +234,8 @@ def _goal(w, fixed, penalty, alpha, tol, most):
 def _minimise(columns, at, penalty, goal, allowed, patience):
     """Sweep until the violation is at most the goal; returns the sweeps, the violation, and whether they are slow.
 
-    The first sweeps for an α often raise the violation: they are not called slow for that before as many have been made
-    as a Newton step costs.
+    The first sweeps for a λ often raise the violation.  They count as slow only after as many sweeps as a Newton step
+    costs.
     """
     m = at.size[0]
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
@@ -258,11 +258,11 @@ def _minimise(columns, at, penalty, goal, allowed, patience):
 
 @kernel
 def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowed, patience):
-    """Minimise at α; returns why it ended, the sweeps made, the largest violation, the loss and the relative gap.
+    """Minimise at λ; returns why it ended, the sweeps made, the largest violation, the loss and the relative gap.
 
     Parameters
     ----------
-    tol : of the gap relative to the loss at zero, if convex, else of the violation relative to α.
+    tol : of the gap relative to the loss at zero, if convex, else of the violation relative to λ.
     tight : whether the working set is complete but for the last digits.
     allowed : sweeps that may be made.
     patience : the sweeps that a Newton step is worth: if more are needed, the caller should make one.
@@ -355,8 +355,8 @@ class Limits(NamedTuple):
     ----------
     tol, convex : see :func:`solve`.
     sweeps : for each alpha.
-    features : no alpha is begun when there are so many nonzero coefficients.
-    loss : nor when no more is left of the loss.
+    features : no alpha is begun after a solution with this many nonzero coefficients.
+    loss : nor after one whose loss is smaller than this.
     """
 
     tol: float

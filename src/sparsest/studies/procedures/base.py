@@ -16,7 +16,7 @@ from sparsest.studies.samples import Rows, Sample
 Row = dict[str, Any]
 T = TypeVar("T")
 
-# Fits shorter than this, in seconds, are repeated up to so many times, and the least time counts: a first fit also
+# Fits shorter than this, in seconds, are repeated up to this many times, and the least time counts: a first fit also
 # loads compiled code, and times of milliseconds vary.
 _SHORT, _REPEATS = 1.0, 3
 

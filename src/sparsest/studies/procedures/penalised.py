@@ -1,4 +1,4 @@
-"""Elastic net, MCP, SCAD and Lasso: each size is the last point of a path with at most so many features."""
+"""Elastic net, MCP, SCAD and Lasso: each size is the last point of a path with at most that many features."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sparsest.studies.samples import Sample
 
 Shape = dict[str, float]
 
-# Paths end at so many times the number of true features: the paper's elastic net had five features for a true one.
+# Paths end at this many times the number of true features: the paper's elastic net had five features for a true one.
 _FALSE_FEATURES = 12
 
 
 def path_of(sample: Sample, penalty: str, most: int, **shape: Any) -> PathResult:
-    """A path that ends at so many features; points that do not converge in time count as they are."""
+    """A path that ends at ``most`` features; points that do not converge in time count as they are."""
     loss = "squared" if sample.task == "regression" else "logistic"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

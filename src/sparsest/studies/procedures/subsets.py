@@ -73,7 +73,7 @@ def _tuned(sample: Sample, data: Data, k: int, solver: Any, plan: Plan) -> _Tune
 
 
 def search(problem: Problem, seconds: float, start: Result | None = None) -> Result:
-    """The exact search with its proof, for so many seconds of the processor, however busy the machine is."""
+    """The exact search with its proof, limited to seconds of the processor, however busy the machine is."""
     with counting_processor_time():
         return make_solver("tree", None, time_limit=seconds, gap_tol=_GAP_TOL, n_jobs=1).solve(problem, start)
 
