@@ -43,8 +43,8 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (the default γ of :func:`sparsest.best_subset`, a quarter and a
         sixteenth of it, and further ones where the smallest or the largest is the best), a list, or one number
     selection : "best" for the best mean score, or "one_se" for the fewest features within one standard error of it.
-        With ``gammas="auto"``, "best" takes the strongest ridge whose best mean score is worse by at most half a
-        standard error of the difference: on small data the best ridge alone is mostly a matter of chance
+        With ``gammas="auto"``, "best" takes the strongest ridge whose best mean score is within one standard error of
+        the difference from the best: on small data the best ridge alone is mostly a matter of chance
     fold_method : how the models of the folds are found: the same words as for ``method``
     method : how the model of all data is found: "tree", "cuts", "relaxation", "subgradient" or "local"
     n_jobs : folds that are fitted at the same time, by joblib and its backend; and threads of the tree

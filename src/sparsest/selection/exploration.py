@@ -21,8 +21,9 @@ _EVIDENCE_FOR_STRONGER, _EVIDENCE_FOR_WEAKER = 0.1, 1.0
 # It must also be better by this part of its score: differences between very strong, and between very weak, ridges are
 # certain but small.
 _NOTABLE = 1e-3
-# Two models count as equally good if their scores differ by at most this number of standard errors of the difference.
-_INDISTINCT = 0.5
+# Standard errors of the difference from the best score within which the strongest ridge is chosen, and within which the
+# largest of the first numbers of features leads to larger ones.
+_RIDGE_WITHIN, _LARGEST_WITHIN = 1.0, 0.5
 
 
 class Tried(NamedTuple):
@@ -101,7 +102,7 @@ def strongest_ridge(tried: Tried) -> int:
     best = validation.best()
     for gamma in np.unique(tried.gammas):
         own = validation.best(tried.gammas == gamma)
-        if validation.difference(own, best) >= -_INDISTINCT:
+        if validation.difference(own, best) >= -_RIDGE_WITHIN:
             return own
     return best
 
@@ -121,7 +122,7 @@ def _larger_ks(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
     last, validation = int(tried.ks.max()), tried.validation
     ks = larger_ks(last, p - grid.exclude.size) if grid.more_ks else []
     own = validation.best(tried.ks == last)
-    margin = _INDISTINCT if last == grid.ks[-1] else 0.0
+    margin = _LARGEST_WITHIN if last == grid.ks[-1] else 0.0
     if not ks or validation.difference(own, validation.best()) < -margin:
         return None
     ridges = tried.ridges(last)
