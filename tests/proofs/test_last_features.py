@@ -142,6 +142,23 @@ def test_regions_below_branches():
     assert "after its end" in after.complaints[0]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_regions_are_tried_side_by_side(threads):
+    """A chain of branches; a region whose bound is claimed too high gives its own, and what is wrong names its step."""
+    X, y = sample(30, 14)
+    statement = statement_of(X, y, k=3)
+    best = float(optimum_of(statement, X, y))
+    data = Data.of(statement, X, y, None)
+    target = 0.999 * best
+    steps = [step for j in range(11) for step in (Branch(j), LastFeatures(target))]
+    found = prove(data, statement, Proof((*steps, LastFeatures(target))), threads=threads)
+    assert found.bound == target and not found.complaints
+    high = prove(data, statement, Proof((*steps, LastFeatures(2.0 * best))), threads=threads)
+    assert target >= high.bound > 0.0 or high.bound <= best
+    refused = prove(data, statement, Proof((*steps[:-1], Leaf(3), LastFeatures(target))), threads=threads)
+    assert "no such point" in refused.complaints[0]
+
+
 def test_supports_may_be_excepted():
     """With the best support excepted the bound is that of the second one."""
     X, y = sample(12, P)

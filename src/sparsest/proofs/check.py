@@ -6,7 +6,8 @@ regions.  Their bounds are computed in batches, with one matrix product for each
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,9 @@ from sparsest.proofs.threads import Workers
 
 # A leaf of a regression tree that just reaches a bound may miss it by this share if sums are taken in another order.
 _OTHER_ORDER = 1e-11
+
+# With more regions than this whose last features are tried, each is tried by one thread.
+_MANY_TRIED = 8
 
 
 class Job(NamedTuple):
@@ -135,6 +139,7 @@ class Checker:
         self.lowest = np.inf
         self._jobs: list[Job] = []
         self._by_trying: ByTrying | None = None
+        self._lock = Lock()
 
     def run(self, columns: Columns) -> float:
         """Return the smallest bound.
@@ -166,8 +171,8 @@ class Checker:
         """Walk through the tree with one state, which is changed and restored; there is no recursion."""
         # The number of jobs in a batch.
         most = max(1, self.data.room.gains // (8 * max(columns.features.size, self.data.n)))
-        several = len(self.proof.steps) - self.step > most
-        with Workers[float](self.threads if several else 1) as workers:
+        several = len(self.proof.steps) - self.step > most or self._tries_often
+        with Workers[float](self.threads if several else 1, self._tries_often) as workers:
             self._walk_with(workers, most, state, columns)
 
     def _walk_with(self, workers: Workers[float], most: int, state: State, columns: Columns) -> None:
@@ -188,7 +193,7 @@ class Checker:
                 fixed += np.flatnonzero(after != state).tolist()
                 state = after
             else:
-                self._close(step, state.copy(), columns)
+                self._close(step, state.copy(), columns, workers)
                 finished = not pending
                 if pending:
                     at, before = pending.pop()
@@ -222,7 +227,12 @@ class Checker:
         state[inside], state[outside] = 1, -1
         return state
 
-    def _close(self, step: object, state: State, columns: Columns) -> None:
+    @property
+    def _tries_often(self) -> bool:
+        """Whether so many regions are closed by trying their last features that each has a thread of its own."""
+        return sum(isinstance(step, LastFeatures) for step in self.proof.steps) > _MANY_TRIED
+
+    def _close(self, step: object, state: State, columns: Columns, workers: Workers[float]) -> None:
         none = np.empty(0, dtype=np.intp)
         if isinstance(step, Leaf):
             self._jobs.append(Job(self.step, np.array([step.point]), np.ones(1), state, none, none))
@@ -234,8 +244,8 @@ class Checker:
             alive, forced = columns.features[state >= 0], columns.features[state == 1]
             self._note(self.bound_of_tree(step, alive, forced))
         elif isinstance(step, LastFeatures):
-            forced, free = columns.features[state == 1], columns.features[state == 0]
-            self._note(self.bound_of_last(step, forced, free, columns.features))
+            at, forced, free = self.step, columns.features[state == 1], columns.features[state == 0]
+            workers.submit(lambda: self._refusing(at, lambda: self.bound_of_last(step, forced, free, columns)))
         else:
             raise ValueError("a step has an unknown type")
 
@@ -252,12 +262,23 @@ class Checker:
         bound = RegressionBounds(self.data, self.statement, alive, step).prove(step.entries, forced, self.enough)
         return bound - (self.caution - 1.0) * _OTHER_ORDER * abs(bound)
 
-    def bound_of_last(self, step: LastFeatures, forced: Indices, free: Indices, features: Indices) -> float:
-        """The bound of a region by trying its last features; ``features`` are those of all regions."""
-        if self._by_trying is None:
-            given = self.data, self.statement, features, self._bound_of_support, self.caution, self.excepted
-            self._by_trying = ByTrying(*given, self.threads)
+    def bound_of_last(self, step: LastFeatures, forced: Indices, free: Indices, columns: Columns) -> float:
+        """The bound of a region by trying its last features; all regions are of these columns."""
+        with self._lock:
+            if self._by_trying is None:
+                given = self.data, self.statement, columns.features, self._bound_of_support, self.caution, self.excepted
+                self._by_trying = ByTrying(*given, 1 if self._tries_often else self.threads)
         return self._by_trying.prove(forced, free, min(float(step.bound), self.enough))
+
+    @staticmethod
+    @np.errstate(all="ignore")
+    def _refusing(step: int, bound: Callable[[], float]) -> float:
+        """A bound, or a refusal that names the step."""
+        try:
+            found = bound()
+        except ValueError as error:
+            raise Refusal(step, str(error)) from error
+        return -np.inf if np.isnan(found) else found
 
     def _bound_of_support(self, support: Indices, alpha: Array) -> float:
         """The bound of a single support by a dual point."""

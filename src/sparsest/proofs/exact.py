@@ -277,7 +277,7 @@ class _ExactChecker(Checker):
             raise ValueError(f"a tree leaves {len(stack)} region(s) open")
         return float(lowest)
 
-    def bound_of_last(self, step: LastFeatures, forced: Indices, free: Indices, features: Indices) -> float:
+    def bound_of_last(self, step: LastFeatures, forced: Indices, free: Indices, columns: Columns) -> float:
         """The bound of a region by trying all supports of at most three further features."""
         if self.statement.loss != "squared":
             raise ValueError("trying the last features needs the squared loss")

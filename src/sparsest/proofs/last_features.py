@@ -14,6 +14,7 @@ Choices that fail are tried with their features forced in, or one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
+from copy import copy
 from itertools import combinations
 from math import comb
 from typing import NamedTuple
@@ -84,6 +85,10 @@ class ByTrying:
 
         Losses are nonnegative, so the price of the features forced in is always a bound.
         """
+        # Several threads may prove regions at a time.
+        return copy(self)._prove(forced, free, target)
+
+    def _prove(self, forced: Indices, free: Indices, target: float) -> float:
         floor = self.statement.price * forced.size * (1.0 - growth(2))
         most = most_features(self.statement, forced.size, free.size, target)
         if not floor < target < np.inf or most > MOST_LAST_FEATURES:
@@ -195,11 +200,12 @@ class ByTrying:
             i, j = block
             R = scaled.left[i : i + _BLOCK] @ scaled.right[j : j + _BLOCK].T
             if i == j:
-                R[np.tril_indices(R.shape[0])] = 0.0
+                R.flat[:: R.shape[0] + 1] = 0.0
             # NaN fails the comparison, too.
             if R.max() <= 1.0 and R.min() >= -1.0:
                 return np.empty((0, 2), dtype=np.intp)
             found = np.argwhere(~(np.abs(R) <= 1.0)) + np.array([i, j])
+            found = found[found[:, 0] < found[:, 1]]
             if found.shape[0] > _MOST_TRIALS:
                 raise TooMany
             return found

@@ -29,17 +29,18 @@ class Workers(Generic[T]):
     At most twice as many calls as threads are pending, which limits the memory for their arguments.
     """
 
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
+    def __init__(self, threads: int, small: bool = False) -> None:
+        self._threads, self._small = threads, small
         self._waiting: deque[Future[T]] = deque()
         self._done: list[T] = []
         self._stack = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Workers[T]:
-        if self._threads > 1:
-            # Threads of BLAS would compete with ours.
+        if self._threads > 1 or self._small:
+            # Threads of BLAS would compete with ours, and cost more than they bring in small products.
             self._stack.enter_context(_single_blas)
+        if self._threads > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self._threads))
         return self
 

@@ -186,6 +186,8 @@ class LastFeatures:
         size = scaled.positions.size
         if size < q:
             return np.empty((0, q), dtype=np.intp), True
+        if q == 2 and size <= _PAIRS:
+            return _listed(iter([scaled.pairs((0, 0), expired)]), scaled)
         with single_threaded(), ThreadPoolExecutor(self.threads) as pool:
             if q == 2:
                 return _listed(pool.map(lambda block: scaled.pairs(block, expired), scaled.blocks()), scaled)
@@ -250,10 +252,11 @@ class _Scaled(NamedTuple):
         i, j = block
         R = self.left[i : i + _PAIRS] @ self.right[j : j + _PAIRS].T
         if i == j:
-            R[np.tril_indices(R.shape[0])] = 0.0
+            R.flat[:: R.shape[0] + 1] = 0.0
         if R.max() <= 1.0 and R.min() >= -1.0:
             return np.empty((0, 2), dtype=np.intp), True
         found = np.argwhere(np.abs(R) > 1.0) + np.array([i, j])
+        found = found[found[:, 0] < found[:, 1]]
         return found[:_MOST_CHOICES], found.shape[0] <= _MOST_CHOICES
 
     def matrix(self, pool: ThreadPoolExecutor) -> np.ndarray:

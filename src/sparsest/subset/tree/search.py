@@ -84,7 +84,7 @@ class Search:
         self.adaptation = Adaptation(limits.tuning)
         self.trying = Trying(problem, goal, clock, limits, self.trace)
         self.proof_time = ProofTime(clock)
-        self.roundings, self._last_report = Roundings(), 0.0
+        self.roundings, self._last_report, self._tree_began = Roundings(), 0.0, 0.0
 
     def run(self, start: Start | None = None) -> Status:
         """Search until no node is open or a limit is reached; ``start`` is the warm start of the root relaxation."""
@@ -223,7 +223,7 @@ class Search:
         """Search the root by leaps and bounds if that applies, otherwise by branch and bound over regions."""
         root = self.root
         assert root is not None
-        began = self.clock.seconds()
+        self._tree_began = began = self.clock.seconds()
         if self.bounder is None:
             return self.clock.early()
         by_leaps = None if self.goal.exhaustive else self._leaps(began)
@@ -337,6 +337,8 @@ class Search:
         while self.frontier and taken < _BATCH_SIZE:
             self.in_progress.append(self.frontier.next())
             node = self.frontier.pop()
+            if node.bound < self.goal.cutoff:
+                self._try_node(node)
             if node.bound >= self.goal.cutoff:
                 self._close(node)
                 self.in_progress.pop()
@@ -404,6 +406,15 @@ class Search:
             self._close(node)
         else:
             self.frontier.push(node)
+
+    def _try_node(self, node: Node) -> None:
+        """Close a node with one or two features to choose by trying all of them, where that is cheap."""
+        seconds = self.clock.seconds() - self._tree_began
+        bound = self.trying.close_node(self.survivors, node.state, self.n_nodes, seconds)
+        if bound is not None and bound > node.bound:
+            node.bound = node.tried = bound
+            # The check tries all features that are not out in the proof.
+            node.needed = None
 
     def _close(self, node: Node) -> None:
         self.closed = min(self.closed, node.bound)
