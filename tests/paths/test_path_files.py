@@ -62,7 +62,7 @@ def test_a_loss_of_ones_own_is_not_kept(tmp_path):
         name = "own"
 
     path, _ = fitted()
-    with pytest.raises(ValueError, match="not one of sparsest.s losses"):
+    with pytest.raises(ValueError, match="which is not one of sparsest's losses"):
         replace(path, loss=Own()).save(tmp_path / "path.json")
     assert not (tmp_path / "path.json").exists()
 
