@@ -219,6 +219,21 @@ def test_spanned_features_leave_fewer_than_k(copies, k, fit_intercept):
         assert bound == pytest.approx(min(factor, 1.0) * float(best), rel=1e-9)
 
 
+@given(seed=seeds, rank=st.integers(1, 4), n_forced=st.integers(0, 2), more=st.integers(2, 3))
+def test_dependent_features_in_any_order(seed, rank, n_forced, more):
+    """All columns are combinations of a few; targets are between the objectives of supports."""
+    rng = np.random.default_rng(seed)
+    base = np.round(64.0 * rng.standard_normal((8, rank))) / 64.0
+    X = base @ np.where(rng.random((rank, 4)) < 0.5, rng.choice([-1.0, 0.5, 1.0, 2.0], (rank, 4)), 0.0)
+    y = base @ rng.standard_normal(rank) + 10.0 ** rng.uniform(-4, 0) * rng.standard_normal(8)
+    include = tuple(rng.permutation(4)[:n_forced].tolist())
+    statement = statement_of(X, y, k=n_forced + more, gamma=np.inf, include=include)
+    best, alone = optimum_of(statement, X, y), ExactSquares(statement, X, y).value(list(include))
+    for share in (1e-9, 1e-3, 0.5, 0.99):
+        target = float(best + Fraction(share) * (fraction(alone) - best))
+        assert proved(statement, X, y, None, target) <= best
+
+
 def test_nearly_equal_features_with_a_third_one():
     """Two features that differ by 1e-6 explain the response only together with the third, which resembles them."""
     rng = np.random.default_rng(0)

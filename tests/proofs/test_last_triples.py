@@ -1,9 +1,12 @@
 """Triples on which a matrix is not positive semidefinite: all are found."""
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparsest.proofs.data import Room
 from sparsest.proofs.last_triples import failing_triples
@@ -75,3 +78,21 @@ def test_equal_entries_in_single_precision_may_differ(order):
     R = np.array([[1.0, near, nearer], [near, 1.0, 1.0], [nearer, 1.0, 1.0]])[np.ix_(order, order)]
     found = failing_triples(R, np.eye(3), np.empty((0, 2), dtype=np.intp), 1, Room())
     assert found.tolist() == [[2, 1, 0]]
+
+
+@given(
+    seed=st.integers(0, 10**6), near=st.floats(-9.0, 0.0), nearer=st.floats(-12.0, -1.0), noise=st.floats(-17.0, -5.0)
+)
+def test_triples_that_hold_have_no_negative_determinant(seed, near, nearer, noise):
+    """In exact arithmetic, for vectors in a plane that are nearly equal, with small changes of their products."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((1, 2)) + 10.0**near * rng.standard_normal((5, 2))
+    vectors[rng.integers(5)] = vectors[rng.integers(5)] + 10.0**nearer * rng.standard_normal(2)
+    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+    changes = 10.0**noise * rng.standard_normal((5, 5))
+    R = np.clip(vectors @ vectors.T + changes + changes.T, -1.0, 1.0)
+    found = failing_triples(R, np.eye(5), np.empty((0, 2), dtype=np.intp), 1, Room())
+    failed = {tuple(sorted(triple)) for triple in found.tolist()}
+    for i, j, k in combinations(range(5), 3):
+        x, y, z = Fraction(R[i, j]), Fraction(R[i, k]), Fraction(R[j, k])
+        assert (i, j, k) in failed or 1 - x * x - y * y - z * z + 2 * x * y * z >= 0
