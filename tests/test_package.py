@@ -41,7 +41,10 @@ TESTED_ELSEWHERE = {
     "datasets/dataset": "datasets/test_synthetic",
     # The parts of one walk along a path.
     **dict.fromkeys(
-        (f"paths/{name}" for name in ("general_walk", "quadratic", "task", "walk", "walks")),
+        (
+            f"paths/{name}"
+            for name in ("general_walk", "kernels/rules", "loss_of_margins", "quadratic", "task", "walk", "walks")
+        ),
         "paths/test_path",
     ),
     # Their parts have tests of their own; what is left is how these are put together.

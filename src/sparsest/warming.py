@@ -14,7 +14,7 @@ from sparsest.paths.api import penalty_path
 from sparsest.subset.api import best_subset
 from sparsest.subset.relaxation.kernels.entering import pick_working_set
 from sparsest.subset.tree.kernels.leaps import leap, make_levels
-from sparsest.subset.tree.kernels.regions import tighten
+from sparsest.subset.tree.kernels.regions import distance_to_integral, tighten
 
 
 def warmup() -> None:
@@ -60,5 +60,6 @@ def _compile_for_demo() -> None:
     one, state, index = np.ones(1), np.zeros(1, dtype=np.int8), np.zeros(1, dtype=np.int64)
     leap(make_levels(3, 1), 0, 1, 2, 1.0, 0.0, np.zeros(1, dtype=bool), np.zeros(4, dtype=np.int32), 1)
     tighten(one, 0.0, one, state, 1, 0.0, np.inf, 0.0)
+    distance_to_integral(one)
     pick_working_set(one, state == 1, index, 0.0, np.int64(1), np.ones(1), index.copy())
     column_products(np.ones((1, 1)), index, one, np.ones(1))
