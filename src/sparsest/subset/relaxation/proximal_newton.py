@@ -110,6 +110,8 @@ class ProximalNewton:
         self.iterations += solve_quadratic(
             H, c, self.omega, target, tolerance, np.inf, self.expired, self.stretch, **self.models
         )[2]
+        if not np.isfinite(target).all():
+            return None
         direction = target - state.w
         step_b = -(excess + float(sums @ direction) / total) if problem.fit_intercept else 0.0
         expected = float(gradient @ direction) + penalty_value(target, self.omega, 0.0)[0] - state.penalty
