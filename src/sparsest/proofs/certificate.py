@@ -147,7 +147,8 @@ class Certificate:
         if most is not None:
             sizes = sizes_above(data, self.statement, self.incumbent.support, self.incumbent.coef)
             if not (sizes <= most).all():
-                return np.nan, [f"the incumbent has a coefficient of size {float(sizes.max())!r}, above max_coef = {most!r}"]
+                size = float(sizes.max())
+                return np.nan, [f"the incumbent has a coefficient of size {size!r}, above max_coef = {most!r}"]
         low, high = objective_bounds(data, self.statement, self.incumbent)
         slack = _OBJECTIVE_TOLERANCE * abs(high)
         if not np.isfinite(high):
