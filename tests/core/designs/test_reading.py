@@ -1,5 +1,8 @@
 """What users give becomes the design that stands for it: copied only where it must be, and never changed."""
 
+import sys
+import types
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,6 +13,7 @@ from checks import best_subset
 from core.designs.storages import CONVERTED, DENSE, NAMES, SPARSE, STORAGES, WEIGHTS, N, P, dense, matrix, twice
 from sparsest.core.designs import Dense, Sparse, as_design, feature_names
 from sparsest.core.designs.dense import STORED_TYPES
+from sparsest.core.designs.reading import READERS
 from sparsest.runtime.events import Status
 
 
@@ -134,3 +138,37 @@ def test_duplicate_entries_are_added_in_double_precision(kind, dtype):
 def test_bad_matrix(X, message):
     with pytest.raises(ValueError, match=message):
         as_design(X).survey(np.ones(1))
+
+
+class TestReaders:
+    """Objects of a package that has a reader of its own."""
+
+    @pytest.fixture
+    def package(self, monkeypatch):
+        """A package "elsewhere" whose objects hold a matrix, or None; and its reader."""
+        kind = type("Stored", (), {"__module__": "elsewhere.arrays", "matrix": None})
+        reader = types.ModuleType("elsewhere_reader")
+        reader.read = lambda X: None if X.matrix is None else Dense(X.matrix)
+        monkeypatch.setitem(sys.modules, "elsewhere_reader", reader)
+        monkeypatch.setitem(READERS, "elsewhere", "elsewhere_reader")
+        return kind
+
+    def test_the_reader_makes_the_design(self, package):
+        stored = package()
+        stored.matrix = matrix()
+        assert as_design(stored).array is stored.matrix
+
+    def test_derived_classes_are_read_too(self, package):
+        stored = type("Derived", (package,), {"__module__": "somewhere"})()
+        stored.matrix = matrix()
+        assert as_design(stored).array is stored.matrix
+
+    def test_a_reader_may_leave_an_object_to_numpy(self, package):
+        package.__array__ = lambda self, dtype=None, copy=None: matrix()
+        assert np.array_equal(as_design(package()).array, matrix())
+
+    def test_empty_matrices_are_refused(self, package):
+        stored = package()
+        stored.matrix = np.empty((0, 3))
+        with pytest.raises(ValueError, match="at least one row and one column"):
+            as_design(stored)

@@ -1,7 +1,12 @@
-"""Conversion of X to a design; data are copied only if necessary."""
+"""Conversion of X to a design; data are copied only if necessary.
+
+Objects of other packages, such as datasets of h5py, are read by modules of their own, which are imported when such an
+object is given: ``READERS`` says which package's objects are read by which module.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,16 +18,32 @@ from sparsest.core.designs.base import Design
 from sparsest.core.designs.dense import STORED_TYPES, Dense
 from sparsest.core.designs.sparse import Sparse
 
+# The package of a type, and the module with a function ``read``, which returns the design of such an object, or None
+# if the object is to be read as an array.
+READERS: dict[str, str] = {}
+
 
 def as_design(X: Any) -> Design:
     """Wrap a matrix, sparse matrix or data frame; ``survey`` checks whether entries are finite."""
     if isinstance(X, Design):
         return X
-    design = Sparse(_sparse_matrix(X)) if sp.issparse(X) else Dense(_dense_matrix(X))
+    design = _of_package(X)
+    if design is None:
+        design = Sparse(_sparse_matrix(X)) if sp.issparse(X) else Dense(_dense_matrix(X))
     n, p = design.shape
     if n == 0 or p == 0:
         raise ValueError(f"X must have at least one row and one column, got shape {design.shape}")
     return design
+
+
+def _of_package(X: Any) -> Design | None:
+    """The design by the reader for the package of X; None if there is none."""
+    for kind in type(X).__mro__:
+        module = READERS.get(kind.__module__.partition(".")[0])
+        if module is not None:
+            found: Design | None = import_module(module).read(X)
+            return found
+    return None
 
 
 def feature_names(X: Any) -> list[str] | None:
