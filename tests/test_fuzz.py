@@ -440,6 +440,7 @@ def test_the_summary_counts():
         pytest.param(2001001831, id="the same with a box"),
         pytest.param(2001002063, id="the same again"),
         pytest.param(2003000037, id="dual points moved by rounding, divided by tiny weights"),
+        pytest.param(3001000234, id="a diverging fit whose clipped loss was negative"),
     ],
 )
 def test_instances_that_once_failed(seed):

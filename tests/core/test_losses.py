@@ -100,6 +100,8 @@ def test_finite_at_extreme_arguments(loss):
         slope = loss.derivative(y, u)
         values = [loss.value(y, u), slope, loss.second_derivative(y, u), loss.conjugate(y, slope), loss.project(y, u)]
         assert np.isfinite(values).all()
+        # A negative loss would make a diverging fit look perfect.
+        assert (values[0] >= 0.0).all()
 
 
 def test_logistic_is_finite_at_the_border_of_its_domain():

@@ -251,8 +251,12 @@ class _Pool:
         free[self.banned] = False
         return np.flatnonzero(free)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def by_removal_loss(self, fit: SupportFit) -> list[int]:
-        """The positions of the features that may leave the support, in increasing order of the cost of removal."""
+        """The positions of the features that may leave the support, in increasing order of the cost of removal.
+
+        Costs of nearly dependent columns may overflow; these features come last.
+        """
         inside, (cross, _) = self.positions(fit.support), self.products(fit)
         H = cross[inside]
         H.flat[:: inside.size + 1] += self.problem.ridge / self.scale[inside] ** 2 + 1e-12

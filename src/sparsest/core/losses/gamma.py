@@ -14,7 +14,9 @@ class Gamma(NamedTuple):
     """Half the gamma deviance of the mean ``e^u``: ``ye^{-u} + u - log y - 1``, ``y > 0``."""
 
     def value(self, y, u):
-        return y * np.exp(np.minimum(-u, LARGEST_EXPONENT)) + (u - np.log(y)) - 1.0
+        # The linear term is clipped too: otherwise the loss would be negative where the exponential is clipped.
+        u = np.maximum(u, -LARGEST_EXPONENT)
+        return y * np.exp(-u) + (u - np.log(y)) - 1.0
 
     def derivative(self, y, u):
         return 1.0 - y * np.exp(np.minimum(-u, LARGEST_EXPONENT))

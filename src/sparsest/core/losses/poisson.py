@@ -14,7 +14,9 @@ class Poisson(NamedTuple):
     """Half the Poisson deviance of the mean ``e^u``: ``e^u - yu - y + y log y``, ``y ≥ 0``."""
 
     def value(self, y, u):
-        return np.exp(np.minimum(u, LARGEST_EXPONENT)) - y - y * (u - np.log(np.maximum(y, TINY)))
+        # The linear term is clipped too: otherwise the loss would be negative where the exponential is clipped.
+        u = np.minimum(u, LARGEST_EXPONENT)
+        return np.exp(u) - y - y * (u - np.log(np.maximum(y, TINY)))
 
     def derivative(self, y, u):
         return np.exp(np.minimum(u, LARGEST_EXPONENT)) - y
