@@ -17,6 +17,13 @@ def test_import_loads_nothing_heavy():
     assert loaded.strip() == "[]"
 
 
+def test_a_fit_loads_only_what_it_needs():
+    code = "import sys, sparsest; sparsest.best_subset([[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]], [1.0, 2.0, 4.0], 1)"
+    others = ("sklearn", "pandas", "matplotlib", "rich", "typer", "highspy", "flint", "sparsest.paths")
+    loaded = run("-c", f"{code}; print([name for name in {others} if name in sys.modules])")
+    assert loaded.strip() == "[]"
+
+
 def test_public_names_resolve():
     assert sorted(sparsest.__all__) == list(sparsest.__all__)
     for name in sparsest.__all__:

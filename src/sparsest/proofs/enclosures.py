@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
-
-try:
-    import flint
-except ImportError:  # the rest of the package does without
-    flint = None  # type: ignore[assignment]
 
 Number = Any  # flint.fmpq
 Enclosure = Any  # flint.arb
@@ -17,13 +13,24 @@ Enclosure = Any  # flint.arb
 _BITS = 256
 
 
+@cache
+def library() -> Any:
+    """The module ``flint``, None if it is not installed; imported on first use, because solvers do without it."""
+    try:
+        import flint
+    except ImportError:
+        return None
+    return flint
+
+
 def rational(value: float) -> Number:
     """A floating-point number as a rational."""
-    return flint.fmpq(*float(value).as_integer_ratio())
+    return library().fmpq(*float(value).as_integer_ratio())
 
 
 def above(enclose: Callable[[], Enclosure]) -> Number:
     """A rational upper bound of the number that a function encloses."""
+    flint = library()
     before, flint.ctx.prec = flint.ctx.prec, _BITS
     try:
         mantissa, exponent = flint.arb(enclose()).upper().man_exp()
@@ -35,14 +42,14 @@ def above(enclose: Callable[[], Enclosure]) -> Number:
 
 def log(x: Number) -> Enclosure:
     """The logarithm of a positive rational."""
-    return flint.arb(x).log()
+    return library().arb(x).log()
 
 
 def x_log(x: Number) -> Enclosure:
     """``x log x``, which is 0 at 0."""
-    return flint.arb(x) * log(x) if x != 0 else flint.arb(0)
+    return library().arb(x) * log(x) if x != 0 else library().arb(0)
 
 
 def root(x: Number) -> Enclosure:
     """The square root of a nonnegative rational."""
-    return flint.arb(x).sqrt()
+    return library().arb(x).sqrt()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sparsest.proofs.check import Checker, Job, Proved, run
 from sparsest.proofs.columns import Columns, PackedColumns
 from sparsest.proofs.data import Data
-from sparsest.proofs.enclosures import Number, above, flint, log, rational, root
+from sparsest.proofs.enclosures import Number, above, library, log, rational, root
 from sparsest.proofs.last_features import MOST_LAST_FEATURES
 from sparsest.proofs.points import witnesses
 from sparsest.proofs.rounding import Indices
@@ -25,6 +25,8 @@ from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import LEAF, LastFeatures, Proof, RegressionTree, SplitPoint
 
 Vector = list[Any]
+
+flint = library()
 
 
 def prove_exactly(data: Data, statement: Statement, proof: Proof) -> Proved:

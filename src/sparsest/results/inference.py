@@ -27,6 +27,7 @@ from scipy import stats
 
 from sparsest.core.arrays import Array
 from sparsest.core.checks import flag, number, optional, word
+from sparsest.core.leverages import squared_lengths
 from sparsest.core.losses import Loss
 from sparsest.results.plain_tables import data_frame, text_table
 from sparsest.results.refits import NoRefit, Refit, refit
@@ -240,11 +241,12 @@ def _robust(fit: Refit, kind: str, frequency: bool) -> Array:
     bread = _inverse(fit, fit.curvature)
     # A frequency counts equal observations, each with the score of one.
     score = (weights if frequency else weights**2) * fit.slope**2
-    leverage = fit.curvature * np.einsum("ij,ij->i", fit.rows @ bread, fit.rows) * (1.0 if frequency else weights)
     total = float(weights.sum()) if frequency else n
     if kind == "HC1":
         score = score * total / (total - m)
     elif kind in ("HC2", "HC3"):
+        curvature = weights * fit.curvature
+        leverage = (fit.curvature if frequency else curvature) * squared_lengths(fit.rows, curvature, 0.0, False)
         # A leverage of 1 belongs to an observation that is fitted perfectly, whatever it is.
         score = score / np.maximum(1.0 - leverage, 1e-10) ** (1 if kind == "HC2" else 2)
     return np.asarray(bread @ (fit.rows.T @ (score[:, None] * fit.rows)) @ bread)

@@ -10,6 +10,7 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.data import encode_labels
 from sparsest.core.designs import as_design
+from sparsest.core.leverages import squared_lengths
 from sparsest.core.losses import PiecewiseLinear
 from sparsest.core.problem import Problem
 from sparsest.results.result import Result
@@ -110,17 +111,14 @@ def _influence(problem: Problem, chosen: Indices, used: Array) -> Array | None:
     margin = columns @ fit.w + fit.b
     slope = data.weights * data.loss.derivative(data.y, margin)
     curvature = data.weights * data.loss.second_derivative(data.y, margin)
-    rows = np.column_stack([columns, np.ones(data.n)]) if data.fit_intercept else columns
-    ridge = np.zeros(rows.shape[1])
-    ridge[: chosen.size] = 1.0 / problem.gamma
-    hessian = rows.T @ (curvature[:, None] * rows) + np.diag(ridge)
-    leverage = np.einsum("ij,ij->i", rows @ np.linalg.pinv(hessian, hermitian=True), rows)
-    free = max(data.n - rows.shape[1], 1)
+    lengths = squared_lengths(columns, curvature, problem.ridge, data.fit_intercept)
+    size = chosen.size + data.fit_intercept
+    free = max(data.n - size, 1)
     noise = (
         1.0 if data.loss.classification or data.loss.log_link else float(data.weights @ (data.y - margin) ** 2) / free
     )
-    inside = np.clip(1.0 - curvature * leverage, 1e-12, None)
-    distance = slope**2 * leverage / inside**2 / max(rows.shape[1], 1) / max(noise, np.finfo(float).tiny)
+    inside = np.clip(1.0 - curvature * lengths, 1e-12, None)
+    distance = slope**2 * lengths / inside**2 / max(size, 1) / max(noise, np.finfo(float).tiny)
     every = np.zeros(used.size)
     every[np.flatnonzero(used)] = distance
     return every

@@ -21,7 +21,6 @@ from sparsest.core.penalties import make_penalty
 from sparsest.core.problem import Problem
 from sparsest.core.ridge import default_gamma
 from sparsest.core.settings import RANKINGS
-from sparsest.paths.path import PathSolver
 from sparsest.proofs.steps import DualPoint, Fix, Proof
 from sparsest.results.parts import Screening
 from sparsest.results.result import Result
@@ -118,6 +117,9 @@ class Screened:
         factor = np.ones(problem.p)
         factor[problem.include], factor[problem.exclude] = 0.0, _NEVER
         most = min(_ENTERED * self.size, problem.p)
+        # Only this way of screening needs paths; importing them takes 20 ms.
+        from sparsest.paths.path import PathSolver
+
         solver = PathSolver(make_penalty("l1"), _N_ALPHAS, max_features=most, tol=_PATH_TOL)
         entries = solver.solve(problem.data, factor, clock).coefs.tocoo()
         first = np.full(problem.p, _N_ALPHAS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.proofs.enclosures import Number, above, flint, root
+from sparsest.proofs.enclosures import Number, above, rational, root
 from sparsest.proofs.losses.base import LossRule, safe_log
 from sparsest.proofs.rounding import UNIT, Array
 
@@ -51,7 +51,7 @@ class Tweedie(LossRule):
     def exact_conjugate(self, y: Number, alpha: Number, weight: Number) -> Number:
         a = alpha / weight
         if a == 0:
-            return flint.fmpq(0)
+            return rational(0.0)
 
         def enclose() -> object:
             large = (abs(a) + root(a * a + 4 * y)) / 2

@@ -16,15 +16,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg as la
 
 from sparsest.core.arrays import Array
+from sparsest.core.leverages import squared_lengths
 from sparsest.core.losses import Loss, PiecewiseLinear
 from sparsest.core.problem import Problem
 from sparsest.subset.fits.support import SupportFit
 
-# Share of the largest singular value below which a direction consists of rounding errors.
-_NO_DIRECTION = 1e-12
 # Leverage from which an observation counts as fitted exactly, whatever its response; the others do not predict it then.
 _FULL_LEVERAGE = 1.0 - 1e-10
 
@@ -54,7 +52,7 @@ def influence(problem: Problem, fit: SupportFit) -> Influence:
     block = problem.design.columns(fit.support)
     margin = block @ fit.w + fit.b
     curvature, slope = weights * loss.second_derivative(y, margin), weights * loss.derivative(y, margin)
-    h = _leverages(block, curvature, problem.ridge, problem.fit_intercept)
+    h = np.minimum(curvature * squared_lengths(block, curvature, problem.ridge, problem.fit_intercept), 1.0)
     whole = h >= _FULL_LEVERAGE
     step = np.divide(slope, curvature, out=np.zeros(y.size), where=curvature > 0.0)
     left_out = margin + step * h / np.where(whole, 1.0, 1.0 - h)
@@ -67,20 +65,3 @@ def leave_one_out_error(problem: Problem, fit: SupportFit) -> float:
     if np.isnan(left_out).any():
         return np.inf
     return float(problem.weights @ problem.loss.value(problem.y, left_out)) / float(problem.weights.sum())
-
-
-def _leverages(block: Array, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
-    """Squared norms of the first n rows of an orthonormal basis of ``[√c A; √Λ]``."""
-    n, m = block.shape
-    columns = np.column_stack([block, np.ones(n)]) if fit_intercept else block
-    stacked = np.sqrt(curvature)[:, None] * columns
-    if ridge > 0.0:
-        stacked = np.vstack([stacked, np.sqrt(ridge) * np.eye(m, columns.shape[1])])
-    # Scaled columns, so that the choice of directions does not depend on units.
-    scale = np.linalg.norm(stacked, axis=0)
-    stacked = stacked[:, scale > 0.0] / scale[scale > 0.0]
-    if not stacked.shape[1]:
-        return np.zeros(n)
-    left, values, _ = la.svd(stacked, full_matrices=False, check_finite=False)
-    basis = left[:n, values > _NO_DIRECTION * values[0]]
-    return np.minimum(np.einsum("ij,ij->i", basis, basis), 1.0)

@@ -132,9 +132,7 @@ class _Cells:
         policy = ToRounding(self._space)
         relaxed = relax(self._space.source(problem), problem, self._region, policy, start)
         support = relaxed.rounded(problem)
-        w = np.zeros(problem.p)
-        w[relaxed.features] = relaxed.w
-        return relaxed, RidgeModel(support, w[support], relaxed.b, np.inf)
+        return relaxed, RidgeModel(support, relaxed.coefficients()[support], relaxed.b, np.inf)
 
     def finished(self, ridge: float, model: RidgeModel) -> RidgeModel:
         """The model in the form that is returned."""

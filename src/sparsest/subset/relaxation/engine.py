@@ -70,8 +70,7 @@ class Entering(NamedTuple):
         """The next working set."""
         region, sparsity = best.region, problem.sparsity
         state, alive = region.state, region.alive
-        budget, w = sparsity.budget(region), np.zeros(region.p)
-        w[best.features] = best.w
+        budget, w = sparsity.budget(region), best.coefficients()
         work, chosen = np.empty(alive.size), np.empty(alive.size, dtype=np.int64)
         sigma = best.sigma
         if problem.max_coef is not None and sigma > 0.0:
@@ -125,7 +124,7 @@ def relax(source: Source, problem: Problem, region: Region, policy: Policy, star
         if policy.is_done(best):
             break
         features = policy.entering.features(problem, best)
-        w = _coefficients(best, features)
+        w = best.coefficients()[features]
         omega = make_regulariser(problem, best.region.state[features] == 1)
         memory.enter(features, policy.open_gap)
         tolerance = policy.tolerance(best)
@@ -147,10 +146,3 @@ def _first(source: Source, problem: Problem, region: Region, start: Start | None
     b, (alpha, products, bound) = source.first(start, region)
     q = problem.gains_from(products)
     return Relaxed(region, start.features, start.w, b, start.sigma, alpha, q, np.inf, bound, 0, 0)
-
-
-def _coefficients(best: Relaxed, features: Indices) -> Array:
-    """The coefficients of the last working set, arranged for the next one."""
-    w = np.zeros(best.region.p)
-    w[best.features] = best.w
-    return w[features]

@@ -47,6 +47,12 @@ class Relaxed(NamedTuple):
         """Relative primal-dual gap of the relaxation."""
         return (self.primal - self.dual) / max(abs(self.primal), 1e-300) if np.isfinite(self.primal) else 1.0
 
+    def coefficients(self) -> Array:
+        """The coefficients of all features; those outside of the working set are 0."""
+        w = np.zeros(self.region.p)
+        w[self.features] = self.w
+        return w
+
     def indicator(self, problem: Problem) -> Array:
         """The relaxed indicator ``s`` of every feature, not yet truncated at 1."""
         s = np.zeros(self.region.p)
