@@ -27,20 +27,24 @@ track = solve_ivp(lorenz, (0.0, 8.0), [-8.0, 8.0, 27.0], t_eval=times, rtol=1e-1
 track = track + 0.01 * np.random.default_rng(0).standard_normal(track.shape)
 
 # %%
-# Candidate terms up to degree three, and derivatives by finite differences of smoothed data.
-library = pysindy.PolynomialLibrary(degree=3, include_bias=False).fit(track)
-terms = np.asarray(library.transform(track))[5:-5]
-names = library.get_feature_names(["x", "y", "z"])
-derivatives = np.asarray(pysindy.SmoothedFiniteDifference()(track, times))[5:-5]
+# Candidate terms up to degree three, and derivatives by finite differences of smoothed data. pysindy fits all
+# equations at once; its ``WrappedOptimizer`` fits one of our estimators to each. The number of terms is the one with
+# the best EBIC, and every other number is excluded by a certificate. There is no ridge and no constant term.
+# ``unbias=False`` keeps the coefficients of the certificates.
+sparse = sparsest.BestSubsetRegressor("ebic", gamma=np.inf, fit_intercept=False)
+model = pysindy.SINDy(
+    optimizer=pysindy.WrappedOptimizer(sparse, unbias=False),
+    feature_library=pysindy.PolynomialLibrary(degree=3, include_bias=False),
+    differentiation_method=pysindy.SmoothedFiniteDifference(),
+)
+model.fit(track, t=times, feature_names=["x", "y", "z"])
+model.print(precision=2)
 
 # %%
-# For each variable the number of terms with the best EBIC, every other number excluded by a certificate. The constant
-# term is left out.
-for name, derivative in zip("xyz", derivatives.T, strict=True):
-    choice = sparsest.certified_choice(terms, derivative, "ebic", ks=5, gamma=np.inf, fit_intercept=False)
-    result = choice.result
-    equation = " + ".join(f"{result.coef[j]:.2f} {names[j]}" for j in result.support)
-    print(f"{name}' = {equation}   ({choice.status.name}, {choice.k} terms)")
+# The fitted estimators, one for each equation, have the proofs.
+equations = model.optimizer.optimizer.estimators_
+for name, equation in zip("xyz", equations, strict=True):
+    print(f"{name}': {equation.choice_.k} terms, {equation.status_.name}")
 
 # %%
 figure = plt.figure(figsize=(5, 4), layout="constrained")

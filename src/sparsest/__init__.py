@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         PenalizedRegressor,
         PenalizedRegressorCV,
         StabilitySelection,
+        TimeBudget,
     )
     from sparsest.paths.api import penalty_path
     from sparsest.paths.path_result import PathResult, Stop
@@ -57,6 +58,7 @@ _HOMES = {
     "PenalizedRegressor": "estimators",
     "PenalizedRegressorCV": "estimators",
     "StabilitySelection": "estimators",
+    "TimeBudget": "estimators",
     "Result": "results.result",
     "Status": "runtime.events",
     "Advice": "selection.advise",
@@ -91,6 +93,7 @@ __all__ = [
     "StabilitySelection",
     "Status",
     "Stop",
+    "TimeBudget",
     "Verdict",
     "advise",
     "best_subset",

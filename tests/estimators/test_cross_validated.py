@@ -111,7 +111,7 @@ def test_lasso_is_that_of_scikit_learn():
     X, y = regression()
     Z = StandardScaler().fit_transform(X)
     theirs = LassoCV(alphas=50, cv=5, tol=1e-8, max_iter=10**5).fit(Z, y)
-    ours = PenalizedRegressorCV(alphas=theirs.alphas_, standardize=False, tol=1e-8, cv=5).fit(Z, y)
+    ours = PenalizedRegressorCV(alphas=theirs.alphas_, standardize=False, tol=1e-8, cv=KFold(5)).fit(Z, y)
     assert ours.alpha_ == theirs.alpha_
     np.testing.assert_allclose(-means(ours), theirs.mse_path_.mean(axis=1), rtol=1e-3)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)

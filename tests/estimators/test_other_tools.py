@@ -2,6 +2,7 @@
 
 import joblib
 import numpy as np
+import pysindy
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, StackingRegressor
@@ -90,6 +91,25 @@ def lorenz(n_steps=4000, step=0.002, sigma=10.0, rho=28.0, beta=8.0 / 3.0):
         states.append(s + step * slope(s + 0.5 * step * b))
     states = np.array(states)
     return states, np.array([slope(s) for s in states])
+
+
+def test_several_responses_are_fitted_one_by_one():
+    states, slopes = lorenz()
+    slopes = slopes + 0.01 * np.random.default_rng(0).standard_normal(slopes.shape)
+    one = BestSubsetRegressor(3, gamma=np.inf)
+    with pytest.raises(ValueError, match="y has 3 columns, but this estimator fits one response"):
+        one.fit(states, slopes)
+    each = MultiOutputRegressor(one).fit(states, slopes)
+    assert each.predict(states).shape == slopes.shape
+    alone = one.fit(states, slopes[:, 1]).coef_
+    assert np.array_equal(each.estimators_[1].coef_, alone)
+    # The same in pysindy, which looks for three equations at once.
+    wrapped = pysindy.WrappedOptimizer(BestSubsetRegressor(3, gamma=np.inf, fit_intercept=False), unbias=False)
+    library = pysindy.PolynomialLibrary(degree=2, include_bias=False)
+    model = pysindy.SINDy(optimizer=wrapped, feature_library=library).fit(states, t=0.01, x_dot=slopes)
+    assert model.coefficients().shape == (3, 9) and model.complexity == 9
+    assert model.score(states, t=0.01, x_dot=slopes) > 1.0 - 1e-6
+    np.testing.assert_allclose(model.coefficients()[1, [0, 1, 5]], [28.0, -1.0, -1.0], rtol=1e-3)
 
 
 def test_lorenz_equations_with_three_terms_and_no_ridge():

@@ -1,4 +1,4 @@
-"""Folds by scikit-learn's conventions, numbered among the rows that count."""
+"""Folds, numbered among the rows that count."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,10 @@ def same(folds, pairs):
 
 
 def test_conventions():
-    same(make_folds(None, X, Y, classification=False), KFold(5).split(X))
-    same(make_folds(3, X, Y, classification=True), StratifiedKFold(3).split(X, Y))
+    same(make_folds(None, X, Y, classification=False), KFold(5, shuffle=True, random_state=0).split(X))
+    shuffled = StratifiedKFold(3, shuffle=True, random_state=0)
+    same(make_folds(np.int64(3), X, Y, classification=True), shuffled.split(X, Y))
+    same(make_folds(KFold(3), X, Y, classification=True), KFold(3).split(X))
     groups = np.arange(12) // 4
     same(make_folds(GroupKFold(3), X, Y, classification=False, groups=groups), GroupKFold(3).split(X, Y, groups))
     masks = [(np.arange(12) < 8, np.arange(12) >= 8)]
@@ -33,10 +35,18 @@ def test_rows_without_weight_are_left_out():
         make_folds([([1], [0, 3])], X, Y, classification=False, weights=weights)
 
 
+@pytest.mark.parametrize("classification", [True, False])
+def test_sorted_rows_are_mixed(classification):
+    y = np.repeat([-1.0, 1.0], 30)
+    for fold in make_folds(5, np.zeros((60, 1)), y, classification=classification):
+        assert 2 <= np.count_nonzero(y[fold.test] > 0) <= 10
+
+
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
         ([], "cv gives no folds"),
+        (1, "n_splits=1"),
         ([([0, 1], [])], "fold 0 of cv has no rows of positive weight"),
         ([([0, 1], [2]), ([], [2])], "fold 1 of cv has no rows of positive weight"),
         ([([0, 1], [12])], "row numbers from 0 to 11"),

@@ -92,15 +92,14 @@ def _by_number(settings: dict[str, Any], table: Table) -> dict[str, Any]:
 
 
 def _estimator(settings: dict[str, Any], folds: int, seed: int, listener: Any) -> Any:
-    """The estimator that validates these settings on folds of rows in random order: files are often sorted."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
+    """The estimator that validates these settings on random folds."""
     from sparsest.core.losses import LOSSES
     from sparsest.estimators import BestSubsetClassifierCV, BestSubsetRegressorCV
+    from sparsest.selection.folds import random_folds
 
     classes = settings["loss"] in LOSSES and LOSSES[settings["loss"]].classification
-    make, divide = (BestSubsetClassifierCV, StratifiedKFold) if classes else (BestSubsetRegressorCV, KFold)
-    return make(**settings, cv=divide(folds, shuffle=True, random_state=seed), callback=listener)
+    make = BestSubsetClassifierCV if classes else BestSubsetRegressorCV
+    return make(**settings, cv=random_folds(folds, classification=classes, seed=seed), callback=listener)
 
 
 def _stability(validated: Any, table: Table, search: o.SearchOptions, quiet: bool) -> Any:

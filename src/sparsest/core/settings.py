@@ -199,8 +199,9 @@ SETTINGS: dict[str, Setting] = {
     ),
     # Cross-validation.
     "cv": Setting(
-        "folds by scikit-learn's conventions: their number (5 by default), a splitter, or pairs of row numbers; one "
-        "pair is one validation set"
+        "the number of folds (5 by default), a splitter of scikit-learn, or pairs of row numbers; one pair is one "
+        "validation set.  A number divides the rows in a random order that is the same in every call; for series give "
+        "``TimeSeriesSplit()``"
     ),
     "scoring": Setting(
         "a scorer's name or a scorer; by default the negative deviance, which is the mean squared error for the "

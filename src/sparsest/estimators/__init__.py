@@ -5,6 +5,7 @@ from sparsest.estimators.best_subset_cv import BestSubsetClassifierCV, BestSubse
 from sparsest.estimators.penalized import PenalizedClassifier, PenalizedRegressor
 from sparsest.estimators.penalized_cv import PenalizedClassifierCV, PenalizedRegressorCV
 from sparsest.estimators.stability import StabilitySelection
+from sparsest.estimators.time_budget import TimeBudget
 
 __all__ = [
     "BestSubsetClassifier",
@@ -16,4 +17,5 @@ __all__ = [
     "PenalizedRegressor",
     "PenalizedRegressorCV",
     "StabilitySelection",
+    "TimeBudget",
 ]

@@ -83,8 +83,14 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
         check_entries(X, "X")
         # A missing y, and one with a single column, are left to scikit-learn's conventions.
-        if y is not None and (responses := as_array(y, "y")).ndim not in (1, 2):
-            raise ValueError(f"y must be one-dimensional, got shape {responses.shape}")
+        shape = (0,) if y is None else as_array(y, "y").shape
+        if len(shape) not in (1, 2):
+            raise ValueError(f"y must be one-dimensional, got shape {shape}")
+        if shape[1:] > (1,):
+            raise ValueError(
+                f"y has {shape[1]} columns, but this estimator fits one response: fit one estimator to each with "
+                "sklearn.multioutput.MultiOutputRegressor or MultiOutputClassifier (in pysindy with WrappedOptimizer)"
+            )
         return validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], order=None)
 
     def _linear(self, X: Any, offset: Any = None, exposure: Any = None) -> Array:

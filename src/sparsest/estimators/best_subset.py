@@ -8,6 +8,7 @@ from typing import Any
 from sparsest.core.checks import whole_number
 from sparsest.core.losses import Loss
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
+from sparsest.estimators.time_budget import TimeBudget, seconds_of
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback
 from sparsest.runtime.events import Status
@@ -42,11 +43,13 @@ class _BestSubset(BestSubsetFit):
     k : largest number of features (all of them when there are fewer); or "aic", "aicc", "bic", "ebic", "gic" or "mbic"
         for the number that this criterion chooses, with a proof, see :func:`sparsest.certified_choice`
     l0_penalty : price of a feature; ``k`` is ignored when it is given
+    time_limit : seconds for each fit, without those for compiling kernels; or a :class:`sparsest.TimeBudget` that all
+        clones share
 
     A search over settings, such as scikit-learn's ``GridSearchCV``, fits many models that need no proof: give it
     an estimator with ``method="relaxation"``, which takes milliseconds, and fit the best settings with the default
-    ``method="tree"``.  Otherwise every fit may take ``time_limit`` seconds.  ``BestSubsetRegressorCV`` and
-    ``BestSubsetClassifierCV`` do just that for the number of features and the ridge.
+    ``method="tree"``.  ``BestSubsetRegressorCV`` and ``BestSubsetClassifierCV`` do just that for the number of
+    features and the ridge.  Otherwise every fit may take ``time_limit`` seconds, or its share of a ``TimeBudget``.
 
     Attributes
     ----------
@@ -71,7 +74,7 @@ class _BestSubset(BestSubsetFit):
     start: Any = None
     screen: int | None = None
     screen_by: str = "relaxation"
-    time_limit: float = 60.0
+    time_limit: float | TimeBudget = 60.0
     gap_tol: float = 1e-4
     engine: str | None = None
     n_jobs: int | None = None
@@ -89,11 +92,12 @@ class _BestSubset(BestSubsetFit):
         if isinstance(k, str) and k not in CRITERIA:
             k = whole_number(k, "k", least=0, or_else=f"one of {', '.join(CRITERIA)}")
         self.choice_: CertifiedChoice | None = None
-        if isinstance(k, str):
-            self.choice_ = certified_choice(X, y, k, **settings_of_a_choice(settings))
-            self._keep_result(self.choice_.result)
-        else:
-            self._keep_result(best_subset(X, y, k, **settings))
+        with seconds_of(self.time_limit) as settings["time_limit"]:
+            if isinstance(k, str):
+                self.choice_ = certified_choice(X, y, k, **settings_of_a_choice(settings))
+                self._keep_result(self.choice_.result)
+            else:
+                self._keep_result(best_subset(X, y, k, **settings))
 
 
 # Parameters that do not go to the solver as they are.

@@ -19,7 +19,7 @@ from sparsest.subset.fits.support import fit_support
 from sparsest.subset.task import problem_of
 
 _SUBSTITUTES = 3
-_FOLDS, _SEED = 5, 0
+_FOLDS = 5
 
 
 class Substitute(NamedTuple):
@@ -130,7 +130,7 @@ def held_out(result: Result, X: Any, y: Any, **rows: Any) -> Array | None:
     The rows are divided into five parts; for each of them the features are chosen anew, by the method "local", from the
     other four.  None where there are too few rows, or too few of one class.
     """
-    from sklearn.model_selection import KFold, StratifiedKFold
+    from sparsest.selection.folds import random_folds
 
     about, design, target = result.statement, as_design(X), np.asarray(y)
     smallest = design.shape[0]
@@ -138,11 +138,11 @@ def held_out(result: Result, X: Any, y: Any, **rows: Any) -> Array | None:
         smallest = int(np.unique(encode_labels(target)[0], return_counts=True)[1].min())
     if smallest < 2 * _FOLDS:
         return None
-    kind = KFold if result.classes is None else StratifiedKFold
+    folds = random_folds(_FOLDS, classification=result.classes is not None)
     scores = np.empty(design.shape[0])
     given = {name: np.asarray(values) for name, values in rows.items() if values is not None}
     parameters: dict[str, Any] = about.parameters
-    for train, test in kind(_FOLDS, shuffle=True, random_state=_SEED).split(np.zeros((target.size, 1)), target):
+    for train, test in folds.split(np.zeros((target.size, 1)), target):
         model = best_subset(
             design.rows(train), target[train], about.k, l0_penalty=about.l0_penalty, gamma=about.gamma,
             max_coef=about.max_coef, loss=about.loss, method="local", fit_intercept=about.fit_intercept,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from sparsest.core.arrays import Array, Indices
+
+# Number of folds by default, and the seed of their random order.
+_FOLDS, _SEED = 5, 0
 
 
 class Fold(NamedTuple):
@@ -17,14 +21,22 @@ class Fold(NamedTuple):
     test: Indices
 
 
+def random_folds(number: Any, *, classification: bool, seed: int = _SEED) -> KFold | StratifiedKFold:
+    """The splitter of a number of folds: rows in a random order, because files are often sorted.
+
+    Classes are divided evenly.  The order depends on the number of rows, the labels and the seed alone.
+    """
+    return (StratifiedKFold if classification else KFold)(number, shuffle=True, random_state=seed)
+
+
 def make_folds(
     cv: Any, X: Any, y: Any, *, classification: bool, weights: Array | None = None, **split: Any
 ) -> list[Fold]:
-    """Folds by scikit-learn's conventions for ``cv``, without the rows of weight zero.
+    """Folds without the rows of weight zero.
 
     Parameters
     ----------
-    cv : None for five folds, their number, a splitter, or pairs of row numbers; one pair is one validation set
+    cv : None for five random folds, their number, a splitter, or pairs of row numbers; one pair is one validation set
     classification : whether a number means stratified folds
     weights : of all rows
     **split : what the splitter takes beside X and y, such as ``groups``
@@ -37,8 +49,13 @@ def make_folds(
     n = X.shape[0]
     counts = np.ones(n, dtype=bool) if weights is None else np.asarray(weights) > 0.0
     place = np.cumsum(counts) - 1
+    number = _FOLDS if cv is None else cv
+    if isinstance(number, Integral):
+        splitter = random_folds(number, classification=classification)
+    else:
+        splitter = check_cv(cv, y, classifier=classification)
     folds: list[Fold] = []
-    for train, test in check_cv(cv, y, classifier=classification).split(X, y, **split):
+    for train, test in splitter.split(X, y, **split):
         train, test = (_row_numbers(rows, n) for rows in (train, test))
         fold = Fold(place[train[counts[train]]], place[test[counts[test]]])
         if not (fold.train.size and fold.test.size):
