@@ -44,6 +44,8 @@ def test_version_is_that_of_the_metadata():
 TESTED_ELSEWHERE = {
     # Names of types alone.
     "core/arrays": None,
+    # What designs that are read in blocks are made of.
+    **dict.fromkeys((f"core/designs/{name}" for name in ("combining", "sources")), "core/designs/test_streamed"),
     # A tuple, tested with all that return it.
     "datasets/dataset": "datasets/test_synthetic",
     # The parts of one walk along a path.

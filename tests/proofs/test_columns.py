@@ -9,6 +9,7 @@ from proofs.test_data import data_of
 from sparsest.proofs.columns import AllColumns, PackedColumns
 from sparsest.proofs.data import Room
 from sparsest.proofs.points import feasible
+from sparsest.proofs.reading import RowBlocks
 
 seeds = st.integers(0, 10**6)
 
@@ -35,8 +36,9 @@ def test_columns_that_are_read_again_are_the_packed_ones():
     st.booleans(),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
 )
-def test_a_pass_over_all_columns_encloses_what_is_exact(seed, n, mean, scale, center, scaled, weighted):
+def test_a_pass_over_all_columns_encloses_what_is_exact(seed, n, mean, scale, center, scaled, weighted, by_rows):
     """Variances, norms and products of every column, as fractions; outliers in the first row, constant columns."""
     rng = np.random.default_rng(seed)
     X = (rng.standard_normal((n, 6)) + mean * rng.standard_normal(6)) * scale
@@ -45,7 +47,8 @@ def test_a_pass_over_all_columns_encloses_what_is_exact(seed, n, mean, scale, ce
     X[:, 3] = 0.0
     X[:, 4] *= 1e-150
     weights = 10.0 ** rng.uniform(-4, 4, n) if weighted else np.full(n, 2.0)
-    data = data_of(X, weights=weights, fit_intercept=center, scaled=scaled)
+    stored = RowBlocks(X.shape, lambda begin, end: X[begin:end], 7) if by_rows else X
+    data = data_of(stored, np.arange(float(n)), weights=weights, fit_intercept=center, scaled=scaled)
     alpha = feasible(rule_of("squared"), data.y, weights, rng.standard_normal((n, 2)), center)
     columns = AllColumns(data)
     for _ in range(2):

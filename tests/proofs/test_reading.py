@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from core.designs.storages import twice
-from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
+from sparsest.proofs.reading import ColumnBlocks, RowBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
 
 
 @pytest.mark.parametrize(
@@ -122,3 +122,26 @@ def test_blocks_that_do_not_fit(read, message):
         as_matrix(ColumnBlocks((3, 4), read)).columns(slice(0, 2))
     with pytest.raises(ValueError, match="rows and columns"):
         as_matrix(ColumnBlocks((3, 0), read))
+
+
+def test_blocks_of_rows():
+    X = np.arange(12, dtype=np.int8).reshape(4, 3)
+    blocks = RowBlocks(X.shape, lambda begin, end: X[begin:end], 3)
+    assert [(rows.start, block.tolist()) for rows, block in blocks.blocks()] == [
+        (0, X[:3].tolist()),
+        (3, X[3:].tolist()),
+    ]
+    assert as_matrix(blocks) is blocks
+    assert np.array_equal(blocks.columns(np.array([2, 0])), X[:, [2, 0]])
+    with pytest.raises(ValueError, match=r"a block of X has shape \(2, 3\), expected \(3, 3\)"):
+        RowBlocks(X.shape, lambda begin, end: X[:2], 3).columns(np.array([0]))
+    with pytest.raises(ValueError, match="real numbers of at most double precision"):
+        RowBlocks(X.shape, lambda begin, end: X[begin:end].astype(complex), 3).columns(np.array([0]))
+
+
+def test_large_arrays_are_read_by_rows(monkeypatch):
+    monkeypatch.setattr("sparsest.proofs.reading._MANY_BYTES", 64)
+    X = np.arange(12.0).reshape(4, 3)
+    assert isinstance(as_matrix(X), RowBlocks) and np.array_equal(as_matrix(X).columns(slice(None)), X)
+    for other in (np.asfortranarray(X), X[:2], X[:, :1]):
+        assert isinstance(as_matrix(other), np.ndarray)

@@ -11,13 +11,13 @@ from threading import Thread
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.designs import Design, Moments, stored_matrix, stores_matrix
+from sparsest.core.designs import Design, Moments, Streamed, stored_matrix, stores_matrix
 from sparsest.core.losses import Loss, parameters_of
 from sparsest.proofs.columns import AllColumns, Columns
 from sparsest.proofs.data import Block, Bounds, Data
 from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.losses import RULES
-from sparsest.proofs.reading import ColumnBlocks
+from sparsest.proofs.reading import ColumnBlocks, RowBlocks
 from sparsest.proofs.rounding import growth
 
 # Sums of a survey are used for columns whose mean is at most this many standard deviations from zero and whose sums of
@@ -46,7 +46,7 @@ class Evidence:
         offset: Array | None,
         exposure: Array | None,
     ) -> None:
-        matrix = stored_matrix(design) if stores_matrix(design) else ColumnBlocks(design.shape, design.columns)
+        matrix = stored_matrix(design) if stores_matrix(design) else _blocks_of(design)
         rule = RULES[loss.name](**parameters_of(loss))
         self.data = Data(matrix, response, weights, rule, fit_intercept, standardize, offset, exposure)
         self._design, self._moments = design, moments
@@ -70,12 +70,15 @@ class Evidence:
         if self._thread is not None:
             self._thread.join()
         if not self._found:
-            self._found.append(fingerprint(self.data))
+            known = (
+                fingerprint(self.data) if stores_matrix(self._design) else fingerprint(self.data, self._design.digests)
+            )
+            self._found.append(known)
         return self._found[0]
 
     def columns(self) -> Columns:
         """All columns with the sums of the survey if these are accurate enough; otherwise the checker reads them."""
-        if not stores_matrix(self._design):
+        if not self._design.accurate:
             return AllColumns(self.data)
         squares = self.data.total * (self._moments.variance + self._moments.mean**2)
         ordinary = (squares >= _SMALLEST_SQUARES) & (squares <= _LARGEST_SQUARES)
@@ -84,6 +87,13 @@ class Evidence:
         if 8 * self.data.n * apart.size > _MOST_APART:
             return AllColumns(self.data)
         return SurveyedColumns(self.data, self._design, self._moments, apart)
+
+
+def _blocks_of(design: Design) -> ColumnBlocks | RowBlocks:
+    """The entries of a design that does not store a matrix, in blocks of the lines that it reads together."""
+    if isinstance(design, Streamed) and design.reads_rows:
+        return RowBlocks(design.shape, design.read_rows, design.source.width(design.block_bytes))
+    return ColumnBlocks(design.shape, design.columns)
 
 
 class SurveyedColumns(Columns):

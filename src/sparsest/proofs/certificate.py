@@ -116,6 +116,7 @@ class Certificate:
             if (data.n, data.p) != (self.statement.n, self.statement.p):
                 shape = (self.statement.n, self.statement.p)
                 raise ValueError(f"the certificate is for data of shape {shape}, these have {(data.n, data.p)}")
+            data.want(self.incumbent.support)
             found = Fingerprint(data.n, data.p)
             whole = AllColumns(data, found)
             proved = Proved(-np.inf, ()) if exact else prove(data, self.statement, self.proof, self.lower_bound, whole)

@@ -17,6 +17,7 @@ import numpy as np
 from sparsest.proofs.data import Block, Bounds, Data
 from sparsest.proofs.fingerprint import Fingerprint, Words
 from sparsest.proofs.rounding import Array, Indices
+from sparsest.proofs.row_blocks import row_sums
 from sparsest.proofs.threads import mapped
 
 T = TypeVar("T")
@@ -141,7 +142,10 @@ class AllColumns(Columns):
     def _pass(self, vectors: Array) -> Array:
         """Read all columns and return their products; the first pass also stores the bounds."""
         rows = np.ascontiguousarray(np.concatenate([vectors, self.data.weights[:, None]], axis=1).T)
-        parts = _mapped(self.data, self.features, lambda part: self._read(part, rows))
+        if self.data.by_rows:
+            parts = [self._read_rows(rows)]
+        else:
+            parts = _mapped(self.data, self.features, lambda part: self._read(part, rows))
         if self._fingerprint is not None:
             for part in parts:
                 assert part.digests is not None
@@ -168,6 +172,12 @@ class AllColumns(Columns):
         else:
             squares = np.square(lines) @ weights
         return _Part(products[:-1], squares, products[-1], digests)
+
+    def _read_rows(self, rows: Array) -> _Part:
+        """The results for all columns of data that are read by rows."""
+        keys = None if self._fingerprint is None else self._fingerprint.keys
+        products, squares, digests = row_sums(self.data, rows, shifted=self.data.fit_intercept, keys=keys)
+        return _Part(products[:-1], squares, products[-1], None if keys is None else digests)
 
     def _note(self, squares: Array, sums: Array) -> None:
         """Derive the bounds of all columns."""

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.proofs.losses import LossRule
-from sparsest.proofs.reading import ColumnBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
+from sparsest.proofs.reading import ColumnBlocks, RowBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.threads import cores
@@ -26,6 +26,8 @@ from sparsest.proofs.threads import cores
 # If rows are contiguous, this many columns are read together unless they take more bytes than this: fewer columns
 # would waste most of each cache line.
 _COLUMNS_OF_ROWS, _BYTES_OF_ROWS = 64, 1 << 26
+# Columns of a matrix that is stored elsewhere are read in blocks of this size.
+_BYTES_OF_COLUMNS = 1 << 23
 # Without standardisation, ridges can be as extreme as the squares of the scales of columns.  Outside of these limits
 # they may underflow or overflow, and nothing is proved.
 SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
@@ -114,6 +116,9 @@ class Data:
     ) -> None:
         self.room, self.rule = room, rule
         self._reading = Lock()
+        # Columns that the next pass over rows keeps, and those that are kept, in increasing order.
+        self._wanted: Indices = np.empty(0, dtype=np.intp)
+        self._kept: NDArray[Any] | None = None
         self._matrix = as_matrix(X)
         n, p = self._matrix.shape
         weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
@@ -185,10 +190,10 @@ class Data:
 
     def _stored(self, features: Indices | slice) -> NDArray[Any]:
         """Columns as given, in their own type."""
-        if isinstance(self._matrix, ColumnBlocks):
+        if isinstance(self._matrix, (ColumnBlocks, RowBlocks)):
             # Reading from a file moves its position, so only one thread may read at a time.
             with self._reading:
-                block = self._matrix.columns(features)
+                block = self._from_blocks(features)
         else:
             part = self._matrix[:, features]
             block = part.toarray() if sp.issparse(part) else part
@@ -198,12 +203,58 @@ class Data:
     @property
     def in_memory(self) -> bool:
         """Whether columns can be read by several threads at a time."""
-        return not isinstance(self._matrix, ColumnBlocks)
+        return not isinstance(self._matrix, (ColumnBlocks, RowBlocks))
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether rows are read together, so that some columns take a pass over all."""
+        return isinstance(self._matrix, RowBlocks)
+
+    def row_blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """All rows of positive weight in blocks, with their places among them."""
+        assert isinstance(self._matrix, RowBlocks)
+        place, kept_columns = 0, []
+        for rows, block in self._matrix.blocks():
+            require_exact(block, "X")
+            if self._kept is None:
+                kept_columns.append(np.take(block, self._wanted, axis=1))
+            if self._rows is not None:
+                kept = self._rows[np.searchsorted(self._rows, rows.start) : np.searchsorted(self._rows, rows.stop)]
+                block = block[kept - rows.start]
+            if block.shape[0]:
+                yield slice(place, place + block.shape[0]), block
+            place += block.shape[0]
+        if self._kept is None:
+            self._kept = np.concatenate(kept_columns)
+
+    def want(self, features: Indices) -> None:
+        """Let the next pass over rows keep some columns, so that these are not read again."""
+        self._wanted, self._kept = np.unique(features[(features >= 0) & (features < self.p)]), None
+
+    def _from_blocks(self, features: Indices | slice) -> NDArray[Any]:
+        """Columns of a matrix that is stored elsewhere; a few that take a pass over rows are kept for the next call."""
+        known = self._known(features)
+        if known is not None:
+            return known
+        if isinstance(features, slice) or not self.by_rows or 8 * self.n * features.size > _BYTES_OF_ROWS:
+            columns: NDArray[Any] = self._matrix.columns(features)
+            return columns
+        self._wanted = np.unique(features)
+        self._kept = self._matrix.columns(self._wanted)
+        return np.take(self._kept, np.searchsorted(self._wanted, features), axis=1)
+
+    def _known(self, features: Indices | slice) -> NDArray[Any] | None:
+        """Columns that a pass over rows has kept; None if these are not among them."""
+        if self._kept is None or isinstance(features, slice) or not np.isin(features, self._wanted).all():
+            return None
+        return np.take(self._kept, np.searchsorted(self._wanted, features), axis=1)
 
     def parts(self, count: int) -> Iterator[slice]:
         """Slices of columns that are read at a time."""
         width = max(1, self.room.block // (8 * self.n))
-        if isinstance(self._matrix, np.ndarray) and self._matrix.strides[1] < self._matrix.strides[0]:
+        if not self.in_memory:
+            width = max(width, (_BYTES_OF_ROWS if self.by_rows else _BYTES_OF_COLUMNS) // (8 * self.n))
+        elif isinstance(self._matrix, np.ndarray) and self._matrix.strides[1] < self._matrix.strides[0]:
             width = max(width, min(_COLUMNS_OF_ROWS, _BYTES_OF_ROWS // (8 * self.n)))
         for begin in range(0, count, width):
             yield slice(begin, min(begin + width, count))

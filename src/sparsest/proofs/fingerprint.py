@@ -12,12 +12,10 @@ import hashlib
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs.data import Data
 from sparsest.proofs.rounding import Array
-
-Words = NDArray[np.uint64]
+from sparsest.proofs.row_blocks import Words, folded, row_sums
 
 
 class Fingerprint:
@@ -29,11 +27,8 @@ class Fingerprint:
 
     def products(self, lines: Array) -> Words:
         """The products of columns, given as contiguous lines without -0, with the keys: a row for each key."""
-        words = lines.view(np.uint64)
-        # The low bits of many numbers are zero, and products would only shift the others: fold the high bits into them.
-        folded = words >> np.uint64(32)
-        folded ^= words
-        return np.stack([np.einsum("ij,j->i", folded, key) for key in self.keys])
+        words = folded(lines)
+        return np.stack([np.einsum("ij,j->i", words, key) for key in self.keys])
 
     def add(self, products: Words) -> None:
         """Continue with the products of further columns."""
@@ -60,6 +55,8 @@ def fingerprint(data: Data, digests: Callable[[Words], Words | None] = lambda ke
     """The fingerprint of data; ``digests`` returns the products of all columns with the keys if they are known."""
     found = Fingerprint(data.n, data.p)
     products = digests(found.keys)
+    if products is None and data.by_rows:
+        products = row_sums(data, np.empty((0, data.n)), shifted=False, keys=found.keys).digests
     if products is not None:
         found.add(products)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from sparsest.proofs.rounding import Array, Indices
 
 _EXACT_INTEGER = 2**53
+# Arrays of at least this many bytes whose rows are stored together are read by rows, in blocks of about so many bytes
+# and at least so many rows: reading some columns of a large file would read most of it.
+_MANY_BYTES, _BLOCK_BYTES, _LEAST_ROWS = 1 << 28, 1 << 25, 64
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,44 @@ class ColumnBlocks:
         return block
 
 
+@dataclass(frozen=True)
+class RowBlocks:
+    """A matrix whose rows are stored together, elsewhere or mapped; ``read`` returns the rows from begin to end.
+
+    ``height`` rows are read at a time.
+    """
+
+    shape: tuple[int, int]
+    read: Callable[[int, int], NDArray[Any]]
+    height: int
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """All rows in blocks, in the type that ``read`` returns."""
+        for begin in range(0, self.shape[0], self.height):
+            rows = slice(begin, min(begin + self.height, self.shape[0]))
+            block = np.asarray(self.read(rows.start, rows.stop))
+            if block.shape != (rows.stop - rows.start, self.shape[1]):
+                expected = (rows.stop - rows.start, self.shape[1])
+                raise ValueError(f"a block of X has shape {block.shape}, expected {expected}")
+            _require_real(block)
+            yield rows, block
+
+    def columns(self, features: Indices | slice) -> NDArray[Any]:
+        """Some columns, in one pass."""
+        chosen = np.arange(self.shape[1])[features]
+        parts = [np.take(block, chosen, axis=1) for _, block in self.blocks()]
+        return np.concatenate(parts)
+
+
+def _in_rows(array: NDArray[Any]) -> RowBlocks:
+    """The blocks of an array in C order, which are not copied."""
+    height = max(1, _BLOCK_BYTES // max(1, array.strides[0]))
+    return RowBlocks(array.shape, lambda begin, end: array[begin:end], max(height, _LEAST_ROWS))
+
+
 def as_matrix(X: Any) -> Any:
     """A matrix that can be indexed by columns; sparse ones in compressed columns, with valid indices."""
-    if isinstance(X, ColumnBlocks):
+    if isinstance(X, (ColumnBlocks, RowBlocks)):
         matrix: Any = X
     elif sp.issparse(X):
         matrix = _as_compressed_columns(X)
@@ -42,9 +80,11 @@ def as_matrix(X: Any) -> Any:
         matrix = np.asarray(X)
     if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise ValueError(f"X must be a matrix with rows and columns, got shape {matrix.shape}")
-    if not isinstance(matrix, ColumnBlocks):
-        _require_real(matrix)
-    return matrix
+    if isinstance(matrix, (ColumnBlocks, RowBlocks)):
+        return matrix
+    _require_real(matrix)
+    by_rows = isinstance(matrix, np.ndarray) and matrix.flags.c_contiguous and matrix.shape[1] > 1
+    return _in_rows(matrix) if by_rows and matrix.nbytes >= _MANY_BYTES else matrix
 
 
 def _require_real(matrix: Any) -> None:

@@ -6,6 +6,10 @@
 ``sparse``       compressed sparse columns
 ``packs``        working sets of columns
 ``standardized`` the view with means 0 and mean squares 1, and conversions back
+``sources``      matrices that are read on demand, such as from disk
+``streamed``     the design of such a matrix, read in blocks
+``combining``    results of a matrix from those of blocks of its rows
+``mapped``       arrays that are mapped from files
 ``reading``      conversion of X to a design
 ===============  ===================================================================
 """
@@ -26,6 +30,7 @@ from sparsest.core.designs.standardized import (
     unstandardized,
     view_with,
 )
+from sparsest.core.designs.streamed import Streamed
 
 __all__ = [
     "Dense",
@@ -34,6 +39,7 @@ __all__ = [
     "Pack",
     "Sparse",
     "Standardized",
+    "Streamed",
     "Survey",
     "as_design",
     "compile_kernels",

@@ -59,7 +59,18 @@ class Design(ABC):
       whose first rows differ from the others.  (Compressed columns take a few passes over their entries.)
     - Only ``columns``, ``rows`` and ``take`` copy parts of the matrix for the caller.  Other methods copy at most a
       fixed number of bytes, except that ``gram`` copies its two subsets and a pack its columns.
+
+    Attributes
+    ----------
+    accurate : whether sums have no other errors than those of adding n products in double precision, in any order, so
+        that the checker may use them with bounds of these errors.  It reads the columns of other designs itself.
+    names : names of the columns, or None.
+    reading : counts of what was read, for designs that are read on demand; None for others.
     """
+
+    accurate: bool = False
+    names: Any = None
+    reading: Any = None
 
     @property
     @abstractmethod
@@ -109,6 +120,15 @@ class Design(ABC):
     @abstractmethod
     def nbytes_of(self, subset: Subset) -> int:
         """Bytes of these columns as they are stored."""
+
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes of memory that the matrix takes; 0 if it is read on demand."""
+        return self.nbytes_of(np.arange(self.shape[1]))
+
+    def counted(self) -> Design:
+        """The same design; one that is read on demand counts what is read from now on."""
+        return self
 
     def stored_columns(self) -> Array | None:
         """All columns as a float64 matrix in Fortran order, if they are stored like that; None if not."""

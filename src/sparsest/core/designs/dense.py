@@ -54,6 +54,8 @@ class Dense(Design):
     block_bytes: int = 1 << 24
     thread_bytes: int = 1 << 25
 
+    accurate = True
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.array.shape
@@ -137,11 +139,15 @@ class Dense(Design):
     def columns(self, subset: Subset) -> Array:
         index = np.asarray(subset, dtype=np.intp)
         if self.array.dtype == np.float64:
-            return np.asfortranarray(self.array[:, index])
+            return np.asfortranarray(self._taken(index))
         out = np.empty((index.size, self.shape[0]))
         for part in self._blocks(index.size):
-            out[part] = self.array[:, index[part]].T
+            out[part] = self._taken(index[part]).T
         return out.T
+
+    def _taken(self, index: Indices) -> NDArray[Any]:
+        """Columns in their own type; of a matrix in C order each row is read once, not once for every column."""
+        return np.take(self.array, index, axis=1) if self.array.flags.c_contiguous else self.array[:, index]
 
     def rows(self, keep: Indices) -> Dense:
         if self._by_column:

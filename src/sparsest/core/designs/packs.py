@@ -181,7 +181,8 @@ class DensePack(Pack):
     ----------
     design : the design, usually a standardised view.
     centred : whether G is that of centred columns.
-    copy_bytes : bytes that copies may take; by default as many as the design itself, or 256 MB if that is more.
+    copy_bytes : bytes that copies may take; by default as many as the design itself takes in memory, or
+        256 MB if that is more.
     block_bytes : bytes of the columns that are read at a time if there are no copies.
     """
 
@@ -190,9 +191,9 @@ class DensePack(Pack):
     def __init__(
         self, design: Design, centred: bool, copy_bytes: int | None = None, block_bytes: int = _BLOCK_BYTES
     ) -> None:
-        n, p = design.shape
+        n = design.shape[0]
         self._design, self._centred, self._block_bytes = design, centred, block_bytes
-        allowed = max(design.nbytes_of(np.arange(p)), _COPY_BYTES) if copy_bytes is None else copy_bytes
+        allowed = max(design.resident_bytes, _COPY_BYTES) if copy_bytes is None else copy_bytes
         self._most_copies = allowed // (8 * n)
         self._h, self._index = np.ones(n), np.empty(0, dtype=np.intp)
         # Copies of the columns in a buffer, which may be longer; None if there are too many.

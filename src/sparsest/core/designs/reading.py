@@ -16,20 +16,22 @@ from numpy.typing import NDArray
 from sparsest.core.checks import as_array, as_numbers, check_sparse
 from sparsest.core.designs.base import Design
 from sparsest.core.designs.dense import STORED_TYPES, Dense
+from sparsest.core.designs.sources import compressed_columns
 from sparsest.core.designs.sparse import Sparse
 
 # The package of a type, and the module with a function ``read``, which returns the design of such an object, or None
 # if the object is to be read as an array.
-READERS: dict[str, str] = {}
+_MAPPED = "sparsest.core.designs.mapped"
+READERS: dict[str, str] = {"numpy": _MAPPED, "scipy": _MAPPED}
 
 
 def as_design(X: Any) -> Design:
     """Wrap a matrix, sparse matrix or data frame; ``survey`` checks whether entries are finite."""
     if isinstance(X, Design):
-        return X
+        return X.counted()
     design = _of_package(X)
     if design is None:
-        design = Sparse(_sparse_matrix(X)) if sp.issparse(X) else Dense(_dense_matrix(X))
+        design = _sparse(X) if sp.issparse(X) else Dense(_dense_matrix(X))
     n, p = design.shape
     if n == 0 or p == 0:
         raise ValueError(f"X must have at least one row and one column, got shape {design.shape}")
@@ -55,22 +57,9 @@ def feature_names(X: Any) -> list[str] | None:
     return [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
 
 
-def _sparse_matrix(X: Any) -> sp.csc_array:
-    """Compressed columns of float32 or float64 without duplicate entries."""
+def _sparse(X: Any) -> Sparse:
     check_sparse(X, "X")
-    # Duplicates are added in double precision, so convert before a conversion of the format adds them.
-    compressed = X.format in ("csc", "csr")
-    if X.dtype != np.float64 and not (compressed and X.dtype == np.float32):
-        X = X.astype(np.float64)
-    columns = X.tocsc()
-    # A new container determines for itself whether entries are sorted and distinct; X's own claim may be wrong.
-    matrix = sp.csc_array((columns.data, columns.indices, columns.indptr), shape=columns.shape)
-    if not matrix.has_sorted_indices:
-        matrix = matrix.sorted_indices()
-    if not matrix.has_canonical_format:
-        matrix = matrix.astype(np.float64)
-        matrix.sum_duplicates()
-    return matrix
+    return Sparse(compressed_columns(X))
 
 
 def _dense_matrix(X: Any) -> NDArray[Any]:

@@ -23,6 +23,8 @@ class Sparse(Design):
 
     matrix: sp.csc_array
 
+    accurate = True
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.matrix.shape

@@ -97,6 +97,10 @@ class Standardized(Design):
         apart, place = self._apart(index)
         return self.base.nbytes_of(index[~apart]) + 8 * self.shape[0] * place.size
 
+    @property
+    def resident_bytes(self) -> int:
+        return self.base.resident_bytes + self.packed.nbytes
+
     def pack(self, centred: bool) -> Pack:
         stored, shift, scale = take_apart(self)
         return (

@@ -1,0 +1,396 @@
+"""A matrix that is read in blocks, in one pass for each method, such as from disk.
+
+Blocks are read and processed by a few threads: while some compute, others read ahead.  Results of blocks are combined
+in order, so that they do not depend on the number of threads.  Only ``columns`` and the blocks being processed are in
+memory; ``rows`` and ``take`` copy what is small, and otherwise remember their choice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, Survey
+from sparsest.core.designs.combining import RowSurveys, digests_of
+from sparsest.core.designs.dense import Dense, cores
+from sparsest.core.designs.packs import DensePack
+from sparsest.core.designs.sources import BLOCK_BYTES, PAGE, Source, as_block, in_memory
+from sparsest.core.designs.sparse import Sparse
+from sparsest.proofs.fingerprint import Fingerprint
+from sparsest.runtime.threads import single_threaded
+
+T = TypeVar("T")
+
+# Lines between two that are needed are read as well if they have fewer bytes: one long read is faster than two.
+_GAP_BYTES = 1 << 18
+# Work on a block is not divided among threads: there is one for each block.
+_UNDIVIDED = 1 << 62
+# Rows and columns that are chosen are copied if they take at most this many bytes.
+COPY_BYTES = 1 << 27
+
+
+class Reading:
+    """How much was read of a matrix so far, and how long it took; threads add up.
+
+    Attributes
+    ----------
+    passes : number of passes over the matrix; a pass over a part counts as its share
+    bytes : number of bytes read
+    seconds_reading, seconds_computing : seconds of all threads
+    """
+
+    def __init__(self) -> None:
+        self.passes, self.bytes = 0.0, 0
+        self.seconds_reading, self.seconds_computing = 0.0, 0.0
+
+    def summary(self) -> dict[str, float]:
+        """The numbers by name."""
+        return {
+            "passes": round(self.passes, 6), "bytes": self.bytes, "seconds_reading": self.seconds_reading,
+            "seconds_computing": self.seconds_computing,
+        }  # fmt: skip
+
+
+class _Part(NamedTuple):
+    """Lines from ``begin`` to ``end`` of the source.
+
+    ``at`` are their positions among the lines in use.  ``inside`` are the lines in use within the part; None means all.
+    """
+
+    begin: int
+    end: int
+    at: Indices | slice
+    inside: Indices | None
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed(Design):
+    """The matrix of a source, or some of its rows and columns.
+
+    Attributes
+    ----------
+    source : reads lines, which are columns or rows
+    lines : numbers of the lines in use; None for all
+    across : numbers of the entries of each line in use; None for all
+    reading : counts what is read
+    block_bytes : size of the blocks that are read
+    copy_bytes : rows and columns that are chosen are copied if they take at most this many bytes
+    """
+
+    source: Source
+    lines: Indices | None = None
+    across: Indices | None = None
+    reading: Reading = field(default_factory=Reading)
+    block_bytes: int = BLOCK_BYTES
+    copy_bytes: int = COPY_BYTES
+    _lock: Any = field(default_factory=Lock, repr=False)
+    _digests: list[NDArray[np.uint64]] = field(default_factory=list, repr=False)
+    _recent: list[tuple[Indices, Array]] = field(default_factory=list, repr=False)
+
+    accurate = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_lines = self.source.n_lines if self.lines is None else self.lines.size
+        if self.across is None:
+            n_across = self.source.shape[1] if self.source.by_rows else self.source.shape[0]
+        else:
+            n_across = self.across.size
+        return (n_lines, n_across) if self.source.by_rows else (n_across, n_lines)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, or None."""
+        names, index = self.source.names, self._index(np.arange(self.shape[1]))
+        return None if names is None else tuple(names[j] for j in index)
+
+    @property
+    def resident_bytes(self) -> int:
+        return 0
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether all entries of the source are in use, and its lines are rows."""
+        return self.source.by_rows and self.lines is None and self.across is None
+
+    def read_rows(self, begin: int, end: int) -> NDArray[Any]:
+        """Rows in their own type; only for a design that ``reads_rows``."""
+        part = _Part(begin, end, slice(begin, end), None)
+        return self._noted(part, 1.0, self._processed(part, lambda block, part: dense_array(block), _UNDIVIDED, 1.0))
+
+    def counted(self) -> Streamed:
+        """The same design, which counts what is read from now on."""
+        return replace(self, reading=Reading(), _recent=[])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the lock, which cannot be sent to another process, and without recent columns."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_recent")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=Lock(), _recent=[])
+
+    def survey(self, weights: Array, targets: Array | None = None) -> Survey:
+        """Moments, products and, for a fingerprint, digests in one pass."""
+        n, p = self.shape
+        keys = Fingerprint(n, p).keys
+        digests = np.zeros((2, p), dtype=np.uint64)
+        moments, products = self._survey_rows(weights, targets, keys, digests) if self.source.by_rows else (
+            self._survey_columns(weights, targets, keys, digests)
+        )  # fmt: skip
+        self._digests[:] = [keys, digests]
+        return Survey(moments, products)
+
+    def _survey_columns(
+        self, weights: Array, targets: Array | None, keys: NDArray[np.uint64], digests: NDArray[np.uint64]
+    ) -> Survey:
+        p = self.shape[1]
+        moments = Moments(*np.empty((3, p)))
+        products = np.empty((p, *((0,) if targets is None else targets.shape[1:])))
+
+        def work(block: Design, part: _Part) -> tuple[Survey, NDArray[np.uint64]]:
+            chosen = block if part.inside is None else block.take(part.inside)
+            return chosen.survey(weights, targets), digests_of(chosen, keys)
+
+        for part, (survey, found) in self._pass(self.lines, work):
+            for whole, values in zip(moments, survey.moments, strict=True):
+                whole[part.at] = values
+            products[part.at], digests[:, part.at] = survey.products, found
+        return Survey(moments, products)
+
+    def _survey_rows(
+        self, weights: Array, targets: Array | None, keys: NDArray[np.uint64], digests: NDArray[np.uint64]
+    ) -> Survey:
+        combined = RowSurveys(self.shape[1])
+
+        def work(block: Design, part: _Part) -> tuple[Survey, NDArray[np.uint64]]:
+            chosen, own = block if self.across is None else block.take(self.across), weights[part.at]
+            survey = chosen.survey(
+                own if own.any() else np.ones(own.size), None if targets is None else targets[part.at]
+            )
+            return survey, digests_of(chosen, keys[:, part.at])
+
+        for part, (survey, found) in self._pass(self.lines, work):
+            combined.add(survey, float(weights[part.at].sum()))
+            digests += found
+        return combined.survey()
+
+    def digests(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        if not (self._digests and np.array_equal(self._digests[0], keys)):
+            self.survey(np.ones(self.shape[0]))
+        return self._digests[1].copy()
+
+    def dot(self, w: Array, subset: Subset | None = None) -> Array:
+        index = None if subset is None else np.asarray(subset, dtype=np.intp)
+        out = np.zeros((self.shape[0], *w.shape[1:]))
+        if self.source.by_rows:
+            chosen = self.across if index is None else self._index(index)
+            for part, product in self._pass(self.lines, lambda block, part: block.dot(w, chosen)):
+                out[part.at] = product
+            return out
+        used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
+        if index is not None or 3 * used.size < self.shape[1]:
+            index, w = (used if index is None else index[used]), w[used]
+        lines = self.lines if index is None else self._index(index)
+        for _, product in self._pass(lines, lambda block, part: block.dot(w[part.at], part.inside)):
+            out += product
+        return out
+
+    def tdot(self, r: Array, subset: Subset | None = None) -> Array:
+        index = None if subset is None else np.asarray(subset, dtype=np.intp)
+        chosen = (self.across if self.source.by_rows else self.lines) if index is None else self._index(index)
+        out = np.zeros((self.shape[1] if index is None else index.size, *r.shape[1:]))
+        if self.source.by_rows:
+            for _, product in self._pass(self.lines, lambda block, part: block.tdot(r[part.at], chosen)):
+                out += product
+        else:
+            for part, product in self._pass(chosen, lambda block, part: block.tdot(r, part.inside)):
+                out[part.at] = product
+        return out
+
+    def columns(self, subset: Subset) -> Array:
+        """Columns in float64; those of the last call are remembered if they take little memory."""
+        index = np.asarray(subset, dtype=np.intp)
+        wanted, places = np.unique(index, return_inverse=True)
+        known, block = self._recent[0] if self._recent else (np.empty(0, dtype=np.intp), np.empty((self.shape[0], 0)))
+        at = np.searchsorted(known, wanted)
+        found = known[np.minimum(at, known.size - 1)] == wanted if known.size else np.zeros(wanted.size, dtype=bool)
+        columns = np.empty((self.shape[0], wanted.size), order="F")
+        columns[:, found] = block[:, at[found]]
+        if not found.all():
+            columns[:, ~found] = self._columns(self._index(wanted[~found]))
+            if columns.nbytes <= self.copy_bytes:
+                self._recent[:] = [(wanted, columns)]
+        return np.asfortranarray(columns[:, places])
+
+    def _columns(self, index: Indices) -> Array:
+        """Columns of the source."""
+        out = np.empty((self.shape[0], index.size), order="F")
+        if self.source.by_rows:
+            share = self.source.share_of_rows(index.size)
+            for part, columns in self._pass(self.lines, lambda block, part: block.columns(index), share):
+                out[part.at] = columns
+            return out
+
+        def work(block: Design, part: _Part) -> Array:
+            return block.columns(np.arange(part.end - part.begin) if part.inside is None else part.inside)
+
+        for part, columns in self._pass(index, work):
+            out[:, part.at] = columns
+        return out
+
+    def rows(self, keep: Indices) -> Streamed:
+        before = self.lines if self.source.by_rows else self.across
+        kept = np.asarray(keep, dtype=np.intp) if before is None else before[keep]
+        return replace(
+            self, lines=kept if self.source.by_rows else self.lines, _digests=[], _recent=[],
+            across=self.across if self.source.by_rows else kept,
+        )._copied()  # fmt: skip
+
+    def take(self, subset: Subset) -> Streamed:
+        index = self._index(np.asarray(subset, dtype=np.intp))
+        return replace(
+            self, lines=self.lines if self.source.by_rows else index, _digests=[], _recent=[],
+            across=index if self.source.by_rows else self.across,
+        )._copied()  # fmt: skip
+
+    def nbytes_of(self, subset: Subset) -> int:
+        total = self.source.column_bytes(self._index(np.asarray(subset, dtype=np.intp)))
+        return total * self.shape[0] // max(self.source.shape[0], 1)
+
+    def pack(self, centred: bool) -> DensePack:
+        return DensePack(self, centred)
+
+    def _index(self, subset: Indices) -> Indices:
+        """Numbers of columns of the source."""
+        chosen = self.across if self.source.by_rows else self.lines
+        return subset if chosen is None else chosen[subset]
+
+    def _copied(self) -> Streamed:
+        """A copy in memory if it is small; otherwise this design."""
+        n, p = self.shape
+        if self.nbytes_of(np.arange(p)) > self.copy_bytes:
+            return self
+        found: list[tuple[Any, Any]] = []
+        by_rows = self.source.by_rows
+
+        def work(block: Design, part: _Part) -> Design:
+            if by_rows:
+                return block if self.across is None else block.take(self.across)
+            return block if part.inside is None else block.take(part.inside)
+
+        for part, block in self._pass(self.lines, work):
+            stored = block.matrix if isinstance(block, Sparse) else block.array if isinstance(block, Dense) else None
+            found.append((np.arange(self.source.n_lines)[part.at] if isinstance(part.at, slice) else part.at, stored))
+        whole = in_memory(_joined(found, (n, p), by_rows))
+        return replace(self, source=whole, lines=None, across=None, reading=Reading(), _recent=[])
+
+    def _parts(self, index: Indices | None) -> Iterator[_Part]:
+        """Blocks with the lines of these numbers, or with all lines."""
+        source, width = self.source, self.source.width(self.block_bytes)
+        if index is None:
+            for begin in range(0, source.n_lines, width):
+                end = min(begin + width, source.n_lines)
+                yield _Part(begin, end, slice(begin, end), None)
+            return
+        order = np.argsort(index, kind="stable")
+        ordered, first = index[order], 0
+        gap = source.n_lines if source.mapped else max(source.step, _GAP_BYTES // max(source.line_bytes, 1))
+        while first < ordered.size:
+            begin = int(ordered[first]) // source.step * source.step
+            last = min(first + width, ordered.size)
+            if not source.mapped:
+                last = min(last, int(np.searchsorted(ordered, begin + width)))
+            jumps = np.flatnonzero(np.diff(ordered[first:last]) > gap)
+            last = first + int(jumps[0]) + 1 if jumps.size else last
+            yield _Part(begin, int(ordered[last - 1]) + 1, order[first:last], ordered[first:last] - begin)
+            first = last
+
+    def _pass(
+        self, index: Indices | None, work: Callable[[Design, _Part], T], share: float = 1.0
+    ) -> Iterator[tuple[_Part, T]]:
+        """Read blocks and yield the results of ``work``, in order; ``share`` is that of each line which is read."""
+        parts = list(self._parts(index))
+        if len(parts) <= 1:
+            for part in parts:
+                yield part, self._noted(part, share, self._processed(part, work, Dense.thread_bytes, share))
+            return
+        waiting: deque[tuple[_Part, Future[tuple[T, float, float]]]] = deque()
+        threads = min(len(parts), max(cores(), 2))
+        with single_threaded(), ThreadPoolExecutor(threads) as pool:
+            try:
+                for part in parts:
+                    if len(waiting) > threads:
+                        ready, done = waiting.popleft()
+                        yield ready, self._noted(ready, share, done.result())
+                    waiting.append((part, pool.submit(self._processed, part, work, _UNDIVIDED, share)))
+                while waiting:
+                    ready, done = waiting.popleft()
+                    yield ready, self._noted(ready, share, done.result())
+            finally:
+                for _, done in waiting:
+                    done.cancel()
+
+    def _processed(
+        self, part: _Part, work: Callable[[Design, _Part], T], thread_bytes: int, share: float
+    ) -> tuple[T, float, float]:
+        """The result of ``work`` for a part, and the seconds of reading and computing."""
+        with nullcontext() if self.source.concurrent else self._lock:
+            began = perf_counter()
+            stored = self.source.read(part.begin, part.end)
+            if self.source.mapped and part.inside is None and share == 1.0:
+                _touch(stored)
+            read = perf_counter()
+        started = perf_counter()
+        block = as_block(stored, thread_bytes)
+        if self.source.by_rows:
+            block = block if part.inside is None else block.rows(part.inside)
+        elif self.across is not None:
+            block = block.rows(self.across)
+        result = work(block, part)
+        return result, read - began, perf_counter() - started
+
+    def _noted(self, part: _Part, share: float, done: tuple[T, float, float]) -> T:
+        """Count what was read for a part, and return its result."""
+        result, reading, computing = done
+        lines = part.inside.size if part.inside is not None and self.source.mapped else part.end - part.begin
+        self.reading.passes += share * lines / max(self.source.n_lines, 1)
+        self.reading.bytes += int(share * lines * self.source.line_bytes)
+        self.reading.seconds_reading += reading
+        self.reading.seconds_computing += computing
+        return result
+
+
+def dense_array(block: Design) -> NDArray[Any]:
+    """The entries of a block as an array, in their own type if it is dense."""
+    if isinstance(block, Dense):
+        return block.array
+    return block.columns(np.arange(block.shape[1]))
+
+
+def _touch(stored: Any) -> None:
+    """Bring mapped pages into memory, so that reading and computing can be told apart."""
+    if isinstance(stored, np.ndarray) and (stored.flags.c_contiguous or stored.flags.f_contiguous):
+        stored.reshape(-1, order="A").view(np.uint8)[::PAGE].max(initial=0)
+
+
+def _joined(found: list[tuple[Any, Any]], shape: tuple[int, int], by_rows: bool) -> Any:
+    """One matrix of blocks, each with the positions of its lines."""
+    if not found:
+        return np.empty(shape, order="F")
+    places = np.argsort(np.concatenate([at for at, _ in found]))
+    if sp.issparse(found[0][1]):
+        join = sp.vstack if by_rows else sp.hstack
+        whole = join([block for _, block in found], format="csc")
+        return sp.csc_array(whole[places] if by_rows else whole[:, places])
+    lines = np.concatenate([block if by_rows else block.T for _, block in found])[places]
+    return lines if by_rows else lines.T

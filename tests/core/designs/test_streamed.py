@@ -1,0 +1,183 @@
+"""Designs that are read in blocks: the contract for every kind of source, one pass a method, and equal results."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from checks import best_subset
+from core.designs.storages import DENSE, WEIGHTS, N, P, dense, many_rows, matrix, offset_columns
+from design_contract import DesignContract
+from exact import exact_moments
+from samples import sample
+from sparsest.core.designs import Dense, Streamed
+from sparsest.core.designs import streamed as module
+from sparsest.core.designs.sources import ArraySource, CompressedSource, SlicedSource, in_memory
+from sparsest.proofs.fingerprint import Fingerprint
+
+
+def compressed(X, by_rows):
+    stored = (sp.csr_array if by_rows else sp.csc_array)(X)
+    return CompressedSource(stored.data, stored.indices, stored.indptr.astype(np.int64), X.shape, by_rows)
+
+
+SOURCES = {
+    "C order": lambda X: ArraySource(np.ascontiguousarray(X)),
+    "Fortran order": lambda X: ArraySource(np.asfortranarray(X)),
+    "float32": lambda X: ArraySource(X.astype(np.float32)),
+    "int8": lambda X: ArraySource(DENSE["int8"](X)),
+    "sparse in memory": lambda X: in_memory(sp.csc_array(X)),
+    "rows": SlicedSource,
+    "columns": lambda X: SlicedSource(X, chunks=(X.shape[0], 1)),
+    "chunks of rows": lambda X: SlicedSource(X, chunks=(2, X.shape[1])),
+    "chunks of columns": lambda X: SlicedSource(X.astype(np.float32), chunks=(X.shape[0], 2)),
+    "float16": lambda X: SlicedSource(np.round(X / 8.0).astype(np.float16)),
+    "sparse rows": lambda X: compressed(X, True),
+    "sparse columns": lambda X: compressed(X, False),
+}
+STORED = {
+    "float32": lambda X: X.astype(np.float32),
+    "chunks of columns": lambda X: X.astype(np.float32),
+    "int8": DENSE["int8"],
+    "float16": lambda X: np.round(X / 8.0).astype(np.float16),
+}
+
+
+def pair_of(name, X, **settings):
+    return Streamed(SOURCES[name](X), **settings), dense(STORED.get(name, np.asarray)(X))
+
+
+class TestBlocksOfFewLines(DesignContract):
+    """Nothing is copied: rows and columns that are chosen are remembered."""
+
+    @pytest.fixture(params=SOURCES)
+    def pair(self, request, monkeypatch):
+        monkeypatch.setattr("sparsest.core.designs.sources._ROWS_OF_MAP", 2)
+        return pair_of(request.param, matrix(), block_bytes=8 * N * 2, copy_bytes=0)
+
+
+class TestCopies(DesignContract):
+    """Rows and columns that are chosen are copied."""
+
+    @pytest.fixture(params=SOURCES)
+    def pair(self, request):
+        return pair_of(request.param, matrix(), block_bytes=8 * N * 2)
+
+
+class TestManyRows(DesignContract):
+    """More than kernels add up at once, in several blocks of rows."""
+
+    @pytest.fixture(params=["C order", "Fortran order", "float32", "rows", "sparse rows"])
+    def pair(self, request):
+        return pair_of(request.param, many_rows(), block_bytes=1 << 14)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_rows_and_columns_together(name):
+    design, X = pair_of(name, matrix(), block_bytes=8 * N * 2, copy_bytes=0)
+    keep, chosen = np.array([4, 1, 3]), np.array([5, 0, 2])
+    for part in (design.rows(keep).take(chosen), design.take(chosen).rows(keep)):
+        expected = X[np.ix_(keep, chosen)]
+        assert part.shape == (3, 3) and np.array_equal(part.columns([0, 1, 2]), expected)
+        np.testing.assert_allclose(part.tdot(np.arange(3.0)), expected.T @ np.arange(3.0), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(part.dot(np.ones(2), [2, 1]), expected[:, [2, 1]].sum(axis=1), rtol=1e-12)
+        survey = part.survey(np.ones(3), np.ones(3))
+        np.testing.assert_allclose(survey.products, expected.sum(axis=0), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["C order", "rows", "Fortran order", "columns"])
+def test_moments_of_columns_with_large_means(name, monkeypatch):
+    monkeypatch.setattr("sparsest.core.designs.sources._ROWS_OF_MAP", 1)
+    X = offset_columns()
+    mean, rest, variance = Streamed(SOURCES[name](X), block_bytes=1).moments(WEIGHTS)
+    for j in range(X.shape[1]):
+        exact_mean, exact_variance = exact_moments(X[:, j], WEIGHTS)
+        assert variance[j] == pytest.approx(float(exact_variance), rel=1e-13, abs=0.0)
+        assert abs(float(exact_mean - type(exact_mean)(mean[j])) - rest[j]) <= 1e-13 * np.sqrt(variance[j])
+
+
+@pytest.mark.parametrize("name", ["C order", "rows", "Fortran order", "columns"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_not_finite(name, bad):
+    X = matrix()
+    X[3, 4] = bad
+    for weights in (WEIGHTS, np.where(np.arange(N) == 3, 0.0, 1.0)):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            Streamed(SOURCES[name](X), block_bytes=8 * N).survey(weights)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_method_takes_one_pass(name):
+    design, _ = pair_of(name, matrix(), block_bytes=8 * N * 2)
+    calls = {
+        "survey": lambda: design.survey(np.ones(N), np.ones((N, 3))), "tdot": lambda: design.tdot(np.ones((N, 20))),
+        "dot": lambda: design.dot(np.ones(P)), "all columns": lambda: design.columns(np.arange(P)),
+    }  # fmt: skip
+    for what, call in calls.items():
+        before, n_bytes = design.reading.passes, design.reading.bytes
+        call()
+        assert design.reading.passes == pytest.approx(before + 1.0), what
+        assert design.reading.bytes - n_bytes == design.source.line_bytes * design.source.n_lines
+    counted = design.counted()
+    assert counted.reading.summary() == {"passes": 0, "bytes": 0, "seconds_reading": 0, "seconds_computing": 0}
+    counted.columns([1])
+    assert counted.reading.seconds_reading > 0.0 and counted.reading.seconds_computing > 0.0
+    assert counted.reading.passes == pytest.approx(1.0 if design.source.by_rows else design.source.step / P)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_digests_are_those_of_the_columns(name, monkeypatch):
+    monkeypatch.setattr("sparsest.core.designs.combining._CONVERTED", 2 * N)
+    design, X = pair_of(name, matrix(), block_bytes=8 * N * 2)
+    keys = Fingerprint(N, P).keys
+    expected = Dense(np.asfortranarray(X)).digests(keys)
+    design.survey(WEIGHTS)
+    passes = design.reading.passes
+    assert np.array_equal(design.digests(keys), expected) and design.reading.passes == passes
+    assert np.array_equal(design.counted().digests(keys), expected)
+    other = Fingerprint(N - 1, P).keys
+    assert np.array_equal(design.rows(np.arange(1, N)).digests(other), Dense(np.asfortranarray(X[1:])).digests(other))
+
+
+@pytest.mark.parametrize("name", ["C order", "rows", "columns", "sparse rows"])
+def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
+    design, _ = pair_of(name, many_rows(), block_bytes=1 << 13)
+    n, p = design.shape
+    results = []
+    for count in (1, 2, 5):
+        monkeypatch.setattr(module, "cores", lambda count=count: count)
+        results.append(
+            (design.tdot(np.arange(float(n))), design.dot(np.arange(float(p))), design.survey(np.ones(n))[0])
+        )
+    for other in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+def test_an_error_of_a_block_is_raised():
+    class Broken(SlicedSource):
+        def read(self, begin, end):
+            if begin >= 2:
+                raise OSError("the disk is gone")
+            return super().read(begin, end)
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        Streamed(Broken(matrix()), block_bytes=8 * P * 2).tdot(np.ones(N))
+
+
+def test_a_design_can_be_sent_to_another_process():
+    design, X = pair_of("rows", matrix())
+    assert np.array_equal(pickle.loads(pickle.dumps(design)).columns([1, 2]), X[:, [1, 2]])
+
+
+@pytest.mark.parametrize("name", ["C order", "Fortran order", "rows", "sparse columns"])
+@pytest.mark.parametrize("method", ["tree", "relaxation"])
+def test_the_certificate_is_that_of_the_matrix(name, method):
+    """The answer is proved without a copy of the matrix, and holds for it."""
+    X, y = sample("squared", 60, 12)
+    result = best_subset(Streamed(SOURCES[name](X), block_bytes=1 << 10), y, k=3, method=method)
+    known = best_subset(X, y, k=3, method=method)
+    assert result.support.tolist() == known.support.tolist()
+    assert result.objective == pytest.approx(known.objective, rel=1e-12)
+    assert result.statement.fingerprint == known.statement.fingerprint
+    assert result.certificate.verify(X, y)
