@@ -14,6 +14,7 @@ from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree import gram_bounder as gram
 from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.gram_store import GramBlock, GramColumns
 from sparsest.subset.tree.kernels.node import NOT_STORED
 from subset.tree.growing import grow
 
@@ -123,24 +124,12 @@ def test_the_form_of_proof_points():
     assert np.array_equal(plain.features, bounder.survivors[outcome.point.used])
 
 
-def test_columns_of_the_gram_matrix():
-    """Requested columns are computed once, and the store grows."""
-    columns = np.asfortranarray(np.random.default_rng(0).standard_normal((20, 600)))
-    found = gram.GramColumns(columns, full_gram=5)
-    assert not found.complete and found.count == 0
-    for asked in (np.array([3, 1]), np.array([1, 2]), np.arange(600)):
-        found.add(asked)
-        store, slot = found.stored
-        assert (slot[asked] != NOT_STORED).all()
-        np.testing.assert_allclose(store[:, slot[asked]], columns.T @ columns[:, asked], atol=1e-12)
-    assert found.count == 600 and np.array_equal(np.sort(slot), np.arange(600))
-
-
-@pytest.mark.parametrize("form", [{"k": 5}, {"l0_penalty": 20.0}], ids=str)
-def test_columns_of_the_gram_matrix_computed_when_needed(form):
+@pytest.mark.parametrize("form", [{"k": 5}, {"l0_penalty": 20.0}, {"k": 5, "max_coef": 0.2}], ids=str)
+@pytest.mark.parametrize("operations", [np.inf, 0.0], ids=["columns", "block"])
+def test_parts_of_the_gram_matrix_computed_when_needed(form, operations):
     X, y = hard(80, 25)
     whole = grow(X, y, **form, gamma=0.05, options=REGIONS)
-    lazily = {"tuning": BY_REGIONS._replace(full_gram=5, gram_columns=1)}
+    lazily = {"tuning": BY_REGIONS._replace(full_gram=5, gram_columns=1, column_operations=operations)}
     one, two = (grow(X, y, **form, gamma=0.05, n_jobs=n_jobs, options=lazily) for n_jobs in (1, 2))
     for lazy in (one, two):
         assert lazy.status is whole.status is Status.OPTIMAL
@@ -149,12 +138,28 @@ def test_columns_of_the_gram_matrix_computed_when_needed(form):
     assert one.n_nodes == two.n_nodes and str(one.certificate.proof.steps) == str(two.certificate.proof.steps)
 
 
+def test_a_block_is_replaced_by_columns_once_they_pay(monkeypatch):
+    """The bounds stay the same up to rounding errors, and little memory prevents the replacement."""
+    X, y = hard(80, 25)
+    problem = make_problem(X, y, 5, gamma=0.05)
+    monkeypatch.setattr(gram, "_PASSES_PER_COLUMN", 0)
+    tuning, bounds = BY_REGIONS._replace(full_gram=5, column_operations=0.0), []
+    for max_bytes, kind in ((np.inf, GramColumns), (1e3, GramBlock)):
+        bounder = gram.GramBounder(problem, np.arange(25), 0.0, tuning=tuning, max_bytes=max_bytes)
+        warm = bounder.start(Start(np.arange(4), np.ones(4), 0.0))
+        assert isinstance(bounder.gram, GramBlock)
+        [outcome] = bounder.solve([Request(warm, np.zeros(25, dtype=np.int8))], 1e6)
+        assert isinstance(bounder.gram, kind)
+        bounds.append(outcome.bound)
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
+
+
 def test_stored_columns_of_the_gram_matrix_count_as_memory():
     X, y = hard(80, 25)
     few = BY_REGIONS._replace(full_gram=5)
     nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0, tuning=few)
     nodes.start(Start(np.arange(4), np.ones(4), 0.0))
-    assert nodes.gram.count == np.count_nonzero(nodes.gram.stored[1] != NOT_STORED) > 0
+    assert nodes.gram.count == np.count_nonzero(nodes.gram.stored.slot != NOT_STORED) > 0
     assert nodes.nbytes() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
     settings = {"k": 5, "gamma": 0.05, "options": {"tuning": few, "proof": False}}
     enough, little = (

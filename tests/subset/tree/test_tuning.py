@@ -14,6 +14,7 @@ ODD = [
     Tuning(adapt_first=2, adapt_first_per_survivor=10.0, adapt_levels=1, adapt_trial=10**9),
     Tuning(adapt_first=2, adapt_first_per_survivor=0.0, adapt_levels=0),
     Tuning(full_gram=0, gram_columns=1),
+    Tuning(full_gram=0, column_operations=0.0),
     Tuning(full_gram=0, gram_columns=10**6, packed_bytes=1),
     Tuning(leaps_slice=1),
     Tuning(leaps_slice=0),

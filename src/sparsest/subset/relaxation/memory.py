@@ -64,12 +64,12 @@ class Memory:
         enough = [x for complementarity, x in iterates if earlier.degree(x) * complementarity >= self.gap]
         return method.resume(enough[-1] if enough else iterates[0][1], earlier, self.before)
 
-    def gram_of(self, columns: Array) -> CurvedGram | None:
+    def gram_of(self, columns: Array, most_new: float = _MOST_NEW) -> CurvedGram | None:
         """The Gram matrix of the columns with the last curvatures; None if too many of the columns are new."""
         if self.gram is None:
             return None
         new = np.flatnonzero(self.before < 0)
-        if new.size > _MOST_NEW * columns.shape[1]:
+        if new.size > most_new * columns.shape[1]:
             return None
         # Rows and columns of new features have entries of another feature until the products replace them.
         matrix = self.gram.matrix[self.before].take(self.before, axis=1)

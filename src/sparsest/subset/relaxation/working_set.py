@@ -10,18 +10,26 @@ quadratic in Gram space.  All methods return the primal and dual values on which
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
 from sparsest.core.arrays import Array, Mask
 from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
+from sparsest.runtime.threads import all_threads
 from sparsest.subset.relaxation.kernels.fista import Regulariser
-from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.memory import CurvedGram, Memory
 from sparsest.subset.relaxation.piecewise import solve_piecewise, solve_smoothed
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
 from sparsest.subset.relaxation.quadratic import STRETCH, solve_quadratic
 from sparsest.subset.relaxation.working_solution import WorkingSolution
+
+# Share of new columns up to which the Gram matrix of the squared loss is updated: the update takes twice the operations
+# of a symmetric product for each new column.
+_MOST_NEW = 0.4
+# Operations of a Gram matrix from which on all threads are worthwhile.
+_OPERATIONS_OF_THREADS = 1e9
 
 
 def make_regulariser(problem: Problem, forced: Mask) -> Regulariser:
@@ -59,7 +67,7 @@ def solve_working_set(
         return _widened(point, inside)
     w = _within_box(w, omega)
     if isinstance(problem.loss, Squared):
-        return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch)
+        return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch, memory)
     if isinstance(problem.loss, PiecewiseLinear) and omega.box < np.inf:
         return solve_smoothed(problem, problem.loss, columns, omega, w, b, tolerance, cutoff, expired, stretch)
     if isinstance(problem.loss, PiecewiseLinear):
@@ -100,17 +108,28 @@ def _solve_squared(
     cutoff: float,
     expired: Callable[[], bool],
     stretch: float,
+    memory: Memory,
 ) -> WorkingSolution:
     """Solve for the squared loss.
 
     With an intercept the columns are centred, so b is the mean of y and the Gram matrix needs no correction.
     """
     b = problem.data.null.b
-    weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
     target = problem.weights * (problem.y - b)
-    H, c = weighted.T @ columns, columns.T @ target
+    H, c = _gram(problem.weights, columns, memory), columns.T @ target
     constant = 0.5 * float(target @ (problem.y - b))
     w = w.copy()
     primal, dual, iterations = solve_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired, stretch)
     alpha = problem.weights * (columns @ w + b - problem.y)
     return WorkingSolution(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
+
+
+def _gram(weights: Array, columns: Array, memory: Memory) -> Array:
+    """``X'diag(weights)X``; entries of the previous working set are kept."""
+    with all_threads() if columns.size * columns.shape[1] > _OPERATIONS_OF_THREADS else nullcontext():
+        known = memory.gram_of(columns, _MOST_NEW)
+        if known is None:
+            weighted = columns if (weights == 1.0).all() else weights[:, None] * columns
+            known = CurvedGram(weighted.T @ columns, weights)
+    memory.gram = known
+    return known.matrix

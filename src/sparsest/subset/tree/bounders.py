@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from sparsest.core.arrays import Indices
 from sparsest.core.losses import Squared
 from sparsest.core.problem import Problem
@@ -19,12 +21,14 @@ def make_bounder(
     rounding: float = 0.0,
     expired: Callable[[], bool] = lambda: False,
     tuning: Tuning = DEFAULT_TUNING,
+    max_bytes: float = np.inf,
 ) -> Bounder:
     """Return the bounder for this problem's loss.
 
     Once ``expired()`` is true, it stops relaxations early: its bounds remain valid but are less tight.  Points of
-    proofs are stored rounded if that lowers a bound by at most about ``rounding``.
+    proofs are stored rounded if that lowers a bound by at most about ``rounding``.  What would speed up the search but
+    take much of ``max_bytes`` is not stored.
     """
     if isinstance(problem.loss, Squared):
-        return GramBounder(problem, survivors, rounding, expired, tuning)
+        return GramBounder(problem, survivors, rounding, expired, tuning, max_bytes)
     return LossBounder(problem, survivors, rounding, expired, tuning)

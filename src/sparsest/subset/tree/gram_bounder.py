@@ -26,9 +26,9 @@ from sparsest.subset.dual import ROUNDING
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, copied_bytes, pack
 from sparsest.subset.tree.diagonals import Diagonal, LoweredRidge, spare_diagonal
+from sparsest.subset.tree.gram_store import GramBlock, GramColumns, GramStore
 from sparsest.subset.tree.kernels.node import (
     CLOSED,
-    NOT_STORED,
     PRECISE,
     RUNNING,
     Criteria,
@@ -47,6 +47,9 @@ _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
 _USED_SHARE, _MOST_BYTES_OF_ALL = 0.5, 5e8
 # Floating-point operations between checks of the clock; they take some tenths of a second.
 _OPERATIONS_AT_ONCE = 1e10
+# A block of the Gram matrix is replaced by columns once this many products per stored feature have been computed: each
+# takes about as long as a column.  The columns may take this share of the memory.
+_PASSES_PER_COLUMN, _COLUMNS_SHARE = 2, 0.5
 # Typical number of nonzero coefficients of a relaxed node.
 _TYPICAL_COEFFICIENTS = 100
 # Largest number of operations for preparing a shifted ridge, and largest ratio of features to observations for which
@@ -69,49 +72,6 @@ class GramPoint(NamedTuple):
     roots: Array
 
 
-class GramColumns:
-    """The Gram matrix, complete or only the columns that were requested; shared by several threads."""
-
-    def __init__(self, columns: Array, full_gram: int) -> None:
-        self.columns = columns
-        m = columns.shape[1]
-        self.complete = m <= full_gram
-        # The stored columns, and the index of each feature's column among them or NOT_STORED.
-        if self.complete:
-            self.stored = np.asfortranarray(columns.T @ columns), np.arange(m)
-        else:
-            self.stored = np.empty((m, 512), order="F"), np.full(m, NOT_STORED)
-        self.count = m if self.complete else 0
-        # The number of working sets that contained each feature while its column was not stored.
-        self.uses = np.zeros(m, dtype=np.intp)
-        self._lock = Lock()
-
-    def add(self, features: Indices) -> None:
-        """Compute further columns; other threads continue with the old arrays meanwhile."""
-        with self._lock, all_threads():
-            store, slot = self.stored
-            features = features[slot[features] == NOT_STORED]
-            end = self.count + features.size
-            m = slot.size
-            if end > store.shape[1]:
-                larger = np.empty((m, min(2 * end, m)), order="F")
-                larger[:, : self.count] = store[:, : self.count]
-                store = larger
-            np.matmul(self.columns[:, features].T, self.columns, out=store.T[self.count : end])
-            slot = slot.copy()
-            slot[features] = np.arange(self.count, end)
-            self.stored, self.count = (store, slot), end
-
-    def add_all(self) -> None:
-        """Compute the complete matrix: a symmetric product X'X takes half the operations of a general product."""
-        m = self.uses.size
-        if self.count == m:
-            return
-        with self._lock, all_threads():
-            # The matrix is symmetric, so its transpose is the same matrix in Fortran order.
-            self.stored, self.count = ((self.columns.T @ self.columns).T, np.arange(m)), m
-
-
 class GramBounder:
     """Bounds of regions over the surviving features; used by several threads at the same time."""
 
@@ -124,16 +84,17 @@ class GramBounder:
         rounding: float,
         expired: Callable[[], bool] = lambda: False,
         tuning: Tuning = DEFAULT_TUNING,
+        max_bytes: float = np.inf,
     ) -> None:
         self.problem, self.survivors, self.rounding, self.expired = problem, survivors, rounding, expired
-        self.tuning = tuning
+        self.tuning, self.max_bytes = tuning, max_bytes
         self.mean = problem.data.null.b
         root = np.sqrt(problem.weights)
-        target = root * (problem.y - self.mean)
+        self.target = target = root * (problem.y - self.mean)
         self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
         if (problem.weights != 1.0).any():
             self.columns = self.columns * root[:, None]
-        self.gram = GramColumns(self.columns, tuning.full_gram)
+        self.gram: GramStore = GramColumns(self.columns, tuning.full_gram)
         self.c = self.columns.T @ target
         m = survivors.size
         # The checker lowers a bound by a margin for rounding errors, proportional to the sizes of the terms (which
@@ -146,7 +107,7 @@ class GramBounder:
         self._stop = np.zeros(1, dtype=np.int64)
         self.diagonal = Diagonal(np.arange(m), np.full(m, problem.ridge))
         self._lowered: LoweredRidge | None = None
-        self._local = local()
+        self._local, self._changing = local(), Lock()
         self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
         self.grid = self._grid()
 
@@ -155,7 +116,7 @@ class GramBounder:
         m, ridge = self.survivors.size, self.problem.ridge
         if not self.gram.complete or not 0 < m < self.problem.n:
             return
-        ridged_gram = self.gram.stored[0].copy()
+        ridged_gram = self.gram.stored.rows.copy()
         ridged_gram.flat[:: m + 1] += ridge
         delta = spare_diagonal(ridged_gram)
         if delta is None or delta.min() < ridge:
@@ -208,14 +169,13 @@ class GramBounder:
             if not lowered.reliable:
                 return
             self._lowered = lowered
-            if all_columns <= min(_BYTES_AHEAD, max_bytes - needed):
+            if isinstance(self.gram, GramColumns) and all_columns <= min(_BYTES_AHEAD, max_bytes - needed):
                 self.gram.add_all()
 
     def nbytes(self) -> float:
         """Bytes of the packed columns, of the computed part of the Gram matrix, and of the lowered ridge."""
-        gram = 8.0 * self.survivors.size * self.gram.count
         lowered = 0 if self._lowered is None else self._lowered.half.nbytes
-        return copied_bytes(self.problem, self.columns) + gram + lowered
+        return copied_bytes(self.problem, self.columns) + self.gram.nbytes() + lowered
 
     def start(self, start: Start) -> WarmStart:
         """The warm start from an earlier relaxation, restricted to the survivors."""
@@ -223,19 +183,29 @@ class GramBounder:
         kept = np.isin(features, self.survivors) & (w != 0)
         positions, w = np.searchsorted(self.survivors, features[kept]), w[kept]
         if not self.gram.complete:
-            # Most nonzero coefficients of the whole tree belong to features with the largest gains at the root.
-            gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
-            count = _COLUMNS_AHEAD * positions.size
-            if count >= _USED_SHARE * gains.size and 8 * gains.size**2 <= _MOST_BYTES_OF_ALL:
-                self.gram.add_all()
-            count = min(count, int(_BYTES_AHEAD / (8 * gains.size)))
-            likely = np.argsort(-gains, kind="stable")[:count]
-            ahead = np.concatenate([positions, likely[~np.isin(likely, positions)]])
-            width = max(32, int(_OPERATIONS_AT_ONCE / (2 * self.columns.size)))
-            for begin in range(0, ahead.size, width):
-                if not self.expired():
-                    self.gram.add(ahead[begin : begin + width])
+            self._store_ahead(positions, w)
         return WarmStart(positions, w, b, diagonal=self.diagonal)
+
+    def _store_ahead(self, positions: Indices, w: Array) -> None:
+        """Store what the first nodes will need, given the coefficients of the root."""
+        m = self.survivors.size
+        count = min(_COLUMNS_AHEAD * positions.size, m)
+        if 2.0 * self.columns.size * count > self.tuning.column_operations:
+            self.gram = GramBlock(self.columns)
+            with all_threads():
+                self.gram.add(positions)
+            return
+        assert isinstance(self.gram, GramColumns)
+        # Most nonzero coefficients of the whole tree belong to features with the largest gains at the root.
+        gains = np.abs(self.c - self.columns.T @ (self.columns[:, positions] @ w))
+        if count >= _USED_SHARE * m and 8 * m**2 <= _MOST_BYTES_OF_ALL:
+            self.gram.add_all()
+        likely = np.argsort(-gains, kind="stable")[: min(count, int(_BYTES_AHEAD / (8 * m)))]
+        ahead = np.concatenate([positions, likely[~np.isin(likely, positions)]])
+        width = max(32, int(_OPERATIONS_AT_ONCE / (2 * self.columns.size)))
+        for begin in range(0, ahead.size, width):
+            if not self.expired():
+                self.gram.add(ahead[begin : begin + width])
 
     def compress(self, point: GramPoint, keep_products: bool = False) -> WarmStart:
         """The part of a point that an open node keeps."""
@@ -299,15 +269,33 @@ class GramBounder:
         )  # fmt: skip
         box = self.problem.box
         criteria = Criteria(self.budget, self.price, cutoff - self.constant, self.constant, self.grid, self._stop, box)
-        # Every call except the last one adds at least one column to the store.
-        for _ in range(self.survivors.size + 1):
-            store, slot = self.gram.stored
-            quadratic = Quadratic(self.columns.T, store.T, slot, self.gram.uses, self.c)
+        while True:
+            gram = self.gram
+            quadratic = Quadratic(
+                self.columns.T, gram.stored.rows, gram.stored.slot, gram.uses, self.c, gram.stored.place, gram.block
+            )
             missing = solve_nodes(quadratic, rows, criteria, self.tuning.gram_columns)
-            if not missing.size:
+            if missing.size:
+                gram.add(missing)
+            elif (rows.status == RUNNING).any():
+                assert isinstance(gram, GramBlock)
+                self._compute_products(gram, rows)
+            else:
                 break
-            self.gram.add(missing)
         return [self._outcome(rows, i, diagonal) for i, (_, diagonal, _) in enumerate(regions)]
+
+    def _compute_products(self, gram: GramBlock, rows: Regions) -> None:
+        """Compute ``U`` for the running regions; store columns of G instead once passes have taken as long."""
+        stale = np.flatnonzero((rows.status == RUNNING) & ~rows.known)
+        rows.U[stale] = gram.products(self.target, rows.W[stale]) - rows.shifts[stale] * rows.W[stale]
+        rows.known[stale] = True
+        in_columns = self.nbytes() + 8.0 * self.survivors.size * gram.count
+        if gram.n_products > _PASSES_PER_COLUMN * gram.count and in_columns <= _COLUMNS_SHARE * self.max_bytes:
+            with self._changing:
+                if self.gram is gram:
+                    columns = GramColumns(self.columns, 0)
+                    columns.add(gram.features)
+                    self.gram = columns
 
     def _outcome(self, rows: Regions, i: int, diagonal: Diagonal) -> NodeOutcome:
         """The outcome for region i, copied because the workspace is reused."""

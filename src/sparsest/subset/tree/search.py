@@ -186,7 +186,9 @@ class Search:
         rounding = _ROUNDING_SHARE * self.limits.gap_tol * abs(self.goal.fit.primal) if rounded else 0.0
         reach("set up")
         try:
-            self.bounder = make_bounder(self.problem, self.survivors, rounding, self.clock.expired, self.limits.tuning)
+            self.bounder = make_bounder(
+                self.problem, self.survivors, rounding, self.clock.expired, self.limits.tuning, self.limits.max_memory
+            )
         except OutOfTime:
             return
         if not self.clock.expired():

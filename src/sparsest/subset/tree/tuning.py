@@ -17,6 +17,8 @@ class Tuning(NamedTuple):
     adapt_trial : number of nodes with adapted bounds before the first decision whether adapting continues.
     full_gram : largest number of survivors for which the complete Gram matrix is computed.
     gram_columns : number of columns of the Gram matrix that are computed at a time, if that many are likely to be used.
+    column_operations : columns of the Gram matrix are not computed in advance if that takes more operations; products
+        with all features then read the data, for several nodes at a time.
     packed_bytes : bytes of columns that are copied between checks of the clock.
     largest_copy : columns of more bytes are not copied if they are stored as they are used: a copy takes as long as two
         passes over them.
@@ -33,6 +35,7 @@ class Tuning(NamedTuple):
     adapt_trial: int = 32
     full_gram: int = 1500
     gram_columns: int = 16
+    column_operations: float = 2e11
     packed_bytes: int = 1 << 24
     largest_copy: float = 2.5e8
     leaps_slice: int = 20_000

@@ -31,7 +31,14 @@ class Case:
         """The rows of G for some features, and their positions."""
         slot = np.full(self.c.size, -1)
         slot[features] = np.arange(len(features))
-        return np.ascontiguousarray(self.G[features]), slot
+        return np.ascontiguousarray(self.G[features]).reshape(-1, self.c.size), slot
+
+    def quadratic(self, features, uses, block=False):
+        """The quadratic with the columns of some features, or with their block only."""
+        store, slot = self.stored(features)
+        if block:
+            return kernels.Quadratic(self.columns, store[:, features].copy(), slot, uses, self.c, slot, True)
+        return kernels.Quadratic(self.columns, store, slot, uses, self.c, np.arange(self.c.size), False)
 
 
 @pytest.mark.parametrize("m", [1, 8, 530])
@@ -50,7 +57,7 @@ def test_products(run, m):
 def test_missing_columns(run):
     slot, uses = np.array([0, -1, -1, -1, -1]), np.array([9, 0, 5, 30, 2])
     W = np.array([[1.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0, 0.0]])
-    quadratic = kernels.Quadratic(np.empty((5, 2)), np.empty((1, 5)), slot, uses, np.empty(5))
+    quadratic = kernels.Quadratic(np.empty((5, 2)), np.empty((1, 5)), slot, uses, np.empty(5), np.arange(5), False)
     missing = run(kernels.missing_columns)
     assert missing(quadratic, W, np.array([0]), 1).tolist() == [3]
     assert missing(quadratic, W, np.array([0, 1]), 1).tolist() == [1, 3]
@@ -58,13 +65,12 @@ def test_missing_columns(run):
     assert missing(quadratic._replace(uses=np.zeros(5, dtype=np.int64)), W, np.array([0]), 3).size == 0
 
 
-@pytest.mark.parametrize("stored", [[], [3], list(range(M))], ids=str)
-def test_a_part_of_the_quadratic(run, stored):
+@pytest.mark.parametrize(("stored", "block"), [([], False), ([3], False), ([6, 3, 1], True), ([*range(M)], False)])
+def test_a_part_of_the_quadratic(run, stored, block):
     case = Case(1)
-    store, slot = case.stored(stored) if stored else (np.empty((1, M)), np.full(M, kernels.NOT_STORED))
     chosen, shift, uses = np.array([1, 3, 6]), case.rng.random(M), np.zeros(M, dtype=np.int64)
     H = np.empty((3, 3))
-    run(kernels.part_of_quadratic)(kernels.Quadratic(case.columns, store, slot, uses, case.c), shift, chosen, H)
+    run(kernels.part_of_quadratic)(case.quadratic(stored, uses, block), shift, chosen, H)
     np.testing.assert_allclose(H, case.G[np.ix_(chosen, chosen)] + np.diag(shift[chosen]), atol=1e-11)
     assert uses.tolist() == [int(j in chosen and j not in stored) for j in range(M)]
     assert run(kernels.inner)(case.columns, 1, 6) == pytest.approx(case.G[1, 6])
@@ -73,8 +79,8 @@ def test_a_part_of_the_quadratic(run, stored):
 STATES = [[0] * M, [1, 0, 0, -1, 0, 0, 0, 0], [1, 1, -1, 0, 0, 0, 0, -1]]
 
 
-def solve(run, case, budget, price, cutoff=np.inf, step=0.0, stop=0):
-    """Relax the regions of all states from zero coefficients, storing columns when they are requested."""
+def solve(run, case, budget, price, cutoff=np.inf, step=0.0, stop=0, block=False):
+    """Relax the regions of all states from zero coefficients, storing what is requested."""
     states = np.array(STATES, dtype=np.int8)
     R = len(states)
     regions = kernels.Regions(
@@ -95,11 +101,13 @@ def solve(run, case, budget, price, cutoff=np.inf, step=0.0, stop=0):
     criteria = kernels.Criteria(budget, price, cutoff, 1.0, np.full(M, step), np.array([stop]))
     uses, features = np.zeros(M, dtype=np.int64), []
     while True:
-        store, slot = case.stored(features) if features else (np.empty((1, M)), np.full(M, kernels.NOT_STORED))
-        quadratic = kernels.Quadratic(case.columns, store, slot, uses, case.c)
-        missing = run(kernels.solve_nodes)(quadratic, regions, criteria, 2)
-        if missing.size == 0:
+        missing = run(kernels.solve_nodes)(case.quadratic(features, uses, block), regions, criteria, 2)
+        waiting = (regions.status == kernels.RUNNING) & ~regions.known
+        if missing.size == 0 and not waiting.any():
             return regions
+        if missing.size == 0:
+            assert block
+            regions.U[waiting], regions.known[waiting] = case.c - regions.W[waiting] @ case.G, True
         features += missing.tolist()
 
 
@@ -118,12 +126,12 @@ FORMS = pytest.mark.parametrize(("budget", "price"), [(3, 0.0), (2, 0.0), (M, 0.
 
 
 @FORMS
-@pytest.mark.parametrize("step", [0.0, 2.0**-12])
-def test_relaxed_regions_bound_all_their_supports(run, budget, price, step):
+@pytest.mark.parametrize(("step", "block"), [(0.0, False), (2.0**-12, False), (0.0, True), (2.0**-12, True)])
+def test_relaxed_regions_bound_all_their_supports(run, budget, price, step, block):
     case = Case(2)
     least = least_values(case, budget, price)
     cutoff = least.max() + 1.0
-    regions = solve(run, case, budget, price, cutoff=cutoff, step=step)
+    regions = solve(run, case, budget, price, cutoff=cutoff, step=step, block=block)
     W, U, bounds, primal = regions.W, regions.U, regions.bounds, regions.primal
     assert (regions.status == kernels.SOLVED).all()
     assert (bounds <= least + 1e-9).all()

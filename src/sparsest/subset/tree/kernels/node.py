@@ -3,6 +3,7 @@
 The quadratic is ``½w'Hw - c'w + ½ Σ δ_j w_j²/s_j`` over the features that survived the root, ``H = G + diag(shift)``.
 Columns of G are stored for features that have coefficients or are used often: ``slot[j]`` is the row of ``store`` with
 the column of feature j, or NOT_STORED.  Other entries of G are computed from the columns of X when they are needed.
+If columns of G take too long, only a block of G is stored, see ``Quadratic.place``; the caller then computes products.
 The columns of G and of X are rows of matrices in C order.  numba types a matrix with a single row or column as C order,
 so kernels for Fortran order would have to be compiled twice.
 ``state[j]`` is 1 for a feature forced in, -1 for a feature forced out, and 0 for a free feature.
@@ -32,6 +33,8 @@ PRECISE = 0.03
 _ENTERING_SHARE, _MOST_ENTERING = 0.999, 50
 # Largest number of working sets per region, and of iterations per working set.
 _MOST_ROUNDS, _MOST_ITERATIONS = 50, 5000
+# Largest number of working sets between two passes over the data, if only a block of G is stored.
+_MOST_ROUNDS_IN_BLOCK = 5
 # Number of rows of G that are multiplied at a time; a block of this size stays in the cache.
 _BLOCK_ROWS = 512
 # Number of working sets that may contain a feature before its column of G is stored.
@@ -41,7 +44,8 @@ _USES_WITHOUT_COLUMN = 20
 class Quadratic(NamedTuple):
     """``½w'Gw - c'w`` over the survivors: columns of X as rows, stored columns of G as rows, and their positions.
 
-    ``uses`` counts the working sets that contained a feature while its column was not stored.
+    ``uses`` counts the working sets that contained a feature while its column was not stored.  The entry of feature i
+    in a stored column is at ``place[i]``.  If ``block`` is true, only the entries of stored features are there.
     """
 
     columns: Array
@@ -49,6 +53,8 @@ class Quadratic(NamedTuple):
     slot: Indices
     uses: Indices
     c: Array
+    place: Indices
+    block: bool
 
 
 class Regions(NamedTuple):
@@ -170,7 +176,7 @@ def inner(columns, i, j):
 @inlined
 def part_of_quadratic(quadratic, shift, chosen, H):
     """Fill H for the chosen features, and count the uses of features whose column is not stored."""
-    columns, store, slot, uses, _ = quadratic
+    columns, store, slot, uses, _, place, _ = quadratic
     for a in range(chosen.size):
         j = chosen[a]
         if slot[j] == NOT_STORED:
@@ -178,9 +184,9 @@ def part_of_quadratic(quadratic, shift, chosen, H):
         for other in range(a + 1):
             i = chosen[other]
             if slot[j] != NOT_STORED:
-                value = store[slot[j], i]
+                value = store[slot[j], place[i]]
             elif slot[i] != NOT_STORED:
-                value = store[slot[i], j]
+                value = store[slot[i], place[j]]
             else:
                 value = inner(columns, i, j)
             H[a, other] = value
@@ -189,11 +195,36 @@ def part_of_quadratic(quadratic, shift, chosen, H):
 
 
 @inlined
-def improve(quadratic, regions, i, criteria, alive, n_in, q):
-    """Solve the relaxation of region i on a working set chosen by its w and its gains q; w is overwritten."""
-    c, w, state, root_delta = quadratic.c, regions.W[i], regions.states[i], regions.roots[i]
-    m = c.size
-    work, chosen, stays = np.empty(m), np.empty(m, dtype=np.int64), np.empty(m, dtype=np.bool_)
+def evaluate(quadratic, regions, i, criteria, alive, n_in, q, work):
+    """Return the bound of region i at its current point, and the region's status; q are the gains of the features."""
+    w, u = regions.W[i], regions.U[i]
+    square = 0.0
+    # Coefficients of forced-out features count until the next working set, from which they are left out.
+    for j in range(w.size):
+        square += w[j] * (quadratic.c[j] - u[j])
+    bound, _, _ = region_bound(
+        u, square, regions.roots[i], regions.states[i], alive, n_in, criteria.budget, criteria.price, criteria.box, q,
+        work,
+    )  # fmt: skip
+    if not -np.inf < bound < np.inf:
+        # An overflow proves no bound, and further rounds would overflow again.
+        return -np.inf, SOLVED
+    if bound >= criteria.cutoff:
+        return bound, CLOSED
+    if (
+        regions.primal[i] - bound <= max(PRECISE * (criteria.cutoff - bound), 1e-9 * criteria.scale)
+        or regions.rounds[i] >= _MOST_ROUNDS
+        or criteria.stop[0] != 0
+    ):
+        return bound, SOLVED
+    return bound, RUNNING
+
+
+@inlined
+def choose(regions, i, criteria, alive, n_in, q, work, chosen):
+    """Write the next working set of region i to ``chosen``; return its size."""
+    w, state = regions.W[i], regions.states[i]
+    stays = np.empty(w.size, dtype=np.bool_)
     for j in alive:
         stays[j] = state[j] == 1 or w[j] != 0.0
     left, most = criteria.budget - n_in, 0
@@ -202,7 +233,36 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
     sigma = regions.sigma[i]
     if criteria.box < np.inf and sigma > 0.0:
         sigma = sigma_of_gains(q, w, state, alive, left, criteria.price, work)
-    size = pick_working_set(q, stays, alive, _ENTERING_SHARE * threshold_of(sigma), np.int64(most), work, chosen)
+    return pick_working_set(q, stays, alive, _ENTERING_SHARE * threshold_of(sigma), np.int64(most), work, chosen)
+
+
+@inlined
+def missing_in_block(quadratic, regions, running, criteria, all_alive, q, work):
+    """Return the features of the next working sets that are not in the stored block."""
+    slot = quadratic.slot
+    m = slot.size
+    wanted, chosen = np.zeros(m, dtype=np.bool_), np.empty(m, dtype=np.int64)
+    for i in running:
+        count, n_in = list_alive(regions.states[i], all_alive)
+        alive = all_alive[:count]
+        if evaluate(quadratic, regions, i, criteria, alive, n_in, q, work)[1] == RUNNING:
+            size = choose(regions, i, criteria, alive, n_in, q, work, chosen)
+            for j in chosen[:size]:
+                wanted[j] = slot[j] == NOT_STORED
+    count = 0
+    for j in range(m):
+        if wanted[j]:
+            chosen[count] = j
+            count += 1
+    return chosen[:count]
+
+
+@inlined
+def improve(quadratic, regions, i, criteria, alive, n_in, q, work):
+    """Solve the relaxation of region i on a working set chosen by its w and its gains q; w is overwritten."""
+    c, w, state, root_delta = quadratic.c, regions.W[i], regions.states[i], regions.roots[i]
+    left, chosen = criteria.budget - n_in, np.empty(c.size, dtype=np.int64)
+    size = choose(regions, i, criteria, alive, n_in, q, work, chosen)
     H = np.empty((size, size))
     part_of_quadratic(quadratic, regions.shifts[i], chosen[:size], H)
     linear, roots, start = np.empty(size), np.empty(size), np.empty(size)
@@ -221,30 +281,53 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q):
     primal, _, steps, _, sigma = relax_quadratic(
         H, linear, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, np.int64(_MOST_ITERATIONS)
     )
+    for j in range(w.size):
+        if state[j] == -1:
+            w[j] = 0.0
     # A region that one round does not decide may need a finer rounding.
     fineness = 16.0 ** min(regions.rounds[i], 8)
     for a in range(size):
         j = chosen[a]
         step = criteria.grid[j] / fineness
         w[j] = np.float64(np.float32(np.rint(start[a] / step) * step)) if step > 0.0 else start[a]
-    regions.primal[i], regions.sigma[i] = primal, sigma
-    if regions.rounds[i] > 2:
-        regions.precision[i] *= 0.3
-    regions.rounds[i] += 1
+    regions.primal[i], regions.sigma[i], regions.known[i] = primal, sigma, False
     regions.iterations[i] += steps
 
 
 @inlined
-def drop_forced_out(quadratic, regions, i):
-    """Set coefficients of forced-out features to zero, and update ``U`` if their columns are stored."""
-    store, slot, w, u = quadratic.store, quadratic.slot, regions.W[i], regions.U[i]
-    for j in range(w.size):
-        if regions.states[i, j] == -1 and w[j] != 0.0:
-            regions.known[i] = regions.known[i] and slot[j] != NOT_STORED
-            if regions.known[i]:
-                for row in range(w.size):
-                    u[row] += w[j] * store[slot[j], row]
-            w[j] = 0.0
+def improve_in_block(quadratic, regions, i, criteria, inside, n_in, q, work):
+    """Solve the relaxation of region i on growing working sets of the stored features ``inside``.
+
+    It saves passes over the data: products with stored features follow from the block.  ``U`` is up to date for the
+    features inside only.
+    """
+    store, slot, place, c = quadratic.store, quadratic.slot, quadratic.place, quadratic.c
+    w, u, shift, chosen = regions.W[i], regions.U[i], regions.shifts[i], np.empty(quadratic.c.size, dtype=np.int64)
+    n_stored = 0
+    for j in range(slot.size):
+        n_stored += slot[j] != NOT_STORED
+    image = np.empty(n_stored)
+    for _ in range(_MOST_ROUNDS_IN_BLOCK):
+        improve(quadratic, regions, i, criteria, inside, n_in, q, work)
+        for row in range(n_stored):
+            image[row] = 0.0
+        square, used = 0.0, 0
+        for j in inside:
+            if w[j] != 0.0 or regions.states[i, j] == 1:
+                used += 1
+                weight, column = w[j], store[slot[j]]
+                for row in range(n_stored):
+                    image[row] += weight * column[row]
+        for j in inside:
+            u[j] = c[j] - image[place[j]] - shift[j] * w[j]
+            square += w[j] * (c[j] - u[j])
+        bound, _, _ = region_bound(
+            u, square, regions.roots[i], regions.states[i], inside, n_in, criteria.budget, criteria.price,
+            criteria.box, q, work,
+        )  # fmt: skip
+        enough = regions.primal[i] - bound <= max(PRECISE * (criteria.cutoff - bound), 1e-9 * criteria.scale)
+        if enough or choose(regions, i, criteria, inside, n_in, q, work, chosen) == used or criteria.stop[0] != 0:
+            break
 
 
 @inlined
@@ -262,50 +345,47 @@ def list_running(status, running):
 def solve_nodes(quadratic, regions, criteria, batch):
     """Relax regions from their ``W`` until each bound reaches the cutoff or is precise enough.
 
-    Returns features whose columns of G are missing.  If there are any, the caller stores them and calls again to
-    continue.
+    Returns features whose columns of G, or whose part of the stored block, are missing.  If there are any, the caller
+    stores them and calls again to continue.  If there are none but regions are still running, which happens only with a
+    block, the caller computes ``U`` for the running regions that are not ``known`` and calls again.
     """
     c = quadratic.c
     m = c.size
     q, work, all_alive = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
     everything, stale = np.empty(regions.status.size, dtype=np.int64), np.empty(regions.status.size, dtype=np.int64)
     running = list_running(regions.status, everything)
-    for i in running:
-        drop_forced_out(quadratic, regions, i)
     while running.size > 0:
-        missing = missing_columns(quadratic, regions.W, running, batch)
-        if missing.size > 0:
-            return missing
         n_stale = 0
         for i in running:
             if not regions.known[i]:
                 stale[n_stale] = i
                 n_stale += 1
+        if quadratic.block:
+            if n_stale > 0:
+                return running[:0]
+            missing = missing_in_block(quadratic, regions, running, criteria, all_alive, q, work)
+        else:
+            missing = missing_columns(quadratic, regions.W, running, batch)
+        if missing.size > 0:
+            return missing
         products(quadratic.store, quadratic.slot, regions.shifts, c, regions.W, stale[:n_stale], regions.U)
         for i in running:
-            regions.known[i] = False
-            w, u, state = regions.W[i], regions.U[i], regions.states[i]
-            count, n_in = list_alive(state, all_alive)
+            count, n_in = list_alive(regions.states[i], all_alive)
             alive = all_alive[:count]
-            square = 0.0
-            for j in alive:
-                square += w[j] * (c[j] - u[j])
-            bound, _, _ = region_bound(
-                u, square, regions.roots[i], state, alive, n_in, criteria.budget, criteria.price, criteria.box, q, work
-            )
-            regions.bounds[i] = bound
-            if not -np.inf < bound < np.inf:
-                # An overflow proves no bound, and further rounds would overflow again.
-                regions.bounds[i], regions.status[i] = -np.inf, SOLVED
-            elif bound >= criteria.cutoff:
-                regions.status[i] = CLOSED
-            elif (
-                regions.primal[i] - bound <= max(PRECISE * (criteria.cutoff - bound), 1e-9 * criteria.scale)
-                or regions.rounds[i] >= _MOST_ROUNDS
-                or criteria.stop[0] != 0
-            ):
-                regions.status[i] = SOLVED
-            else:
-                improve(quadratic, regions, i, criteria, alive, n_in, q)
+            bound, status = evaluate(quadratic, regions, i, criteria, alive, n_in, q, work)
+            regions.bounds[i], regions.status[i] = bound, status
+            if status == RUNNING and quadratic.block:
+                size = 0
+                for j in alive:
+                    if quadratic.slot[j] != NOT_STORED:
+                        alive[size] = j
+                        size += 1
+                improve_in_block(quadratic, regions, i, criteria, alive[:size], n_in, q, work)
+            elif status == RUNNING:
+                improve(quadratic, regions, i, criteria, alive, n_in, q, work)
+            if status == RUNNING:
+                if regions.rounds[i] > 2:
+                    regions.precision[i] *= 0.3
+                regions.rounds[i] += 1
         running = list_running(regions.status, everything)
     return running
