@@ -57,9 +57,9 @@ def warmup() -> None:
 
 def _compile_for_demo() -> None:
     """Compile first what a demo in another process needs last."""
-    one, state, index = np.ones(1), np.zeros(1, dtype=np.int8), np.zeros(1, dtype=np.int64)
+    nothing, one, state, index = np.empty(0), np.ones(1), np.zeros(1, dtype=np.int8), np.zeros(1, dtype=np.int64)
     leap(make_levels(3, 1), 0, 1, 2, 1.0, 0.0, np.zeros(1, dtype=bool), np.zeros(4, dtype=np.int32), 1)
-    tighten(one, 0.0, one, state, 1, 0.0, np.inf, 0.0)
+    tighten(one, 0.0, one, state, 1, 0.0, nothing, nothing, 0.0)
     distance_to_integral(one)
     pick_working_set(one, state == 1, index, 0.0, np.int64(1), np.ones(1), index.copy())
     column_products(np.ones((1, 1)), index, one, np.ones(1))

@@ -1,15 +1,15 @@
-"""The problem: data, ridge, sparsity, forced features and box, frozen; and its primal and dual values.
+"""The problem: data, ridge, sparsity, forced features and bounds, frozen; and its primal and dual values.
 
     min_w  Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²  [+ λ0 ‖w‖_0]
-    s.t.   [‖w‖_0 ≤ k,]  [|w_j| ≤ M,]  w_j = 0 for j excluded
+    s.t.   [‖w‖_0 ≤ k,]  [low_j ≤ w_j ≤ high_j,]  w_j = 0 for j excluded
 
 For every dual point α (in the conjugate's domain, and with Σα = 0 under an intercept) and every region of the
 search, given by features forced in (S1) and out (S0),
 
-    D(α) = -Σ_i ω_i ℓ*(y_i, α_i/ω_i) - gain(q),     q_j = max {uw - w²/(2γ): |w| ≤ M},  u = X_j'α
+    D(α) = -Σ_i ω_i ℓ*(y_i, α_i/ω_i) - gain(q),     q_j = max {-uw - w²/(2γ): low_j ≤ w ≤ high_j},  u = X_j'α
 
-is a lower bound, where ``gain`` adds q over S1 and over the best free choice that the sparsity admits.  Without a box
-``q = (γ/2)u²``; with one it is ``M|u| - M²/(2γ)`` where ``γ|u| > M``, which is finite without a ridge too.
+is a lower bound, where ``gain`` adds q over S1 and over the best free choice that the sparsity admits.  Without bounds
+``q = (γ/2)u²``; where a bound M limits the coefficient, it is ``M|u| - M²/(2γ)``, which is finite without a ridge too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
+from sparsest.core.bounds import UNBOUNDED, Bounds, bounds_of, check_bound
 from sparsest.core.checks import column_numbers
 from sparsest.core.data import Data, make_data
 from sparsest.core.settings import check_gamma, check_max_coef
@@ -30,7 +31,7 @@ from sparsest.core.sparsity import Region, Sparsity, check_sparsity
 _Value = TypeVar("_Value")
 
 # Settings of a problem beside its data and k.
-PROBLEM_SETTINGS = ("l0_penalty", "gamma", "max_coef", "include", "exclude")
+PROBLEM_SETTINGS = ("l0_penalty", "gamma", "max_coef", "lower", "upper", "include", "exclude")
 
 
 class _OfData(Generic[_Value]):
@@ -53,7 +54,9 @@ class Problem:
     gamma : γ; infinite without a ridge
     sparsity : which supports are admissible
     include, exclude : features forced in and out, in increasing order
-    max_coef : M, or None for coefficients of any size
+    max_coef : limit of the size of all coefficients, or None
+    lower, upper : bounds of the coefficients for the data as given, or None
+    bounds : bounds of the coefficients for the columns of the design, which combine the three
     design, y, weights, loss, fit_intercept, column_norms, n, p : those of the data
     """
 
@@ -63,6 +66,9 @@ class Problem:
     include: Indices
     exclude: Indices
     max_coef: float | None = None
+    lower: Array | None = None
+    upper: Array | None = None
+    bounds: Bounds = UNBOUNDED
 
     design = _OfData(lambda data: data.design)
     y = _OfData(lambda data: data.y)
@@ -78,15 +84,10 @@ class Problem:
         """``λ = 1/γ``."""
         return 1.0 / self.gamma
 
-    @property
-    def box(self) -> float:
-        """M: infinite where coefficients may be of any size."""
-        return np.inf if self.max_coef is None else self.max_coef
-
-    @property
+    @cached_property
     def has_dual_bounds(self) -> bool:
-        """Whether a ridge or a box keeps gains finite: without either a dual point proves nothing."""
-        return bool(np.isfinite(self.gamma)) or self.max_coef is not None
+        """Whether a ridge, or bounds on both sides, keep gains finite: without either a dual point proves nothing."""
+        return bool(np.isfinite(self.gamma)) or self.bounds.closed(self.root.alive)
 
     @cached_property
     def root(self) -> Region:
@@ -123,23 +124,24 @@ class Problem:
         """The gain of every feature at α."""
         return self.gains_from(self.design.tdot(alpha))
 
-    def gains_from(self, products: Array) -> Array:
-        """``max {uw - w²/(2γ): |w| ≤ M}`` for the products ``u = X_j'α`` of the chosen features.
+    def gains_from(self, products: Array, features: Indices | None = None) -> Array:
+        """``max {-uw - w²/(2γ): low ≤ w ≤ high}`` for the products ``u = X_j'α`` of some features, by default all.
 
-        Without ridge and box only features that are exactly orthogonal to α gain nothing; all others gain infinity.
+        Without ridge and bounds only features that are exactly orthogonal to α gain nothing; all others gain infinity.
         """
-        if self.max_coef is None:
+        if not self.bounds.exist:
             if np.isfinite(self.gamma):
                 return 0.5 * self.gamma * products**2
             return np.where(products == 0.0, 0.0, np.inf)
-        w = np.abs(self.coefficients_from(products))
-        return w * (np.abs(products) - 0.5 * self.ridge * w)
+        w = self.coefficients_from(products, features)
+        return -w * (products + 0.5 * self.ridge * w) if np.isfinite(self.gamma) else -w * products
 
-    def coefficients_from(self, products: Array) -> Array:
-        """The w at which the gains of these products are attained; there must be a ridge or a box."""
+    def coefficients_from(self, products: Array, features: Indices | None = None) -> Array:
+        """The w at which the gains of these products are attained; there must be a ridge or bounds."""
+        bounds = self.bounds if features is None else self.bounds.of(features)
         if np.isinf(self.gamma):
-            return self.box * np.sign(products)
-        return np.clip(self.gamma * products, -self.box, self.box)
+            return np.where(products < 0.0, bounds.high, np.where(products > 0.0, bounds.low, 0.0))
+        return bounds.clip(-self.gamma * products)
 
 
 def make_problem(X: Any, y: Any, k: int | None = None, **settings: Any) -> Problem:
@@ -162,11 +164,18 @@ def pose(
     include: Sequence[int] = (),
     exclude: Sequence[int] = (),
     max_coef: float | None = None,
+    lower: Any = None,
+    upper: Any = None,
 ) -> Problem:
-    """Pose a problem on data that have been checked."""
+    """Pose a problem on data that have been checked; columns whose bounds are both 0 are excluded."""
     inside, outside = _check_forced(include, exclude, data.p)
+    low, high = check_bound(lower, "lower", data.p), check_bound(upper, "upper", data.p)
+    if low is not None and high is not None:
+        outside = np.union1d(outside, np.setdiff1d(np.flatnonzero((low == 0.0) & (high == 0.0)), inside))
     sparsity = check_sparsity(k, l0_penalty, inside.size, data.p - outside.size)
-    return Problem(data, check_gamma(gamma), sparsity, inside, outside, check_max_coef(max_coef))
+    limit = check_max_coef(max_coef)
+    bounds = bounds_of(data.design, low, high, limit)
+    return Problem(data, check_gamma(gamma), sparsity, inside, outside, limit, low, high, bounds)
 
 
 def _check_forced(include: Sequence[int], exclude: Sequence[int], p: int) -> tuple[Indices, Indices]:

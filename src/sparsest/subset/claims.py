@@ -57,6 +57,10 @@ def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
     """The model for the data as given; its intercept is refitted for centred columns, so that no digits are lost."""
     shift, scale = shift_and_scale(problem.design, fit.support)
     coef = fit.w / scale
+    if problem.lower is not None:
+        coef = np.maximum(coef, problem.lower[fit.support])
+    if problem.upper is not None:
+        coef = np.minimum(coef, problem.upper[fit.support])
     if problem.max_coef is not None:
         coef = _within_box(problem, fit.support, coef)
     if not problem.fit_intercept:

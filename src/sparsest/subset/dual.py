@@ -65,16 +65,16 @@ def null_value(problem: Problem) -> float:
 
 
 def _scaled_gains(problem: Problem, products: Array) -> Callable[[float], Array]:
-    """The gains of t times these products, as a function of t; without a box they are t² times the gains at t = 1."""
+    """The gains of t times these products, as a function of t: t² times those at t = 1 if bounds are 0 or infinite."""
     q = problem.gains_from(products)
-    return lambda t: t * t * q if problem.max_coef is None else problem.gains_from(t * products)
+    return lambda t: t * t * q if problem.bounds.conic else problem.gains_from(t * products)
 
 
 def _best_scale(problem: Problem, alpha: Array, gains: Callable[[float], Array], region: Region) -> float:
     """Maximise ``t → D(tα)``, in closed form if conjugate and gains are (piecewise) quadratic in t."""
     total = problem.conjugate_sum(alpha)
     most = np.inf if problem.loss.domain_is_cone else 1.0
-    if problem.loss.conjugate_is_quadratic and problem.max_coef is None:
+    if problem.loss.conjugate_is_quadratic and problem.bounds.conic:
         half = problem.conjugate_sum(0.5 * alpha)
         linear, quadratic = 4.0 * half - total, 2.0 * total - 4.0 * half
         best = _scale_of_quadratics(problem, linear, quadratic, gains(1.0), region)

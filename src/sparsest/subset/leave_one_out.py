@@ -51,8 +51,11 @@ class LeaveOneOut:
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Take turns, first with the relaxation, then with the method itself; the problem's γ is the first."""
         check_curved(problem.loss)
-        if problem.max_coef is not None:
-            raise ValueError("gamma='loo' has no closed form with max_coef: give a number or 'auto', or cross-validate")
+        if problem.bounds.exist:
+            raise ValueError(
+                "gamma='loo' has no closed form with max_coef, lower or upper: give a number or 'auto', or "
+                "cross-validate"
+            )
         clock = Clock(self.inner.time_limit) if clock is None else clock
         quick = Relaxation(gap_tol=self.inner.gap_tol)
         turns: list[Turn] = []

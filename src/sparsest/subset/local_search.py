@@ -1,8 +1,8 @@
 """Local search for a good incumbent: blockwise forward selection, then swaps, additions and removals.
 
-Moves are ranked by the scores of :mod:`sparsest.subset.moves`.  For the squared loss the scores are exact and the best
-move is taken.  For other losses the most promising moves are refitted, and the first one that improves the model is
-taken.  Columns are divided by their norms first.
+Moves are ranked by the scores of :mod:`sparsest.subset.moves`.  For the squared loss without bounds the scores are
+exact and the best move is taken.  Otherwise the most promising moves are refitted, and the first one that improves the
+model is taken.  Columns are divided by their norms first.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from sparsest.subset.moves import (
     DEPENDENT,
     LocalModel,
     addition_gains,
+    decrease,
+    held_at_zero,
     most_promising,
     remainder,
     removal_losses,
@@ -145,10 +147,10 @@ class LocalSearch:
         return best, max_moves
 
     def _best_move(self, pool: _Pool, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
-        exact = isinstance(pool.problem.loss, Squared) and pool.problem.max_coef is None
+        exact = isinstance(pool.problem.loss, Squared) and not pool.problem.bounds.exist
         threshold = _IMPROVEMENT * max(abs(fit.primal), 1e-300)
         for predicted, out, into in pool.moves(fit, self.trials):
-            # Scores of other losses, and scores with a box, are estimates whose sign may be wrong: the best are tried.
+            # Scores of other losses, and scores with bounds, are estimates whose sign may be wrong: the best are tried.
             if (exact and predicted <= threshold) or expired():
                 return None
             candidate = pool.refit(fit, out, into, expired, fit.primal)
@@ -158,8 +160,13 @@ class LocalSearch:
 
 
 def _promise(problem: Problem, fit: SupportFit) -> Array:
-    """The promise of adding each feature: its absolute product with the dual point, divided by its norm."""
-    return np.abs(problem.design.tdot(slopes(problem, fit))) / np.maximum(problem.column_norms, 1e-300)
+    """The promise of adding each feature: its absolute product with the dual point, divided by its norm.
+
+    It is zero if a bound excludes coefficients of the sign that would help.
+    """
+    products = problem.design.tdot(slopes(problem, fit))
+    promise = np.abs(products) / np.maximum(problem.column_norms, 1e-300)
+    return np.where(problem.bounds.limits(-products) > 0.0, promise, 0.0) if problem.bounds.exist else promise
 
 
 def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
@@ -179,8 +186,8 @@ def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
         weighted -= np.outer(curvature, weighted.sum(axis=0) / curvature.sum())
     H = columns.T @ weighted
     H.flat[:: inside.size + 1] += problem.ridge / inside**2 + 1e-12
-    N = inverse_semidefinite(H)
     w = fit.w * inside
+    N = held_at_zero(inverse_semidefinite(H), w, problem.bounds)
     gradient = design.tdot(slopes(problem, fit)) / scale
     mean_curvature = float(curvature.sum() / problem.weights.sum())
     promise = np.empty(problem.p)
@@ -192,7 +199,7 @@ def _swap_promise(problem: Problem, fit: SupportFit) -> Array:
         # Coefficients of nearly dependent columns may overflow; their promise is then not finite.
         with np.errstate(over="ignore", invalid="ignore"):
             rest = remainder(LocalModel(N, cross, own, gradient[part], w))
-            rest = rest._replace(d=np.maximum(rest.d, DEPENDENT))
+            rest = rest._replace(d=np.maximum(rest.d, DEPENDENT), bounds=problem.bounds.of(part).times(scale[part]))
             promise[part] = swap_gains(rest, w, variances(N)).max(axis=1)
     return promise
 
@@ -260,7 +267,8 @@ class _Pool:
         inside, (cross, _) = self.positions(fit.support), self.products(fit)
         H = cross[inside]
         H.flat[:: inside.size + 1] += self.problem.ridge / self.scale[inside] ** 2 + 1e-12
-        losses = removal_losses(fit.w * self.scale[inside], variances(inverse_semidefinite(H)))
+        w = fit.w * self.scale[inside]
+        losses = removal_losses(w, variances(held_at_zero(inverse_semidefinite(H), w, self.problem.bounds)))
         order = inside[np.argsort(losses, kind="stable")]
         return [int(at) for at in order if self.movable[at]]
 
@@ -294,9 +302,10 @@ class _Pool:
         w = fit.w * self.scale[inside]
         H = cross[inside]
         H.flat[:: inside.size + 1] += ridge[inside] + 1e-12
-        N = inverse_semidefinite(H)
+        N = held_at_zero(inverse_semidefinite(H), w, problem.bounds)
         own = squares[outside] + ridge[outside]
-        rest = remainder(LocalModel(N, cross[outside], own, gradient, w))
+        bounds = problem.bounds.of(self.features[outside]).times(self.scale[outside])
+        rest = remainder(LocalModel(N, cross[outside], own, gradient, w))._replace(bounds=bounds)
         dependent = np.flatnonzero(rest.d <= DEPENDENT * np.maximum(own, 1e-300))
         rest.d[dependent] = np.inf
         if np.isinf(problem.gamma) and isinstance(problem.loss, Squared):
@@ -385,4 +394,4 @@ def _forward_scores(problem: Problem, fit: SupportFit, candidates: Indices) -> A
     products = problem.data.null.products if known else problem.design.tdot(slopes(problem, fit))
     gradient = products[candidates]
     curvature = problem.column_norms[candidates] ** 2 * problem.data.curvature + problem.ridge
-    return gradient**2 / (2.0 * curvature)
+    return decrease(gradient, curvature, problem.bounds.of(candidates))

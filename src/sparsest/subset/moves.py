@@ -8,7 +8,8 @@ The model decreases by
     -w_j² / (2N_jj)                                                            if feature j is removed,
     (g_i - A_ij w_j/N_jj)² / (2(d_i + A_ij²/N_jj)) - w_j²/(2N_jj)              if feature i replaces feature j.
 
-For the squared loss the model is the objective, so the scores are exact.
+For the squared loss the model is the objective, so the scores are exact.  With bounds, the coefficient of a feature
+that enters stays within them; those of the support do not, so all scores are estimates.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
+from sparsest.core.bounds import UNBOUNDED, Bounds
 
 # Share of a column's squared norm below which the part orthogonal to the support is rounding error.
 DEPENDENT = 1e-9
@@ -43,11 +45,12 @@ class LocalModel(NamedTuple):
 
 
 class Remainder(NamedTuple):
-    """A, d and the gradient of the candidates; d_i is the curvature of candidate i after projecting off the support."""
+    """A, d, gradient and bounds of the candidates; d_i is the curvature of i after projecting off the support."""
 
     A: Array
     d: Array
     gradient: Array
+    bounds: Bounds = UNBOUNDED
 
 
 def remainder(model: LocalModel) -> Remainder:
@@ -61,9 +64,25 @@ def variances(inverse: Array) -> Array:
     return np.maximum(np.diagonal(inverse), 1e-300)
 
 
+def decrease(slope: Array, curvature: Array, bounds: Bounds) -> Array:
+    """``max {-slope w - ½ curvature w²}`` over the w within the bounds of the candidates, which the rows stand for."""
+    if not bounds.exist:
+        return slope**2 / (2.0 * curvature)
+    low, high = (side if slope.ndim == 1 else side[:, None] for side in (bounds.low, bounds.high))
+    w = np.clip(-slope / curvature, low, high)
+    return -w * (slope + 0.5 * curvature * w)
+
+
+def held_at_zero(inverse: Array, w: Array, bounds: Bounds) -> Array:
+    """N without the coefficients that a bound holds at 0, in place: others do not move them."""
+    if bounds.exist:
+        inverse[w == 0.0], inverse[:, w == 0.0] = 0.0, 0.0
+    return inverse
+
+
 def addition_gains(rest: Remainder) -> Array:
     """The decrease of the model by adding each candidate."""
-    return rest.gradient**2 / (2.0 * rest.d)
+    return decrease(rest.gradient, rest.d, rest.bounds)
 
 
 def removal_losses(w: Array, variance: Array) -> Array:
@@ -76,7 +95,7 @@ def swap_gains(rest: Remainder, w: Array, variance: Array, out: Indices | slice 
     A, w, variance = rest.A[:, out], w[out], variance[out]
     # Removing j changes the gradient of candidate i by -A_ij w_j / N_jj.
     slope = rest.gradient[:, None] - A * (w / variance)
-    return slope**2 / (2.0 * (rest.d[:, None] + A**2 / variance)) - removal_losses(w, variance)
+    return decrease(slope, rest.d[:, None] + A**2 / variance, rest.bounds) - removal_losses(w, variance)
 
 
 def most_promising(features: Indices, promise: Array, n_support: int, size: int) -> Indices:

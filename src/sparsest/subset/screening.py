@@ -102,7 +102,7 @@ class Screened:
 
     def _relaxation(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
         """The gains of the relaxation, the rounded support first; and its dual point."""
-        # Without a ridge and a box, the default ridge ranks the features.
+        # Without a ridge and limits of coefficients, the default ridge ranks the features.
         curved = problem if problem.has_dual_bounds else problem.with_gamma(default_gamma(problem.data))
         tolerance = min(_PRECISION, _PART * self.gap_tol + _LEAST_PRECISION)
         relaxed, _ = relax_problem(curved, tolerance, warm_start(start, problem), expired=clock.expired)

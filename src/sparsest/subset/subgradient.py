@@ -55,7 +55,7 @@ class Subgradient:
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Run the method; the status is OPTIMAL if the gap is at most ``gap_tol``."""
         if not problem.has_dual_bounds:
-            raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
+            raise ValueError("the relaxation needs a ridge or bounds on both sides: give a finite gamma or max_coef")
         with searching(problem, self.time_limit, clock) as running:
             return self._solve(problem, start, running)
 
@@ -169,12 +169,12 @@ class _Run:
         return _Evaluation(products, support, improved)
 
     def gradient(self, alpha: Array, point: _Evaluation) -> Array:
-        """``-ℓ*'(α) - X_s w``, where w are the coefficients that attain the gains: ``γX_s'α`` without a box."""
+        """``-ℓ*'(α) + X_s w``, where w are the coefficients that attain the gains: ``-γX_s'α`` without bounds."""
         problem = self.problem
         chosen = np.zeros(problem.p)
-        chosen[point.support] = problem.coefficients_from(point.products[point.support])
+        chosen[point.support] = problem.coefficients_from(point.products[point.support], point.support)
         inner = problem.design.dot(chosen)
-        return -problem.loss.conjugate_derivative(problem.y, alpha / problem.weights) - inner
+        return -problem.loss.conjugate_derivative(problem.y, alpha / problem.weights) + inner
 
 
 def starting_point(problem: Problem, start: Any = None) -> Array:

@@ -26,6 +26,10 @@ def bound(H, c, omega, w):
     return -0.5 * w @ H @ w - dual_gain(c - H @ w, omega)
 
 
+def bounded(omega, low, high):
+    return omega if low == -high == -np.inf else omega._replace(low=np.full(M, low), high=np.full(M, high))
+
+
 def never():
     return False
 
@@ -62,10 +66,29 @@ def test_newton_steps_never_increase_the_value_and_end_at_the_solution(budget, p
 
 
 def test_newton_steps_save_iterations():
-    """Newton steps need a problem without a box; a box too large to matter switches them off for comparison."""
+    """Without bounds and with bounds of 0; for comparison, bounds too large to matter switch them off."""
     H, c, omega = make(6, 0.0, seed=3)
-    newton, none = (
-        solve_quadratic(H, c, omega._replace(box=box), np.zeros(M), 1e-9, np.inf, never, 1e9) for box in (np.inf, 1e200)
-    )
-    assert newton[0] == pytest.approx(none[0], abs=2e-9)
-    assert newton[2] < 0.5 * none[2]
+    for low in (-np.inf, 0.0):
+        newton, none = (
+            solve_quadratic(H, c, bounded(omega, low, high), np.zeros(M), 1e-9, np.inf, never, 1e9)
+            for high in (np.inf, 1e140)
+        )
+        assert newton[0] == pytest.approx(none[0], abs=2e-9)
+        assert newton[2] < 0.5 * none[2]
+
+
+@pytest.mark.parametrize("n_forced", [0, 3])
+@pytest.mark.parametrize(("budget", "price"), [(6, 0.0), (M, 0.4), (4, 0.2)])
+def test_newton_steps_keep_signs(n_forced, budget, price):
+    """Newton steps and plain iterations agree, and no coefficient leaves its bounds, also if it is forced in."""
+    for seed in range(4):
+        H, c, omega = make(budget, price, n_forced, seed=seed)
+        low = np.where(np.arange(M) % 3 == 1, -np.inf, 0.0)
+        high = np.where(np.arange(M) % 4 == 2, 0.0, np.inf)
+        omega = omega._replace(low=low, high=high)
+        found = []
+        for newton in (True, False):
+            w = np.zeros(M)
+            found.append(solve_quadratic(H, c, omega, w, 1e-8, np.inf, never, 1e9, newton=newton)[0])
+            assert (w >= low).all() and (w <= high).all()
+        assert found[0] == pytest.approx(found[1], abs=2e-8)

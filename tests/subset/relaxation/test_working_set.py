@@ -19,7 +19,7 @@ def solve(loss, form, forced, fit_intercept=True, weighted=False, tolerance=1e-8
     weights = sample_weights(weighted, N)
     settings = {"loss": loss, "gamma": 0.3, "fit_intercept": fit_intercept, "sample_weight": weights}
     problem = make_problem(X, y, **form, **settings)
-    omega = make_regulariser(problem, np.isin(np.arange(P), forced))
+    omega = make_regulariser(problem, np.arange(P), np.isin(np.arange(P), forced))
     columns = problem.design.columns(np.arange(P))
     point = solve_working_set(problem, columns, omega, np.zeros(P), 0.0, tolerance, **{"cutoff": np.inf, **limits})
     return (X, y, weights), problem, columns, omega, point

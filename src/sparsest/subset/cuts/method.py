@@ -57,7 +57,8 @@ class Cuts:
         """Search until the gap is closed or a limit is reached."""
         if not problem.has_dual_bounds:
             raise ValueError(
-                "cutting planes need a ridge or a box: give a finite gamma or max_coef, or use method='tree'"
+                "cutting planes need a ridge or bounds on both sides: give a finite gamma or max_coef, or use "
+                "method='tree'"
             )
         with searching(problem, self.time_limit, clock) as running:
             return self._solve(_CutSearch(self, problem, running), start)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array
+from sparsest.core.bounds import UNBOUNDED, Bounds
 from sparsest.core.intercepts import best_intercept
 from sparsest.core.losses import Loss
 from sparsest.subset.fits.boxed import minimise_in_box
@@ -24,8 +25,7 @@ _SHORT_STEP, _LEAST_CURVATURE = 1e-3, 1e-2
 class Model(NamedTuple):
     """A regularised generalised linear model in well-conditioned coordinates, each with its own ridge.
 
-    ``curvature`` is a typical second derivative of the loss.  ``box`` are the limits of the absolute coordinates, None
-    if there are none.
+    ``curvature`` is a typical second derivative of the loss.  ``bounds`` are those of the coordinates.
     """
 
     coordinates: Coordinates
@@ -34,7 +34,7 @@ class Model(NamedTuple):
     loss: Loss
     fit_intercept: bool
     curvature: float
-    box: Array | None = None
+    bounds: Bounds = UNBOUNDED
 
     @property
     def columns(self) -> Array:
@@ -178,11 +178,11 @@ def _newton_direction(model: Model, w: Array, alpha: Array, curvature: Array) ->
     # If the loss has curvature at few observations, H may be singular: a relative shift, which does not depend on
     # units, keeps the undetermined directions unchanged.
     H.flat[:: size + 1] *= 1.0 + 1e-13
-    if model.box is not None:
-        room = np.full(size, np.inf)
-        room[:m] = model.box
-        held = np.append(w, np.zeros(size - m))
-        boxed = minimise_in_box(H, -g, -room - held, room - held)
+    if model.bounds.exist:
+        low, high = np.full(size, -np.inf), np.full(size, np.inf)
+        # Rounding errors may have moved w beyond its bounds.
+        low[:m], high[:m] = np.minimum(model.bounds.low - w, 0.0), np.maximum(model.bounds.high - w, 0.0)
+        boxed = minimise_in_box(H, -g, low, high)
         return None if boxed is None else (boxed[:m], float(boxed[m:].sum()))
     factor = factor_positive(H)
     if factor is None:

@@ -7,9 +7,9 @@ interior-point method.  All stop at a computed relative duality gap, and work in
 columns' units nor on near dependence.  If there are more features than observations, the columns are rotated into their
 row space first, so no method has more columns than rows.
 
-With a box on the coefficients, the coordinates are the coefficients in units of their columns.  Least squares and
-Newton steps then minimise quadratics over the box, and the interior-point method treats the box as further pieces of
-the loss.
+With bounds on coefficients, the coordinates are the coefficients in units of their columns.  Least squares and Newton
+steps then minimise quadratics within the bounds, and the interior-point method treats bounds as further pieces of the
+loss.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
 from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import single_threaded
-from sparsest.subset.fits.boxed import minimise_in_box, with_box
+from sparsest.subset.fits.boxed import minimise_in_box, with_bounds
 from sparsest.subset.fits.interior_point import minimise, stack
 from sparsest.subset.fits.linear_algebra import (
     Coordinates,
@@ -71,7 +71,7 @@ def fit_support(
     block = problem.design.columns(support) if columns is None else columns
     n, m = block.shape
     with single_threaded():
-        if problem.max_coef is not None:
+        if problem.bounds.exist:
             return _fit_in(problem, support, block, None, _units(block, problem), start, expired, cutoff)
         packed, rotation = (block, None) if m <= n else row_space(block, scale=np.isinf(problem.gamma))
         if rotation is not None:
@@ -112,16 +112,18 @@ def _fit_in(
     begin = None if start is None else (basis.inverse(start[0]), start[1])
     data = problem.data
     model = Model(basis.coordinates, data.y, data.weights, data.loss, data.fit_intercept, data.curvature)
-    if problem.max_coef is not None:
-        model = model._replace(box=basis.inverse(np.full(support.size, problem.box)))
+    bounds = problem.bounds.of(support)
+    if bounds.exist:
+        assert isinstance(basis, Scaled)
+        model = model._replace(bounds=bounds.times(basis.scale))
     t, b, alpha = _minimise(model, begin, expired, cutoff - problem.sparsity.cost(support.size))
-    w = np.clip(basis.coefficients(t), -problem.box, problem.box)
+    w = bounds.clip(basis.coefficients(t))
     if rotation is not None:
         w = rotation @ w
     primal = problem.primal(basis.margin(block, w, b), w, w.size)
     alpha = problem.feasible(alpha)
     products = block.T @ alpha
-    gain = float(problem.gains_from(products).sum()) if problem.has_dual_bounds else 0.0
+    gain = float(problem.gains_from(products, support).sum()) if problem.has_dual_bounds else 0.0
     dual = -problem.conjugate_sum(alpha) - gain + problem.sparsity.cost(w.size)
     return SupportFit(support, w, b, alpha, primal, min(dual, primal))
 
@@ -134,7 +136,7 @@ def _minimise(
         return _ridge(model)
     if isinstance(model.loss, PiecewiseLinear):
         rows = stack(model.columns, model.weights, model.loss.pieces(model.y), model.fit_intercept)
-        rows = rows if model.box is None else with_box(rows, model.box)
+        rows = with_bounds(rows, model.bounds) if model.bounds.exist else rows
         t, b, alpha = minimise(rows, model.ridge, model.fit_intercept, 0.1 * GAP, expired, cutoff)
         return t, b, alpha[: model.y.size]
     found = newton(model, start, _DECREMENT, expired)
@@ -147,11 +149,11 @@ def _ridge(model: Model) -> tuple[Array, float, Array]:
     A, weights = model.columns, model.weights
     b = float(weights @ model.y) / float(weights.sum()) if model.fit_intercept else 0.0
     target = model.y - b
-    if model.box is not None:
+    if model.bounds.exist:
         H = A.T @ (weights[:, None] * A)
         H.flat[:: H.shape[0] + 1] += model.ridge
-        t = minimise_in_box(H, A.T @ (weights * target), -model.box, model.box)
-        t = np.zeros(model.box.size) if t is None else t
+        t = minimise_in_box(H, A.T @ (weights * target), model.bounds.low, model.bounds.high)
+        t = np.zeros(A.shape[1]) if t is None else t
         return t, b, weights * (A @ t - target)
     t = model.coordinates.solve(A.T @ (weights * target))
     # One step of refinement, because normal equations lose digits if columns are nearly dependent.

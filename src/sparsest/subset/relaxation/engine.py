@@ -73,7 +73,7 @@ class Entering(NamedTuple):
         budget, w = sparsity.budget(region), best.coefficients()
         work, chosen = np.empty(alive.size), np.empty(alive.size, dtype=np.int64)
         sigma = best.sigma
-        if problem.max_coef is not None and sigma > 0.0:
+        if problem.bounds.exist and sigma > 0.0:
             sigma = sigma_of_gains(best.q, w, state, alive, budget, sparsity.price, work)
         threshold = threshold_of(sigma)
         stays = (state == 1) | (w != 0.0)
@@ -125,7 +125,7 @@ def relax(source: Source, problem: Problem, region: Region, policy: Policy, star
             break
         features = policy.entering.features(problem, best)
         w = best.coefficients()[features]
-        omega = make_regulariser(problem, best.region.state[features] == 1)
+        omega = make_regulariser(problem, features, best.region.state[features] == 1)
         memory.enter(features, policy.open_gap)
         tolerance = policy.tolerance(best)
         point = source.solve(features, omega, w, best.b, tolerance, policy.cutoff, memory)

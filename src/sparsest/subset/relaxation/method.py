@@ -36,7 +36,7 @@ class Relaxation:
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Return the rounded solution with the relaxation's bound; OPTIMAL if the gap is at most ``gap_tol``."""
         if not problem.has_dual_bounds:
-            raise ValueError("the Boolean relaxation needs a ridge or a box: give a finite gamma or max_coef")
+            raise ValueError("the relaxation needs a ridge or bounds on both sides: give a finite gamma or max_coef")
         with searching(problem, self.time_limit, clock) as running:
             return self._solve(problem, start, running)
 

@@ -1,6 +1,6 @@
 """The relaxation of a piecewise linear loss on a working set.
 
-The solver is an interior-point method or, with a box on the coefficients, proximal Newton steps for smoothed losses.
+The solver is an interior-point method or, with bounds on coefficients, proximal Newton steps for smoothed losses.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _InteriorPointRun:
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
         alpha = problem.feasible(self.method.rows.alpha(x.beta))
         reach("dual value")
-        dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
+        dual = -problem.conjugate_sum(alpha) - dual_gain(-(columns.T @ alpha), omega)
         point = WorkingSolution(w, b, alpha, primal_value(problem, columns, omega, w, b), dual, 0, None)
         self.best = better(self.best, point)
         return self.best
@@ -127,7 +127,7 @@ def solve_smoothed(
         point = method.solve(w, b, near, np.inf)
         w, b, iterations = point.w, point.b, iterations + point.iterations
         alpha = problem.feasible(point.alpha)
-        dual = -problem.conjugate_sum(alpha) - dual_gain(columns.T @ alpha, omega)
+        dual = -problem.conjugate_sum(alpha) - dual_gain(-(columns.T @ alpha), omega)
         primal = primal_value(problem, columns, omega, w, b)
         best = better(best, WorkingSolution(w, b, alpha, primal, dual, 0, None))
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or expired():

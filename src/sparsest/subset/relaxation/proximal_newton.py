@@ -63,7 +63,7 @@ class ProximalNewton:
             if state is None:
                 break
             alpha = self.problem.feasible(state.alpha)
-            dual = -self.problem.conjugate_sum(alpha) - dual_gain(self.columns.T @ alpha, self.omega)
+            dual = -self.problem.conjugate_sum(alpha) - dual_gain(-(self.columns.T @ alpha), self.omega)
             best = better(best, WorkingSolution(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
             if best.primal - best.dual <= tolerance or best.dual >= cutoff or self.expired():
                 break

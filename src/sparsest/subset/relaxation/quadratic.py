@@ -57,8 +57,9 @@ def solve_quadratic(
     best, iterations, since = -np.inf, 0, 0
     # The momentum is kept between calls; restarting it took 4 to 5 times as long with a weak ridge.
     momentum = Momentum(np.empty(c.size), np.empty(c.size), np.zeros(1))
-    # Newton steps do not support a box.
-    patience = _FIRST_ITERATIONS if newton and omega.box == np.inf else most_iterations
+    # Newton steps do not support finite bounds other than 0.
+    supported = all(((side == 0.0) | np.isinf(side)).all() for side in (omega.low, omega.high))
+    patience = _FIRST_ITERATIONS if newton and supported else most_iterations
     while True:
         most = min(at_once, patience - since, most_iterations - iterations)
         reach("relax")
@@ -77,9 +78,12 @@ def solve_quadratic(
 def newton_step(H: Array, c: Array, omega: Regulariser, w: Array, sigma: float, value: float) -> bool:
     """Move w to the minimum with the same active set, signs and saturated features, if the value decreases there.
 
-    ``sigma`` and ``value`` are those of w.  Coefficients whose sign would change become zero.
+    ``sigma`` and ``value`` are those of w.  Coefficients whose sign would change become zero, and so do those of forced
+    features beyond a bound of 0.
     """
-    used = np.flatnonzero(omega.forced | (w != 0.0))
+    bounded = omega.low.size > 0
+    movable = omega.forced & ((omega.low < 0.0) & (omega.high > 0.0)) if bounded else omega.forced
+    used = np.flatnonzero(movable | (w != 0.0))
     root, forced = omega.root_delta[used], omega.forced[used]
     saturated = forced | (root * np.abs(w[used]) * min(sigma, 1e200) >= 1.0)
     slope = np.where(saturated, 0.0, np.sign(w[used]) * root)
@@ -100,6 +104,7 @@ def newton_step(H: Array, c: Array, omega: Regulariser, w: Array, sigma: float, 
     for part in _STEP_LENGTHS:
         trial = w + part * direction
         trial[(trial * w < 0.0) & ~omega.forced] = 0.0
+        trial = np.clip(trial, omega.low, omega.high) if bounded else trial
         at_trial = 0.5 * float(trial @ (H @ trial)) - float(c @ trial) + penalty_value(trial, omega, 0.0)[0]
         if at_trial < value:
             w[:] = trial

@@ -57,10 +57,8 @@ class Relaxed(NamedTuple):
         """The relaxed indicator ``s`` of every feature, not yet truncated at 1."""
         s = np.zeros(self.region.p)
         used = self.w != 0
-        size = np.abs(self.w[used])
-        s[self.features[used]] = np.maximum(
-            min(self.sigma, 1e200) * (np.sqrt(problem.ridge) * size), size / problem.box
-        )
+        size, limits = np.abs(self.w[used]), problem.bounds.of(self.features[used]).limits(self.w[used])
+        s[self.features[used]] = np.maximum(min(self.sigma, 1e200) * (np.sqrt(problem.ridge) * size), size / limits)
         s[self.region.forced_in] = 1.0
         return s
 
@@ -118,4 +116,5 @@ def warm_start(start: Any, problem: Problem) -> Start | None:
     if known is None:
         return None
     allowed = ~np.isin(known.features, problem.exclude)
-    return Start(known.features[allowed], known.w[allowed], known.b)
+    features = known.features[allowed]
+    return Start(features, problem.bounds.of(features).clip(known.w[allowed]), known.b)

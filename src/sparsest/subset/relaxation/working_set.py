@@ -2,7 +2,7 @@
 
     min_{w,b} Σ ω ℓ(y, Xw + b) + Ω(w)
 
-Squared loss: one quadratic in Gram space.  Piecewise linear losses: an interior-point method or, with a box on the
+Squared loss: one quadratic in Gram space.  Piecewise linear losses: an interior-point method or, with bounds on
 coefficients, proximal Newton steps for smoothed losses.  Other losses: proximal Newton steps with a line search, each a
 quadratic in Gram space.  All methods return the primal and dual values on which their stopping rule is based.
 """
@@ -14,7 +14,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from sparsest.core.arrays import Array, Mask
+from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
 from sparsest.runtime.threads import all_threads
@@ -30,13 +30,16 @@ from sparsest.subset.relaxation.working_solution import WorkingSolution
 _MOST_NEW = 0.4
 # Operations of a Gram matrix from which on all threads are worthwhile.
 _OPERATIONS_OF_THREADS = 1e9
+# Largest share of the budget that features at their bounds use up in a start with features that have no such bound.
+_SHARE_OF_BOUNDED = 0.9
 
 
-def make_regulariser(problem: Problem, forced: Mask) -> Regulariser:
+def make_regulariser(problem: Problem, features: Indices, forced: Mask) -> Regulariser:
     """Return Ω for a working set; ``forced`` marks features that are forced in."""
+    bounds = problem.bounds.of(features)
     root = np.full(forced.size, np.sqrt(problem.ridge))
     budget = problem.sparsity.most(problem.p) - int(forced.sum())
-    return Regulariser(root, forced, budget, problem.sparsity.price, problem.box)
+    return Regulariser(root, forced, budget, problem.sparsity.price, bounds.low, bounds.high)
 
 
 def solve_working_set(
@@ -63,12 +66,14 @@ def solve_working_set(
         inside = omega.forced
         memory.forget()
         alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
+        if omega.low.size:
+            alone = alone._replace(low=omega.low[inside], high=omega.high[inside])
         point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired, stretch)
         return _widened(point, inside)
-    w = _within_box(w, omega)
+    w = _within_bounds(w, omega)
     if isinstance(problem.loss, Squared):
         return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch, memory)
-    if isinstance(problem.loss, PiecewiseLinear) and omega.box < np.inf:
+    if isinstance(problem.loss, PiecewiseLinear) and omega.low.size:
         return solve_smoothed(problem, problem.loss, columns, omega, w, b, tolerance, cutoff, expired, stretch)
     if isinstance(problem.loss, PiecewiseLinear):
         return solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired, memory)
@@ -78,13 +83,16 @@ def solve_working_set(
     return point
 
 
-def _within_box(w: Array, omega: Regulariser) -> Array:
-    """The coefficients, moved into the box and its budget."""
-    if omega.box == np.inf:
+def _within_bounds(w: Array, omega: Regulariser) -> Array:
+    """The coefficients, moved within their bounds and the budget that they use up."""
+    if not omega.low.size:
         return w
-    w = np.clip(w, -omega.box, omega.box)
-    shares = float(np.abs(w[~omega.forced]).sum()) / omega.box
-    return np.where(omega.forced, w, w * (omega.budget / shares)) if shares > omega.budget else w
+    w = np.clip(w, omega.low, omega.high)
+    limits, free = np.where(w < 0.0, -omega.low, omega.high), ~omega.forced & (w != 0.0)
+    shares = float((np.abs(w[free]) / limits[free]).sum())
+    # Features without a bound on their side need a part of the budget too.
+    room = omega.budget if np.isfinite(limits[free]).all() else _SHARE_OF_BOUNDED * omega.budget
+    return np.where(omega.forced, w, w * (room / shares)) if shares > room else w
 
 
 def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:

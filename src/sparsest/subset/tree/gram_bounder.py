@@ -109,6 +109,7 @@ class GramBounder:
         self._lowered: LoweredRidge | None = None
         self._local, self._changing = local(), Lock()
         self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
+        self.bounds = problem.bounds.of(survivors)
         self.grid = self._grid()
 
     def strengthen(self) -> None:
@@ -221,7 +222,8 @@ class GramBounder:
             state,
             self.budget,
             self.price,
-            self.problem.box,
+            self.bounds.low,
+            self.bounds.high,
             cutoff - self.constant,
         )
         return Tightened(self.constant + bound, inside, outside, needed, self.constant + closed)
@@ -267,8 +269,10 @@ class GramBounder:
             iterations=np.zeros(count, dtype=np.int64),
             status=np.full(count, RUNNING),
         )  # fmt: skip
-        box = self.problem.box
-        criteria = Criteria(self.budget, self.price, cutoff - self.constant, self.constant, self.grid, self._stop, box)
+        criteria = Criteria(
+            self.budget, self.price, cutoff - self.constant, self.constant, self.grid, self._stop, self.bounds.low,
+            self.bounds.high,
+        )  # fmt: skip
         while True:
             gram = self.gram
             quadratic = Quadratic(
@@ -300,7 +304,8 @@ class GramBounder:
     def _outcome(self, rows: Regions, i: int, diagonal: Diagonal) -> NodeOutcome:
         """The outcome for region i, copied because the workspace is reused."""
         roots, U = rows.roots[i], rows.U[i]
-        used, w, indicator = unpack(rows.W[i], rows.states[i], roots, min(rows.sigma[i], 1e300), self.problem.box)
+        low, high = self.bounds.low, self.bounds.high
+        used, w, indicator = unpack(rows.W[i], rows.states[i], roots, min(rows.sigma[i], 1e300), low, high)
         square = float(w @ (self.c[used] - U[used]))
         point = GramPoint(used, w, U.copy(), square, diagonal, roots.copy())
         primal = np.inf if rows.status[i] == CLOSED else rows.primal[i] + self.constant

@@ -61,7 +61,7 @@ class TooLong(Exception):
 
 def can_try(problem: Problem) -> bool:
     """Whether the problem is one whose last features can be tried."""
-    return isinstance(problem.loss, Squared) and problem.max_coef is None
+    return isinstance(problem.loss, Squared) and not problem.bounds.exist
 
 
 def most_last_features(problem: Problem, n_forced: int, n_free: int, cutoff: float) -> int:

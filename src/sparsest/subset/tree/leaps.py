@@ -1,4 +1,4 @@
-"""Leaps and bounds for few candidate features: squared loss, at most k features, a weak ridge or none, and no box."""
+"""Leaps and bounds for few candidate features: squared loss, at most k features, a weak ridge or none, no limits."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Leaps:
             not few
             or problem.sparsity.k is None
             or problem.sparsity.price > 0.0
-            or problem.max_coef is not None
+            or problem.bounds.exist
             or not isinstance(problem.loss, Squared)
         ):
             return None

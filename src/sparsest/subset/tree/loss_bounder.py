@@ -1,12 +1,14 @@
 """Bounds of nodes for losses other than the squared one, on the packed columns of the survivors.
 
 A dual point α bounds every region by ``-Σωℓ*(α/ω) - gain(q)``, where q are the gains of ``X'α``.  The kernels for Gram
-space therefore apply with ``u = X'α``, ``δ = λ`` and twice the sum of conjugates in place of ``w'Hw``.
+space therefore apply with ``u = X'α``, ``δ = λ`` and twice the sum of conjugates in place of ``w'Hw``; since there
+``u = -X'α``, they get the bounds of the coefficients with the opposite sign.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +66,10 @@ class LossBounder:
         expired: Callable[[], bool] = lambda: False,
         tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
-        self.problem, self.survivors, self.single, self.expired = problem, survivors, rounding > 0.0, expired
+        self.survivors, self.single, self.expired = survivors, rounding > 0.0, expired
+        # Features are positions among the survivors, also those of the bounds.
+        self.problem = replace(problem, bounds=problem.bounds.of(survivors))
+        self.mirrored = self.problem.bounds.mirrored()
         self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
@@ -97,8 +102,9 @@ class LossBounder:
         """Return the bound of a point for a region; ``state`` is updated with the features fixed against ``cutoff``."""
         reach("tighten")
         bound, inside, outside, _, closed = tighten(
-            point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, self.problem.box, cutoff
-        )
+            point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, self.mirrored.low,
+            self.mirrored.high, cutoff,
+        )  # fmt: skip
         # Gains of features that are forced out were not computed, so all of them count as needed.
         return Tightened(bound, inside, outside, None, closed)
 

@@ -44,9 +44,9 @@ class RootRelaxation(NamedTuple):
 def relax_root(problem: Problem, goal: Goal, clock: Clock, gap_tol: float, start: Start | None) -> RootRelaxation:
     """Relax all supports and fix features against the goal's cutoff.
 
-    Without a ridge or a box there is only the trivial bound.  The relaxation starts from ``start``, or from zero
-    coefficients.  The goal receives the rounded support of every round; if many features survive, it is asked for a
-    local search.
+    Without a ridge or limits of coefficients there is only the trivial bound.  The relaxation starts from ``start``, or
+    from zero coefficients.  The goal receives the rounded support of every round; if many features survive, it is asked
+    for a local search.
     """
     if not problem.has_dual_bounds:
         goal.search_locally()

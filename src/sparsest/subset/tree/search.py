@@ -298,7 +298,7 @@ class Search:
 
     @property
     def _only_leaps(self) -> bool:
-        """Whether regions have no bounds: neither a ridge nor a box nor the Gram matrix provides any."""
+        """Whether regions have no bounds: neither ridge nor limits of coefficients nor the Gram matrix provide any."""
         return not self.problem.has_dual_bounds and not self._bounder.strong
 
     def _leaps(self, began: float) -> Status | None:

@@ -7,13 +7,24 @@ from sparsest.core.sparsity import Region, Sparsity
 from sparsest.subset.tree.kernels import regions
 
 M = 7
-boxes = pytest.mark.parametrize("box", [np.inf, 0.4])
+NONE = (np.empty(0), np.empty(0))
+# No bounds, a box, signs, and a mixture of all kinds of bounds.
+BOUNDS = {
+    "none": NONE,
+    "box": (np.full(M, -0.4), np.full(M, 0.4)),
+    "signs": (np.zeros(M), np.full(M, np.inf)),
+    "mixed": (
+        np.array([-0.3, -np.inf, 0.0, -2.0, 0.0, -0.1, -np.inf]),
+        np.array([0.2, 0.0, 0.5, np.inf, 0.0, 3.0, 0.4]),
+    ),
+}
+boxes = pytest.mark.parametrize("bounds", list(BOUNDS.values()), ids=list(BOUNDS))
 
 
-def gains_of(u, roots, box):
-    """``max uw - ½δw²`` for ``|w| ≤ box``."""
-    w = np.minimum(np.abs(u) / roots**2, box)
-    return np.where(w < box, 0.5 * (u / roots) ** 2, np.abs(u) * w - 0.5 * (roots * w) ** 2)
+def gains_of(u, roots, bounds):
+    """``max uw - ½δw²`` within the bounds."""
+    w = np.clip(u / roots**2, *bounds) if bounds[0].size else u / roots**2
+    return u * w - 0.5 * (roots * w) ** 2
 
 
 def data(seed):
@@ -32,14 +43,14 @@ def region_of(state):
 )
 @pytest.mark.parametrize("state", [[0] * M, [1, 0, -1, 0, 1, 0, 0], [1, 0, 0, 1, 0, 1, 0]], ids=str)
 @boxes
-def test_the_bound_of_a_region(run, sparsity, state, box):
+def test_the_bound_of_a_region(run, sparsity, state, bounds):
     """The smallest gain inside and the largest outside the best choice decide which features can be fixed."""
     u, roots, _ = data(5)
     state = np.array(state, dtype=np.int8)
     alive, q = np.flatnonzero(state >= 0), np.empty(M)
-    n_in, gains, region = int((state == 1).sum()), gains_of(u, roots, box), region_of(state)
+    n_in, gains, region = int((state == 1).sum()), gains_of(u, roots, bounds), region_of(state)
     bound, last, following = run(regions.region_bound)(
-        u, 1.7, roots, state, alive, n_in, sparsity.most(M), sparsity.price, box, q, np.empty(M)
+        u, 1.7, roots, state, alive, n_in, sparsity.most(M), sparsity.price, *bounds, q, np.empty(M)
     )
     np.testing.assert_allclose(q[alive], gains[alive], rtol=1e-13)
     if n_in <= sparsity.most(M):
@@ -69,13 +80,14 @@ def test_the_nearest_indicator_and_the_distance_to_integral(run):
 
 def test_unpacking(run):
     w, state = np.array([0.0, -2.0, 0.1, 0.0]), np.array([1, 0, 0, 0], dtype=np.int8)
-    used, values, indicator = run(regions.unpack)(w, state, np.full(4, 2.0), 0.5, np.inf)
+    used, values, indicator = run(regions.unpack)(w, state, np.full(4, 2.0), 0.5, *NONE)
     assert used.tolist() == [1, 2]
     assert values.tolist() == [-2.0, 0.1]
     assert indicator.tolist() == pytest.approx([1.0, 1.0, 0.1, 0.0])
-    # If the box limits a coefficient, the indicator is its share of the box.
-    indicator = run(regions.unpack)(w, state, np.full(4, 2.0), 0.5, 0.25)[2]
-    assert indicator.tolist() == pytest.approx([1.0, 1.0, 0.4, 0.0])
+    # If a bound limits a coefficient, the indicator is its share of the bound.
+    low, high = np.array([0.0, -8.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.25, 0.0])
+    indicator = run(regions.unpack)(w, state, np.full(4, 2.0), 0.1, low, high)[2]
+    assert indicator.tolist() == pytest.approx([1.0, 0.4, 0.4, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -85,11 +97,11 @@ def test_unpacking(run):
 )
 @pytest.mark.parametrize("state", [[0] * M, [1, 0, -1, 0, 1, 0, 0], [-1, 0, 0, -1, 0, 1, 0]], ids=str)
 @boxes
-def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state, box):
+def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state, bounds):
     for seed, slack in ((0, 0.05), (1, 0.5), (2, 2.0), (3, -0.1)):
         u, roots, _ = data(seed)
         before = np.array(state, dtype=np.int8)
-        q = gains_of(u, roots, box)
+        q = gains_of(u, roots, bounds)
         region = Region(np.flatnonzero(before == 1), np.flatnonzero(before == -1), M)
         free = region.free
         bound = -0.5 * 1.7 - sparsity.gain(q, region)
@@ -98,7 +110,7 @@ def test_region_bounds_and_fixings_are_those_of_the_problem(run, sparsity, state
         expected[free[(cost_out > slack) & (slack > 0)]] = 1
         expected[free[(cost_in > slack) & (slack > 0)]] = -1
         found = before.copy()
-        settings = sparsity.most(M), sparsity.price, box, bound + slack
+        settings = sparsity.most(M), sparsity.price, *bounds, bound + slack
         value, fixed_in, fixed_out, needed, closed = run(regions.tighten)(u, 1.7, roots, found, *settings)
         costs = np.concatenate([cost_out[expected[free] == 1], cost_in[expected[free] == -1]])
         assert closed == pytest.approx(bound + costs.min(initial=np.inf), rel=1e-12)

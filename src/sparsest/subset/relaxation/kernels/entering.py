@@ -23,7 +23,7 @@ def threshold_of(sigma):
 def sigma_of_gains(q, w, state, alive, left, price, work):
     """Return the σ whose threshold ``1/(2σ²)`` is the smallest gain in the best choice of features with coefficients.
 
-    It replaces the σ of the coefficients, which is not determined if they are at the limits of a box.
+    It replaces the σ of the coefficients, which is not determined if they are at their bounds.
     """
     count = 0
     for j in alive:

@@ -8,7 +8,7 @@ from v has ``s_j = clip(σ √δ_j |v_j| - δ_j/L, 0, 1)`` and ``w_j = v_j s_j /
 ``Σ s_j = budget`` with the same upper limit.
 
 Every w gives the lower bound ``-½w'Hw - gain(u)`` with ``u = c - Hw``.  The gain is the sum of ``q_j - price``,
-``q_j = u_j²/(2δ_j)``, over the forced features and the best choice of free ones.  For coefficients in a box,
+``q_j = u_j²/(2δ_j)``, over the forced features and the best choice of free ones.  For coefficients with bounds,
 :mod:`sparsest.subset.relaxation.kernels.box` has the corresponding formulas.
 """
 
@@ -27,17 +27,22 @@ from sparsest.subset.relaxation.kernels.box import gain_in_box, next_sigma, pena
 _SHORTENINGS = 200
 
 
-class Regulariser(NamedTuple):
-    """Ω over some columns: the roots √δ, the forced features, the budget and the price of the free ones, and the box.
+# The bounds of coefficients that have none.
+NO_BOUNDS = np.empty(0)
 
-    ``box`` is infinite if there is none.
+
+class Regulariser(NamedTuple):
+    """Ω over some columns: the roots √δ, the forced features, budget and price of the free ones, and the bounds.
+
+    ``low`` and ``high`` are empty if no coefficient is bounded.
     """
 
     root_delta: Array
     forced: Mask
     budget: int
     price: float
-    box: float = np.inf
+    low: Array = NO_BOUNDS
+    high: Array = NO_BOUNDS
 
 
 class Momentum(NamedTuple):
@@ -95,9 +100,9 @@ def best_sigma(a, shift, budget, sigma):
 @kernel
 def penalty_value(w, omega, sigma):
     """Return Ω(w) and the σ at which it is attained; the iteration for σ starts at ``sigma`` if that is positive."""
-    root_delta, forced, budget, price, box = omega
-    if box < np.inf:
-        return penalty_in_box(w, root_delta, forced, budget, price, box, sigma, largest_sigma(price))
+    root_delta, forced, budget, price, low, high = omega
+    if low.size > 0:
+        return penalty_in_box(w, root_delta, forced, budget, price, low, high, sigma, largest_sigma(price))
     m = w.size
     a = np.empty(m)
     shift = np.zeros(m)
@@ -185,14 +190,15 @@ def largest_sum(values, count):
 @kernel
 def dual_gain(u, omega):
     """Return ``gain(u)``, the sum of gains minus prices over the forced features and the best free ones."""
-    root_delta, forced, budget, price, box = omega
+    root_delta, forced, budget, price, low, high = omega
     m = u.size
+    bounded = low.size > 0
     q = np.empty(m)
     total = 0.0
     free = 0
     for j in range(m):
-        if box < np.inf:
-            gain = gain_in_box(u[j], root_delta[j], box)
+        if bounded:
+            gain = gain_in_box(u[j], root_delta[j], low[j], high[j])
         else:
             ratio = u[j] / root_delta[j]
             gain = 0.5 * ratio * ratio
@@ -246,7 +252,7 @@ def largest_eigenvalue(H, iterations):
 @inlined
 def proximal(v, L, omega, sigma, a, shift, out):
     """Write the proximal step from v to ``out``; return its σ.  ``a`` and ``shift`` are work space."""
-    root_delta, forced, budget, price, _ = omega
+    root_delta, forced, budget, price, _, _ = omega
     m = v.size
     for j in range(m):
         a[j] = 0.0 if forced[j] else root_delta[j] * abs(v[j])
@@ -279,9 +285,9 @@ def relax_further(H, c, omega, w, L, tolerance, cutoff, max_iterations, momentum
     value, the best dual value, the number of iterations, the last L, and the σ of w.
     """
     m = w.size
-    root_delta, forced, budget, price, box = omega
+    root_delta, forced, budget, price, low, high = omega
     point, H_point, size = momentum
-    boxed = box < np.inf
+    bounded = low.size > 0
     Hw = np.empty(m)
     previous, H_previous = w.copy(), np.empty(m)
     v, a, shift, u = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
@@ -311,8 +317,8 @@ def relax_further(H, c, omega, w, L, tolerance, cutoff, max_iterations, momentum
         for _ in range(_SHORTENINGS):
             for j in range(m):
                 v[j] = point[j] - (H_point[j] - c[j]) / L
-            if boxed:
-                sigma = proximal_in_box(v, L, root_delta, forced, budget, box, sigma, largest_sigma(price), w)
+            if bounded:
+                sigma = proximal_in_box(v, L, root_delta, forced, budget, low, high, sigma, largest_sigma(price), w)
             else:
                 sigma = proximal(v, L, omega, sigma, a, shift, w)
             gradient_product(H, w, Hw)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.runtime.jit import inlined, kernel
 from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
-from sparsest.subset.relaxation.kernels.fista import Regulariser, largest_sum, relax_quadratic
+from sparsest.subset.relaxation.kernels.fista import NO_BOUNDS, Regulariser, largest_sum, relax_quadratic
 from sparsest.subset.tree.kernels.regions import list_alive, region_bound
 
 # Status of a region.
@@ -80,12 +80,12 @@ class Regions(NamedTuple):
 
 
 class Criteria(NamedTuple):
-    """The sparsity constraint, the box, and what ends a relaxation.
+    """The sparsity constraint, the bounds of coefficients, and what ends a relaxation.
 
     A bound that reaches ``cutoff`` closes a region; tolerances for rounding errors are relative to ``scale``.  If
     ``grid[j]`` is not 0, coefficient j is rounded to a multiple of it and to single precision, as a proof stores it, so
     that every bound is that of the stored point.  Another thread sets ``stop[0]`` when the time limit is reached;
-    regions then keep their current points.
+    regions then keep their current points.  ``low`` and ``high`` are empty if no coefficient is bounded.
     """
 
     budget: int
@@ -94,7 +94,8 @@ class Criteria(NamedTuple):
     scale: float
     grid: Array
     stop: Indices
-    box: float = np.inf
+    low: Array = NO_BOUNDS
+    high: Array = NO_BOUNDS
 
 
 @inlined
@@ -203,8 +204,8 @@ def evaluate(quadratic, regions, i, criteria, alive, n_in, q, work):
     for j in range(w.size):
         square += w[j] * (quadratic.c[j] - u[j])
     bound, _, _ = region_bound(
-        u, square, regions.roots[i], regions.states[i], alive, n_in, criteria.budget, criteria.price, criteria.box, q,
-        work,
+        u, square, regions.roots[i], regions.states[i], alive, n_in, criteria.budget, criteria.price, criteria.low,
+        criteria.high, q, work,
     )  # fmt: skip
     if not -np.inf < bound < np.inf:
         # An overflow proves no bound, and further rounds would overflow again.
@@ -231,7 +232,7 @@ def choose(regions, i, criteria, alive, n_in, q, work, chosen):
     if left > 0:
         most = _MOST_ENTERING if criteria.price > 0.0 else max(_MOST_ENTERING, 2 * left)
     sigma = regions.sigma[i]
-    if criteria.box < np.inf and sigma > 0.0:
+    if criteria.low.size > 0 and sigma > 0.0:
         sigma = sigma_of_gains(q, w, state, alive, left, criteria.price, work)
     return pick_working_set(q, stays, alive, _ENTERING_SHARE * threshold_of(sigma), np.int64(most), work, chosen)
 
@@ -267,6 +268,9 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q, work):
     part_of_quadratic(quadratic, regions.shifts[i], chosen[:size], H)
     linear, roots, start = np.empty(size), np.empty(size), np.empty(size)
     forced = np.empty(size, dtype=np.bool_)
+    bounded = criteria.low.size > 0
+    n_bounds = size if bounded else 0
+    low, high = np.empty(n_bounds), np.empty(n_bounds)
     largest = 0.0
     for a in range(size):
         j = chosen[a]
@@ -275,8 +279,10 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q, work):
             row_sum += abs(H[a, other])
         largest = max(largest, row_sum)
         linear[a], roots[a], start[a], forced[a] = c[j], root_delta[j], w[j], state[j] == 1
+        if bounded:
+            low[a], high[a] = criteria.low[j], criteria.high[j]
     tolerance = max(regions.precision[i] * (criteria.cutoff - regions.bounds[i]), 1e-10 * criteria.scale)
-    omega = Regulariser(roots, forced, left, criteria.price, criteria.box)
+    omega = Regulariser(roots, forced, left, criteria.price, low, high)
     # numba gives a literal integer its own type; np.int64 avoids a second compilation of the kernel.
     primal, _, steps, _, sigma = relax_quadratic(
         H, linear, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, np.int64(_MOST_ITERATIONS)
@@ -323,7 +329,7 @@ def improve_in_block(quadratic, regions, i, criteria, inside, n_in, q, work):
             square += w[j] * (c[j] - u[j])
         bound, _, _ = region_bound(
             u, square, regions.roots[i], regions.states[i], inside, n_in, criteria.budget, criteria.price,
-            criteria.box, q, work,
+            criteria.low, criteria.high, q, work,
         )  # fmt: skip
         enough = regions.primal[i] - bound <= max(PRECISE * (criteria.cutoff - bound), 1e-9 * criteria.scale)
         if enough or choose(regions, i, criteria, inside, n_in, q, work, chosen) == used or criteria.stop[0] != 0:

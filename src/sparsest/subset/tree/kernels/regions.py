@@ -2,7 +2,8 @@
 
 ``state[j]`` is 1 for a feature forced in, -1 for a feature forced out, and 0 for a free feature.  The bound for ``u``
 and ridges δ is ``-½ quadratic - gain(u)``.  The gain is the sum of ``q_j - price`` over the forced features and the
-best choice of free ones, with ``q_j = u_j²/(2δ_j)``, or less if a finite box limits the coefficient.
+best choice of free ones, with ``q_j = u_j²/(2δ_j)``, or less if a bound limits the coefficient.  ``low`` and ``high``
+are empty if there are no bounds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparsest.runtime.jit import inlined, kernel
-from sparsest.subset.relaxation.kernels.box import gain_in_box
+from sparsest.subset.relaxation.kernels.box import gain_in_box, limit_of
 from sparsest.subset.relaxation.kernels.fista import largest_sum
 
 NO_FEATURE = -1
@@ -30,13 +31,14 @@ def list_alive(state, alive):
 
 
 @inlined
-def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, box, q, work):
+def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, low, high, q, work):
     """Return ``-½w'Hw - gain(u)``, the smallest gain q inside the best free choice, and the largest outside it."""
     gain = 0.0
     free = 0
+    bounded = low.size > 0
     for j in alive:
-        if box < np.inf:
-            q[j] = gain_in_box(u[j], root_delta[j], box)
+        if bounded:
+            q[j] = gain_in_box(u[j], root_delta[j], low[j], high[j])
         else:
             ratio = u[j] / root_delta[j]
             q[j] = 0.5 * ratio * ratio
@@ -59,7 +61,7 @@ def region_bound(u, quadratic, root_delta, state, alive, n_in, budget, price, bo
 
 
 @kernel
-def tighten(u, quadratic, root_delta, state, budget, price, box, cutoff):
+def tighten(u, quadratic, root_delta, state, budget, price, low, high, cutoff):
     """Return a point's bound for a region, and the features that it fixes in and out against ``cutoff``.
 
     The fourth value are the forced-out features that bound and fixings need, because their gains are large: both remain
@@ -70,7 +72,7 @@ def tighten(u, quadratic, root_delta, state, budget, price, box, cutoff):
     alive, q, work = np.empty(m, dtype=np.int64), np.empty(m), np.empty(m)
     count, n_in = list_alive(state, alive)
     bound, last, following = region_bound(
-        u, quadratic, root_delta, state, alive[:count], n_in, budget, price, box, q, work
+        u, quadratic, root_delta, state, alive[:count], n_in, budget, price, low, high, q, work
     )
     slack = cutoff - bound
     inside, outside = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
@@ -92,9 +94,9 @@ def tighten(u, quadratic, root_delta, state, budget, price, box, cutoff):
     most = following if n_inside else last
     level, n_needed = np.sqrt(2.0 * most), 0
     for j in range(m):
-        # The rarely true condition comes first.  Gains within a box are smaller.
+        # The rarely true condition comes first.  Gains within bounds are smaller.
         if not abs(u[j]) <= root_delta[j] * level and state[j] == -1:
-            small = box < np.inf and gain_in_box(u[j], root_delta[j], box) <= most
+            small = low.size > 0 and gain_in_box(u[j], root_delta[j], low[j], high[j]) <= most
             alive[n_needed] = j
             n_needed += not small
     # Copies, because views would keep the arrays over all features in memory.
@@ -126,14 +128,16 @@ def distance_to_integral(indicator):
 
 
 @kernel
-def unpack(w, state, root_delta, sigma, box):
+def unpack(w, state, root_delta, sigma, low, high):
     """Return the features with nonzero coefficients, these coefficients, and the indicator of all features."""
     used, indicator, count = np.empty(w.size, dtype=np.int64), np.empty(w.size), 0
     for j in range(w.size):
         if w[j] != 0.0:
             used[count] = j
             count += 1
-        share = max(sigma * root_delta[j] * abs(w[j]), abs(w[j]) / box)
+        share = sigma * root_delta[j] * abs(w[j])
+        if low.size > 0 and w[j] != 0.0:
+            share = max(share, abs(w[j]) / limit_of(w[j], low[j], high[j]))
         indicator[j] = 1.0 if state[j] == 1 else min(1.0, share)
     used, values = used[:count].copy(), np.empty(count)
     for a in range(count):
