@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sparsest.core.designs import as_design, compile_kernels
 from sparsest.core.kernels.descent import column_products, step_change
 from sparsest.core.penalties import PENALTIES, make_penalty, path_penalty
+from sparsest.core.strengths import make_strengths
 from sparsest.paths.api import penalty_path
 from sparsest.subset.api import best_subset
 from sparsest.subset.relaxation.kernels.entering import pick_working_set
@@ -47,7 +48,7 @@ def warmup() -> None:
     # Newton steps of rescaled penalties, which these paths need not make.
     zeros = np.zeros(1)
     for concave in (path_penalty("mcp"), path_penalty("scad")):
-        step_change(zeros, zeros, zeros, zeros, zeros + 1j, concave)
+        step_change(zeros, zeros, zeros, zeros, make_strengths(zeros), concave)
     compile_kernels()
     for dtype in (np.float32, np.float64):
         design = as_design(sp.csc_array(X.astype(dtype)))

@@ -43,6 +43,23 @@ def test_table_and_errors(table):
     complains(run("path", path / "d.csv", "--penalty", "l3"), "unknown penalty 'l3'")
 
 
+def test_limits_of_coefficients(table):
+    path, X, y = table
+    call = ("path", path / "d.csv", "--exclude", "visit", "--alphas", 10, "--out", path / "p.json", "--force")
+    shown = run(*call, "--lower", "a=0,b=-0.25", "--upper", "c=0.5")
+    assert shown.exit_code == 0, shown.output
+    wanted = penalty_path(X, y, alphas=10, lower={0: 0.0, 1: -0.25}, upper={2: 0.5})
+    kept = PathResult.load(path / "p.json")
+    assert kept.coefs.toarray() == pytest.approx(wanted.coefs.toarray())
+    assert kept.about["settings"]["lower"] == {"a": 0.0, "b": -0.25}
+    assert run(*call, "--positive", "--upper", 1).exit_code == 0
+    coefs = PathResult.load(path / "p.json").coefs.toarray()
+    assert coefs.min() == 0.0 and coefs.max() <= 1.0
+    complains(run(*call, "--lower", "a=low"), "--lower must be a number or column=number, got a=low")
+    complains(run(*call, "--lower", "0,a=0"), "--lower must be one number, or one for each of some columns")
+    complains(run(*call, "--lower", "g=0"), "--lower names the column 'g', which X does not have")
+
+
 @pytest.mark.parametrize("classes", [False, True])
 def test_predictions_of_a_model_of_a_path(table, classes):
     """Chosen in the path, or of the same file by a number of features or a penalty."""

@@ -14,6 +14,7 @@ from sparsest.core.penalties import (
     MCP,
     PENALTIES,
     SCAD,
+    Bounded,
     ElasticNet,
     Penalty,
     Rescaled,
@@ -21,6 +22,7 @@ from sparsest.core.penalties import (
     make_penalty,
     path_penalty,
 )
+from sparsest.core.strengths import make_strengths
 from sparsest.runtime.jit import derivative, kernel, value
 
 CASES = [
@@ -30,6 +32,7 @@ CASES = [
 numbers = st.floats(-8.0, 8.0)
 strengths = st.floats(0.0, 3.0)
 steps = st.floats(0.05, 9.0)
+limits = st.sampled_from([0.0, 0.3, 1.0, 4.0, np.inf])
 
 
 def test_cases_cover_the_registry():
@@ -76,19 +79,8 @@ def test_value_is_continuous_even_and_rising(penalty):
     np.testing.assert_array_equal(v, penalty.value(-w, 0.9))
 
 
-@pytest.mark.parametrize("penalty", [p for p in CASES if p.convex])
-@settings(deadline=None, max_examples=60)
-@given(w=numbers, u=numbers, lam=st.floats(0.01, 3.0))
-def test_fenchel_young(penalty, w, u, lam):
-    assert penalty.value(w, lam) + penalty.conjugate(u, lam) >= u * w - 1e-9
-    slope = penalty.derivative(w, lam)
-    touching = penalty.value(w, lam) + penalty.conjugate(slope * (1 - 1e-15), lam)
-    assert touching == pytest.approx(slope * w, abs=1e-9)
-
-
-def test_only_convex_penalties_have_a_conjugate():
+def test_concavity():
     for penalty in CASES:
-        assert hasattr(penalty, "conjugate") == penalty.convex
         assert (penalty.concavity_bound(0.3) == 0.0) == penalty.convex
         assert penalty.concavity_bound(0.0) == 0.0
 
@@ -153,7 +145,7 @@ def test_make_penalty_defaults_and_complaints():
 @pytest.mark.parametrize("v", [0.1, 1.0, 4.0])
 def test_rescaled_penalties_act_on_coefficients_times_a_curvature(penalty, v):
     scaled, lam, w = Rescaled(penalty), 0.7, np.linspace(-9.0, 9.0, 401)
-    pair = lam + 1j * v
+    pair = make_strengths(np.array([lam]), v)[0]
     np.testing.assert_allclose(scaled.derivative(w, pair), penalty.derivative(v * w, lam), atol=1e-15)
     away = w[np.abs(w) > 0.1]
     slope = (scaled.value(away + 1e-6, pair) - scaled.value(away - 1e-6, pair)) / 2e-6
@@ -168,6 +160,43 @@ def test_rescaled_penalties_act_on_coefficients_times_a_curvature(penalty, v):
             assert scaled.prox(z, pair, step) == pytest.approx(grid[cost.argmin()], abs=2e-3)
     for number in (-3.0, 0.4, 5.0):
         np.testing.assert_allclose(_all_at(scaled, number, pair), _all_at.py_func(scaled, number, pair), rtol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", CASES)
+@settings(deadline=None, max_examples=60)
+@given(z=numbers, lam=strengths, step=steps, v=st.sampled_from([1.0, 0.2, 3.0]), low=limits, high=limits)
+def test_prox_within_limits_beats_a_grid(penalty, z, lam, step, v, low, high):
+    bounded, record = Bounded(Rescaled(penalty)), make_strengths(np.array([lam]), v, -low, high)[0]
+    w = bounded.prox(z, record, step)
+    grid = np.concatenate([np.linspace(max(-low, -10.0), min(high, 10.0), 4001), [0.0, np.clip(z, -low, high)]])
+
+    def cost(x):
+        return 0.5 * (x - z) ** 2 + step * bounded.value(x, record)
+
+    assert -low <= w <= high
+    assert cost(w) <= cost(grid).min() + 1e-9
+    if abs(z) > 0.01 and lam > 0.01:
+        np.testing.assert_allclose(_all_at(bounded, z, record), _all_at.py_func(bounded, z, record), atol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", CASES)
+def test_distances_from_subdifferentials(penalty):
+    """At limits and at zero, any slope that pushes outwards is right."""
+    lam, slope = 0.5, penalty.derivative(1.5, 0.5)
+    bounded, record = Bounded(Rescaled(penalty)), make_strengths(np.array([lam]), 1.0, 0.0, 1.5)[0]
+    for grad, w, expected in (
+        (-slope - 1.0, 1.5, -1.0),
+        (-slope + 1.0, 1.5, 1.0),
+        (3.0, 0.0, -penalty.threshold(lam)),
+        (-3.0, 0.0, 3.0 - penalty.threshold(lam)),
+        (0.25, 1.0, abs(0.25 + penalty.derivative(1.0, lam))),
+    ):
+        assert bounded.distance(grad, w, record) == pytest.approx(expected, abs=1e-12)
+    mirrored = make_strengths(np.array([lam]), 1.0, -1.5, 0.0)[0]
+    assert bounded.distance(slope + 1.0, -1.5, mirrored) == pytest.approx(-1.0)
+    for grad, w in ((0.2, 0.0), (-2.0, 0.0), (0.3, 1.1)):
+        free = make_strengths(np.array([lam]))[0]
+        assert bounded.distance(grad, w, free) == pytest.approx(penalty.distance(grad, w, lam), abs=1e-12)
 
 
 def test_names_stand_for_rescaled_penalties_and_objects_for_themselves():

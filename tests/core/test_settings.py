@@ -35,9 +35,12 @@ OTHER_DEFAULTS = {
 }
 # Options of the command line whose meaning, and so whose default, is another one: columns of a file, a choice by the
 # target, a number of features.
-OTHER_OPTIONS = {"loss": "auto", "k": {"10", None}, "include": [], "exclude": [], "start": None, "tol": None}
+OTHER_OPTIONS = {
+    "loss": "auto", "k": {"10", None}, "include": [], "exclude": [], "start": None, "tol": None, "lower": [],
+    "upper": [],
+}  # fmt: skip
 # Options of the command line that do less than the setting.
-OTHER_HELP = {("fit", "l0_penalty"), ("path", "time_limit")}
+OTHER_HELP = {("fit", "l0_penalty"), ("path", "time_limit"), ("path", "positive")}
 
 places = pytest.mark.parametrize("place", [*FUNCTIONS, *ESTIMATORS], ids=lambda place: place.__name__)
 

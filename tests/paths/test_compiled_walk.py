@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sparsest.core.data import make_data
 from sparsest.core.penalties import make_penalty
 from sparsest.paths.compiled_walk import CompiledWalk
+from sparsest.paths.features import FeatureRules
 from sparsest.paths.general_walk import GeneralWalk
 from sparsest.paths.task import make_task
 from sparsest.paths.walks import make_walk
@@ -31,7 +32,7 @@ def make_case(storage, penalty, tol=1e-9, intercept=True, weighted=True, free=()
     data = make_data(STORAGES[storage](X), y, fit_intercept=intercept, standardize=intercept, sample_weight=weights)
     factor = rng.uniform(0.5, 1.5, P)
     factor[list(free)] = 0.0
-    return make_task(data, PENALTIES[penalty], factor, tol, 10_000)
+    return make_task(data, PENALTIES[penalty], FeatureRules(factor), tol, 10_000)
 
 
 def coefficients(fit):

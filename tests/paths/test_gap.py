@@ -12,6 +12,7 @@ from samples import SMOOTH_NAMES, sample, sample_weights
 from sparsest import penalty_path
 from sparsest.core.data import make_data
 from sparsest.core.penalties import make_penalty
+from sparsest.paths.features import FeatureRules
 from sparsest.paths.general_walk import GeneralWalk
 from sparsest.paths.task import make_task
 
@@ -28,7 +29,7 @@ def test_the_gap_bounds_the_excess(loss, penalty, intercept):
     factor = np.ones(40)
     # One feature is never penalised.
     factor[2] = 0.0
-    rough, precise = (GeneralWalk(make_task(data, penalty, factor, tol, 10_000)) for tol in (1e-2, 1e-10))
+    rough, precise = (GeneralWalk(make_task(data, penalty, FeatureRules(factor), tol, 10_000)) for tol in (1e-2, 1e-10))
     task = rough.task
 
     def objective(fit, alpha):

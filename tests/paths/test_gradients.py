@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from core.designs.storages import standardized
 from sparsest.core.designs import as_design
 from sparsest.paths.gradients import Gradients
+from sparsest.paths.sides import FeatureSides
 
 N, P = 25, 40
 WEIGHTS = np.random.default_rng(1).dirichlet(np.full(N, 5.0))
@@ -21,7 +22,8 @@ def view(request):
 
 def make_gradients(view, theta):
     norms = np.sqrt(WEIGHTS @ view.columns(np.arange(P)) ** 2)
-    return Gradients(view, norms, WEIGHTS, np.linspace(1.0, 2.0, P), theta)
+    sides = FeatureSides(np.ones(P), norms, None, None)
+    return Gradients(view, norms, WEIGHTS, np.linspace(1.0, 2.0, P), sides, theta)
 
 
 def test_all_are_known_at_first(view):

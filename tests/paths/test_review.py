@@ -8,7 +8,9 @@ from sparsest import penalty_path
 from sparsest.core.data import make_data
 from sparsest.core.losses import make_loss
 from sparsest.core.penalties import path_penalty
+from sparsest.core.strengths import make_strengths
 from sparsest.paths.compiled_walk import CompiledWalk
+from sparsest.paths.features import FeatureRules
 from sparsest.paths.general_walk import GeneralWalk
 from sparsest.paths.review import improve
 from sparsest.paths.task import make_task
@@ -32,7 +34,7 @@ def wide(loss="squared", n=60, p=300, seed=0):
 def walked(X, y, name, loss="squared", kind=make_walk, count=60):
     """A walk, its alphas, and the solutions that it found."""
     data = make_data(X, y, loss=make_loss(loss))
-    walk = kind(make_task(data, path_penalty(name), np.ones(X.shape[1]), TOL, 10_000))
+    walk = kind(make_task(data, path_penalty(name), FeatureRules(np.ones(X.shape[1])), TOL, 10_000))
     alphas = np.geomspace(walk.alpha_max, 0.03 * walk.alpha_max, count)
     fits = []
     while len(fits) < count:
@@ -44,7 +46,8 @@ def objective(walk, fit, alpha):
     """Loss plus penalty, from the data; a rescaled penalty has the curvature of the fit."""
     task = walk.task
     u = task.view.dot(fit.w, fit.features) + fit.b
-    lam = np.full(fit.w.size, alpha) if fit.curvature is None else alpha + 1j * fit.curvature
+    lam = np.full(fit.w.size, alpha)
+    lam = lam if fit.curvature is None else make_strengths(lam, fit.curvature)
     return task.weights @ task.loss.value(task.y, u) + task.penalty.value(fit.w, lam).sum()
 
 

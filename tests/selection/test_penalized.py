@@ -7,6 +7,7 @@ from samples import sample, sample_weights
 from sparsest import penalty_path
 from sparsest.core.data import make_data
 from sparsest.core.penalties import make_penalty
+from sparsest.paths.features import FeatureRules
 from sparsest.selection.penalized import BLENDS, PenaltyGrid
 
 N, P = 30, 6
@@ -16,7 +17,7 @@ PENALTIES = (("l1", ALPHAS), ("mcp", ALPHAS[:2]))
 
 def grid_of(**settings):
     paths = tuple((make_penalty(name), alphas) for name, alphas in PENALTIES)
-    return PenaltyGrid(paths, np.ones(P), tol=1e-9, **settings)
+    return PenaltyGrid(paths, FeatureRules(np.ones(P)), tol=1e-9, **settings)
 
 
 def test_the_order_of_the_cells():
@@ -68,7 +69,7 @@ def test_as_many_features_as_observations_are_not_refitted():
     X, y = sample("squared", 4, P)
     data = make_data(X, y, standardize=True)
     path = (make_penalty("elastic_net", 0.1), np.array([0.3, 1e-3]))
-    models = PenaltyGrid((path,), np.ones(P), (0.0, 1.0))(data)
+    models = PenaltyGrid((path,), FeatureRules(np.ones(P)), (0.0, 1.0))(data)
     coefs = models.coefs.toarray()
     counts = np.count_nonzero(coefs, axis=0)
     assert counts[-1] >= 4
@@ -78,7 +79,7 @@ def test_as_many_features_as_observations_are_not_refitted():
 def test_factors_of_alpha():
     X, y = sample("squared", N, P)
     factor = np.array([0.0, 1.0, 1.0, 5.0, 1.0, 1.0])
-    grid = PenaltyGrid(((make_penalty("l1"), ALPHAS),), factor, tol=1e-9)
+    grid = PenaltyGrid(((make_penalty("l1"), ALPHAS),), FeatureRules(factor), tol=1e-9)
     expected = penalty_path(X, y, alphas=ALPHAS, penalty_factor=factor, tol=1e-9)
     found = grid(make_data(X, y, standardize=True)).coefs.toarray()
     np.testing.assert_allclose(found, expected.coefs.toarray(), atol=1e-6)

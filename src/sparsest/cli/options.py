@@ -155,6 +155,28 @@ class SubsetOptions(ModelOptions):
 
 
 @dataclass(frozen=True)
+class LimitOptions:
+    """Limits of coefficients."""
+
+    lower: Annotated[
+        list[str],
+        typer.Option(help="Smallest value of a coefficient, such as age=0, or of all, such as 0; may be repeated."),
+    ] = field(default_factory=list)
+    upper: Annotated[
+        list[str],
+        typer.Option(help="Largest value of a coefficient, such as age=0, or of all, such as 0; may be repeated."),
+    ] = field(default_factory=list)
+    positive: Annotated[bool, typer.Option("--positive", help="No coefficient below zero.")] = SETTINGS[
+        "positive"
+    ].default
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the library, with names of columns."""
+        lower, upper = limit_of(self.lower, "--lower"), limit_of(self.upper, "--upper")
+        return {"lower": lower, "upper": upper, "positive": self.positive}
+
+
+@dataclass(frozen=True)
 class SearchOptions:
     """How a best subset is searched for."""
 
@@ -192,6 +214,18 @@ def beside(weights: str | None = None, offset: str | None = None, exposure: str 
     """The columns of weights, offsets and exposures that were named."""
     given = {"sample_weight": weights, "offset": offset, "exposure": exposure}
     return {role: name for role, name in given.items() if name is not None}
+
+
+def limit_of(given: list[str], option: str) -> float | dict[str, float] | None:
+    """One number for all coefficients, or numbers for some by their names."""
+    entries = [text.rpartition("=") for text in names(given)]
+    try:
+        found = {name: float(value) for name, _, value in entries}
+    except ValueError:
+        raise ValueError(f"{option} must be a number or column=number, got {', '.join(given)}") from None
+    if len(found) < len(entries) or ("" in found and len(found) > 1):
+        raise ValueError(f"{option} must be one number, or one for each of some columns, got {', '.join(given)}")
+    return found.get("", found or None)
 
 
 def names(given: list[str]) -> tuple[str, ...]:

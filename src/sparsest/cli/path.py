@@ -14,6 +14,7 @@ from sparsest.core.settings import SETTINGS
 
 if TYPE_CHECKING:
     from sparsest.paths.path_result import PathResult
+    from sparsest.tables import Table
 
 # Rows of the table that is printed.
 _SHOWN_ALPHAS = 12
@@ -24,6 +25,7 @@ def path(
     data: o.Data,
     columns: o.TableOptions,
     model: o.ModelOptions,
+    limits: o.LimitOptions,
     penalty: Annotated[str, typer.Option(help="l1, elastic_net, mcp or scad.")] = SETTINGS["penalty"].default,
     k: Annotated[
         int | None, typer.Option(help="End the path with this many features, and choose that model.", min=0)
@@ -63,10 +65,11 @@ def path(
     settings: dict[str, Any] = {
         "penalty": penalty, **asdict(model), "loss": choose_loss(model.loss, table, quiet=as_json), "alphas": alphas,
         "l1_ratio": l1_ratio, "concavity": concavity, "n_features": k, "max_features": max_features, "tol": tol,
-        "time_limit": time_limit,
+        "time_limit": time_limit, **limits.settings(),
     }  # fmt: skip
     with rows_of_the_file(table):
-        found = penalty_path(table.matrix, table.target, **settings, **table.rows)
+        numbered = settings | {name: _by_number(settings[name], name, table) for name in ("lower", "upper")}
+        found = penalty_path(table.matrix, table.target, **numbered, **table.rows)
     log("found %r", found)
     chosen = alpha if k is None else found.alpha_of(k)
     about = {
@@ -76,6 +79,15 @@ def path(
     found = replace(found, feature_names=None if table.names is None else list(table.names), about=about)
     _write(found, data, out, report, as_json)
     return INTERRUPTED if found.stopped is Stop.INTERRUPTED else 0
+
+
+def _by_number(limit: Any, name: str, table: Table) -> Any:
+    """Limits with numbers for the names of columns: the matrix of a table has no names."""
+    from sparsest.core.checks import by_number
+
+    if not isinstance(limit, dict):
+        return limit
+    return dict(zip(by_number(limit, f"--{name}", table.names), limit.values(), strict=True))
 
 
 def _write(found: PathResult, data: str, out: str | None, report: str | None, as_json: bool) -> None:

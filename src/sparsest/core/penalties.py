@@ -12,12 +12,11 @@ would cost an array: products with conditions do not).  With ``a = |w|``:
 =============  ==============================================================================================
 
 :class:`WithRidge` adds the ridge of the elastic net to a concave penalty, and :class:`Rescaled` lets a penalty act on
-``v w`` with v the curvature of the loss along a column.  The methods of the latter take the complex number ``λ + iv``
-for λ: so kernels that know one number for each coefficient serve it too.
+``v w`` with v the curvature of the loss along a column.  :class:`Bounded` keeps coefficients within limits.  The last
+two take records of :mod:`sparsest.core.strengths` for λ.
 
 ``prox(z, λ, t)`` is the global minimiser of ``(w - z)²/2 + t φ(w; λ)``, also for steps ``t`` so long that the
-sum is not convex.  ``threshold(λ)`` is the slope at zero.  Only the convex ones have a conjugate
-``φ*(u; λ) = max_w uw - φ(w; λ)``, hence a duality gap.
+sum is not convex.  ``threshold(λ)`` is the slope at zero.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from sparsest.core.checks import number, word
-from sparsest.core.kernels.descent import prox, threshold
+from sparsest.core.kernels.descent import prox, threshold, two_sided_distance
 from sparsest.runtime.jit import derivative, second_derivative, value
 
 
@@ -38,7 +37,8 @@ class Penalty(Protocol):
     Attributes
     ----------
     name : the word by which users choose it.
-    convex : whether it is convex, and then has a ``conjugate``.
+    convex : whether it is convex, and then the sum of an absolute value and a square, of which paths know the duality
+        gap.
     """
 
     name: str
@@ -62,13 +62,8 @@ class Penalty(Protocol):
     def prox(self, z: Any, lam: Any, step: Any) -> Any:
         """The minimiser of ``(w - z)²/2 + step φ(w; λ)``."""
 
-
-@runtime_checkable
-class ConvexPenalty(Penalty, Protocol):
-    """A penalty that is convex."""
-
-    def conjugate(self, u: Any, lam: Any) -> Any:
-        """``φ*(u; λ)``."""
+    def distance(self, grad: float, w: float, lam: Any) -> float:
+        """The distance of ``-grad`` from the subdifferential at w, or what is left to its edge, with a minus sign."""
 
 
 class L1(NamedTuple):
@@ -76,6 +71,7 @@ class L1(NamedTuple):
 
     name = "l1"
     convex = True
+    distance = two_sided_distance
 
     def concavity_bound(self, lam):
         return 0.0 * lam
@@ -95,9 +91,6 @@ class L1(NamedTuple):
     def prox(self, z, lam, step):
         return np.sign(z) * np.maximum(np.abs(z) - step * lam, 0.0)
 
-    def conjugate(self, u, lam):
-        return np.where(np.abs(u) <= lam, 0.0, np.inf)
-
 
 class ElasticNet(NamedTuple):
     """The elastic net's ``λ(ρ|w| + (1-ρ)w²/2)`` with ``0 < ρ < 1``."""
@@ -106,6 +99,7 @@ class ElasticNet(NamedTuple):
 
     name = "elastic_net"
     convex = True
+    distance = two_sided_distance
 
     def concavity_bound(self, lam):
         return 0.0 * lam
@@ -127,12 +121,6 @@ class ElasticNet(NamedTuple):
         soft = np.sign(z) * np.maximum(np.abs(z) - step * self.l1_ratio * lam, 0.0)
         return soft / (1.0 + step * (1.0 - self.l1_ratio) * lam)
 
-    def conjugate(self, u, lam):
-        excess = np.maximum(np.abs(u) - self.l1_ratio * lam, 0.0)
-        # A feature that is never penalised has λ = 0: any excess then costs infinitely much.
-        ridge = np.maximum((1.0 - self.l1_ratio) * lam, 1e-300)
-        return 0.5 * excess * (excess / ridge)
-
 
 class MCP(NamedTuple):
     """The minimax concave penalty of Zhang (2010): the slope falls from λ to 0 over ``[0, gλ]``."""
@@ -141,6 +129,7 @@ class MCP(NamedTuple):
 
     name = "mcp"
     convex = False
+    distance = two_sided_distance
 
     def concavity_bound(self, lam):
         return (lam > 0.0) / self.concavity
@@ -174,6 +163,7 @@ class SCAD(NamedTuple):
 
     name = "scad"
     convex = False
+    distance = two_sided_distance
 
     def concavity_bound(self, lam):
         return (lam > 0.0) / (self.concavity - 1.0)
@@ -215,6 +205,7 @@ class WithRidge(NamedTuple):
     l1_ratio: float
 
     convex = False
+    distance = two_sided_distance
     name = property(lambda self: self.penalty.name)
 
     def concavity_bound(self, lam):
@@ -241,34 +232,86 @@ class WithRidge(NamedTuple):
 class Rescaled(NamedTuple):
     """``φ(vw; λ)/v``, whose slope is ``φ'(vw; λ)``; v > 0 is the curvature of the loss along a column.
 
-    Its methods take ``λ + iv`` for λ.  With v that of the solution, φ acts on coefficients in the units in which the
-    loss has curvature 1: a concavity means for every loss what it means for the squared one, of which all v are 1
-    (Breheny and Huang, 2011).  As v depends on the solution, solutions satisfy an estimating equation and are not the
-    minima of one objective.
+    Its methods take records with λ and v for λ.  With v that of the solution, φ acts on coefficients in the units in
+    which the loss has curvature 1: a concavity means for every loss what it means for the squared one, of which all v
+    are 1 (Breheny and Huang, 2011).  As v depends on the solution, solutions satisfy an estimating equation and are not
+    the minima of one objective.
     """
 
     penalty: Any
 
-    convex = False
+    convex = property(lambda self: self.penalty.convex)
+    distance = two_sided_distance
     name = property(lambda self: self.penalty.name)
 
     def concavity_bound(self, lam):
-        return lam.imag * self.penalty.concavity_bound(lam.real)
+        return lam.curvature * self.penalty.concavity_bound(lam.lam)
 
     def value(self, w, lam):
-        return value(self.penalty, lam.imag * w, lam.real) / lam.imag
+        return value(self.penalty, lam.curvature * w, lam.lam) / lam.curvature
 
     def derivative(self, w, lam):
-        return derivative(self.penalty, lam.imag * w, lam.real)
+        return derivative(self.penalty, lam.curvature * w, lam.lam)
 
     def second_derivative(self, w, lam):
-        return lam.imag * second_derivative(self.penalty, lam.imag * w, lam.real)
+        return lam.curvature * second_derivative(self.penalty, lam.curvature * w, lam.lam)
 
     def threshold(self, lam):
-        return threshold(self.penalty, lam.real)
+        return threshold(self.penalty, lam.lam)
 
     def prox(self, z, lam, step):
-        return prox(self.penalty, lam.imag * z, lam.real, lam.imag * step) / lam.imag
+        return prox(self.penalty, lam.curvature * z, lam.lam, lam.curvature * step) / lam.curvature
+
+
+class Bounded(NamedTuple):
+    """A penalty of coefficients within limits ``l ≤ w ≤ u`` that include zero: φ there, and infinite elsewhere.
+
+    Its methods take records with λ, v, l and u for λ; those of ``value`` and the derivatives assume that w is within
+    the limits.
+
+    Attributes
+    ----------
+    penalty : φ, of the type :class:`Rescaled`; without rescaling v is 1.
+    """
+
+    penalty: Any
+
+    convex = property(lambda self: self.penalty.convex)
+    name = property(lambda self: self.penalty.name)
+
+    def concavity_bound(self, lam):
+        return self.penalty.concavity_bound(lam)
+
+    def value(self, w, lam):
+        return value(self.penalty, w, lam)
+
+    def derivative(self, w, lam):
+        return derivative(self.penalty, w, lam)
+
+    def second_derivative(self, w, lam):
+        return second_derivative(self.penalty, w, lam)
+
+    def threshold(self, lam):
+        return threshold(self.penalty, lam)
+
+    def prox(self, z, lam, step):
+        far = np.minimum(np.maximum(prox(self.penalty, z, lam, step), lam.lower), lam.upper)
+        # Where the sum is not convex and its minimum is beyond a limit, a local minimum near zero may be better.
+        bend = np.maximum(second_derivative(self.penalty, 0.0, lam), 0.0)
+        soft = np.sign(z) * np.maximum(np.abs(z) - step * threshold(self.penalty, lam), 0.0) / (1.0 + step * bend)
+        near = np.minimum(np.maximum(soft, lam.lower), lam.upper)
+        gain = 0.5 * (far - near) * (far + near - 2.0 * z)
+        better = gain + step * (value(self.penalty, far, lam) - value(self.penalty, near, lam)) > 0.0
+        return far + better * (near - far)
+
+    def distance(self, grad, w, lam):
+        if w == 0.0:
+            pushed = max(-grad * (lam.upper > 0.0), grad * (lam.lower < 0.0))
+            return pushed - threshold(self.penalty, lam)
+        slope = grad + derivative(self.penalty, w, lam)
+        if w >= lam.upper:
+            return slope
+        return -slope if w <= lam.lower else abs(slope)
 
 
 PENALTIES: dict[str, type] = {penalty.name: penalty for penalty in (L1, ElasticNet, MCP, SCAD)}
@@ -310,3 +353,17 @@ def path_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | 
     """
     made = make_penalty(name, l1_ratio, concavity)
     return Rescaled(made) if isinstance(name, str) and not made.convex else made
+
+
+def wrapped_penalty(plain: Penalty, *, rescaled: bool, bounded: bool) -> Penalty:
+    """A plain penalty that is rescaled by curvatures, or of coefficients within limits, or both."""
+    if bounded:
+        return Bounded(Rescaled(plain))
+    return Rescaled(plain) if rescaled else plain
+
+
+def plain_penalty(penalty: Penalty) -> Penalty:
+    """The penalty that takes plain numbers for λ, without limits and rescaling."""
+    while isinstance(penalty, Rescaled | Bounded):
+        penalty = penalty.penalty
+    return penalty

@@ -192,6 +192,12 @@ SETTINGS: dict[str, Setting] = {
         more="See the notes of :func:`sparsest.penalty_path`",
     ),
     "penalty_factor": Setting("factor of alpha for every feature, used as it is; 0 means never penalised"),
+    "lower": Setting(
+        "smallest values of the coefficients, not above zero: a number, p numbers, or a dictionary from columns to "
+        "numbers; for the data as given"
+    ),
+    "upper": Setting("largest values of the coefficients, not below zero, in the same forms as ``lower``"),
+    "positive": Setting("whether all coefficients must be at least zero; the same as ``lower=0``", False, flag),
     "tol": Setting(
         "duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha",
         1e-5,

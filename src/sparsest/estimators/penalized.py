@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsest.core.checks import number
+from sparsest.core.limits import check_limits
 from sparsest.core.losses import Loss
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.paths.api import penalty_path
@@ -21,6 +22,12 @@ class PenalizedFit(SparseLinearModel):
     kkt_violation_: float
     n_iter_: int
     result_: PathResult
+
+    @property
+    def _column_names(self) -> tuple[str, ...] | None:
+        """The names of the columns, if X was a data frame."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names.tolist())
 
     def _keep_path(self, path: PathResult, at: int) -> None:
         """Take over one model of a path."""
@@ -62,9 +69,13 @@ class _Penalized(PenalizedFit):
     standardize: bool = True
     fit_intercept: bool = True
     penalty_factor: Any = None
+    lower: Any = None
+    upper: Any = None
+    positive: bool = False
     tol: float = 1e-5
 
     def _fit_linear(self, X: Any, y: Any, sample_weight: Any, **added: Any) -> None:
+        lower, upper = check_limits(X.shape[1], self._column_names, self.lower, self.upper, self.positive)
         result = penalty_path(
             X,
             y,
@@ -76,6 +87,8 @@ class _Penalized(PenalizedFit):
             fit_intercept=self.fit_intercept,
             standardize=self.standardize,
             penalty_factor=self.penalty_factor,
+            lower=lower,
+            upper=upper,
             tol=self.tol,
             sample_weight=sample_weight,
             **added,

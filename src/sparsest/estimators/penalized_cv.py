@@ -19,7 +19,8 @@ from sparsest.core.settings import checked
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.cross_validated import CrossValidated, Judge
 from sparsest.estimators.penalized import PenalizedFit
-from sparsest.paths.api import check_alphas, check_factor, warn_unconverged
+from sparsest.paths.api import check_alphas, warn_unconverged
+from sparsest.paths.features import make_rules
 from sparsest.paths.path import PathSolver
 from sparsest.paths.path_result import PathResult, Stop
 from sparsest.results.advice import level_of_the_user
@@ -93,6 +94,9 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     standardize: bool = True
     fit_intercept: bool = True
     penalty_factor: Any = None
+    lower: Any = None
+    upper: Any = None
+    positive: bool = False
     tol: float = 1e-5
     n_jobs: int | None = None
 
@@ -107,10 +111,15 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         seconds = preparation.seconds()
         settings, relaxed = list(self._settings()), flag(self.relax, "relax")
         checked("selection", self.selection)
-        factor = check_factor(self.penalty_factor, data.p)
+        rules = make_rules(
+            data.p, self._column_names, penalty_factor=self.penalty_factor, lower=self.lower, upper=self.upper,
+            positive=self.positive,
+        )  # fmt: skip
+        if relaxed and rules.lower is not None:
+            raise ValueError("relax=True refits supports without limits: leave out lower, upper and positive")
         alphas, tol = check_alphas(self.alphas), checked("tol", self.tol)
         solvers = [PathSolver(path_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
-        grid = PenaltyGrid((), factor, BLENDS if relaxed else (1.0,), min(_FOLD_TOL_FACTOR * tol, 0.1))
+        grid = PenaltyGrid((), rules, BLENDS if relaxed else (1.0,), min(_FOLD_TOL_FACTOR * tol, 0.1))
         judge = self._judge(data, X, y, sample_weight, **routed)
         grid, paths, validation = self._explore(data, grid, solvers, judge)
         self._warn_if_interrupted(validation)
@@ -129,7 +138,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     ) -> tuple[PenaltyGrid, list[PathResult], Validation]:
         """Paths of all data and the scores of their models; automatic alphas go on while the smallest is the best."""
         for n_extensions in range(_EXTENSIONS + 1):
-            paths = [solver.solve(data, grid.factor) for solver in solvers]
+            paths = [solver.solve(data, grid.rules) for solver in solvers]
             solved = (path.alphas[path.solved] for path in paths)
             grid = replace(grid, paths=tuple(zip((one.penalty for one in solvers), solved, strict=True)))
             validation = judge(grid)
@@ -163,8 +172,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     def _refit(self, data: Data, path: PathResult, solver: PathSolver) -> None:
         """Take over the chosen model of all data."""
         at = int(np.flatnonzero(path.alphas == self.alpha_)[0])
-        names = getattr(self, "feature_names_in_", None)
-        names = None if names is None else names.tolist()
+        names = None if self._column_names is None else list(self._column_names)
         self._keep_path(replace(path, loss=data.stated_loss, feature_names=names, classes=data.classes), at)
         if not path.converged[at]:
             warn_unconverged(path, solver)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from sparsest.core.arrays import Array
-from sparsest.core.checks import as_array, as_numbers, optional, whole_number
+from sparsest.core.checks import as_array, as_numbers, column_names, optional, whole_number
 from sparsest.core.data import make_data
 from sparsest.core.designs import feature_names
 from sparsest.core.losses import Loss
 from sparsest.core.penalties import Penalty, path_penalty
 from sparsest.core.settings import checked, documented
+from sparsest.paths.features import make_rules
 from sparsest.paths.path import PathSolver, default_tol
 from sparsest.paths.path_result import PathResult
 from sparsest.results.advice import convergence_warning
@@ -22,8 +23,6 @@ from sparsest.runtime.clock import Clock
 
 # More models than anybody looks at: a slip, such as the seed given as their number.
 _MOST_ALPHAS = 10**6
-# Violations are measured against the usual penalty: a factor below this share of it would be as good as none.
-_LEAST_FACTOR = 1e-8
 
 
 @documented
@@ -47,6 +46,9 @@ def penalty_path(
     offset: Any = None,
     exposure: Any = None,
     penalty_factor: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    positive: bool = False,
     tol: float | None = None,
     max_iter: int = 10_000,
     time_limit: float = np.inf,
@@ -54,7 +56,8 @@ def penalty_path(
     """Fit a path of l1, elastic-net, MCP or SCAD penalised models.
 
     Minimises ``(1/Σω) Σ_i ω_i ℓ(y_i, x_i'w + b) + Σ_j φ(w_j; λ f_j)`` for each penalty strength λ of
-    ``alphas``, with the penalty factors f.  For MCP and SCAD with a loss that is not squared see the notes.
+    ``alphas``, with the penalty factors f, within the limits of the coefficients w.  For MCP and SCAD with a loss that
+    is not squared see the notes.
 
     Parameters
     ----------
@@ -127,10 +130,12 @@ def penalty_path(
         X, y, loss=loss, epsilon=epsilon, delta=delta, theta=theta, fit_intercept=fit_intercept,
         standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure,
     )  # fmt: skip
-    factor = check_factor(penalty_factor, data.p)
+    rules = make_rules(
+        data.p, column_names(X), penalty_factor=penalty_factor, lower=lower, upper=upper, positive=positive
+    )
     precision = precision or default_tol(data.design.shape, settings.penalty.convex)
     settings = replace(settings, tol=precision)
-    path = settings.solve(data, factor, clock)
+    path = settings.solve(data, rules, clock)
     warn_unconverged(path, settings)
     return replace(
         path,
@@ -150,24 +155,6 @@ def check_alphas(alphas: Any) -> Array | int:
     if given.ndim != 1 or given.size == 0 or not np.isfinite(given).all() or not (given > 0.0).all():
         raise ValueError("alphas must be a whole number or a one-dimensional array of finite numbers > 0")
     return np.sort(given)[::-1]
-
-
-def check_factor(penalty_factor: Any, p: int) -> Array:
-    """Factors of alpha, one for each feature."""
-    if penalty_factor is None:
-        return np.ones(p)
-    factor = as_numbers(as_array(penalty_factor, "penalty_factor"), "penalty_factor")
-    if factor.shape != (p,):
-        raise ValueError(f"penalty_factor must have {p} entries, got shape {factor.shape}")
-    if not np.isfinite(factor).all() or (factor < 0).any():
-        raise ValueError("penalty_factor must be finite and not negative")
-    positive = factor[factor > 0.0]
-    if positive.size and positive.min() < _LEAST_FACTOR * np.median(positive):
-        raise ValueError(
-            f"the smallest positive penalty_factor, {positive.min():.3g}, is below {_LEAST_FACTOR:g} of their median: "
-            "use 0 for features that are never penalised"
-        )
-    return factor
 
 
 def warn_unconverged(path: PathResult, settings: PathSolver) -> None:

@@ -8,13 +8,14 @@ feasible, the dual point zero is used, whose value is zero: the gap is then as l
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
-from sparsest.core.penalties import ConvexPenalty
-from sparsest.paths.kernels.rules import INSIDE
+from sparsest.core.strengths import held
+from sparsest.paths.kernels.duality import sum_of_sides
+from sparsest.paths.sides import FeatureSides
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import WorkingSet
 
@@ -53,48 +54,55 @@ def dual_margins(task: Task, slope: Array, usable: Mask) -> tuple[float, float]:
     penalised = usable & (slope > 0.0)
     norms, factor = task.norms[penalised], task.factor[penalised]
     with np.errstate(divide="ignore"):
-        spread = 0.5 * norms**2 / np.asarray(task.penalty.second_derivative(1.0, factor))
+        spread = 0.5 * norms**2 / np.asarray(task.plain.second_derivative(1.0, factor))
     return float((norms / slope[penalised]).max(initial=0.0)), float(spread.sum())
 
 
 def duality_gap(
-    task: Task, fit: WorkingSet, alpha: float, checked: Indices, checked_grad: Array, margins: tuple[float, float]
+    task: Task,
+    fit: WorkingSet,
+    sides: FeatureSides,
+    alpha: float,
+    checked: Indices,
+    checked_grad: Array,
+    margins: tuple[float, float],
 ) -> float:
     """Primal minus dual value.
 
     Parameters
     ----------
     fit : the solution on the working set.
+    sides : to which sides gradients push features.
     checked, checked_grad : features outside the working set that may exceed their limit, and their gradients.  All
         others are within their limits: they neither bind the dual point nor cost anything there.
     margins : of :func:`dual_margins`, for those others if the dual point is not θ.
     """
     lam, w = alpha * task.factor[fit.index], fit.w
-    penalty = float(task.penalty.value(w, lam).sum())
+    strengths = fit.strengths(lam)
+    penalty = fit.penalty_of(w, strengths)
     primal = fit.loss_value() + penalty
-    penalised = lam > 0.0
-    point = _dual_point(task, fit, np.flatnonzero(~penalised))
+    # Unpenalised coefficients at a limit beyond which they are pushed bind no more than penalised ones.
+    free = (lam == 0.0) & ~held(w, fit.grad(), strengths)
+    point = _dual_point(task, fit, np.flatnonzero(free))
     if point is None:
         return primal
-    shift = point.shift
-    grad = np.concatenate([point.inside[penalised], np.abs(checked_grad) + shift * task.norms[checked]])
-    bounds = np.concatenate([lam[penalised], alpha * task.factor[checked]])
-    gap = primal
-    if task.penalty.second_derivative(1.0, alpha) > 0.0:
+    inside = sides.pushes(fit.index[~free], point.inside[~free], 0.0)
+    outside = sides.pushes(checked, checked_grad, point.shift)
+    size, factor, limit = (np.concatenate(pair) for pair in zip(inside, outside, strict=True))
+    bounds, gap = alpha * factor, primal
+    largest, cost = sum_of_sides(task.plain, size, bounds, limit, point.scale)
+    if cost < np.inf:
         # The conjugate of a penalty with curvature is finite everywhere: nothing need be scaled for it.
-        conjugates = _conjugates(task, point.scale * grad, bounds)
         if point.theta is None:
             # As θ is the derivative of the loss at Xw + b, the losses on both sides make up θ'Xw.
-            gap = min(gap, penalty + float(w @ point.inside) + conjugates)
+            gap = min(gap, penalty + float(w @ point.inside) + cost)
         else:
-            beyond = shift**2 * margins[1] / alpha
-            gap = min(gap, primal + fit.conjugate_sum(point.scale, point.theta) + conjugates + beyond)
+            beyond = point.shift**2 * margins[1] / alpha
+            gap = min(gap, primal + fit.conjugate_sum(point.scale, point.theta) + cost + beyond)
     if gap > task.tol * fit.null_loss:
-        excess = float((np.abs(grad) / task.penalty.threshold(bounds)).max(initial=0.0))
-        excess = max(excess, 1.0 + shift * margins[0] / alpha)
-        scale = min(1.0 / excess, point.scale)
-        dual = -fit.conjugate_sum(scale, point.theta) - _conjugates(task, scale * grad, bounds)
-        gap = min(gap, primal - dual)
+        scale = min(1.0 / max(largest, 1.0 + point.shift * margins[0] / alpha), point.scale)
+        cost = sum_of_sides(task.plain, size, bounds, limit, scale)[1]
+        gap = min(gap, primal + fit.conjugate_sum(scale, point.theta) + cost)
     return max(gap, 0.0) if gap < np.inf else np.inf
 
 
@@ -140,9 +148,3 @@ def _projection(theta: Array, free: Array, metric: Array) -> Array | None:
             return theta
         theta = theta - metric * (free @ (inverse @ (off / size) / size))
     return None
-
-
-def _conjugates(task: Task, grad: Array, lam: Array) -> float:
-    # The caller asks for convex penalties alone; to look at the protocol here would take as long as the sums.
-    penalty = cast(ConvexPenalty, task.penalty)
-    return float(penalty.conjugate(grad * INSIDE, lam).sum())

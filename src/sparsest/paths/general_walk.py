@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
+from sparsest.core.strengths import Strengths
 from sparsest.paths.gap import dual_margins, duality_gap
 from sparsest.paths.gradients import Gradients
 from sparsest.paths.kernels.rules import (
@@ -57,7 +58,7 @@ class GeneralWalk(Walk):
 
     def _gradients(self) -> Gradients:
         task = self.task
-        return Gradients(task.view, task.norms, task.weights, self.slope, self.set.theta)
+        return Gradients(task.view, task.norms, task.weights, self.slope, self.sides, self.set.theta)
 
     def _fit_unpenalised(self, index: Indices) -> None:
         self._add(index)
@@ -102,7 +103,7 @@ class GeneralWalk(Walk):
             saturated=perfect or (endless and self.set.separated),
             n_sweeps=self.set.n_sweeps - before,
             loss=self.set.loss_value(),
-            curvature=self._strengths(alpha)[used].imag if self.task.rescaled else None,
+            curvature=self._strengths(alpha)[used].curvature if self.task.rescaled else None,
         )
 
     def _prepare(self, alpha: float, max_sweeps: int) -> int:
@@ -123,13 +124,13 @@ class GeneralWalk(Walk):
         Each attempt solves to the violation that should lead to this gap; if the gap is too large, the next is tighter.
         """
         task, most = self.task, largest_violation(alpha, self.task.tol)
-        curvature = float(task.penalty.second_derivative(1.0, alpha))
+        curvature = float(task.plain.second_derivative(1.0, alpha))
         for _ in range(_MAX_GAP_ATTEMPTS):
             size, n_active = float(np.abs(self.set.w).sum()), int(np.count_nonzero(self.set.w))
             goal = violation_for_gap(alpha, task.tol * self.null_loss, size, n_active, curvature, most)
             violation = self._solve(alpha, goal)
             slopes = self.gradients.value[self._checked]
-            gap = duality_gap(task, self.set, alpha, self._checked, slopes, self._margins)
+            gap = duality_gap(task, self.set, self.sides, alpha, self._checked, slopes, self._margins)
             gap /= max(self.null_loss, 1e-300)
             if gap <= task.tol or self.set.exhausted:
                 break
@@ -150,7 +151,8 @@ class GeneralWalk(Walk):
             self.set.minimise(lam, goal)
             if self.outside.any():
                 self._checked = self.gradients.renew(self.set.theta, alpha, self.outside)
-                excess = np.abs(self.gradients.value[self._checked]) - alpha * self.slope[self._checked]
+                push = self.sides.push(self._checked, self.gradients.value[self._checked])
+                excess = push - alpha * self.slope[self._checked]
                 if self._admit(self._checked, excess, goal, alpha):
                     lam = alpha * task.factor[self.set.index]
                     if not self.set.exhausted:
@@ -173,7 +175,7 @@ class GeneralWalk(Walk):
         self._add(names[violators])
         return True
 
-    def _strengths(self, alpha: float) -> Array:
+    def _strengths(self, alpha: float) -> Strengths:
         """The strengths that the penalty takes for the features in the working set."""
         return self.set.strengths(alpha * self.task.factor[self.set.index])
 

@@ -7,6 +7,7 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.designs import Design
 from sparsest.paths.kernels.screening import Memory, foreseen, inner_products, remember, unsettled
+from sparsest.paths.sides import FeatureSides
 
 # Points at which gradients are remembered: each costs a product with τ in every check, and a feature whose points are
 # forgotten has to be computed.
@@ -32,10 +33,14 @@ class Gradients:
     norms : ``‖X_j‖`` of every column, with ``‖x‖² = Σ ω x²``.
     weights : ω.
     slope : limits of the gradients, as multiples of λ.
+    sides : which gradients push features away from zero.
     theta : the first θ, at which all gradients are computed.
     """
 
-    def __init__(self, view: Design, norms: Array, weights: Array, slope: Array, theta: Array) -> None:
+    def __init__(
+        self, view: Design, norms: Array, weights: Array, slope: Array, sides: FeatureSides, theta: Array
+    ) -> None:
+        self._sides = sides.kernel
         self._view, self._norms, self._slope, self._root = view, norms, slope, np.sqrt(weights)
         self._memory = make_memory(theta / self._root, view.tdot(theta), np.inf)
         self._found = np.empty(norms.size, dtype=np.intp)
@@ -49,12 +54,14 @@ class Gradients:
         """Make ``value`` exact for the features outside that may exceed their limit at λ; returns those."""
         tau = theta / self._root
         inner, square = inner_products(self._memory, tau)
-        count = unsettled(self._memory, inner, square, self._norms, self._slope, alpha, outside, self._found)
+        count = unsettled(
+            self._memory, inner, square, self._norms, self._slope, self._sides, alpha, outside, self._found
+        )
         needed = self._found[:count].copy()
         remember(self._memory, tau, inner, square, alpha, needed, count, self._view.tdot(theta, needed))
         return needed
 
     def foresee(self, alpha: float, outside: Mask) -> Indices:
         """The features outside that will probably be needed at the next λ."""
-        count = foreseen(self._memory, self._slope, alpha, outside, 1, self._found)
+        count = foreseen(self._memory, self._slope, self._sides, alpha, outside, 1, self._found)
         return self._found[:count].copy()

@@ -9,7 +9,7 @@ to λ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,8 @@ from sparsest.core.arrays import Array
 from sparsest.core.data import Data
 from sparsest.core.designs import shift_and_scale
 from sparsest.core.penalties import Penalty
+from sparsest.core.strengths import put_within
+from sparsest.paths.features import FeatureRules
 from sparsest.paths.path_result import PathResult, Stop
 from sparsest.paths.review import improve
 from sparsest.paths.task import Task, make_task
@@ -72,11 +74,11 @@ class PathSolver:
     max_iter: int = 10_000
     time_limit: float = np.inf
 
-    def solve(self, data: Data, penalty_factor: Array, clock: Clock | None = None) -> PathResult:
+    def solve(self, data: Data, rules: FeatureRules, clock: Clock | None = None) -> PathResult:
         """Return the solutions for all alphas; ``clock`` is that of the call, by default a new one."""
         clock = Clock(self.time_limit) if clock is None else clock
-        unit = _usual(penalty_factor)
-        task = make_task(data, self.penalty, penalty_factor / unit, self.tol, self.max_iter)
+        unit = rules.usual_factor
+        task = make_task(data, self.penalty, replace(rules, factor=rules.factor / unit), self.tol, self.max_iter)
         # The matrices of a working set are small: threads of BLAS would cost more than they bring.
         with clock.listening(), single_threaded():
             walk = make_walk(task)
@@ -90,7 +92,12 @@ class PathSolver:
                 improve(walk, steps, fits, most, clock)
         # One may have moved to where a wanted number of features is.
         alphas = np.where(steps[before.size :] == solved_for, alphas, steps[before.size :] / unit)
-        return _collect(task, alphas, fits, before.size, walk.null_intercept, stopped, clock.seconds())
+        path = _collect(task, alphas, fits, before.size, walk.null_intercept, stopped, clock.seconds())
+        if rules.lower is not None and rules.upper is not None:
+            # The conversion to units of the data rounds.
+            rows = path.coefs.indices
+            path.coefs.data[:] = put_within(path.coefs.data, rules.lower[rows], rules.upper[rows])
+        return path
 
     def _before(self, first: float, alpha_max: float) -> Array:
         """Larger alphas that lead to the first one: which minimum of a concave penalty is found depends on the way.
@@ -155,12 +162,6 @@ def default_tol(shape: tuple[int, int], convex: bool) -> float:
     if shape[0] < shape[1]:
         return _WIDE_TOL if convex else _WIDE_CONCAVE_TOL
     return _TALL_TOL if convex else _TALL_CONCAVE_TOL
-
-
-def _usual(factor: Array) -> float:
-    """The median of the factors that are not zero: alphas times this are of the size of gradients."""
-    positive = factor[factor > 0.0]
-    return float(np.median(positive)) if positive.size else 1.0
 
 
 def _within_reach(alphas: Array, unit: float, alpha_max: float) -> Array:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.core.arrays import Array, Indices
+from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.kernels.descent import descend, step_change, violation
 from sparsest.core.kernels.sparse import stored_solve
 from sparsest.core.penalties import Penalty
+from sparsest.core.strengths import Strengths, held, lambdas, limits
 from sparsest.paths.active_inverse import ActiveInverse
 from sparsest.paths.kernels.walk import Price, newton_price
 
@@ -59,7 +60,7 @@ class Iterate(NamedTuple):
 
     w: Array
     grad: Array
-    lam: Array
+    lam: Strengths
     penalty: Penalty
 
     def violation(self) -> float:
@@ -114,10 +115,16 @@ class Quadratic(ABC):
         return n_sweeps, worst
 
     def newton(self, model: Any, at: Iterate, tol: float) -> bool:
-        """One Newton step on the active features, no coordinate beyond zero; False if it would not descend."""
+        """One Newton step on the active features, no coordinate beyond zero or a limit; False if it would not descend.
+
+        Coefficients at a limit that the objective pushes beyond it stay there.
+        """
         w, grad, lam, penalty = at
-        penalised = lam.real > 0.0
-        active = np.flatnonzero((w != 0.0) | ~penalised)
+        penalised = lambdas(lam) > 0.0
+        movable = (w != 0.0) | ~penalised
+        if limits(lam) is not None:
+            movable &= ~held(w, grad + penalty.derivative(w, lam), lam)
+        active = np.flatnonzero(movable)
         kappa, goal = np.zeros(w.size), np.zeros(w.size)
         kappa[active] = penalty.second_derivative(w[active], lam[active])
         goal[active] = -grad[active] - penalty.derivative(w[active], lam[active])
@@ -126,20 +133,36 @@ class Quadratic(ABC):
         if solution is None:
             return False
         step, product = solution
-        crossing = (w * (w + step) < 0.0) & penalised
+        end = _ends(at, penalised, step)
+        crossing = np.abs(step) > np.abs(end - w)
         if not crossing.any():
             return _move(model, at, step, product)
         for share in _CLIPPED_SHARES:
-            beyond = crossing & (w * (w + share * step) < 0.0)
-            clipped = np.where(beyond, -w, share * step)
-            image = share * product + model.image(np.where(beyond, -w - share * step, 0.0))
+            beyond = crossing & (share * np.abs(step) > np.abs(end - w))
+            clipped = np.where(beyond, end - w, share * step)
+            image = share * product + model.image(np.where(beyond, end - w - share * step, 0.0))
             if _move(model, at, clipped, image):
+                w[beyond] = end[beyond]
                 return True
-        # Up to the first coordinate that reaches zero.
+        # Up to the first coordinate that reaches its end.
         reach = np.full(w.size, np.inf)
-        reach[crossing] = -w[crossing] / step[crossing]
+        reach[crossing] = (end - w)[crossing] / step[crossing]
         share = reach.min()
-        return _move(model, at, np.where(reach <= share, -w, share * step), share * product)
+        first = reach <= share
+        moved = _move(model, at, np.where(first, end - w, share * step), share * product)
+        if moved:
+            w[first] = end[first]
+        return moved
+
+
+def _ends(at: Iterate, penalised: Mask, step: Array) -> Array:
+    """How far each coefficient may go along a step: to zero where it is penalised, and to its limit."""
+    w, within = at.w, limits(at.lam)
+    low, high = np.full(w.size, -np.inf), np.full(w.size, np.inf)
+    if within is not None:
+        low, high = within
+    low, high = np.where(penalised & (w > 0.0), 0.0, low), np.where(penalised & (w < 0.0), 0.0, high)
+    return np.where(step < 0.0, low, high)
 
 
 def _move(model: Any, at: Iterate, step: Array, product: Array) -> bool:

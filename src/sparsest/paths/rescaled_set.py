@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.strengths import Strengths, clipped, held, lambdas, make_strengths, pushed
 from sparsest.paths.quadratic import Iterate
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import LAST_ACCURACY, MAX_MODEL_SWEEPS, MODEL_ACCURACY, WorkingSet
@@ -45,7 +46,7 @@ _PLAIN_SWEEPS, _PLAIN_SHARE = 3, 0.5
 
 
 class RescaledSet(WorkingSet):
-    """A working set whose penalty takes ``λ + iv`` for λ, see :class:`sparsest.core.penalties.Rescaled`."""
+    """A working set whose penalty knows curvatures, see :class:`sparsest.core.penalties.Rescaled`."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
@@ -65,10 +66,10 @@ class RescaledSet(WorkingSet):
             second = self.loss.second_derivative(self.y, u)
         return self.weights * np.maximum(second, self._least_bend)
 
-    def strengths(self, lam: Array) -> Array:
-        """``λ + iv``, with v relative to that of the squared loss."""
+    def strengths(self, lam: Array) -> Strengths:
+        """λ and v, which is relative to that of the squared loss."""
         squares = self.pack.squares(self._bends(self.margin + self.b))
-        return lam + 1j * squares / self._norms[self.index] ** 2
+        return make_strengths(lam, squares / self._norms[self.index] ** 2, *self._own_limits())
 
     def _minimise_models(self, lam: Array, tol: float) -> float:
         n_astray, n_plain = 0, 0
@@ -107,11 +108,13 @@ class RescaledSet(WorkingSet):
         self._weigh()
         self._damping, self._least_curvature = damping, least
 
-    def _equation_step(self, strengths: Array, chosen: Mask) -> tuple[Array, Array] | None:
+    def _equation_step(self, strengths: Strengths, chosen: Mask) -> tuple[Array, Array] | None:
         """The Newton step of the equation for some coefficients, and the signs they have then; None if it fails.
 
-        Coefficients at zero will have the sign that is opposite to their gradient.
+        Coefficients at zero will have the sign that is opposite to their gradient.  Those at a limit stay there if the
+        slope pushes them beyond it.
         """
+        chosen = chosen & ~held(self.w, self.grad() + self.penalty.derivative(self.w, strengths), strengths)
         active = np.flatnonzero(chosen)
         if active.size == 0 or active.size > self.y.size:
             return None
@@ -125,35 +128,35 @@ class RescaledSet(WorkingSet):
         step[active] = lapack.dgesv(self._jacobian(active, strength), -(grad + slope))[2]
         return (step, signs) if np.isfinite(step).all() else None
 
-    def _newton_step(self, strengths: Array, worst: float) -> bool:
+    def _newton_step(self, strengths: Strengths, worst: float) -> bool:
         """Make a Newton step for the coefficients that are not zero; whether the violation fell."""
-        waiting = np.abs(self.grad()) - self.penalty.threshold(strengths)
+        waiting = pushed(self.grad(), strengths) - self.penalty.threshold(strengths)
         if float(waiting[self.w == 0.0].max(initial=0.0)) > (1.0 - _LEAST_PROGRESS) * worst:
             return False
         step = self._equation_step(strengths, self.w != 0.0)
-        return step is not None and self._progress(*step, strengths.real, worst)
+        return step is not None and self._progress(*step, strengths, worst)
 
-    def _newton_leap(self, strengths: Array, worst: float) -> bool:
+    def _newton_leap(self, strengths: Strengths, worst: float) -> bool:
         """Make whole Newton steps for all coefficients that should not be zero; whether the violation fell in the end.
 
         Where a branch of solutions ends, the next solution is beyond points with a larger violation.
         """
         start, margin, b = self.w, self.margin, self.b
         for _ in range(_WHOLE_NEWTON_STEPS):
-            wanted = (self.w != 0.0) | (np.abs(self.grad()) > self.penalty.threshold(strengths))
+            wanted = (self.w != 0.0) | (pushed(self.grad(), strengths) > self.penalty.threshold(strengths))
             step = self._equation_step(strengths, wanted)
             if step is None:
                 break
-            self._step(*step, strengths.real)
-            strengths = self.strengths(strengths.real)
+            self._step(*step, strengths)
+            strengths = self.strengths(lambdas(strengths))
             if self.violation(strengths) <= (1.0 - _LEAST_PROGRESS) * worst:
                 return True
         self._place(start, margin, b)
         return False
 
-    def _jacobian(self, active: Indices, strengths: Array) -> Array:
+    def _jacobian(self, active: Indices, strengths: Strengths) -> Array:
         """The derivative of the equation, with that of v: ``∂v_j/∂w_k = Σ ω ℓ‴ x_ij² x_ik`` of centred x_k."""
-        w, v, u = self.w[active], strengths.imag, self.margin + self.b
+        w, v, u = self.w[active], strengths.curvature, self.margin + self.b
         change = (self._bends(u + _DIFFERENCE) - self._bends(u - _DIFFERENCE)) / (2.0 * _DIFFERENCE)
         drift = self.pack.third_moments(active, change)
         if self.fit_intercept:
@@ -164,23 +167,24 @@ class RescaledSet(WorkingSet):
         jacobian[np.diag_indices(active.size)] += second
         return jacobian
 
-    def _progress(self, step: Array, signs: Array, lam: Array, worst: float) -> bool:
+    def _progress(self, step: Array, signs: Array, strengths: Strengths, worst: float) -> bool:
         """Go as far along a step as the violation falls enough; whether it does."""
         start, margin, b = self.w, self.margin, self.b
         for share in _SHARES:
-            self._step(share * step, signs, lam)
-            if self.violation(self.strengths(lam)) <= (1.0 - _LEAST_PROGRESS * share) * worst:
+            self._step(share * step, signs, strengths)
+            if self.violation(self.strengths(lambdas(strengths))) <= (1.0 - _LEAST_PROGRESS * share) * worst:
                 return True
             self._place(start, margin, b)
         return False
 
-    def _step(self, step: Array, signs: Array, lam: Array) -> None:
-        """Make a step; penalised coefficients that would leave their sign become zero."""
+    def _step(self, step: Array, signs: Array, strengths: Strengths) -> None:
+        """Make a step within the limits; penalised coefficients that would leave their sign become zero."""
         target = self.w + step
-        target[(target * signs < 0.0) & (lam > 0.0)] = 0.0
+        target[(target * signs < 0.0) & (lambdas(strengths) > 0.0)] = 0.0
+        target = clipped(target, strengths)
         self._place(target, self.pack.dot(target), self.b)
 
-    def _approach(self, strengths: Array, worst: float, tol: float, n_astray: int) -> bool:
+    def _approach(self, strengths: Strengths, worst: float, tol: float, n_astray: int) -> bool:
         """Go towards the solution of the quadratic model with v as it is; whether the violation fell.
 
         ``n_astray`` is how often it did not before.
@@ -188,19 +192,19 @@ class RescaledSet(WorkingSet):
         goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
         relaxation = _WHOLE_STEPS / max(n_astray, _WHOLE_STEPS)
         step = self._model_step(strengths, goal, MAX_MODEL_SWEEPS if n_astray < _WHOLE_MODELS else _FEW_SWEEPS)
-        if self._progress(step, np.sign(self.w), strengths.real, worst):
+        if self._progress(step, np.sign(self.w), strengths, worst):
             return True
         # The objective with v as it is falls along most steps; where it does not, a single sweep has to do.
-        if self._move(self.w + relaxation * step, strengths) == 0.0:
+        if self._move(clipped(self.w + relaxation * step, strengths), strengths) == 0.0:
             self._sweep(strengths, worst, relaxation)
         return False
 
-    def _sweep(self, strengths: Array, worst: float, share: float) -> None:
+    def _sweep(self, strengths: Strengths, worst: float, share: float) -> None:
         """Make a share of the step of one sweep, whatever the violation."""
-        target = self.w + share * self._model_step(strengths, MODEL_ACCURACY * worst, 1)
+        target = clipped(self.w + share * self._model_step(strengths, MODEL_ACCURACY * worst, 1), strengths)
         self._place(target, self.pack.dot(target), self.b)
 
-    def _model_step(self, strengths: Array, goal: float, most: int) -> Array:
+    def _model_step(self, strengths: Strengths, goal: float, most: int) -> Array:
         """The step of at most ``most`` sweeps over the quadratic model."""
         at = Iterate(self.w.copy(), self.grad().copy(), strengths, self.penalty)
         allowed = min(self.max_sweeps - self.n_sweeps, most)

@@ -69,7 +69,7 @@ def _objectives(task: Task, fits: Sequence[Fit], alphas: Array) -> Array:
     counts = np.array([fit.w.size for fit in fits])
     lam = np.repeat(alphas, counts) * task.factor[np.concatenate([fit.features for fit in fits])]
     curvatures = [fit.curvature for fit in fits if fit.curvature is not None]
-    strengths = lam + 1j * np.concatenate(curvatures) if curvatures else lam
-    values = task.penalty.value(np.concatenate([fit.w for fit in fits]), strengths)
+    v = np.concatenate(curvatures) if curvatures else 1.0
+    values = task.plain.value(v * np.concatenate([fit.w for fit in fits]), lam) / v
     penalties = np.bincount(np.repeat(np.arange(counts.size), counts), values, counts.size)
     return np.array([fit.loss for fit in fits]) + penalties

@@ -10,7 +10,9 @@ from sparsest.core.arrays import Array, Mask
 from sparsest.core.data import Data
 from sparsest.core.designs import Design
 from sparsest.core.losses import Loss, PiecewiseLinear, Squared
-from sparsest.core.penalties import Penalty, Rescaled
+from sparsest.core.penalties import Penalty, Rescaled, plain_penalty, wrapped_penalty
+from sparsest.paths.features import FeatureRules
+from sparsest.paths.sides import FeatureSides
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,8 @@ class Task:
     null_gradient : ``X'θ`` of the model without features, from the first pass over the data.
     tol : relative duality gap, or violation, at which a solution is precise enough.
     max_iter : sweeps for each λ.
+    rescaled : whether the penalty acts on coefficients times the curvature of the loss.
+    lower, upper : limits of the view's coefficients, which include zero; None for no limits.
     """
 
     view: Design
@@ -35,22 +39,30 @@ class Task:
     weights: Array
     loss: Loss
     penalty: Penalty
+    rescaled: bool
     fit_intercept: bool
     factor: Array
     norms: Array
     null_gradient: Array
     tol: float
     max_iter: int
+    lower: Array | None = None
+    upper: Array | None = None
 
     @property
-    def rescaled(self) -> bool:
-        """Whether the penalty acts on coefficients times the curvature of the loss."""
-        return isinstance(self.penalty, Rescaled)
+    def plain(self) -> Penalty:
+        """The penalty as a function of λ alone."""
+        return plain_penalty(self.penalty)
+
+    @property
+    def sides(self) -> FeatureSides:
+        """To which sides gradients push features."""
+        return FeatureSides(self.factor, self.norms, self.lower, self.upper)
 
     @property
     def usable(self) -> Mask:
-        """The columns that are not constant."""
-        return self.norms > 0.0
+        """The columns that are not constant, and whose coefficients may differ from zero."""
+        return (self.norms > 0.0) & self.sides.movable
 
 
 def is_quadratic(loss: Loss) -> bool:
@@ -58,24 +70,27 @@ def is_quadratic(loss: Loss) -> bool:
     return isinstance(loss, Squared)
 
 
-def make_task(data: Data, penalty: Penalty, factor: Array, tol: float, max_iter: int) -> Task:
+def make_task(data: Data, penalty: Penalty, rules: FeatureRules, tol: float, max_iter: int) -> Task:
     """Take from checked data what a path needs: weights that sum to one, and norms with these."""
     if isinstance(data.loss, PiecewiseLinear):
         raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form or 'huber'")
     total = data.weights.sum()
-    if isinstance(penalty, Rescaled) and is_quadratic(data.loss):
-        penalty = penalty.penalty
+    rescaled = isinstance(penalty, Rescaled) and not is_quadratic(data.loss)
+    lower, upper = rules.limits_of(data.design)
     return Task(
         view=data.design,
         y=data.y,
         y_offset=data.y_offset,
         weights=data.weights / total,
         loss=data.loss,
-        penalty=penalty,
+        penalty=wrapped_penalty(plain_penalty(penalty), rescaled=rescaled, bounded=lower is not None),
+        rescaled=rescaled,
         fit_intercept=data.fit_intercept,
-        factor=factor,
+        factor=rules.factor,
         norms=data.column_norms / np.sqrt(total),
         null_gradient=data.null.products / total,
         tol=tol,
         max_iter=max_iter,
+        lower=lower,
+        upper=upper,
     )

@@ -66,13 +66,15 @@ class Walk(ABC):
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.slope = np.asarray(task.penalty.threshold(task.factor))
+        self.slope = np.asarray(task.plain.threshold(task.factor))
         self.outside = task.usable
+        self.sides = task.sides
 
     def _begin(self, gradient: Array) -> None:
         """Stand before the largest alpha, where the gradient is this."""
-        penalised = self.task.usable & (self.slope > 0.0)
-        self.alpha_max = float((np.abs(gradient[penalised]) / self.slope[penalised]).max(initial=0.0))
+        penalised = np.flatnonzero(self.task.usable & (self.slope > 0.0))
+        push = self.sides.push(penalised, gradient[penalised])
+        self.alpha_max = float((push / self.slope[penalised]).max(initial=0.0))
         self.alpha = self.before = self.alpha_max
 
     @abstractmethod

@@ -10,6 +10,7 @@ from sparsest.paths.walk import Walk
 
 
 def make_walk(task: Task) -> Walk:
-    """The compiled walk if the loss is quadratic and kernels can read the columns, else the walk in Python."""
-    columns = path_columns(task.view, task.weights, task.fit_intercept) if is_quadratic(task.loss) else None
+    """The compiled walk for a quadratic loss without limits and columns that kernels can read, else that in Python."""
+    compiled = is_quadratic(task.loss) and task.lower is None
+    columns = path_columns(task.view, task.weights, task.fit_intercept) if compiled else None
     return GeneralWalk(task) if columns is None else CompiledWalk(task, columns)

@@ -10,12 +10,15 @@ the objective.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import lapack
 
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.kernels.descent import extrapolate, violation
-from sparsest.core.penalties import make_penalty
+from sparsest.core.penalties import make_penalty, wrapped_penalty
+from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths, with_lambdas
 from sparsest.paths.kernels.rules import MAX_CROWDING
 from sparsest.paths.loss_of_margins import LEAST_CURVATURE, LEAST_DAMPING, SLOPE_ROUNDING, LossOfMargins
 from sparsest.paths.quadratic import Iterate, make_quadratic
@@ -61,7 +64,8 @@ class WorkingSet(LossOfMargins):
         self.w, self._before = np.empty(0), np.empty(0)
         self.n_sweeps = self.max_sweeps = 0
         self.exact = is_quadratic(loss)
-        self._tangents = make_penalty("l1")
+        self._tangents = wrapped_penalty(make_penalty("l1"), rescaled=False, bounded=task.lower is not None)
+        self._limits = None if task.lower is None or task.upper is None else (task.lower, task.upper)
         self._grad: Array | None = None
         self._margin: Array | None = None
         self._loss_value: float | None = None
@@ -98,9 +102,13 @@ class WorkingSet(LossOfMargins):
         _ = self.margin
         return self._theta
 
-    def strengths(self, lam: Array) -> Array:
+    def strengths(self, lam: Array) -> Strengths:
         """The strengths that the penalty takes for these λ at the present coefficients."""
-        return lam
+        return lam if self._limits is None else make_strengths(lam, 1.0, *self._own_limits())
+
+    def _own_limits(self) -> tuple[Any, Any]:
+        """The smallest and the largest value of each coefficient in the set."""
+        return (-np.inf, np.inf) if self._limits is None else (self._limits[0][self.index], self._limits[1][self.index])
 
     def _weigh(self) -> None:
         """Let the model have the curvature of the loss here."""
@@ -163,21 +171,25 @@ class WorkingSet(LossOfMargins):
         """Extrapolate by ``ratio`` times the step from the last solution but one to the last."""
         grad = self.grad() if self._linear else None
         step = extrapolate(self.w, self._before, lam, ratio)
+        if self._limits is not None:
+            excess = self.w - clipped(self.w, self.strengths(lam))
+            self.w -= excess
+            step -= excess
         self._margin, self._grad = None, None if grad is None else grad + self.pack.model(None).image(step)
 
     def minimise(self, lam: Array, tol: float) -> float:
         """Minimise over the working set until the violation is at most ``tol``; returns the violation."""
         if self.exact:
-            return self._minimise_exact(lam, tol)
+            return self._minimise_exact(self.strengths(lam), tol)
         # A step out of the range of a logarithmic link has an objective that is not finite, and is halved.
         with np.errstate(over="ignore", invalid="ignore"):
             return self._minimise_models(lam, tol)
 
     def _minimise_models(self, lam: Array, tol: float) -> float:
         previous, fresh, shortened, n_separated = np.inf, False, False, 0
-        concave = not self.penalty.convex
+        concave, strengths = not self.penalty.convex, self.strengths(lam)
         for _ in range(_MAX_MODELS):
-            worst = self.violation(lam)
+            worst = self.violation(strengths)
             n_separated += concave and self.separated
             if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:
                 break
@@ -186,21 +198,22 @@ class WorkingSet(LossOfMargins):
                 self._weigh()
             previous = worst
             goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
-            share = self._improve(lam, goal, worst)
+            share = self._improve(strengths, goal, worst)
             improved, shortened = share > 0.0, self._damp(share)
             # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
             if concave and not self.separated:
-                improved |= self._newton(lam)
+                improved |= self._newton(strengths)
             if not improved and fresh and not shortened:
                 break
         return worst
 
-    def _newton(self, lam: Array) -> bool:
+    def _newton(self, strengths: Strengths) -> bool:
         """One Newton step on the nonzero coefficients, if the objective is convex in them; whether it descends."""
-        active = np.flatnonzero(self.w)
+        stays = held(self.w, self.grad() + self.penalty.derivative(self.w, strengths), strengths)
+        active = np.flatnonzero((self.w != 0.0) & ~stays)
         if active.size == 0 or active.size > self.y.size:
             return False
-        w, strength = self.w[active], lam[active]
+        w, strength = self.w[active], strengths[active]
         self._weigh()
         hessian = self.pack.gram(active)
         hessian[np.diag_indices(active.size)] += self.penalty.second_derivative(w, strength)
@@ -209,19 +222,19 @@ class WorkingSet(LossOfMargins):
             return False
         slope = self.grad()[active] + self.penalty.derivative(w, strength)
         goal = w - lapack.dpotrs(factor, slope, lower=1)[0]
-        goal[(goal * w < 0.0) & (strength > 0.0)] = 0.0
+        goal[(goal * w < 0.0) & (lambdas(strength) > 0.0)] = 0.0
         before, margin, b = self.w, self.margin, self.b
         target = self.w.copy()
-        target[active] = goal
-        descended = self._move(target, lam) > 0.0
+        target[active] = clipped(goal, strength)
+        descended = self._move(target, strengths) > 0.0
         if descended and self.separated:
             # There is no minimum in that direction.
             descended = False
             self._place(before, margin, b)
         return descended
 
-    def _minimise_exact(self, lam: Array, tol: float) -> float:
-        at = Iterate(self.w, self.grad(), lam, self.penalty)
+    def _minimise_exact(self, strengths: Strengths, tol: float) -> float:
+        at = Iterate(self.w, self.grad(), strengths, self.penalty)
         sweeps, worst = self.quadratic.minimise(
             self.pack.model(self._residual), at, tol, self.max_sweeps - self.n_sweeps
         )
@@ -229,9 +242,9 @@ class WorkingSet(LossOfMargins):
         self._margin = None
         return worst
 
-    def violation(self, lam: Array) -> float:
-        """The violation at the current coefficients, from the gradient that is kept; ``lam`` are the strengths."""
-        return float(violation(self.grad(), self.w, lam, self.index.size, self.penalty))
+    def violation(self, strengths: Strengths) -> float:
+        """The violation at the current coefficients, from the gradient that is kept."""
+        return float(violation(self.grad(), self.w, strengths, self.index.size, self.penalty))
 
     @property
     def _residual(self) -> Array | None:
@@ -260,29 +273,34 @@ class WorkingSet(LossOfMargins):
         if self.exact:
             self._grad = None
 
-    def _improve(self, lam: Array, tol: float, violation: float) -> float:
+    def _improve(self, strengths: Strengths, tol: float, violation: float) -> float:
         """Minimise the quadratic model plus the penalty, or plus its tangent majorant ``Σ φ'(|w_j|)|w_j|``.
 
         A concave penalty on an inexact model would allow long steps that the line search has to take back; with
         its majorant the model is convex and every step towards its minimiser descends.  ``violation`` is that of w.
         Returns the share of the step that was taken.
         """
-        penalty, strength = self.penalty, lam
+        penalty, strength = self.penalty, strengths
         concave = not penalty.convex
         if concave:
-            slope = np.abs(penalty.derivative(self.w, lam))
-            penalty, strength = self._tangents, np.where(self.w == 0.0, penalty.threshold(lam), slope)
+            slope = np.abs(penalty.derivative(self.w, strengths))
+            slope = np.where(self.w == 0.0, penalty.threshold(strengths), slope)
+            penalty, strength = self._tangents, with_lambdas(strengths, slope)
         start, at = self.w, Iterate(self.w.copy(), self.grad().copy(), strength, penalty)
         most = min(self.max_sweeps - self.n_sweeps, MAX_MODEL_SWEEPS)
         sweeps, _ = self.quadratic.minimise(self.pack.model(self._residual), at, tol, most)
         self.n_sweeps += sweeps
-        share = self._move(at.w, lam, 0.0 if concave else _CLEAR_PROGRESS * violation)
+        share = self._move(at.w, strengths, 0.0 if concave else _CLEAR_PROGRESS * violation)
         if concave and share > 0.0:
-            self._stretch(start, lam)
+            self._stretch(start, strengths)
         return share
 
-    def _objective(self, lam: Array) -> float:
-        return self.loss_value() + float(self.penalty.value(self.w, lam).sum())
+    def _objective(self, strengths: Strengths) -> float:
+        return self.loss_value() + self.penalty_of(self.w, strengths)
+
+    def penalty_of(self, w: Array, strengths: Strengths) -> float:
+        """The penalty of some coefficients of the set."""
+        return float(self.penalty.value(w, strengths).sum())
 
     def convex_beyond(self, kappa: Array) -> bool:
         """Whether the Hessian over the nonzero coefficients exceeds ``diag(κ)``."""
@@ -297,7 +315,7 @@ class WorkingSet(LossOfMargins):
         hessian[np.diag_indices(active.size)] -= kappa[active]
         return lapack.dpotrf(hessian, lower=1)[1] == 0
 
-    def _move(self, goal: Array, lam: Array, enough: float = 0.0) -> float:
+    def _move(self, goal: Array, strengths: Strengths, enough: float = 0.0) -> float:
         """Go to the model's minimiser, or as far towards it as the objective falls; returns the share gone.
 
         A violation of at most ``enough`` is progress, whatever the objective.
@@ -314,12 +332,12 @@ class WorkingSet(LossOfMargins):
                 self._place(goal, image, b - drift)
             else:
                 self._place(start + share * (goal - start), margin + share * step, b - share * drift)
-            if enough > 0.0 and self.violation(lam) <= enough:
+            if enough > 0.0 and self.violation(strengths) <= enough:
                 return share
             if halving == 0:
                 loss = float(self.weights @ self.loss.value(self.y, margin + b))
-                before = loss + float(self.penalty.value(start, lam).sum())
-            if self._objective(lam) <= before + _OBJECTIVE_ROUNDING * abs(before):
+                before = loss + self.penalty_of(start, strengths)
+            if self._objective(strengths) <= before + _OBJECTIVE_ROUNDING * abs(before):
                 return share
         self._place(start, margin, b)
         return 0.0
@@ -337,18 +355,22 @@ class WorkingSet(LossOfMargins):
         self.w, self._grad = w, None
         self._set_margin(margin, b)
 
-    def _stretch(self, start: Array, lam: Array) -> None:
+    def _stretch(self, start: Array, strengths: Strengths) -> None:
         """Grow coefficients further while that helps: tangents let those that escape zero do so but slowly.
 
         Steps that separate the classes are not made: there is no minimum in that direction.
         """
         growth = np.where(np.abs(self.w) > np.abs(start), self.w - start, 0.0)
         along = self.pack.dot(growth)
-        best = self._objective(lam)
+        best = self._objective(strengths)
         for _ in range(_MAX_DOUBLINGS):
             w, margin, b = self.w, self.margin, self.b
-            self._place(w + growth, margin + along, b)
-            value = self._objective(lam)
+            if limits(strengths) is None:
+                self._place(w + growth, margin + along, b)
+            else:
+                target = clipped(w + growth, strengths)
+                self._place(target, self.pack.dot(target), b)
+            value = self._objective(strengths)
             if not value < best or self.separated:
                 self._place(w, margin, b)
                 return

@@ -12,6 +12,7 @@ from sparsest.core.data import Data
 from sparsest.core.penalties import Penalty
 from sparsest.core.problem import pose
 from sparsest.core.ridge import default_gamma
+from sparsest.paths.features import FeatureRules
 from sparsest.paths.path import PathSolver
 from sparsest.paths.path_result import PathResult
 from sparsest.selection.models import Models
@@ -32,13 +33,13 @@ class PenaltyGrid:
     Attributes
     ----------
     paths : penalties with their alphas
-    factor : factors of alpha, one for each feature
+    rules : factors of alpha and limits of the features
     blends : shares of the penalised models in blends with refits
     tol, max_iter : see :class:`PathSolver`
     """
 
     paths: tuple[tuple[Penalty, Array], ...]
-    factor: Array
+    rules: FeatureRules
     blends: tuple[float, ...] = (1.0,)
     tol: float = 1e-5
     max_iter: int = 10_000
@@ -59,7 +60,7 @@ class PenaltyGrid:
         """Fit the models of all cells."""
         models: list[tuple[Indices, Array, float]] = []
         for penalty, alphas in self.paths:
-            path = PathSolver(penalty, alphas, tol=self.tol, max_iter=self.max_iter).solve(data, self.factor)
+            path = PathSolver(penalty, alphas, tol=self.tol, max_iter=self.max_iter).solve(data, self.rules)
             models += blended(data, path, self.blends)
         return Models.of(data.p, models)
 

@@ -118,10 +118,11 @@ class Screened:
         factor[problem.include], factor[problem.exclude] = 0.0, _NEVER
         most = min(_ENTERED * self.size, problem.p)
         # Only this way of screening needs paths; importing them takes 20 ms.
+        from sparsest.paths.features import FeatureRules
         from sparsest.paths.path import PathSolver
 
         solver = PathSolver(make_penalty("l1"), _N_ALPHAS, max_features=most, tol=_PATH_TOL)
-        entries = solver.solve(problem.data, factor, clock).coefs.tocoo()
+        entries = solver.solve(problem.data, FeatureRules(factor), clock).coefs.tocoo()
         first = np.full(problem.p, _N_ALPHAS)
         np.minimum.at(first, entries.row, entries.col)
         # Features that enter at the same alpha, or never, are ranked by their products with the response.

@@ -29,7 +29,7 @@ def test_settled_gradients_are_within_their_limits(run):
         np.testing.assert_allclose(inner, memory.points @ tau)
         truth, outside = X.T @ tau, rng.random(P) < 0.8
         alpha = float(np.quantile(np.abs(truth), 0.7))
-        count = run(kernels.unsettled)(memory, inner, square, norms, slope, alpha, outside, out)
+        count = run(kernels.unsettled)(memory, inner, square, norms, slope, kernels.BothSides(), alpha, outside, out)
         found = out[:count].copy()
         settled = np.setdiff1d(np.flatnonzero(outside), found)
         assert (np.abs(truth[settled]) <= alpha).all()
@@ -49,5 +49,19 @@ def test_gradients_are_extrapolated_no_faster_than_alpha(run):
     # 0.7 + 0.1 reaches 0.8, also where it was far below before; 0.7 as it was does not.  Of the feature that exceeds
     # it one gradient alone is known.
     for least, expected in ((1, [0, 2, 3, 4]), (2, [0, 2, 3])):
-        count = run(kernels.foreseen)(memory, np.ones(P), 0.8, outside, least, out)
+        count = run(kernels.foreseen)(memory, np.ones(P), kernels.BothSides(), 0.8, outside, least, out)
         assert out[:count].tolist() == expected
+
+
+def test_gradients_that_push_to_a_forbidden_side_are_settled(run):
+    _, X, tau, memory = make_case(1)
+    up, down = (np.arange(P) % 3 > 0).astype(float), (np.arange(P) % 3 < 2).astype(float)
+    sides, norms, out = kernels.OneSided(up, down), np.linalg.norm(X, axis=0), np.empty(P, dtype=np.intp)
+    inner, square = run(kernels.inner_products)(memory, tau)
+    truth, alpha = X.T @ tau, 0.5
+    count = run(kernels.unsettled)(memory, inner, square, norms, np.ones(P), sides, alpha, np.ones(P, dtype=bool), out)
+    push = np.maximum(-truth * up, truth * down)
+    np.testing.assert_array_equal(sides.push(np.arange(P), truth), push)
+    np.testing.assert_array_equal(out[:count], np.flatnonzero(push > alpha))
+    count = run(kernels.foreseen)(memory, np.ones(P), sides, alpha, np.ones(P, dtype=bool), 1, out)
+    assert 0 < count < P and (push[out[:count]] > 0.98 * alpha).all()

@@ -33,6 +33,19 @@ def threshold(self: Any, lam: float) -> float:
 
 
 @dispatched
+def distance(self: Any, grad: float, w: float, lam: float) -> float:
+    """The distance of ``-grad`` from the subdifferential of ``φ`` at w; if it is inside, at most zero."""
+    return self.distance(grad, w, lam)
+
+
+def two_sided_distance(self, grad, w, lam):
+    """The distance for penalties that allow coefficients of both signs."""
+    if w == 0.0:
+        return abs(grad) - threshold(self, lam)
+    return abs(grad + derivative(self, w, lam))
+
+
+@dispatched
 def sweep(self: Any, w: Array, grad: Array, lam: Array, penalty: Any, chosen: Indices, count: int, bar: float) -> float:
     """Minimise over the chosen coordinates one by one; returns the largest move, as a change of the slope.
 
@@ -103,11 +116,7 @@ def violation(grad, w, lam, m, penalty):
     """The largest distance of ``-grad_j`` from the subdifferential of ``φ`` at ``w_j``, over the first m."""
     worst = 0.0
     for j in range(m):
-        if w[j] == 0.0:
-            distance = abs(grad[j]) - threshold(penalty, lam[j])
-        else:
-            distance = abs(grad[j] + derivative(penalty, w[j], lam[j]))
-        worst = max(worst, distance)
+        worst = max(worst, distance(penalty, grad[j], w[j], lam[j]))
     return worst
 
 
@@ -119,7 +128,7 @@ def descend(model, w, grad, lam, penalty, tol, max_sweeps):
     largest of the previous sweep are postponed, because they would take most of the time.
     """
     everything, active = np.arange(w.size), np.empty(w.size, dtype=np.int64)
-    sweeps, distance = 0, np.inf
+    sweeps, remaining = 0, np.inf
     while sweeps < max_sweeps:
         worst, count, bar = sweep(model, w, grad, lam, penalty, everything, w.size, 0.0), 0, 0.0
         sweeps += 1
@@ -133,10 +142,10 @@ def descend(model, w, grad, lam, penalty, tol, max_sweeps):
             bar = _SMALL_MOVE * worst
             sweeps += 1
         refresh(model, grad)
-        distance = violation(grad, w, lam, w.size, penalty)
-        if calm or distance <= tol:
+        remaining = violation(grad, w, lam, w.size, penalty)
+        if calm or remaining <= tol:
             break
-    return sweeps, distance
+    return sweeps, remaining
 
 
 @kernel

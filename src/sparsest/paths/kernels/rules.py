@@ -24,8 +24,6 @@ _GAP_SHARE = 2.0
 # Where the gap is too large, the violation is lowered by the factor that is missing and by this one, but not by more
 # than the second at once.
 _TIGHTER, _LEAST_FACTOR = 0.3, 1e-3
-# A dual point on the edge of the feasible set is moved inside by this share: rounding must not make it infeasible.
-INSIDE = 1.0 - 1e-15
 # Violations below this share of λ are rounding errors.
 _ROUNDING = 1e-15
 

@@ -7,13 +7,13 @@ points τ', τ'' bound the one at τ: ``|X_j'θ| ≤ |s g + t g'| + ‖X_j‖ �
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.runtime.jit import kernel
+from sparsest.runtime.jit import dispatched, kernel
 
 # Rounding errors of the differences of squares in the bound, relative to the size of τ.
 _BOUND_ROUNDING = 1e-7
@@ -43,6 +43,31 @@ class Memory(NamedTuple):
     products: Array
     alphas: Array
     latest: Indices
+
+
+class BothSides(NamedTuple):
+    """Coefficients may have any sign."""
+
+    def push(self, j, grad):
+        """How strongly a gradient pushes the feature away from zero."""
+        return np.abs(grad)
+
+
+class OneSided(NamedTuple):
+    """Some coefficients may have one sign only: 1 where the sign is allowed, else 0."""
+
+    up: Array
+    down: Array
+
+    def push(self, j, grad):
+        """How strongly a gradient pushes the feature away from zero, to a side where it may go."""
+        return np.maximum(-grad * self.up[j], grad * self.down[j])
+
+
+@dispatched
+def push(self: Any, j: int, grad: float) -> float:
+    """How strongly a gradient pushes a feature away from zero."""
+    return self.push(j, grad)
 
 
 @kernel
@@ -85,8 +110,8 @@ def _spans(products, inner, square):
 
 
 @kernel
-def unsettled(memory, inner, square, norms, slope, alpha, outside, out):
-    """Write down the features outside whose gradients may exceed ``λ·slope``; returns how many.
+def unsettled(memory, inner, square, norms, slope, sides, alpha, outside, out):
+    """Write down the features outside whose gradients may push more than ``λ·slope``; returns how many.
 
     ``inner`` and ``square`` are the inner products of τ.  What was known only at the oldest point is forgotten.
     """
@@ -97,7 +122,8 @@ def unsettled(memory, inner, square, norms, slope, alpha, outside, out):
     for j in range(outside.size):
         a, b = reference[j], before[j]
         if outside[j]:
-            bound = abs(first[a, b] * value[j] + second[a, b] * earlier[j]) + distance[a, b] * norms[j]
+            guess = push(sides, j, first[a, b] * value[j] + second[a, b] * earlier[j])
+            bound = guess + distance[a, b] * norms[j]
             if not bound <= alpha * slope[j]:
                 out[count] = j
                 count += 1
@@ -129,7 +155,7 @@ def remember(memory, tau, inner, square, alpha, needed, count, fresh):
 
 
 @kernel
-def foreseen(memory, slope, alpha, outside, least, out):
+def foreseen(memory, slope, sides, alpha, outside, least, out):
     """Write down the features outside whose gradients at λ will nearly reach their limits; returns how many.
 
     Those of which fewer than ``least`` gradients are known, one or two, are left out.
@@ -149,7 +175,7 @@ def foreseen(memory, slope, alpha, outside, least, out):
             # Gradients seldom move faster than λ; concave penalties make solutions jump, and gradients with them.
             most = abs(steps[a]) * slope[j]
             guess = value[j] + min(max((value[j] - earlier[j]) * shares[a, b], -most), most)
-            if abs(guess) > _FORESEEN_SHARE * alpha * slope[j]:
+            if push(sides, j, guess) > _FORESEEN_SHARE * alpha * slope[j]:
                 out[count] = j
                 count += 1
     return count

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
-from sparsest.core.kernels.descent import descend, extrapolate, threshold, violation
+from sparsest.core.kernels.descent import descend, extrapolate, violation
 from sparsest.core.kernels.lines import (
     entries_in_use,
     fits,
@@ -31,10 +31,10 @@ from sparsest.core.kernels.lines import (
     slopes,
     take_in,
 )
+from sparsest.paths.kernels.duality import INSIDE, side_terms
 from sparsest.paths.kernels.rules import (
     FEW_FEATURES,
     GROWING_VIOLATION,
-    INSIDE,
     MAX_CROWDING,
     MAX_ROUNDS,
     NEAR_SHARE,
@@ -42,7 +42,7 @@ from sparsest.paths.kernels.rules import (
     tighter,
     violation_for_gap,
 )
-from sparsest.paths.kernels.screening import foreseen, inner_products, remember, unsettled
+from sparsest.paths.kernels.screening import BothSides, foreseen, inner_products, remember, unsettled
 from sparsest.runtime.jit import inlined, kernel, second_derivative, value
 
 # Why a step returns: it is done, the buffers are full, sweeps are too slow, or all sweeps allowed have been made.
@@ -112,7 +112,7 @@ def _check(columns, at, fixed, memory, alpha):
         at.theta[i] = fixed.root[i] * at.tau[i]
         total += at.theta[i]
     inner, square = inner_products(memory, at.tau)
-    count = unsettled(memory, inner, square, fixed.norms, fixed.slope, alpha, at.outside, at.found)
+    count = unsettled(memory, inner, square, fixed.norms, fixed.slope, BothSides(), alpha, at.outside, at.found)
     products(columns, at.found, count, at.theta, total, at.fresh)
     remember(memory, at.tau, inner, square, alpha, at.found, count, at.fresh)
     excess = 0.0
@@ -151,7 +151,7 @@ def begin(columns, at, fixed, memory, alpha, ratio):
         at.lam[q] = alpha * fixed.factor[columns.names[q]]
     step = extrapolate(at.w[:m], at.before[:m], at.lam[:m], ratio)
     restart(columns, at.w[:m], step, fixed.target, at.grad[:m])
-    count = foreseen(memory, fixed.slope, alpha, at.outside, _LEAST_GRADIENTS, at.found)
+    count = foreseen(memory, fixed.slope, BothSides(), alpha, at.outside, _LEAST_GRADIENTS, at.found)
     return admit(columns, at, fixed, alpha, count, 0.0)
 
 
@@ -180,8 +180,8 @@ def _gap(columns, at, fixed, penalty, alpha, count):
     """The duality gap of a penalty that is the sum of an absolute value and a square.
 
     The dual point is the residual without its part in the span of unpenalised columns, as it is or scaled so that all
-    slopes are within their limits; the penalty's conjugate is ``excess²/2κ`` with κ its curvature.  The part that is
-    left out has at most the norm ``shift``, by which norms and inner products of the dual point are bounded.
+    slopes are within their limits.  The part that is left out has at most the norm ``shift``, by which norms and inner
+    products of the dual point are bounded.
     """
     m, deviation, free = at.size[0], np.sqrt(2.0 * fixed.null_loss), 0.0
     w, grad, lam = at.w[:m], at.grad[:m], at.lam[:m]
@@ -198,16 +198,14 @@ def _gap(columns, at, fixed, penalty, alpha, count):
     for q in range(m):
         if lam[q] != 0.0:
             primal += value(penalty, w[q], lam[q])
-            limit, slope = threshold(penalty, lam[q]), abs(grad[q]) + shift * fixed.norms[columns.names[q]]
-            largest = max(largest, slope / limit)
-            if slope > limit:
-                conjugate += 0.5 * (slope - limit) ** 2 / second_derivative(penalty, 1.0, lam[q])
+            push = abs(grad[q]) + shift * fixed.norms[columns.names[q]]
+            ratio, cost = side_terms(penalty, push, lam[q], np.inf, 1.0)
+            largest, conjugate = max(largest, ratio), conjugate + cost
     for q in range(count):
         j = at.found[q]
-        limit, slope = alpha * fixed.slope[j], abs(at.fresh[q]) + shift * fixed.norms[j]
-        largest = max(largest, slope / limit)
-        if slope > limit:
-            conjugate += 0.5 * (slope - limit) ** 2 / second_derivative(penalty, 1.0, alpha * fixed.factor[j])
+        push = abs(at.fresh[q]) + shift * fixed.norms[j]
+        ratio, cost = side_terms(penalty, push, alpha * fixed.factor[j], np.inf, 1.0)
+        largest, conjugate = max(largest, ratio), conjugate + cost
     along += 2.0 * fixed.null_loss
     # The response's product with the dual point is known up to this.
     certain = max(abs(along) - deviation * shift, 0.0)

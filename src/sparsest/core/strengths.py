@@ -1,0 +1,79 @@
+"""What a penalty may know of each coefficient beside λ: the curvature of the loss along its column, and its limits.
+
+Penalties that need no more than λ take an array of numbers.  The others take records, whose fields kernels read by the
+same names.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Mask
+
+# A strength of each coefficient: an array of λ, or of records with the fields of _RECORD.
+Strengths: TypeAlias = Any
+
+_RECORD = np.dtype([(name, np.float64) for name in ("lam", "curvature", "lower", "upper")], align=True)
+
+
+# Coefficients that differ from a limit by no more than this, relatively, are at the limit.
+_ROUNDING = 1e-12
+
+
+def make_strengths(lam: Array, curvature: Any = 1.0, lower: Any = -np.inf, upper: Any = np.inf) -> Strengths:
+    """Records of λ, the curvature v of the loss along a column, and the limits of a coefficient."""
+    records = np.empty(np.shape(lam), _RECORD).view(np.recarray)
+    for name, values in (("lam", lam), ("curvature", curvature), ("lower", lower), ("upper", upper)):
+        records[name] = values
+    return records
+
+
+def lambdas(strengths: Strengths) -> Array:
+    """λ of each coefficient."""
+    return strengths if strengths.dtype.names is None else strengths.lam
+
+
+def with_lambdas(strengths: Strengths, lam: Array) -> Strengths:
+    """Strengths with these λ, and otherwise the same."""
+    if strengths.dtype.names is None:
+        return lam
+    changed = strengths.copy()
+    changed.lam = lam
+    return changed
+
+
+def limits(strengths: Strengths) -> tuple[Array, Array] | None:
+    """The smallest and the largest value of each coefficient, or None if there are no limits."""
+    return None if strengths.dtype.names is None else (strengths.lower, strengths.upper)
+
+
+def clipped(w: Array, strengths: Strengths) -> Array:
+    """The nearest coefficients within the limits."""
+    within = limits(strengths)
+    return w if within is None else put_within(w, *within)
+
+
+def put_within(w: Array, lower: Array, upper: Array) -> Array:
+    """The nearest coefficients within limits; those at a limit but for rounding are put there."""
+    w = np.clip(w, lower, upper)
+    for limit in (lower, upper):
+        w = np.where(np.isfinite(limit) & (np.abs(w - limit) <= _ROUNDING * np.abs(limit)), limit, w)
+    return w
+
+
+def pushed(grad: Array, strengths: Strengths) -> Array:
+    """How strongly this gradient pushes coefficients at zero to a side where they may be."""
+    within = limits(strengths)
+    if within is None:
+        return np.abs(grad)
+    return np.maximum(np.where(within[1] > 0.0, -grad, 0.0), np.where(within[0] < 0.0, grad, 0.0))
+
+
+def held(w: Array, slope: Array, strengths: Strengths) -> Mask:
+    """Coefficients at a limit beyond which this slope of the objective would take them."""
+    within = limits(strengths)
+    if within is None:
+        return np.zeros(w.size, dtype=bool)
+    return ((w <= within[0]) & (slope >= 0.0)) | ((w >= within[1]) & (slope <= 0.0))

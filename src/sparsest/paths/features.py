@@ -1,0 +1,76 @@
+"""What users say of single features of a path: factors of the penalty, limits of coefficients, and groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Array
+from sparsest.core.checks import as_array, as_numbers
+from sparsest.core.designs import Design, shift_and_scale
+from sparsest.core.limits import check_limits
+
+# Violations are measured against the usual penalty: a factor below this share of it would be as good as none.
+_LEAST_FACTOR = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRules:
+    """Factors and limits of the p features.
+
+    Attributes
+    ----------
+    factor : factors of λ.
+    lower, upper : limits of the coefficients for the data as given, which include zero; None for no limits.
+    """
+
+    factor: Array
+    lower: Array | None = None
+    upper: Array | None = None
+
+    @property
+    def usual_factor(self) -> float:
+        """The median of the factors that are not zero: alphas times this are of the size of gradients."""
+        positive = self.factor[self.factor > 0.0]
+        return float(np.median(positive)) if positive.size else 1.0
+
+    def limits_of(self, view: Design) -> tuple[Array, Array] | tuple[None, None]:
+        """The limits of the coefficients of a view's columns."""
+        if self.lower is None or self.upper is None:
+            return None, None
+        scale = shift_and_scale(view, np.arange(self.factor.size))[1]
+        return self.lower * scale, self.upper * scale
+
+
+def make_rules(
+    p: int,
+    names: tuple[str, ...] | None = None,
+    *,
+    penalty_factor: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    positive: bool = False,
+) -> FeatureRules:
+    """Check what was given for p features, of which some may be called by these names."""
+    low, high = check_limits(p, names, lower, upper, positive)
+    return FeatureRules(_check_factor(penalty_factor, p), low, high)
+
+
+def _check_factor(penalty_factor: Any, p: int) -> Array:
+    """Factors of alpha, one for each feature."""
+    if penalty_factor is None:
+        return np.ones(p)
+    factor = as_numbers(as_array(penalty_factor, "penalty_factor"), "penalty_factor")
+    if factor.shape != (p,):
+        raise ValueError(f"penalty_factor must have {p} entries, got shape {factor.shape}")
+    if not np.isfinite(factor).all() or (factor < 0).any():
+        raise ValueError("penalty_factor must be finite and not negative")
+    positive = factor[factor > 0.0]
+    if positive.size and positive.min() < _LEAST_FACTOR * np.median(positive):
+        raise ValueError(
+            f"the smallest positive penalty_factor, {positive.min():.3g}, is below {_LEAST_FACTOR:g} of their median: "
+            "use 0 for features that are never penalised"
+        )
+    return factor

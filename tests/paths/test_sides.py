@@ -1,0 +1,26 @@
+"""To which sides gradients push features."""
+
+import numpy as np
+
+from sparsest.paths.sides import FeatureSides
+
+GRAD = np.array([-2.0, 3.0, -1.0])
+FACTOR, NORMS, INDEX = np.array([1.0, 2.0, 3.0]), np.array([1.0, 0.5, 2.0]), np.arange(3)
+
+
+def test_without_limits_the_size_of_a_gradient_counts():
+    sides = FeatureSides(FACTOR, NORMS, None, None)
+    np.testing.assert_array_equal(sides.push(INDEX, GRAD), np.abs(GRAD))
+    pushes = sides.pushes(INDEX, GRAD, 0.1)
+    np.testing.assert_allclose(pushes.size, np.abs(GRAD) + 0.1 * NORMS)
+    assert (pushes.limit == np.inf).all() and sides.movable.all()
+
+
+def test_with_limits_the_side_counts():
+    sides = FeatureSides(FACTOR, NORMS, np.array([0.0, 0.0, 0.0]), np.array([np.inf, 2.0, 0.0]))
+    np.testing.assert_array_equal(sides.push(INDEX, GRAD), [2.0, 0.0, 0.0])
+    np.testing.assert_array_equal(sides.movable, [True, True, False])
+    pushes = sides.pushes(INDEX[:2], GRAD[:2], 0.1)
+    np.testing.assert_allclose(pushes.size, [2.1, -2.95, -1.9, 3.05])
+    np.testing.assert_array_equal(pushes.limit, [np.inf, 2.0, 0.0, 0.0])
+    np.testing.assert_array_equal(pushes.factor, [1.0, 2.0, 1.0, 2.0])
