@@ -77,7 +77,15 @@ def precise(value, constraints=(), tolerance=1e-10):
     return float(problem.value)
 
 
-def support_value(loss, X, y, gamma, fit_intercept, weights=None, max_coef=None):
+def _within(w, s, max_coef, bounds):
+    """The limits of coefficients: ``|w| ≤ max_coef s`` and ``lower s ≤ w ≤ upper s``."""
+    limits = [] if max_coef is None else [cp.abs(w) <= max_coef * s]
+    lower, upper = ((), ()) if bounds is None else bounds
+    limits += [w[j] >= limit * s[j] for j, limit in enumerate(lower) if np.isfinite(limit)]
+    return limits + [w[j] <= limit * s[j] for j, limit in enumerate(upper) if np.isfinite(limit)]
+
+
+def support_value(loss, X, y, gamma, fit_intercept, weights=None, max_coef=None, bounds=None):
     """The least objective on the columns X, by an interior-point solver of conic programs."""
     n, m = X.shape
     weights = np.ones(n) if weights is None else weights
@@ -86,15 +94,16 @@ def support_value(loss, X, y, gamma, fit_intercept, weights=None, max_coef=None)
     terms = weights @ _cvxpy_losses(loss, y, u)
     ridge = 0.5 / gamma * cp.sum_squares(w) if m and np.isfinite(gamma) else 0.0
     # Exponential cones cannot be solved as precisely as quadratic ones.
-    limits = ([] if fit_intercept else [b == 0.0]) + ([cp.abs(w) <= max_coef] if m and max_coef is not None else [])
+    limits = ([] if fit_intercept else [b == 0.0]) + (_within(w, np.ones(m), max_coef, bounds) if m else [])
     precise(terms + ridge, limits, 1e-8 if loss in EXPONENTIAL else 1e-11)
     coef = w.value if m else np.zeros(0)
     return objective(loss, X, y, coef, float(b.value) if fit_intercept else 0.0, gamma, weights)
 
 
 def relaxation_value(
-    loss, X, y, gamma, fit_intercept, weights=None, k=None, l0_penalty=None, include=(), exclude=(), max_coef=None
-):
+    loss, X, y, gamma, fit_intercept, weights=None, k=None, l0_penalty=None, include=(), exclude=(), max_coef=None,
+    bounds=None,
+):  # fmt: skip
     """The value of the Boolean relaxation, by an interior-point solver of conic programs."""
     n, p = X.shape
     weights = np.ones(n) if weights is None else weights
@@ -103,8 +112,7 @@ def relaxation_value(
     limits += [w[j] == 0 for j in exclude] + ([] if fit_intercept else [b == 0])
     if k is not None:
         limits.append(cp.sum(s) <= k)
-    if max_coef is not None:
-        limits.append(cp.abs(w) <= max_coef * s)
+    limits += _within(w, s, max_coef, bounds)
     bent = range(p) if np.isfinite(gamma) else ()
     ridge = sum(cp.quad_over_lin(w[j], s[j]) for j in bent if j not in exclude)
     terms = weights @ _cvxpy_losses(loss, y, X @ w + b) + 0.5 / gamma * ridge + (l0_penalty or 0.0) * cp.sum(s)
