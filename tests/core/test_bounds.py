@@ -1,68 +1,11 @@
-"""Bounds of coefficients: what users may give, and their units."""
+"""Bounds of the coefficients of columns that solvers work on: units, questions, and gains."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from samples import sample
-from sparsest.core.bounds import UNBOUNDED, Bounds, bounds_of, check_bound
+from sparsest.core.bounds import UNBOUNDED, Bounds, bounds_of
 from sparsest.core.problem import make_problem
-
-NAMES = ("age", "sex", "bmi")
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (0, [0.0, 0.0, 0.0]),
-        (-1.5, [-1.5] * 3),
-        ([0.0, -np.inf, -2], [0.0, -np.inf, -2.0]),
-        (np.float32(-0.5), [-0.5] * 3),
-        (pd.Series([0.0, -1.0, -2.0], index=NAMES), [0.0, -1.0, -2.0]),
-        ({"bmi": 0.0}, [-np.inf, -np.inf, 0.0]),
-        ({0: -3, "sex": -0.0}, [-3.0, 0.0, -np.inf]),
-    ],
-    ids=str,
-)
-def test_lower_bounds_in_all_forms(given, expected):
-    assert check_bound(given, "lower", 3, NAMES).tolist() == expected
-    if not isinstance(given, (dict, pd.Series)):
-        assert check_bound(-np.asarray(given), "upper", 3, NAMES).tolist() == [-entry for entry in expected]
-
-
-@pytest.mark.parametrize("given", [None, np.inf, [np.inf] * 3, {}, {"age": np.inf}], ids=str)
-def test_no_upper_bounds(given):
-    assert check_bound(given, "upper", 3, NAMES) is None
-
-
-@pytest.mark.parametrize(
-    ("given", "name", "message"),
-    [
-        (0.5, "lower", "lower must be at most 0 for every column, because .* got 0.5 for column 'age'"),
-        ([0.0, 1.0, -2.0], "upper", "upper must be at least 0 for every column.* got -2.0 for column 'bmi'.  Use inf"),
-        (np.nan, "upper", "upper must be at least 0"),
-        ([0.0, 1.0], "upper", "upper must be a number, 3 numbers, one a column, or a dictionary by column"),
-        ([[0.0, 1.0, 2.0]], "upper", "upper must be a number, 3 numbers"),
-        ("free", "lower", "lower must hold real numbers"),
-        ({"weight": 1.0}, "upper", "upper names the column 'weight', which X does not have"),
-        ({"age": "high"}, "upper", "upper of column 'age' must be a number"),
-        ({"age": 1.0, 0: 2.0}, "upper", "upper names a column twice"),
-        ({3: 1.0}, "upper", "upper must hold column numbers from 0 to 2"),
-        (1e-200, "upper", "upper must be 0, infinite or between 1e-150 and 1e\\+150 in size"),
-        ({"bmi": -1e200}, "lower", "lower must be 0, infinite or .* for column 'bmi'"),
-    ],
-    ids=str,
-)
-def test_bounds_that_are_none(given, name, message):
-    with pytest.raises(ValueError, match=message):
-        check_bound(given, name, 3, NAMES)
-
-
-def test_names_need_named_columns():
-    with pytest.raises(ValueError, match="give names with a data frame or feature_names"):
-        check_bound({"age": 1.0}, "upper", 3)
-    with pytest.raises(ValueError, match=r"got -1\.0 for column 2"):
-        check_bound([0.0, 1.0, -1.0], "upper", 3)
 
 
 def test_bounds_of_standardised_columns_have_their_units():

@@ -1,20 +1,15 @@
-"""Bounds of coefficients: those that a user gives for the data, and those of the columns that solvers work on."""
+"""Bounds of the coefficients of the columns that solvers work on; :mod:`sparsest.core.limits` has those of users."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.checks import as_array, as_numbers, by_number, column_numbers, number, shown
 from sparsest.core.designs import Design, shift_and_scale
-
-# Squares of bounds must be numbers.
-_SMALLEST, _LARGEST = 1e-150, 1e150
+from sparsest.core.limits import LARGEST_LIMIT, SMALLEST_LIMIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,56 +57,6 @@ class Bounds:
 UNBOUNDED = Bounds(np.empty(0), np.empty(0))
 
 
-def check_bound(value: Any, name: str, p: int, names: tuple[str, ...] | None = None) -> Array | None:
-    """Return the lower or upper bounds of p coefficients, for the data as given; None if there are none.
-
-    Parameters
-    ----------
-    value : a number for all columns, p numbers, or a dictionary by name or number of the columns that are bounded
-    name : "lower" or "upper"
-    names : names of the columns, if they have any
-    """
-    if value is None:
-        return None
-    sign = -1.0 if name == "lower" else 1.0
-    if isinstance(value, Mapping):
-        bounds = np.full(p, sign * np.inf)
-        columns = column_numbers(by_number(list(value), name, names), name, p)
-        if np.unique(columns).size < columns.size:
-            raise ValueError(f"{name} names a column twice, once by its name and once by its number: {shown(value)}")
-        bounds[columns] = [number(entry, f"{name} of column {shown(at)}", finite=False) for at, entry in value.items()]
-    else:
-        given = as_array(value, name)
-        if given.ndim > 1 or given.size not in (1, p) or (given.ndim == 1 and given.size != p):
-            raise ValueError(
-                f"{name} must be a number, {p} numbers, one a column, or a dictionary by column, got {shown(value)}"
-            )
-        bounds = np.broadcast_to(as_numbers(given, name), p).copy()
-    _check_values(bounds, name, sign, names)
-    return None if np.isinf(bounds).all() else bounds
-
-
-def _check_values(bounds: Array, name: str, sign: float, names: tuple[str, ...] | None) -> None:
-    """Raise a ValueError that names the first column whose bound is none."""
-    with np.errstate(invalid="ignore"):
-        wrong = np.flatnonzero(~(sign * bounds >= 0.0))
-        sizes = np.abs(bounds)
-        extreme = np.flatnonzero((sizes != 0.0) & np.isfinite(sizes) & ~((sizes >= _SMALLEST) & (sizes <= _LARGEST)))
-    if wrong.size:
-        at, side = int(wrong[0]), ("at most 0", "-inf") if sign < 0.0 else ("at least 0", "inf")
-        raise ValueError(
-            f"{name} must be {side[0]} for every column, because a feature that is not in the model has the "
-            f"coefficient 0; got {float(bounds[at])!r} for column {at if names is None else repr(names[at])}.  Use "
-            f"{side[1]} where there is no bound"
-        )
-    if extreme.size:
-        at = int(extreme[0])
-        raise ValueError(
-            f"{name} must be 0, infinite or between {_SMALLEST:g} and {_LARGEST:g} in size, got {float(bounds[at])!r} "
-            f"for column {at if names is None else repr(names[at])}"
-        )
-
-
 def bounds_of(design: Design, lower: Array | None, upper: Array | None, max_coef: float | None) -> Bounds:
     """The bounds of the columns of a design: those for the data as given, in the design's units, and ``max_coef``.
 
@@ -126,8 +71,8 @@ def bounds_of(design: Design, lower: Array | None, upper: Array | None, max_coef
     for bound in (None if lower is None else -lower, upper):
         with np.errstate(over="ignore", under="ignore"):
             side = np.full(p, np.inf) if bound is None else bound * scale
-        side[side > _LARGEST] = np.inf
-        side[side < _SMALLEST] = 0.0
+        side[side > LARGEST_LIMIT] = np.inf
+        side[side < SMALLEST_LIMIT] = 0.0
         sides.append(np.minimum(side, most))
     # Adding zero turns -0.0 into 0.0.
     return Bounds(0.0 - sides[0], sides[1])

@@ -22,9 +22,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.bounds import UNBOUNDED, Bounds, bounds_of, check_bound
+from sparsest.core.bounds import UNBOUNDED, Bounds, bounds_of
 from sparsest.core.checks import column_numbers
 from sparsest.core.data import Data, make_data
+from sparsest.core.limits import check_limits
 from sparsest.core.settings import check_gamma, check_max_coef
 from sparsest.core.sparsity import Region, Sparsity, check_sparsity
 
@@ -169,7 +170,7 @@ def pose(
 ) -> Problem:
     """Pose a problem on data that have been checked; columns whose bounds are both 0 are excluded."""
     inside, outside = _check_forced(include, exclude, data.p)
-    low, high = check_bound(lower, "lower", data.p), check_bound(upper, "upper", data.p)
+    low, high = check_limits(data.p, None, lower, upper)
     if low is not None and high is not None:
         outside = np.union1d(outside, np.setdiff1d(np.flatnonzero((low == 0.0) & (high == 0.0)), inside))
     sparsity = check_sparsity(k, l0_penalty, inside.size, data.p - outside.size)
