@@ -142,6 +142,18 @@ def test_a_better_model_with_a_weaker_bound_is_not_lost(search):
     assert search._tolerance(k) < before and k in search._to_search()
 
 
+def test_the_proof_of_the_best_model_is_not_lost_to_rounding(search):
+    """A search that proves the best model may give it an objective that is larger by a rounding error."""
+    search._walk()
+    best = search.best
+    k = int(best.support.size)
+    assert best.gap > search.tree.gap_tol
+    objective = best.objective * (1.0 + 1e-12)
+    proved = replace(best, objective=objective, lower_bound=best.objective * (1.0 - 1e-5))
+    assert not search._offer(k, proved)
+    assert search.best is proved and k not in search._to_search()
+
+
 def test_searches_that_end_too_soon_are_repeated_until_sizes_are_excluded(search):
     """A search that finds a better model on its way ends with a gap that does not exclude its size."""
     search._walk()
@@ -152,6 +164,18 @@ def test_searches_that_end_too_soon_are_repeated_until_sizes_are_excluded(search
     search.polished = set(search.sizes)
     search._prove()
     assert search.open_sizes() == () and search.best.gap <= search.tree.gap_tol
+
+
+def test_open_sizes_share_the_time_that_is_left(search):
+    search.clock = Clock(100.0, spent=20.0)
+    assert search._share(4, 1.0) == pytest.approx(20.0, abs=1.0)
+    assert search._share(1, 1.0) == pytest.approx(80.0, abs=1.0)
+    # A search of less than a second is not worth its beginning, and none gets more than what is left.
+    assert search._share(1000, 4.0) == 1.0
+    search.clock = Clock(100.0, spent=99.5)
+    assert search._share(3, 1.0) <= 0.5
+    search.clock = Clock(np.inf)
+    assert search._share(3, 16.0) == 16.0
 
 
 @pytest.mark.parametrize("include", [(), (3,)])

@@ -51,7 +51,8 @@ _SHARE_OF_WALK, _SHARE_OF_COVER = 0.3, 0.5
 _PATIENCE, _PATIENCE_SHARE = 4, 0.5
 # A size is searched to this part of the gap that excludes it, and to no smaller one than rounding allows.
 _EXCLUDING_SHARE, _LEAST_GAP, _LARGEST_GAP = 0.95, 1e-8, 0.9
-# Seconds of the first search of a size, and by how much they grow: a search cannot go on, it begins anew.
+# Least number of seconds of a search, and by how much it grows from round to round if there is no time limit: a search
+# cannot go on, it begins anew.
 _FIRST_SECONDS, _SECONDS_GROWTH = 1.0, 4.0
 
 
@@ -257,7 +258,9 @@ class _Search:
             self.models[size] = result
         value = self._value(result)
         better = value < self.value
-        if better or (value == self.value and result.lower_bound > self.best.lower_bound):
+        # The objectives that two searches give for the same support differ by rounding errors.
+        same = np.array_equal(result.support, self.best.support)
+        if better or (same and result.lower_bound > self.best.lower_bound):
             self.best, self.value = result, value
         return better
 
@@ -321,13 +324,22 @@ class _Search:
             self._offer(left[-1], self._relaxed(left[-1], False, _SHARE_OF_COVER))
 
     def _prove(self) -> None:
-        """Search the open sizes, those nearest to being excluded first, with more and more time for each."""
-        seconds = _FIRST_SECONDS
+        """Search the open sizes, those nearest to being excluded first, until none is left that needs more time."""
+        first = _FIRST_SECONDS
         while left := self._to_search():
-            for k in left:
+            for i, k in enumerate(left):
                 if not self.clock.expired() and k in self._to_search():
-                    self._offer(k, self._searched(k, min(seconds, self._left())))
-            seconds *= _SECONDS_GROWTH
+                    self._offer(k, self._searched(k, self._share(len(left) - i, first)))
+            first *= _SECONDS_GROWTH
+
+    def _share(self, n_open: int, least: float) -> float:
+        """The seconds of one of the open sizes: an equal share of the time that is left, but at least some seconds.
+
+        Sizes that end early so leave their time to the harder ones.  Without a time limit a search gets the least
+        number of seconds, because a better model may exclude the size before its search ends.
+        """
+        left = self._left()
+        return least if np.isinf(left) else min(max(left / n_open, _FIRST_SECONDS), left)
 
     def _to_search(self) -> list[int]:
         """The best model's size if it is not proved, then the open ones in order of what is missing."""
