@@ -44,6 +44,7 @@ def test_version_is_that_of_the_metadata():
 TESTED_ELSEWHERE = {
     # Names of types alone.
     "core/arrays": None,
+    "core/kernels/genotypes": "core/designs/test_genotypes",
     # What designs that are read in blocks are made of.
     **dict.fromkeys((f"core/designs/{name}" for name in ("combining", "sources")), "core/designs/test_streamed"),
     # A tuple, tested with all that return it.

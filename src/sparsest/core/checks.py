@@ -6,6 +6,7 @@ Functions, estimators, data sets and the command line share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from importlib import import_module
 from numbers import Integral, Real
 from operator import index
 from pathlib import Path
@@ -139,6 +140,14 @@ def optional(check: Callable[..., Any], **limits: Any) -> Callable[[Any, str], A
         return None if value is None else check(value, name, or_else="None", **limits)
 
     return checked
+
+
+def required_package(name: str, extra: str, purpose: str) -> Any:
+    """Return an optional package; if it is missing, raise an ImportError that says which extra brings it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{purpose} need {name}: pip install 'sparsest[{extra}]'") from error
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:

@@ -21,6 +21,7 @@ from sparsest.proofs.losses import LossRule
 from sparsest.proofs.reading import ColumnBlocks, RowBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
 from sparsest.proofs.statement import Statement
+from sparsest.proofs.stored import is_stored, stored_matrix
 from sparsest.proofs.threads import cores
 
 # If rows are contiguous, this many columns are read together unless they take more bytes than this: fewer columns
@@ -119,7 +120,7 @@ class Data:
         # Columns that the next pass over rows keeps, and those that are kept, in increasing order.
         self._wanted: Indices = np.empty(0, dtype=np.intp)
         self._kept: NDArray[Any] | None = None
-        self._matrix = as_matrix(X)
+        self._matrix = as_matrix(stored_matrix(X) if is_stored(X) else X)
         n, p = self._matrix.shape
         weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
         if (weights < 0).any() or not weights.any():

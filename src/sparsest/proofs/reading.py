@@ -15,7 +15,7 @@ from sparsest.proofs.rounding import Array, Indices
 _EXACT_INTEGER = 2**53
 # Arrays of at least this many bytes whose rows are stored together are read by rows, in blocks of about so many bytes
 # and at least so many rows: reading some columns of a large file would read most of it.
-_MANY_BYTES, _BLOCK_BYTES, _LEAST_ROWS = 1 << 28, 1 << 25, 64
+_MANY_BYTES, BLOCK_BYTES, _LEAST_ROWS = 1 << 28, 1 << 25, 64
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class RowBlocks:
 
 def _in_rows(array: NDArray[Any]) -> RowBlocks:
     """The blocks of an array in C order, which are not copied."""
-    height = max(1, _BLOCK_BYTES // max(1, array.strides[0]))
+    height = max(1, BLOCK_BYTES // max(1, array.strides[0]))
     return RowBlocks(array.shape, lambda begin, end: array[begin:end], max(height, _LEAST_ROWS))
 
 
@@ -74,6 +74,8 @@ def as_matrix(X: Any) -> Any:
     """A matrix that can be indexed by columns; sparse ones in compressed columns, with valid indices."""
     if isinstance(X, (ColumnBlocks, RowBlocks)):
         matrix: Any = X
+    elif callable(getattr(X, "columns", None)) and hasattr(X, "shape"):
+        matrix = ColumnBlocks(X.shape, X.columns)
     elif sp.issparse(X):
         matrix = _as_compressed_columns(X)
     else:

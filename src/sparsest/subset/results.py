@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sparsest.core.checks import column_numbers
+from sparsest.core.designs import unstandardized
 from sparsest.core.problem import Problem
 from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import Proof
@@ -82,6 +83,8 @@ def make_result(
     model = claim(problem, fit)
     bound = model.bound(trivial_bound(problem) if checked is None else checked.bound)
     trace.setdefault("seconds", {})["checking"] = clock.seconds() - began
+    if (reading := unstandardized(problem.design).reading) is not None:
+        trace["reading"] = reading.summary()
     proved = checked is not None and relative_gap(model.objective, bound) <= gap_tol
     status = Status.OPTIMAL if proved else otherwise
     coef = np.zeros(problem.p)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sparsest.core.checks import by_number, check_names, column_names
 from sparsest.core.data import Data, make_data
+from sparsest.core.designs import unstandardized
 from sparsest.core.problem import PROBLEM_SETTINGS, Problem, pose
 from sparsest.core.ridge import default_gamma
 from sparsest.core.settings import SETTINGS, check_gamma, checked
@@ -82,7 +83,10 @@ def make_task(X: Any, y: Any, *, feature_names: Any = None, **settings: Any) -> 
     """
     of_problem = {name: settings.pop(name) for name in ("k", *PROBLEM_SETTINGS) if name in settings}
     data = make_data(X, y, **{"standardize": SETTINGS["standardize"].default, **settings})
-    names = column_names(X) if feature_names is None else check_names(feature_names, "feature_names", data.p)
+    if feature_names is not None:
+        names = check_names(feature_names, "feature_names", data.p)
+    else:
+        names = column_names(X) or unstandardized(data.design).names
     return pose_task(data, names, **of_problem)
 
 

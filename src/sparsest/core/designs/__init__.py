@@ -10,6 +10,11 @@
 ``streamed``     the design of such a matrix, read in blocks
 ``combining``    results of a matrix from those of blocks of its rows
 ``mapped``       arrays that are mapped from files
+``files``        files as designs, by their names
+``hdf5``         HDF5 datasets and AnnData
+``chunked``      arrays of zarr
+``arrow``        tables of Arrow, Parquet and Feather files
+``genotypes``    genotypes of PLINK, packed
 ``reading``      conversion of X to a design
 ===============  ===================================================================
 """

@@ -21,12 +21,20 @@ from sparsest.core.designs.sparse import Sparse
 
 # The package of a type, and the module with a function ``read``, which returns the design of such an object, or None
 # if the object is to be read as an array.
-_MAPPED = "sparsest.core.designs.mapped"
-READERS: dict[str, str] = {"numpy": _MAPPED, "scipy": _MAPPED}
+_MODULES = {
+    "mapped": ("numpy", "scipy"),
+    "files": ("builtins", "pathlib"),
+    "hdf5": ("h5py", "anndata"),
+    "chunked": ("zarr",),
+    "arrow": ("pyarrow",),
+}
+READERS: dict[str, str] = {
+    package: f"{__package__}.{module}" for module, packages in _MODULES.items() for package in packages
+}
 
 
 def as_design(X: Any) -> Design:
-    """Wrap a matrix, sparse matrix or data frame; ``survey`` checks whether entries are finite."""
+    """Wrap a matrix, sparse matrix, data frame, file, …; ``survey`` checks whether entries are finite."""
     if isinstance(X, Design):
         return X.counted()
     design = _of_package(X)

@@ -40,6 +40,9 @@ class Source(ABC):
     concurrent : whether several threads may read at a time.
     step : lines are read in multiples of this number, such as those of a chunk.
     line_bytes : bytes of a line as ``read`` returns it.
+    stored_line_bytes : bytes of a line as it is stored, if these are others.
+    picks : whether there is ``pick``, which reads some lines without those between them.
+    block_bytes : size of blocks that suits the source, if it is not the usual one.
     names : names of the columns, or None.
     """
 
@@ -49,11 +52,22 @@ class Source(ABC):
     concurrent: bool = False
     step: int = 1
     line_bytes: int
+    stored_line_bytes: int | None = None
+    picks: bool = False
+    block_bytes: int | None = None
     names: tuple[str, ...] | None = None
 
     @abstractmethod
     def read(self, begin: int, end: int) -> Any:
         """Lines from ``begin`` to ``end`` as a part of the matrix, an array or a compressed sparse array."""
+
+    def pick(self, index: Indices) -> Any:
+        """Lines of these increasing numbers, for a source that ``picks``."""
+        raise NotImplementedError
+
+    def taken(self, index: Indices) -> Source | None:
+        """Some columns, copied in the form in which they are stored; None if there is no such copy."""
+        return None
 
     @property
     def n_lines(self) -> int:
@@ -62,7 +76,7 @@ class Source(ABC):
 
     def width(self, block_bytes: int) -> int:
         """Number of lines that are read at a time."""
-        lines = block_bytes // max(self.line_bytes, 1)
+        lines = min(block_bytes, self.block_bytes or block_bytes) // max(self.line_bytes, 1)
         if self.mapped and self.by_rows:
             lines = max(lines, _ROWS_OF_MAP)
         return max(lines // self.step, 1) * self.step
@@ -70,7 +84,7 @@ class Source(ABC):
     @property
     def nbytes(self) -> int:
         """Bytes of the matrix as it is stored."""
-        return self.line_bytes * self.n_lines
+        return (self.stored_line_bytes or self.line_bytes) * self.n_lines
 
     def share_of_rows(self, n_columns: int) -> float:
         """The share of each row that is read for some of its columns: a page for each of them if rows are mapped."""

@@ -242,7 +242,7 @@ class Streamed(Design):
             return out
 
         def work(block: Design, part: _Part) -> Array:
-            return block.columns(np.arange(part.end - part.begin) if part.inside is None else part.inside)
+            return block.columns(np.arange(block.shape[1]) if part.inside is None else part.inside)
 
         for part, columns in self._pass(index, work):
             out[:, part.at] = columns
@@ -258,6 +258,11 @@ class Streamed(Design):
 
     def take(self, subset: Subset) -> Streamed:
         index = self._index(np.asarray(subset, dtype=np.intp))
+        packed = (
+            None if self.across is not None or self.nbytes_of(subset) > self.copy_bytes else self.source.taken(index)
+        )
+        if packed is not None:
+            return replace(self, source=packed, lines=None, reading=Reading(), _digests=[], _recent=[])
         return replace(
             self, lines=self.lines if self.source.by_rows else index, _digests=[], _recent=[],
             across=index if self.source.by_rows else self.across,
@@ -278,7 +283,9 @@ class Streamed(Design):
     def _copied(self) -> Streamed:
         """A copy in memory if it is small; otherwise this design."""
         n, p = self.shape
-        if self.nbytes_of(np.arange(p)) > self.copy_bytes:
+        entries = self.source.shape[1 if self.source.by_rows else 0]
+        unpacked = n * p * self.source.line_bytes // max(entries, 1)
+        if max(self.nbytes_of(np.arange(p)), unpacked) > self.copy_bytes:
             return self
         found: list[tuple[Any, Any]] = []
         by_rows = self.source.by_rows
@@ -292,6 +299,7 @@ class Streamed(Design):
             stored = block.matrix if isinstance(block, Sparse) else block.array if isinstance(block, Dense) else None
             found.append((np.arange(self.source.n_lines)[part.at] if isinstance(part.at, slice) else part.at, stored))
         whole = in_memory(_joined(found, (n, p), by_rows))
+        whole.names = self.names
         return replace(self, source=whole, lines=None, across=None, reading=Reading(), _recent=[])
 
     def _parts(self, index: Indices | None) -> Iterator[_Part]:
@@ -304,11 +312,12 @@ class Streamed(Design):
             return
         order = np.argsort(index, kind="stable")
         ordered, first = index[order], 0
-        gap = source.n_lines if source.mapped else max(source.step, _GAP_BYTES // max(source.line_bytes, 1))
+        direct = source.mapped or (source.picks and not source.by_rows)
+        gap = source.n_lines if direct else max(source.step, _GAP_BYTES // max(source.line_bytes, 1))
         while first < ordered.size:
             begin = int(ordered[first]) // source.step * source.step
             last = min(first + width, ordered.size)
-            if not source.mapped:
+            if not direct:
                 last = min(last, int(np.searchsorted(ordered, begin + width)))
             jumps = np.flatnonzero(np.diff(ordered[first:last]) > gap)
             last = first + int(jumps[0]) + 1 if jumps.size else last
@@ -346,7 +355,10 @@ class Streamed(Design):
         """The result of ``work`` for a part, and the seconds of reading and computing."""
         with nullcontext() if self.source.concurrent else self._lock:
             began = perf_counter()
-            stored = self.source.read(part.begin, part.end)
+            if self.source.picks and part.inside is not None:
+                stored, part = self.source.pick(part.begin + part.inside), part._replace(inside=None)
+            else:
+                stored = self.source.read(part.begin, part.end)
             if self.source.mapped and part.inside is None and share == 1.0:
                 _touch(stored)
             read = perf_counter()
@@ -362,9 +374,10 @@ class Streamed(Design):
     def _noted(self, part: _Part, share: float, done: tuple[T, float, float]) -> T:
         """Count what was read for a part, and return its result."""
         result, reading, computing = done
-        lines = part.inside.size if part.inside is not None and self.source.mapped else part.end - part.begin
+        direct = part.inside is not None and (self.source.mapped or self.source.picks)
+        lines = part.inside.size if part.inside is not None and direct else part.end - part.begin
         self.reading.passes += share * lines / max(self.source.n_lines, 1)
-        self.reading.bytes += int(share * lines * self.source.line_bytes)
+        self.reading.bytes += int(share * lines * (self.source.stored_line_bytes or self.source.line_bytes))
         self.reading.seconds_reading += reading
         self.reading.seconds_computing += computing
         return result
