@@ -8,6 +8,7 @@ import pytest
 
 from proofs.helpers import certificate_of, indices, sample
 from sparsest.proofs import Certificate, files
+from sparsest.proofs.statement import ADDED_PARTS
 from sparsest.proofs.steps import (
     LEAF,
     Branch,
@@ -20,6 +21,7 @@ from sparsest.proofs.steps import (
     Proof,
     Regression,
     RegressionTree,
+    RowPrices,
     Split,
     SplitPoint,
 )
@@ -30,7 +32,8 @@ STEPS = (
     Leaf(0),
     Branch(3),
     Combination(indices(0, 1, 1), np.array([0.1, 1 / 3, 1e-300])),
-    Fix(1, indices(0, 1), indices()),
+    Fix(1, indices(0, 1), indices(), 1),
+    Leaf(2, 0),
     Branch(4),
     Regression(),
     RegressionTree(indices(0, 4), np.array([0.3, -1e100]), np.array([1, LEAF, LEAF], dtype=np.int32)),
@@ -43,6 +46,7 @@ POINTS = (
     SplitPoint(indices(), np.empty(0), 0),
     SplitPoint(indices(5, 1), np.array([5e-324, 1.7e308]), 1),
 )
+ROW_PRICES = (RowPrices(indices(2, 0), np.array([0.1, 1e300])), RowPrices(indices(), np.empty(0)))
 SPLITS = (Split(np.arange(6), np.full(6, 0.1)), Split(indices(3), np.array([0.2]), 0))
 
 
@@ -50,7 +54,7 @@ SPLITS = (Split(np.arange(6), np.full(6, 0.1)), Split(indices(3), np.array([0.2]
 def certificate():
     X, y = sample(12, 6)
     plain = certificate_of(X, y, Proof((Leaf(0),), POINTS[:1]), support=(0, 4), k=2)
-    return replace(plain, proof=Proof(STEPS, POINTS, SPLITS))
+    return replace(plain, proof=Proof(STEPS, POINTS, SPLITS, ROW_PRICES))
 
 
 def equal(first, second):
@@ -65,7 +69,7 @@ def assert_same(one, other):
         assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True)
     for a, b in zip(one.incumbent, other.incumbent, strict=True):
         assert np.array_equal(a, b, equal_nan=True)
-    for part in ("steps", "points", "splits"):
+    for part in ("steps", "points", "splits", "row_prices"):
         assert equal(tuple(getattr(one.proof, part)), tuple(getattr(other.proof, part)))
 
 
@@ -82,27 +86,40 @@ def test_both_forms_give_back_what_was_written(certificate, tmp_path):
     assert (tmp_path / "proof.bin").read_bytes().startswith(files.MAGIC)
 
 
-def test_files_of_the_version_before_are_read(certificate):
-    """They have no array for the steps that were added."""
-    old = replace(certificate, proof=certificate.proof._replace(steps=STEPS[:-2]))
+LATER = {6: ["last bounds"], 7: []}
+SINCE_8 = ["step row prices", "priced rows", "priced rows starts", "row prices", "row prices starts"]
+
+
+@pytest.mark.parametrize("version", LATER)
+def test_files_of_former_versions_are_read(certificate, version):
+    """They have no arrays for the steps that were added, and no structure."""
+    missing = [*LATER[version], *SINCE_8]
+    steps = [step._replace(row_prices=None) if isinstance(step, (Leaf, Fix)) else step for step in STEPS]
+    proof = Proof(steps[: -2 if version == 6 else None], POINTS, SPLITS)
+    old = replace(certificate, proof=proof)
+
+    def reduced(header):
+        arrays = {name: part for name, part in header["arrays"].items() if name not in missing}
+        problem = {name: part for name, part in header["problem"].items() if name not in ADDED_PARTS}
+        return {**header, "version": version, "arrays": arrays, "problem": problem}
+
     header = json.loads(old.to_json())
-    assert header["arrays"].pop("last bounds")[1] == 0
-    header["version"] = 6
-    assert_same(old, Certificate.from_json(json.dumps(header)))
+    assert_same(old, Certificate.from_json(json.dumps(reduced(header))))
     size = len(files.MAGIC)
     binary = old.to_bytes()
-    length = int.from_bytes(binary[size : size + 8], "little")
-    inner = json.loads(binary[size + 8 : size + 8 + length])
-    place = size + 8 + length
-    inner["version"] = 6
-    del inner["arrays"]["last bounds"]
-    text = json.dumps(inner).encode()
+    place = size + 8 + int.from_bytes(binary[size : size + 8], "little")
+    inner = json.loads(binary[size + 8 : place])
+    text = json.dumps(reduced(inner)).encode()
     kept, body = b"", binary[place:]
-    for name, (_, _, part) in json.loads(binary[size + 8 : place])["arrays"].items():
-        kept += b"" if name == "last bounds" else body[:part]
+    for name, (_, _, part) in inner["arrays"].items():
+        kept += b"" if name in missing else body[:part]
         body = body[part:]
-    content = b"sparsest proof 6\n" + len(text).to_bytes(8, "little") + text + kept
+    content = f"sparsest proof {version}\n".encode() + len(text).to_bytes(8, "little") + text + kept
     assert_same(old, Certificate.from_bytes(content))
+    for name in ADDED_PARTS:
+        newer = {**reduced(header), "problem": {**reduced(header)["problem"], name: None}}
+        with pytest.raises(ValueError, match=f"parts that version {version} does not know"):
+            Certificate.from_json(json.dumps(newer))
 
 
 def test_a_missing_bound_is_noticed(certificate):

@@ -30,7 +30,7 @@ TEXTS = {
     "a list": "[]",
     "null": "null",
     "an empty object": "{}",
-    "another format": '{"format": "something else", "version": 7, "arrays": {}}',
+    "another format": '{"format": "something else", "version": 8, "arrays": {}}',
     "another version": '{"format": "sparsest certificate", "version": 3, "arrays": {}}',
     "deep nesting": "[" * 10**6,
     "deep nesting of objects": '{"a":' * 10**6,
@@ -75,7 +75,7 @@ def test_any_flipped_byte_is_refused_or_true(honest):
 
 def test_duplicate_keys_are_refused(honest):
     text = honest[0].to_json()
-    unreadable(text.replace('"version": 7', '"version": 7, "version": 7'))
+    unreadable(text.replace('"version": 8', '"version": 8, "version": 8'))
     unreadable(text.replace('"gamma"', '"k": 1, "gamma"'))
     unreadable(text.replace('"arrays": {', '"arrays": {"coef": ["<f8", 0, ""], ', 1))
 
@@ -275,11 +275,12 @@ def test_very_many_steps_in_a_small_file(honest, difference):
     certificate, X, y = honest
     data = header_of(with_proof(certificate, steps=(Leaf(0),)))
     count = 5 * 10**5
-    for name, array in (("step kinds", np.zeros(count, "|i1")), ("step numbers", np.full(count, difference, "<i4"))):
+    arrays = {"step kinds": np.zeros(count, "|i1"), "step numbers": np.full(count, difference, "<i4")}
+    for name, array in (arrays | {"step row prices": np.zeros(count, "<i4")}).items():
         code = zlib.compress(planes(array), 9)
         data["arrays"][name] = [array.dtype.str, count, base64.b64encode(code).decode()]
     unreadable(json.dumps(data))
     # With bytes that belong to nothing the file is large enough; the check then ends at the second step.
-    data["arrays"]["ballast"] = ["<f8", 3000, packed(np.random.default_rng(0).standard_normal(3000))]
+    data["arrays"]["ballast"] = ["<f8", 6000, packed(np.random.default_rng(0).standard_normal(6000))]
     again = Certificate.from_json(json.dumps(data))
     assert len(again.proof.steps) == count and not again.verify(X, y)

@@ -1,24 +1,29 @@
 """The check of a proof: the steps cover all admissible supports, and the proof is worth its smallest bound.
 
-A region is a row of states, one for each feature: 1 forced in, -1 forced out, 0 free.  The steps alone determine the
-regions.  Their bounds are computed in batches, with one matrix product for each batch.
+A region is a row of states, one for each feature (or unit, with a structure): 1 forced in, -1 forced out, 0 free.  The
+steps and the rules of the structure alone determine the regions.  Their bounds are computed in batches, with one matrix
+product for each batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
+from functools import cached_property
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
 from sparsest.proofs.columns import AllColumns, Columns, PackedColumns
-from sparsest.proofs.data import Data, box_above, ridge_below
+from sparsest.proofs.data import Data
+from sparsest.proofs.gains import Gains
 from sparsest.proofs.last_features import ByTrying
-from sparsest.proofs.points import Witnesses, witnesses
+from sparsest.proofs.nested_limits import Level, levels
 from sparsest.proofs.regions import RegionBounds, State, region_bounds
 from sparsest.proofs.regression import RegressionBounds, regression_bound
-from sparsest.proofs.rounding import TINY, UNDERFLOW, UNIT, Array, Indices, growth
+from sparsest.proofs.rounding import Array, Indices, growth
+from sparsest.proofs.side_rows import PricedRows, SideRows
 from sparsest.proofs.splits import Diagonals
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import (
@@ -33,9 +38,12 @@ from sparsest.proofs.steps import (
     Proof,
     Regression,
     RegressionTree,
+    RowPrices,
     SplitPoint,
 )
+from sparsest.proofs.structured_regions import StructuredRegions, Units
 from sparsest.proofs.threads import Workers
+from sparsest.proofs.walks import Walk, walk_of
 
 # A leaf of a regression tree that just reaches a bound may miss it by this share if sums are taken in another order.
 _OTHER_ORDER = 1e-11
@@ -45,7 +53,10 @@ _MANY_TRIED = 8
 
 
 class Job(NamedTuple):
-    """A region, the points and multipliers that bound it, and the features whose other side they close."""
+    """A region, the points and multipliers that bound it, and the features (or units) whose other side they close.
+
+    ``row_prices`` is the number of the prices of rows that are used.
+    """
 
     step: int
     points: Indices
@@ -53,6 +64,7 @@ class Job(NamedTuple):
     state: State
     inside: Indices
     outside: Indices
+    row_prices: int | None = None
 
 
 class Proved(NamedTuple):
@@ -89,10 +101,16 @@ def prove(
 
 @np.errstate(all="ignore")
 def prove_closed(
-    data: Data, statement: Statement, fixes: Sequence[Fix], points: Sequence[Point], whole: Columns, caution: float
+    data: Data,
+    statement: Statement,
+    fixes: Sequence[Fix],
+    points: Sequence[Point],
+    whole: Columns,
+    caution: float,
+    row_prices: Sequence[RowPrices] = (),
 ) -> float:
     """The smallest bound over the sides that these steps close, which fix features of the first region in turn."""
-    checker = Checker(data, statement, Proof(fixes, points), np.inf, caution)
+    checker = Checker(data, statement, Proof(fixes, points, (), row_prices), np.inf, caution)
     checker.fix_first(whole)
     checker.bound_jobs(whole)
     return checker.lowest
@@ -147,99 +165,87 @@ class Checker:
         The first fixings need one pass over all columns, and a single leaf after them shares it.  Later steps read
         only the columns of features that are not fixed out.
         """
-        state, steps = self.fix_first(columns), self.proof.steps
-        if self.step == len(steps) - 1 and isinstance(steps[-1], Leaf):
-            self._walk(state, columns)
-        else:
+        walk, steps = self.fix_first(columns), self.proof.steps
+        if not (self.step == len(steps) - 1 and isinstance(steps[-1], Leaf)):
             self.bound_jobs(columns)
-            alive = np.flatnonzero(state >= 0)
-            self._walk(state[alive], PackedColumns(self.data, alive))
+            columns = PackedColumns(self.data, walk.alive())
+            walk.pack(columns)
+        self._walk(walk, columns)
         return float(self.lowest)
 
-    def fix_first(self, columns: Columns) -> State:
-        """Apply the fixings at the beginning of the proof; return the states of the features after them."""
-        state = np.zeros(self.data.p, dtype=np.int8)
-        state[list(self.statement.include)] = 1
-        state[list(self.statement.exclude)] = -1
-        steps = self.proof.steps
+    def fix_first(self, columns: Columns) -> Walk:
+        """Apply the fixings at the beginning of the proof; return the walk through the regions after them."""
+        walk, steps = walk_of(self.statement, columns), self.proof.steps
         while self.step < len(steps) and isinstance(fix := steps[self.step], Fix):
-            state = self._fix(fix, state, columns)
+            self._fix(fix, walk)
             self.step += 1
-        return state
+        return walk
 
-    def _walk(self, state: State, columns: Columns) -> None:
-        """Walk through the tree with one state, which is changed and restored; there is no recursion."""
+    def _walk(self, walk: Walk, columns: Columns) -> None:
+        """Walk through the tree of regions."""
         # The number of jobs in a batch.
         most = max(1, self.data.room.gains // (8 * max(columns.features.size, self.data.n)))
         several = len(self.proof.steps) - self.step > most or self._tries_often
         with Workers[float](self.threads if several else 1, self._tries_often) as workers:
-            self._walk_with(workers, most, state, columns)
+            self._walk_with(workers, most, walk, columns)
 
-    def _walk_with(self, workers: Workers[float], most: int, state: State, columns: Columns) -> None:
-        state, fixed = state.copy(), list[int]()
-        # For each branch above whose other side is open: its feature, and the number of features fixed before it.
-        pending: list[tuple[int, int]] = []
+    def _walk_with(self, workers: Workers[float], most: int, walk: Walk, columns: Columns) -> None:
         finished = False
         for step in self.proof.steps[self.step :]:
             if finished:
                 raise ValueError("the proof has steps after its end")
             if isinstance(step, Branch):
-                at = int(self._free(np.array([step.feature]), state, columns)[0])
-                pending.append((at, len(fixed)))
-                state[at] = 1
-                fixed.append(at)
+                walk.branch(step.feature)
             elif isinstance(step, Fix):
-                after = self._fix(step, state.copy(), columns)
-                fixed += np.flatnonzero(after != state).tolist()
-                state = after
+                self._fix(step, walk)
             else:
-                self._close(step, state.copy(), columns, workers)
-                finished = not pending
-                if pending:
-                    at, before = pending.pop()
-                    state[fixed[before:]] = 0
-                    del fixed[before:]
-                    state[at] = -1
-                    fixed.append(at)
+                self._close(step, walk, columns, workers)
+                finished = not walk.close()
             if len(self._jobs) >= most:
                 self._submit_jobs(workers, columns)
             self.step += 1
         self._submit_jobs(workers, columns)
         self._note(*workers.collect())
         if not finished:
-            raise ValueError(f"the proof ends with {len(pending) + 1} region(s) open")
+            raise ValueError(f"the proof ends with {walk.open() + 1} region(s) open")
 
-    def _free(self, features: Indices, state: State, columns: Columns) -> Indices:
-        """The positions of features that must be free and different from each other."""
-        features = np.asarray(features, dtype=np.intp)
-        if features.size and (features.min() < 0 or features.max() >= self.data.p):
-            raise ValueError("there is no such feature")
-        at = columns.position[features]
-        if (at < 0).any() or state[at].any() or np.unique(at).size != at.size:
-            raise ValueError("a step branches on or fixes a feature that is not free")
-        return at
+    def _fix(self, step: Fix, walk: Walk) -> None:
+        """Fix features, and bound their other sides."""
+        empty, state = walk.empty, walk.state()
+        inside, outside, whole = walk.fix(step.inside, step.outside)
+        if whole:
+            inside = outside = np.empty(0, dtype=np.intp)
+        job = Job(self.step, np.array([step.point]), np.ones(1), state, inside, outside, step.row_prices)
+        self._add(job, empty or not (whole or inside.size + outside.size))
 
-    def _fix(self, step: Fix, state: State, columns: Columns) -> State:
-        both = self._free(np.concatenate([step.inside, step.outside]), state, columns)
-        inside, outside = both[: len(step.inside)], both[len(step.inside) :]
-        self._jobs.append(Job(self.step, np.array([step.point]), np.ones(1), state, inside, outside))
-        state = state.copy()
-        state[inside], state[outside] = 1, -1
-        return state
+    def _add(self, job: Job, proved: bool) -> None:
+        """Bound a region later, or only check what it refers to if there is nothing to prove."""
+        if job.row_prices is not None:
+            if self.statement.structure is None:
+                raise ValueError("prices of rows need a structure")
+            if not 0 <= job.row_prices < len(self.proof.row_prices):
+                raise ValueError("there are no such prices of rows")
+        if not proved:
+            self._jobs.append(job)
+        elif not 0 <= int(job.points.min()) <= int(job.points.max()) < len(self.proof.points):
+            raise ValueError("there is no such point")
 
     @property
     def _tries_often(self) -> bool:
         """Whether so many regions are closed by trying their last features that each has a thread of its own."""
         return sum(isinstance(step, LastFeatures) for step in self.proof.steps) > _MANY_TRIED
 
-    def _close(self, step: object, state: State, columns: Columns, workers: Workers[float]) -> None:
-        none = np.empty(0, dtype=np.intp)
+    def _close(self, step: object, walk: Walk, columns: Columns, workers: Workers[float]) -> None:
+        none, state = np.empty(0, dtype=np.intp), walk.state()
         if isinstance(step, Leaf):
-            self._jobs.append(Job(self.step, np.array([step.point]), np.ones(1), state, none, none))
+            job = Job(self.step, np.array([step.point]), np.ones(1), state, none, none, step.row_prices)
+            self._add(job, walk.empty)
         elif isinstance(step, Combination):
-            self._jobs.append(Job(self.step, step.points, _multipliers(step), state, none, none))
+            self._add(Job(self.step, step.points, _multipliers(step), state, none, none), walk.empty)
         elif isinstance(step, Regression):
-            self._note(self.bound_of_regression(self._admitted(state, columns), int((state == 1).sum())))
+            self._note(self._bound_by_regression(walk, columns))
+        elif self.statement.structure is not None and isinstance(step, (RegressionTree, LastFeatures)):
+            raise ValueError("this step ignores the structure of the problem")
         elif isinstance(step, RegressionTree):
             alive, forced = columns.features[state >= 0], columns.features[state == 1]
             self._note(self.bound_of_tree(step, alive, forced))
@@ -249,13 +255,29 @@ class Checker:
         else:
             raise ValueError("a step has an unknown type")
 
+    def _bound_by_regression(self, walk: Walk, columns: Columns) -> float:
+        """The bound of a region by least squares on the features that its supports may have."""
+        if walk.empty:
+            return np.inf
+        state = walk.column_states()
+        forced = columns.features[state == 1]
+        # Free features are out if k is reached; the rules of a structure have decided that already.
+        full = self.statement.structure is None and self.statement.k is not None and forced.size >= self.statement.k
+        return self.bound_of_regression(forced if full else columns.features[state >= 0], forced)
+
     def _note(self, *bounds: float) -> None:
         """Keep the smallest bound; NaN counts as -inf, because it compares as not smaller than any number."""
         self.lowest = min(self.lowest, *(-np.inf if np.isnan(bound) else bound for bound in bounds))
 
-    def bound_of_regression(self, features: Indices, n_forced: int) -> float:
+    def bound_of_regression(self, features: Indices, forced: Indices) -> float:
         """The bound of a region by least squares on the features that it admits."""
-        return regression_bound(self.data, self.statement, features, n_forced)
+        if self.statement.structure is None:
+            return regression_bound(self.data, self.statement, features, forced.size)
+        bound = regression_bound(
+            self.data, replace(self.statement, structure=None, k=self.data.p, l0_penalty=None), features, 0
+        )
+        price = self.statement.price_of(forced)
+        return bound + price - growth(4) * (abs(bound) + price)
 
     def bound_of_tree(self, step: RegressionTree, alive: Indices, forced: Indices) -> float:
         """The smallest bound of a regression tree's leaves."""
@@ -287,11 +309,6 @@ class Checker:
         job = Job(self.step, first, np.ones(1), np.ones(support.size, dtype=np.int8), none, none)
         return checker.bound_of_jobs([job], first, PackedColumns(self.data, support))
 
-    def _admitted(self, state: State, columns: Columns) -> Indices:
-        """The features that supports of a region may have: those forced in, and the free ones unless k is reached."""
-        full = self.statement.k is not None and (state == 1).sum() >= self.statement.k
-        return columns.features[state == 1 if full else state >= 0]
-
     def bound_jobs(self, columns: Columns) -> None:
         """Bound the waiting regions and empty the list."""
         with Workers[float](1) as workers:
@@ -320,7 +337,11 @@ class Checker:
     def bound_of_jobs(self, jobs: Sequence[Job], numbers: Indices, columns: Columns) -> float:
         """The smallest bound of some regions by points with these numbers."""
         gains, constants = self._gains(numbers, columns)
-        bounds = self._bounds_of_jobs(jobs, numbers, gains, constants)
+        rows, base = self._combined(jobs, numbers, gains, constants)
+        if self.statement.structure is None:
+            bounds = self._plain_bounds(jobs, rows, base)
+        else:
+            bounds = self._structured_bounds(jobs, rows, base, columns)
         for i in range(len(jobs) if self.excepted else 0):
             if self._is_excepted(jobs[i], columns):
                 bounds[i] = np.inf
@@ -328,11 +349,22 @@ class Checker:
 
     def _is_excepted(self, job: Job, columns: Columns) -> bool:
         """Whether a leaf contains a single support, and that one is excepted."""
-        single = job.state.all() and not (job.inside.size or job.outside.size)
-        return bool(single) and tuple(columns.features[job.state == 1].tolist()) in self.excepted
+        if not job.state.all() or job.inside.size or job.outside.size:
+            return False
+        state = job.state
+        if self.statement.structure is not None:
+            state = state[Units.of(self.statement, columns.features).of_columns]
+        return tuple(columns.features[state == 1].tolist()) in self.excepted
 
-    def _bounds_of_jobs(self, jobs: Sequence[Job], numbers: Indices, gains: Array, constants: Array) -> Array:
-        """Bounds of regions and of the sides of features that their points close."""
+    def _gains(self, numbers: Indices, columns: Columns) -> tuple[Array, Array]:
+        """Upper bounds of all gains, a row for each point, and lower bounds of the constants."""
+        points = [self.proof.points[i] for i in numbers]
+        if not all(isinstance(point, (DualPoint, PrimalPoint, SplitPoint)) for point in points):
+            raise ValueError("a point has an unknown type")
+        return Gains(self.data, self.statement, self.diagonals, self.caution).of(points, columns)
+
+    def _combined(self, jobs: Sequence[Job], numbers: Indices, gains: Array, constants: Array) -> tuple[Array, Array]:
+        """The gains and the constant of each job."""
         rows, base = np.empty((len(jobs), gains.shape[1])), np.empty(len(jobs))
         for i, job in enumerate(jobs):
             at = np.searchsorted(numbers, job.points)
@@ -343,6 +375,10 @@ class Checker:
                 error = self.caution * growth(2 * job.points.size + 16)
                 rows[i] = job.multipliers @ gains[at] * (1.0 + error)
                 base[i] = job.multipliers @ constants[at] - error * (job.multipliers @ np.abs(constants[at]))
+        return rows, base
+
+    def _plain_bounds(self, jobs: Sequence[Job], rows: Array, base: Array) -> Array:
+        """Bounds of regions and of the sides of features that their points close."""
         states = np.stack([job.state for job in jobs])
         found: RegionBounds = region_bounds(self.statement, rows, states, base, self.caution)
         bounds = found.bounds.copy()
@@ -351,80 +387,32 @@ class Checker:
                 bounds[i] = found.closed_by(i, rows[i], job.inside, job.outside)
         return bounds
 
-    def _gains(self, numbers: Indices, columns: Columns) -> tuple[Array, Array]:
-        """Upper bounds of all gains ``q``, a row for each point, and lower bounds of the constants."""
-        data, gamma = self.data, self.statement.gamma
-        points = [self.proof.points[i] for i in numbers]
-        if not all(isinstance(point, (DualPoint, PrimalPoint, SplitPoint)) for point in points):
-            raise ValueError("a point has an unknown type")
-        found = witnesses(data, self.statement.rule, points, columns, self.caution)
-        # Gains overwrite products.
-        gains = columns.products(found.alpha)
-        # Rounding of the column, of n products and of their sum.  Underflow of each product and of the
-        # bounds themselves, so that the error is zero for constant columns and for α = 0 only.
-        errors = self.caution * growth(data.n + 8) * found.norms
-        underflow = (data.n + 8) * TINY * (columns.bounds.weighted_norms > 0.0)
-        constants = found.constants - found.lost
-        bounds, low = columns.bounds, self._ridge_low(columns)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ridge, box = ridge_below(low, gamma), box_above(low, self.statement.max_coef)
-            for i, point in enumerate(points):
-                error = errors[i] * bounds.weighted_norms + underflow * (found.norms[i] > 0.0)
-                if isinstance(point, SplitPoint):
-                    gains[i], lost = self._split_gains(point, found, i, gains[i], error, columns)
-                    constants[i] -= lost
-                else:
-                    gains[i] = _gain_above(np.abs(gains[i]) + error, ridge, box)
-        return gains, constants
+    def _structured_bounds(self, jobs: Sequence[Job], rows: Array, base: Array, columns: Columns) -> Array:
+        """The same for units."""
+        units = Units.of(self.statement, columns.features)
+        regions = StructuredRegions(self.statement, self._nested, units, self.caution)
+        bounds = np.empty(len(jobs))
+        for i, job in enumerate(jobs):
+            given = rows[i], job.state, float(base[i]), self._priced(job.row_prices)
+            sides = job.inside, job.outside
+            closes = job.inside.size + job.outside.size
+            bounds[i] = regions.bound_of_closed(*given, *sides) if closes else regions.bound(*given)
+        return bounds
 
-    def _ridge_low(self, columns: Columns) -> Array:
-        """Lower bounds of ``d_j``; variances (3n roundings) are reduced, as other checks may find them smaller."""
-        low = columns.bounds.ridge_low
-        return low * (1.0 - 2.0 * (self.caution - 1.0) * growth(3 * self.data.n + 24)) if self.data.scaled else low
+    @cached_property
+    def _nested(self) -> list[Level]:
+        """The nested limits of the structure."""
+        assert self.statement.structure is not None
+        return levels(self.statement.structure, self.statement.structure.count(self.statement.p))
 
-    def _split_gains(
-        self, point: SplitPoint, found: Witnesses, i: int, products: Array, error: Array, columns: Columns
-    ) -> tuple[Array, float]:
-        """The gains of ``g = -X'α - (ridge - δ)w`` and δ, and an upper bound of ``½Σ(ridge - δ)w²``."""
-        delta, bounds = self.diagonals.diagonal(point.split, columns), columns.bounds
-        used, w = columns.position[found.used[i]], found.coefficients[i]
-        if (used < 0).any() and w[used < 0].any():
-            raise ValueError("a point has coefficients for features that are forced out")
-        exponents, given, used = found.exponents[i][used >= 0], w[used >= 0], used[used >= 0]
-        moved = bounds.exponents[used] - exponents
-        w = np.ldexp(given, moved)
-        if (np.ldexp(w, -moved) != given).any():
-            raise ValueError("a point's coefficients are out of range")
-        gamma = self.statement.gamma
-        low, high = (
-            np.zeros(used.size) if np.isinf(gamma) else ridge[used] / gamma
-            for ridge in (bounds.ridge_low, bounds.ridge_high)
-        )
-        if not np.isfinite(low).all() or not (delta[used] > 0.0).all():
-            raise ValueError("a point has coefficients for features that its split does not cover")
-        shift = high - delta[used]
-        g = np.abs(products)
-        g[used] = np.abs(products[used] + shift * w)
-        error = error + bounds.weighted_norms * found.spreads[i] * 1.01
-        spread = self.caution * ((high - low) + 8.0 * UNIT * (high + delta[used]))
-        error[used] += np.abs(w) * spread + 8.0 * self.caution * UNIT * (np.abs(products[used]) + np.abs(shift * w))
-        terms, sizes = 0.5 * shift * w * w, 0.5 * (high + delta[used]) * w * w
-        lost = float(terms.sum()) + self.caution * growth(used.size + 16) * float(sizes.sum()) * 1.01
-        # The split gives no bound for features that it does not cover, whatever their box.
-        box = np.where(delta > 0.0, box_above(self._ridge_low(columns), self.statement.max_coef), np.inf)
-        return _gain_above(g + error, delta, box), lost
+    @cached_property
+    def _side_rows(self) -> SideRows:
+        """The rows of the structure."""
+        assert self.statement.structure is not None
+        return SideRows(self.statement.structure, self.statement.structure.count(self.statement.p))
 
-
-def _gain_above(u: Array, ridge: Array, box: Array) -> Array:
-    """An upper bound of ``max {uw - ½ ridge w²: |w| ≤ box}`` for u ≥ 0; infinite without ridge and box, unless u is 0.
-
-    It is at most ``u²/(2 ridge)``, which is attained if that w is in the box.
-    """
-    q = np.where(ridge > 0.0, 0.5 * u / ridge * u * (1.0 + growth(8)) + UNDERFLOW, np.inf)
-    if np.isfinite(box).any():
-        outside = np.isfinite(box) & (u > ridge * box * (1.0 + growth(8)))
-        q = np.where(outside, box * (u - 0.5 * ridge * box) * (1.0 + growth(8)) + UNDERFLOW, q)
-    return np.where(u == 0.0, 0.0, q)
+    def _priced(self, number: int | None) -> PricedRows | None:
+        return None if number is None else self._side_rows.priced(self.proof.row_prices[number], self.caution)
 
 
 def _multipliers(step: Combination) -> Array:

@@ -6,25 +6,29 @@ share the walk through the steps and the exactly feasible dual points, but no bo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsest.proofs.check import Checker, Job, Proved, run
 from sparsest.proofs.columns import Columns, PackedColumns
 from sparsest.proofs.data import Data
 from sparsest.proofs.enclosures import Number, above, library, log, rational, root
+from sparsest.proofs.exact_structure import ExactRegions
 from sparsest.proofs.last_features import MOST_LAST_FEATURES
 from sparsest.proofs.points import witnesses
+from sparsest.proofs.regions import State
 from sparsest.proofs.rounding import Indices
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import LEAF, LastFeatures, Proof, RegressionTree, SplitPoint
+from sparsest.proofs.structured_regions import Units
 
 Vector = list[Any]
+# For each point: the constant, and the gains of all columns, None for an infinite one.
+Cuts = dict[int, tuple[Number, list[Number | None]]]
 
 flint = library()
 
@@ -112,7 +116,24 @@ class _ExactChecker(Checker):
                 cuts[number] = self._split_cut(points[i].split, used, columns)
             else:
                 cuts[number] = self._dual_cut([rational(a) for a in found.alpha[:, i]], columns)
-        return min(self._bound_of_job(job, cuts) for job in jobs)
+        if self.statement.structure is None:
+            return min(self._bound_of_job(job, cuts, self._region_bound) for job in jobs)
+        return min(self._bound_of_units(job, cuts, columns) for job in jobs)
+
+    def _bound_of_units(self, job: Job, cuts: Cuts, columns: Columns) -> float:
+        """The same for regions of units."""
+        units = Units.of(self.statement, columns.features)
+        regions = ExactRegions(self.statement, units.numbers, self.proof.row_prices)
+
+        def bound(constant: Number, gains: list[Number | None], state: State) -> float:
+            sums: list[Number | None] = [flint.fmpq(0)] * units.numbers.size
+            for gain, unit in zip(gains, units.of_columns.tolist(), strict=True):
+                before = sums[unit]
+                sums[unit] = None if gain is None or before is None else before + gain
+            found = regions.bound(constant, sums, state, job.row_prices)
+            return np.inf if found is None else _down(found)
+
+        return self._bound_of_job(job, cuts, bound)
 
     def _dual_cut(self, alpha: Vector, columns: Columns) -> tuple[Number, list[Number | None]]:
         """The constant and the gains of a dual point; None for an infinite gain."""
@@ -125,15 +146,29 @@ class _ExactChecker(Checker):
         return -self._conjugate(alpha), gains
 
     def _gain(self, feature: int, u: Number, ridge: Number) -> Number | None:
-        """``max uw - ½ ridge w²`` over the box, or a rational slightly above it; None if it is infinite."""
-        if u == 0:
+        """``max -uw - ½ ridge w²`` within the limits of w, or a rational slightly above it; None if it is infinite."""
+        limit = self._limit(feature, 1 if u < 0 else -1)
+        if u == 0 or limit == 0:
             return flint.fmpq(0)
+        size = abs(u)
+        inside = limit is None or size <= ridge * limit
         if self.most is not None:
             # The box of a scaled column is M/√d, which may be irrational.
             d = self.ridge(feature)
-            if d > 0 and u * u * d > ridge * ridge * self.most * self.most:
+            smaller = limit is None or limit * limit * d > self.most * self.most
+            if d > 0 and smaller and u * u * d > ridge * ridge * self.most * self.most:
                 return self.most * above(lambda: root(u * u / d)) - ridge * self.most * self.most / (2 * d)
+        if not inside:
+            return limit * size - ridge * limit * limit / 2
         return None if ridge == 0 else u * u / (2 * ridge)
+
+    def _limit(self, feature: int, side: int) -> Number | None:
+        """How far the coefficient of a scaled column may be from zero on one side; None without a limit."""
+        limits = self.statement.limits_above if side > 0 else -self.statement.limits_below
+        if np.isinf(limits[feature]):
+            return None
+        exponent = int(self.data.scale(self.data.raw(np.array([feature])))[1][0])
+        return rational(limits[feature]) * (2**exponent if exponent >= 0 else flint.fmpq(1, 2**-exponent))
 
     def _conjugate(self, alpha: Vector) -> Number:
         """``Σωℓ*(y, α/ω)``, or a rational slightly above it; ValueError outside of the domain."""
@@ -175,7 +210,7 @@ class _ExactChecker(Checker):
             v = w.get(feature, flint.fmpq(0))
             constant -= shift * v * v / 2
             g = -self._sum(a * x for a, x in zip(alpha, self.column(feature), strict=True)) - shift * v
-            gains.append(self._gain(feature, g, rational(delta[i])))
+            gains.append(self._gain(feature, -g, rational(delta[i])))
         return constant, gains
 
     def _ridge_term(self, feature: int) -> Number:
@@ -191,10 +226,12 @@ class _ExactChecker(Checker):
             raise ValueError("a split does not leave a positive semidefinite matrix")
         self._definite.add(number)
 
-    def _bound_of_job(self, job: Job, cuts: dict[int, tuple[Number, list[Number | None]]]) -> float:
+    def _bound_of_job(
+        self, job: Job, cuts: Cuts, region_bound: Callable[[Number, list[Number | None], State], float]
+    ) -> float:
         total = self._sum(rational(m) for m in job.multipliers)
         constant: Number = flint.fmpq(0)
-        gains: list[Number | None] = [flint.fmpq(0)] * job.state.size
+        gains: list[Number | None] = [flint.fmpq(0)] * len(cuts[int(job.points[0])][1])
         for number, multiplier in zip(job.points.tolist(), job.multipliers.tolist(), strict=True):
             part = rational(multiplier) / total
             constant += part * cuts[number][0]
@@ -203,16 +240,16 @@ class _ExactChecker(Checker):
                 for old, new in zip(gains, cuts[number][1], strict=True)
             ]
         if not job.inside.size + job.outside.size:
-            return self._region_bound(constant, gains, job.state)
+            return region_bound(constant, gains, job.state)
         bounds = []
         for features, side in ((job.inside, -1), (job.outside, 1)):
             for j in features.tolist():
                 state = job.state.copy()
                 state[j] = side
-                bounds.append(self._region_bound(constant, gains, state))
+                bounds.append(region_bound(constant, gains, state))
         return min(bounds)
 
-    def _region_bound(self, constant: Number, gains: list[Number | None], state: NDArray[np.int8]) -> float:
+    def _region_bound(self, constant: Number, gains: list[Number | None], state: State) -> float:
         forced = np.flatnonzero(state == 1)
         if self.statement.k is not None and forced.size > self.statement.k:
             return np.inf
@@ -253,11 +290,15 @@ class _ExactChecker(Checker):
                 H[r] = [x - t * z for x, z in zip(H[r], H[i], strict=True)]
         return value
 
-    def bound_of_regression(self, features: Indices, n_forced: int) -> float:
+    def bound_of_regression(self, features: Indices, forced: Indices) -> float:
         """The bound of a region by least squares on the features that it admits."""
         if self.statement.loss != "squared":
             raise ValueError("least squares bounds need the squared loss")
-        return _down(self.value(features.tolist()) + self.price * n_forced)
+        price = self.price * int(forced.size)
+        if self.statement.structure is not None:
+            units = self.statement.units_of(forced)
+            price = ExactRegions(self.statement, units, ()).floor(np.ones(units.size, dtype=np.int8))
+        return _down(self.value(features.tolist()) + price)
 
     def bound_of_tree(self, step: RegressionTree, alive: Indices, forced: Indices) -> float:
         """The smallest bound over the leaves of a regression tree: the smallest value of their supports."""

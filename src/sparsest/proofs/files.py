@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.proofs.incumbent import Incumbent
-from sparsest.proofs.statement import Statement
+from sparsest.proofs.statement import ADDED_PARTS, Statement
 from sparsest.proofs.steps import (
     Branch,
     Combination,
@@ -34,6 +34,7 @@ from sparsest.proofs.steps import (
     Proof,
     Regression,
     RegressionTree,
+    RowPrices,
     Split,
     SplitPoint,
     Step,
@@ -41,10 +42,12 @@ from sparsest.proofs.steps import (
 
 Parts = tuple[Statement, Incumbent, float, float, Proof]
 
-MAGIC = b"sparsest proof 7\n"
-_FORMAT, _VERSION = "sparsest certificate", 7
-# The previous version does not have the step LastFeatures; the rest is the same.
-_MAGIC_BEFORE, _VERSION_BEFORE = b"sparsest proof 6\n", 6
+MAGIC = b"sparsest proof 8\n"
+_FORMAT, _VERSION = "sparsest certificate", 8
+# Version 7 has no structure, no limits of single coefficients and no prices of rows.  Version 6 does not have the step
+# LastFeatures, either.
+_VERSIONS_BEFORE = (6, 7)
+_MAGICS_BEFORE = (b"sparsest proof 6\n", b"sparsest proof 7\n")
 _TYPES = ("<f8", "<f4", "<i8", "<i4", "<u2", "|i1")
 _KINDS = {Leaf: 0, Branch: 1, Fix: 2, Combination: 3, Regression: 4, RegressionTree: 5, LastFeatures: 6}
 _DUAL, _PRIMAL, _SPLIT = 0, 1, 2
@@ -80,7 +83,7 @@ def from_json(text: str) -> Parts:
 
 def from_bytes(content: bytes) -> Parts:
     """Read either form."""
-    if content.startswith((MAGIC, _MAGIC_BEFORE)):
+    if content.startswith((MAGIC, *_MAGICS_BEFORE)):
         return _read(lambda: _from_binary(content))
     return _read(lambda: _from_text(content.decode()))
 
@@ -134,18 +137,29 @@ def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts
     try:
         header, packed = load()
         arrays = _unpack_all(packed)
-        if header["version"] == _VERSION_BEFORE:
-            arrays["last bounds"] = np.empty(0)
+        _add_missing(header, arrays)
         statement = Statement.from_json(header["problem"])
         model = header["incumbent"]
         support = _of_kind(arrays, "support", "iu").astype(np.intp)
         coef, center = (_of_kind(arrays, name, "f").astype(np.float64) for name in ("coef", "center"))
         parts = (_number(model[name]) for name in ("intercept", "rest of intercept"))
         incumbent = Incumbent(support, coef, center, *parts)
-        proof = Proof(_steps(arrays), _points(arrays), _splits(arrays))
+        proof = Proof(_steps(arrays), _points(arrays), _splits(arrays), _row_prices(arrays))
         return statement, incumbent, _number(model["objective"]), _number(header["lower_bound"]), proof
     except (LookupError, TypeError, ValueError, OverflowError, RecursionError, zlib.error) as error:
         raise ValueError(f"this is not a readable certificate: {error}") from error
+
+
+def _add_missing(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Add the arrays that former versions do not have; ValueError if the problem has parts that they do not know."""
+    if header["version"] == _VERSION:
+        return
+    if not ADDED_PARTS.isdisjoint(header["problem"]):
+        raise ValueError(f"the problem has parts that version {header['version']} does not know")
+    if header["version"] == _VERSIONS_BEFORE[0]:
+        arrays["last bounds"] = np.empty(0)
+    arrays["step row prices"] = np.zeros(arrays["step kinds"].size, dtype=np.int32)
+    _put_row_prices(arrays, ())
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -161,9 +175,9 @@ def _parse(text: str) -> dict[str, Any]:
         raise ValueError(f"{word} is not a number in JSON")
 
     header = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
-    known = [(_FORMAT, _VERSION), (_FORMAT, _VERSION_BEFORE)]
+    known = [(_FORMAT, version) for version in (*_VERSIONS_BEFORE, _VERSION)]
     if not isinstance(header, dict) or (header.get("format"), header.get("version")) not in known:
-        raise ValueError(f"it is not of the format {_FORMAT!r}, version {_VERSION_BEFORE} or {_VERSION}")
+        raise ValueError(f"it is not of the format {_FORMAT!r}, version {min(_VERSIONS_BEFORE)} to {_VERSION}")
     if not isinstance(header.get("arrays"), dict):
         raise ValueError("the arrays are missing")
     return header
@@ -224,6 +238,7 @@ def _header(
     _put_steps(arrays, proof.steps)
     _put_points(arrays, proof.points, statement.p)
     _put_splits(arrays, proof.splits)
+    _put_row_prices(arrays, proof.row_prices)
     return {
         "format": _FORMAT,
         "version": _VERSION,
@@ -274,6 +289,9 @@ def _put_steps(arrays: dict[str, NDArray[Any]], steps: Sequence[Step]) -> None:
     arrays["step numbers"] = np.array(
         [step[0] if isinstance(step, (Leaf, Branch, Fix)) else 0 for step in steps], dtype="<i4"
     )
+    # The number of the prices of rows, counted from 1; 0 if there are none.
+    priced = [step.row_prices if isinstance(step, (Leaf, Fix)) else None for step in steps]
+    arrays["step row prices"] = np.array([0 if number is None else number + 1 for number in priced], dtype="<i4")
     fixes = [step for step in steps if isinstance(step, Fix)]
     _put_lists(arrays, "fixed in", [fix.inside for fix in fixes], "<i4")
     _put_lists(arrays, "fixed out", [fix.outside for fix in fixes], "<i4")
@@ -293,20 +311,22 @@ def _steps(arrays: dict[str, NDArray[Any]]) -> tuple[Step, ...]:
     entries = [part.astype(np.int32) for part in _whole(arrays, "tree entries")]
     trees = zip(_whole(arrays, "tree features"), _floating(arrays, "tree values"), entries, strict=True)
     last = iter(_of_kind(arrays, "last bounds", "f").tolist())
-    makers: list[Callable[[int], Step]] = [
+    makers: list[Callable[[int, int | None], Step]] = [
         Leaf,
-        Branch,
-        lambda number: Fix(number, *next(fixes)),
-        lambda number: Combination(*next(combinations)),
-        lambda number: Regression(),
-        lambda number: RegressionTree(*next(trees)),
-        lambda number: LastFeatures(next(last)),
+        lambda number, priced: Branch(number),
+        lambda number, priced: Fix(number, *next(fixes), priced),
+        lambda number, priced: Combination(*next(combinations)),
+        lambda number, priced: Regression(),
+        lambda number, priced: RegressionTree(*next(trees)),
+        lambda number, priced: LastFeatures(next(last)),
     ]
     kinds, numbers = _of_kind(arrays, "step kinds", "iu"), _of_kind(arrays, "step numbers", "iu")
     if kinds.size and not 0 <= kinds.min() <= kinds.max() < len(makers):
         raise ValueError("unknown kind of step")
+    prices = [number - 1 if number else None for number in _of_kind(arrays, "step row prices", "iu").tolist()]
     try:
-        steps = tuple(makers[kind](number) for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True))
+        parts = zip(kinds.tolist(), numbers.tolist(), prices, strict=True)
+        steps = tuple(makers[kind](number, priced) for kind, number, priced in parts)
     except (StopIteration, RuntimeError) as error:
         raise ValueError("the lists of a step are missing") from error
     if any(next(rest, None) is not None for rest in (fixes, combinations, trees, last)):
@@ -368,3 +388,13 @@ def _splits(arrays: dict[str, NDArray[Any]]) -> tuple[Split, ...]:
     bases = _of_kind(arrays, "split bases", "iu").tolist()
     parts = zip(_whole(arrays, "split features"), _floating(arrays, "split diagonals"), bases, strict=True)
     return tuple(Split(features, delta, base - 1 if base else None) for features, delta, base in parts)
+
+
+def _put_row_prices(arrays: dict[str, NDArray[Any]], prices: Sequence[RowPrices]) -> None:
+    _put_lists(arrays, "priced rows", [one.rows for one in prices], "<i4")
+    _put_lists(arrays, "row prices", [one.values for one in prices], "<f8")
+
+
+def _row_prices(arrays: dict[str, NDArray[Any]]) -> tuple[RowPrices, ...]:
+    parts = zip(_whole(arrays, "priced rows"), _floating(arrays, "row prices"), strict=True)
+    return tuple(RowPrices(rows, values) for rows, values in parts)

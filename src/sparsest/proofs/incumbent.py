@@ -48,11 +48,26 @@ class Incumbent(NamedTuple):
         chosen = set(self.support.tolist())
         if not set(statement.include) <= chosen or set(statement.exclude) & chosen:
             reasons.append("the incumbent does not respect include and exclude")
-        if statement.k is not None and self.support.size > statement.k:
-            reasons.append(f"the incumbent has {self.support.size} features, more than k = {statement.k}")
+        size, unit = statement.units_of(self.support).size, "features" if statement.structure is None else "units"
+        if statement.k is not None and size > statement.k:
+            reasons.append(f"the incumbent has {size} {unit}, more than k = {statement.k}")
+        if statement.structure is not None:
+            reasons += statement.structure.complaints(self.support, statement.p)
+        if statement.bounds_coefficients:
+            reasons += self._outside(statement)
         if not statement.fit_intercept and (self.intercept or self.rest or self.center.any()):
             reasons.append("the incumbent has an intercept where none is allowed")
         return reasons
+
+    def _outside(self, statement: Statement) -> list[str]:
+        """A coefficient that is beyond its limits, which are for the data as given, like the coefficients."""
+        low, high = statement.limits_below[self.support], statement.limits_above[self.support]
+        beyond = np.flatnonzero(~((low <= self.coef) & (self.coef <= high)))
+        if not beyond.size:
+            return []
+        i = int(beyond[0])
+        limits = f"[{low[i]:g}, {high[i]:g}]"
+        return [f"the incumbent's coefficient {float(self.coef[i])!r} of column {self.support[i]} is not in {limits}"]
 
 
 def sizes_above(data: Data, statement: Statement, support: Indices, coef: Array) -> Array:
@@ -97,7 +112,7 @@ def _bounds_by(
         fit, spread = float(data.weights @ values), 1.01 * float(data.weights @ change)
     of_sum = growth(data.n + 4) * fit
     precise, spread = spread <= of_sum, spread + of_sum
-    price = statement.price * model.support.size
+    price = statement.price_of(model.support)
     rounding = growth(8) * (fit + ridge_high + price) + (0.0 if zero else UNDERFLOW)
     low, high = fit - spread + ridge_low + price - rounding, fit + spread + ridge_high + price + rounding
     return ((low, high) if np.isfinite(low) and np.isfinite(high) else (-np.inf, np.inf)), precise

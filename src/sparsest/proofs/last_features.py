@@ -218,7 +218,8 @@ class ByTrying:
 
     def _is_spanned(self, S: Indices, a: int) -> bool:
         """Whether, without a ridge, a feature is provably a combination of others and so adds nothing."""
-        if np.isfinite(self.statement.gamma) or self.excepted or self.statement.max_coef is not None:
+        limited = self.statement.max_coef is not None or self.statement.bounds_coefficients
+        if np.isfinite(self.statement.gamma) or self.excepted or limited:
             return False
         self._count()
         features = self.columns.features[np.append(S, a)]

@@ -11,6 +11,9 @@ preorder; the first region contains all admissible supports:
 - ``RegressionTree``: a whole tree of branches whose leaves are bounded by least squares;
 - ``LastFeatures``: at most three features remain to be chosen, and all choices are tried.
 
+If the statement has a structure, its rules decide further features after each step, and leaves and fixings may use
+prices of the rows that the rules imply.
+
 Coefficients and diagonals are for columns divided by ``√d_j``.  They may be rounded: the checker computes the bound of
 whatever point is stored.
 """
@@ -75,10 +78,18 @@ class Split(NamedTuple):
     base: int | None = None
 
 
+class RowPrices(NamedTuple):
+    """Prices ν ≥ 0 of some rows of ``A s ≤ b``, which the structure of the statement implies."""
+
+    rows: Indices
+    values: Array
+
+
 class Leaf(NamedTuple):
-    """Close the region by a point."""
+    """Close the region by a point, and by prices of rows if there are any."""
 
     point: int
+    row_prices: int | None = None
 
 
 class Branch(NamedTuple):
@@ -88,11 +99,12 @@ class Branch(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """Close one side of each listed feature by a point."""
+    """Close one side of each listed feature by a point, and by prices of rows if there are any."""
 
     point: int
     inside: Indices
     outside: Indices
+    row_prices: int | None = None
 
 
 class Combination(NamedTuple):
@@ -134,11 +146,12 @@ LEAF = -1
 
 
 class Proof(NamedTuple):
-    """The steps, and the points and splits that they refer to by number."""
+    """The steps, and the points, splits and prices of rows that they refer to by number."""
 
     steps: Sequence[Step]
     points: Sequence[Point] = ()
     splits: Sequence[Split] = ()
+    row_prices: Sequence[RowPrices] = ()
 
 
 def is_column_set(features: Indices, p: int) -> bool:

@@ -1,0 +1,166 @@
+"""Bounds of regions whose supports have a structure: ``constant - ν'b - gain(Q - A'ν)``.
+
+``Q_g`` is the sum of the gains of the columns of unit g, and ``Q_g - (A'ν)_g - price_g`` its worth.  ``gain`` is the
+largest total worth of a choice of units that contains those forced in, avoids those forced out, and respects k and the
+nested limits.  Upper bounds of the worths give an upper bound of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.proofs.nested_limits import Level
+from sparsest.proofs.rounding import UNDERFLOW, Array, Indices, growth
+from sparsest.proofs.side_rows import PricedRows
+from sparsest.proofs.statement import Statement
+
+State = NDArray[np.int8]
+
+
+class Units(NamedTuple):
+    """The units of some columns: their numbers in the statement, and the position of the unit of each column.
+
+    ``largest`` is the largest number of columns of a unit.
+    """
+
+    numbers: Indices
+    of_columns: Indices
+    largest: int
+
+    @classmethod
+    def of(cls, statement: Statement, features: Indices) -> Units:
+        """The units of some columns; the columns of a unit must all be among them, or none."""
+        assert statement.structure is not None
+        found = statement.structure.unit_of(statement.p)[features]
+        numbers, of_columns = np.unique(found, return_inverse=True)
+        return cls(numbers, of_columns, int(np.bincount(of_columns).max(initial=0)))
+
+    def sums(self, gains: Array) -> Array:
+        """Upper bounds of the sums of gains over the columns of each unit; gains are upper bounds themselves."""
+        if self.largest <= 1:
+            sums = np.empty(self.numbers.size)
+            sums[self.of_columns] = gains
+            return sums
+        return np.asarray(np.bincount(self.of_columns, gains, self.numbers.size) * (1.0 + growth(self.largest + 2)))
+
+
+class Choice(NamedTuple):
+    """The best choice of free units, the other units of positive worth, and the room in the sets of each level."""
+
+    chosen: Indices
+    others: Indices
+    rooms: list[Indices]
+
+
+class StructuredRegions:
+    """The bounds of regions for the units of some columns."""
+
+    def __init__(self, statement: Statement, nested: Sequence[Level], units: Units, caution: float) -> None:
+        rules = statement.structure
+        assert rules is not None
+        self.units, self.caution = units, caution
+        prices = statement.price if rules.prices is None else np.array(rules.prices, dtype=np.float64)[units.numbers]
+        self._prices: Array = np.broadcast_to(np.asarray(prices, dtype=np.float64), units.numbers.size)
+        self._levels = [level._replace(set_of=level.set_of[units.numbers]) for level in nested]
+        if statement.k is not None:
+            everything = np.zeros(units.numbers.size, dtype=np.intp)
+            self._levels.append(Level(everything, np.array([statement.k])))
+
+    def floor(self, state: State) -> float:
+        """The price of the units forced in, rounded down: losses are nonnegative."""
+        forced = self._prices[state == 1]
+        return float(forced.sum()) * (1.0 - growth(forced.size + 2))
+
+    def bound(self, gains: Array, state: State, constant: float, prices: PricedRows | None) -> float:
+        """A lower bound of the objective over the supports of a region."""
+        worth, total = self._worths(gains, prices)
+        value, size = self._value(worth, self._choose(worth, state), state, constant, total)
+        floor = self.floor(state)
+        return max(value, floor) if np.isfinite(size) else floor
+
+    def bound_of_closed(
+        self, gains: Array, state: State, constant: float, prices: PricedRows | None, inside: Indices, outside: Indices
+    ) -> float:
+        """The smallest bound of the region with one unit of ``inside`` forced out, or one of ``outside`` forced in."""
+        worth, total = self._worths(gains, prices)
+        choice = self._choose(worth, state)
+        value, size = self._value(worth, choice, state, constant, total)
+        floor = self.floor(state)
+        if not np.isfinite(size):
+            return floor
+        last, following = self._compared(worth, choice)
+        costs = [worth[inside] - following[inside], last[outside] - worth[outside]]
+        # A unit that is forced in adds its price to the floor.
+        floors = [np.full(inside.size, floor), (floor + self._prices[outside]) * (1.0 - growth(2))]
+        cost = np.maximum(np.concatenate(costs), 0.0)
+        bounds = value + cost - self.caution * growth(8) * (size + cost)
+        bounds = np.where(np.isinf(cost), np.inf, np.maximum(bounds, np.concatenate(floors)))
+        return float(bounds.min(initial=np.inf))
+
+    def _worths(self, gains: Array, prices: PricedRows | None) -> tuple[Array, float]:
+        """Upper bounds of ``Q - A'ν - price``, and of ``ν'b``."""
+        sums = self.units.sums(gains)
+        if prices is None:
+            return sums - self._prices + self.caution * growth(4) * (sums + self._prices), 0.0
+        parts, sizes = prices.parts[self.units.numbers], prices.sizes[self.units.numbers]
+        error = growth(prices.operations + 8) * (sums + sizes + self._prices)
+        return sums - parts - self._prices + self.caution * error + UNDERFLOW, prices.total
+
+    def _value(self, worth: Array, choice: Choice, state: State, constant: float, total: float) -> tuple[float, float]:
+        """A lower bound of ``constant - ν'b - gain``, and the size of its terms; infinite if it proves nothing."""
+        terms = np.concatenate([worth[choice.chosen], worth[state == 1]])
+        size = abs(constant) + abs(total) + float(np.abs(terms).sum())
+        if not (np.isfinite(size) and np.isfinite(worth[state >= 0]).all()):
+            return -np.inf, np.inf
+        return constant - total - float(terms.sum()) - self.caution * growth(terms.size + 16) * size, size
+
+    def _choose(self, worth: Array, state: State) -> Choice:
+        """From the inside out, each set keeps its best units up to its limit."""
+        found = np.flatnonzero((state == 0) & (worth > 0.0))
+        kept, forced = found[np.argsort(-worth[found], kind="stable")], np.flatnonzero(state == 1)
+        rooms = []
+        for level in self._levels:
+            rooms.append(np.maximum(level.most - level.counts(forced), 0))
+            kept = _best_of_each(kept, level.set_of[kept], rooms[-1])
+        return Choice(kept, np.setdiff1d(found, kept, assume_unique=True), rooms)
+
+    def _compared(self, worth: Array, choice: Choice) -> tuple[Array, Array]:
+        """The worths that forcing a unit compares with, for all units.
+
+        If a unit is forced in, the unit of least worth in the smallest full set around it has to give way; the worth is
+        infinite if all units of the set are forced, and zero if no set is full.  If a unit is forced out, the best
+        other unit takes its place whose smallest full set contains it, if there is one.
+        """
+        last, owner = np.zeros(worth.size), np.full(worth.size, -1)
+        full_sets = []
+        for i, (level, room) in reversed(list(enumerate(zip(self._levels, choice.rooms, strict=True)))):
+            full = level.counts(choice.chosen) >= room
+            least = np.full(room.size, np.inf)
+            sets = level.set_of[choice.chosen]
+            np.minimum.at(least, sets[sets >= 0], worth[choice.chosen[sets >= 0]])
+            # The last entry is for units in no set, which have the number -1.
+            inside = np.append(full, False)[level.set_of]
+            last[inside], owner[inside] = least[level.set_of[inside]], i
+            full_sets.append((i, level, inside))
+        following = np.zeros(worth.size)
+        for i, level, inside in full_sets:
+            others = choice.others[owner[choice.others] == i]
+            best = np.zeros(level.most.size)
+            np.maximum.at(best, level.set_of[others], worth[others])
+            following[inside] = np.maximum(following[inside], best[level.set_of[inside]])
+        return last, following
+
+
+def _best_of_each(units: Indices, sets: Indices, rooms: Indices) -> Indices:
+    """Units, sorted by worth, without those of each set beyond its room."""
+    if rooms.size == 1 and (sets == 0).all():
+        return units[: rooms[0]]
+    order = np.argsort(sets, kind="stable")
+    ordered = sets[order]
+    rank = np.arange(units.size) - np.searchsorted(ordered, ordered)
+    kept = np.sort(order[(ordered < 0) | (rank < rooms[ordered])])
+    return units[kept]
