@@ -219,8 +219,9 @@ class Propagation:
 
 def _exceeding(costs: Array, used: list[float], total: float, most: float) -> NDArray[np.bool_]:
     """The units whose cost exceeds the budget together with the costs of others."""
-    sums = total + costs
-    over = sums * (1.0 - _NEAR_BUDGET) > most
-    for i in np.flatnonzero(~over & (sums * (1.0 + _NEAR_BUDGET) > most)):
+    with np.errstate(over="ignore"):
+        sums = total + costs
+        over, near = sums * (1.0 - _NEAR_BUDGET) > most, sums * (1.0 + _NEAR_BUDGET) > most
+    for i in np.flatnonzero(near & ~over):
         over[i] = fsum([*used, float(costs[i])]) > most
     return over
