@@ -29,8 +29,12 @@ from sparsest.subset.relaxation.kernels.fista import (
 _MOST_ITERATIONS = 20_000
 # Multiplications per call of the kernel, about a tenth of a second; the clock is checked between calls.
 STRETCH = 1e8
-# Number of FISTA iterations before the first Newton step; it doubles after every Newton step that fails.
-_FIRST_ITERATIONS = 60
+# Number of FISTA iterations before the first Newton step.  It doubles after every Newton step that fails, and is halved,
+# down to the second number, after every one that succeeds.
+_FIRST_ITERATIONS, _LEAST_ITERATIONS = 60, 15
+# A Newton step is tried only if at most this share of the active set has changed since the last attempt: before, it
+# hardly ever succeeds, and with thousands of active features it takes as long as hundreds of iterations.
+_MOST_CHANGES = 0.02
 # Lengths of a Newton step that are tried, relative to the full step.
 _STEP_LENGTHS = (1.0, 0.5, 0.25, 0.1)
 
@@ -56,6 +60,7 @@ def solve_quadratic(
     at_once = int(stretch / max(c.size, 1) ** 2) + 1
     best, iterations, since = -np.inf, 0, 0
     # The momentum is kept between calls; restarting it took 4 to 5 times as long with a weak ridge.
+    active = np.zeros(c.size, dtype=bool)
     momentum = Momentum(np.empty(c.size), np.empty(c.size), np.zeros(1))
     # Newton steps do not support finite bounds other than 0.
     supported = all(((side == 0.0) | np.isinf(side)).all() for side in (omega.low, omega.high))
@@ -69,8 +74,11 @@ def solve_quadratic(
             return primal, best, iterations
         if since >= patience:
             since = 0
+            before, active = active, w != 0.0
+            if np.count_nonzero(active != before) > _MOST_CHANGES * np.count_nonzero(active):
+                continue
             if newton_step(H, c, omega, w, sigma, primal):
-                momentum.size[0] = 0.0
+                momentum.size[0], patience = 0.0, max(_LEAST_ITERATIONS, patience // 2)
             else:
                 patience *= 2
 
