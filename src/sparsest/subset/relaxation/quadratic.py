@@ -29,8 +29,8 @@ from sparsest.subset.relaxation.kernels.fista import (
 _MOST_ITERATIONS = 20_000
 # Multiplications per call of the kernel, about a tenth of a second; the clock is checked between calls.
 STRETCH = 1e8
-# Number of FISTA iterations before the first Newton step.  It doubles after every Newton step that fails, and is halved,
-# down to the second number, after every one that succeeds.
+# Number of FISTA iterations before the first Newton step.  It doubles after every Newton step that fails and is halved
+# after every one that succeeds, down to the second number.
 _FIRST_ITERATIONS, _LEAST_ITERATIONS = 60, 15
 # A Newton step is tried only if at most this share of the active set has changed since the last attempt: before, it
 # hardly ever succeeds, and with thousands of active features it takes as long as hundreds of iterations.
