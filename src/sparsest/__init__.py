@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparsest import datasets, metrics, plots
+    from sparsest.core.designs.interactions import interactions
     from sparsest.estimators import (
         BestSubsetClassifier,
         BestSubsetClassifierCV,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "interactions": "core.designs.interactions",
     "best_subset": "subset.api",
     "best_subset_path": "subset.api",
     "near_optimal": "subset.api",
@@ -102,6 +104,7 @@ __all__ = [
     "certified_choice",
     "datasets",
     "information_criterion",
+    "interactions",
     "metrics",
     "multi_split",
     "near_optimal",

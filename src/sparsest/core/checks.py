@@ -242,9 +242,13 @@ def column_numbers(values: Any, name: str, p: int, *, or_else: str = "") -> Indi
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of a data frame's columns if all of them are texts; None for anything else."""
+    """Return the names of the columns of a data frame, if all of them are texts, or of a design; None otherwise."""
     columns = getattr(X, "columns", None)
-    if columns is None or callable(columns):
+    if callable(columns):
+        # A design has a method of that name.
+        known = getattr(X, "names", None)
+        return known if isinstance(known, tuple) else None
+    if columns is None:
         return None
     names = list(columns)
     return tuple(str(name) for name in names) if all(isinstance(name, str) for name in names) else None

@@ -15,6 +15,7 @@
 ``chunked``      arrays of zarr
 ``arrow``        tables of Arrow, Parquet and Feather files
 ``genotypes``    genotypes of PLINK, packed
+``interactions`` products of pairs of columns, computed on demand
 ``reading``      conversion of X to a design
 ===============  ===================================================================
 """

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.core.checks import as_array, as_numbers, check_sparse
+from sparsest.core.checks import as_array, as_numbers, check_sparse, column_names
 from sparsest.core.designs.base import Design
 from sparsest.core.designs.dense import STORED_TYPES, Dense
 from sparsest.core.designs.sources import compressed_columns
@@ -57,12 +57,9 @@ def _of_package(X: Any) -> Design | None:
 
 
 def feature_names(X: Any) -> list[str] | None:
-    """The names of a data frame's columns; None for anything else, or if some names are not text."""
-    columns = getattr(X, "columns", None)
-    if columns is None or callable(columns):
-        return None
-    names = list(columns)
-    return [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
+    """The names of the columns of a data frame or a design; None for anything else, or if some names are not text."""
+    names = column_names(X)
+    return None if names is None else list(names)
 
 
 def _sparse(X: Any) -> Sparse:
