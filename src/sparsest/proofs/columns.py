@@ -10,12 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from sparsest.proofs.data import Block, Bounds, Data
-from sparsest.proofs.fingerprint import Fingerprint, Words
+from sparsest.proofs.fingerprint import Fingerprint
+from sparsest.proofs.passes import Part, Wanted, read_grid, read_lines
 from sparsest.proofs.rounding import Array, Indices
 from sparsest.proofs.row_blocks import row_sums
 from sparsest.proofs.threads import mapped
@@ -96,15 +97,6 @@ class PackedColumns(Columns):
         return Block(self._packed[positions].T, bounds.at(positions))
 
 
-class _Part(NamedTuple):
-    """Results of a pass over some columns: products with vectors, ``Σωx̃²``, ``Σωx̃`` and digests."""
-
-    products: Array
-    squares: Array
-    sums: Array
-    digests: Words | None
-
-
 class AllColumns(Columns):
     """All columns, read in passes.
 
@@ -141,11 +133,16 @@ class AllColumns(Columns):
 
     def _pass(self, vectors: Array) -> Array:
         """Read all columns and return their products; the first pass also stores the bounds."""
-        rows = np.ascontiguousarray(np.concatenate([vectors, self.data.weights[:, None]], axis=1).T)
-        if self.data.by_rows:
+        weights = self.data.weights
+        rows = np.ascontiguousarray(np.concatenate([vectors, weights[:, None]], axis=1).T)
+        keys = None if self._fingerprint is None else self._fingerprint.keys
+        wanted = Wanted(rows, keys, self._bounds is None, bool((weights == weights[0]).all()))
+        if self.data.grid is not None:
+            parts = [read_grid(self.data.grid, self.data.kept, self.data.fit_intercept, wanted)]
+        elif self.data.by_rows:
             parts = [self._read_rows(rows)]
         else:
-            parts = _mapped(self.data, self.features, lambda part: self._read(part, rows))
+            parts = _mapped(self.data, self.features, lambda part: self._read(part, wanted))
         if self._fingerprint is not None:
             for part in parts:
                 assert part.digests is not None
@@ -157,27 +154,15 @@ class AllColumns(Columns):
             self._note(*(np.concatenate([part[i] for part in parts]) for i in (1, 2)))
         return np.concatenate([part.products for part in parts], axis=1)
 
-    @np.errstate(all="ignore")
-    def _read(self, part: slice, rows: Array) -> _Part:
+    def _read(self, part: slice, wanted: Wanted) -> Part:
         lines = self.data.lines(part)
-        digests = None if self._fingerprint is None else self._fingerprint.products(lines)
-        if self.data.fit_intercept:
-            lines -= lines[:, :1].copy()
-        products = rows @ lines.T
-        if self._bounds is not None:
-            return _Part(products[:-1], np.empty(0), np.empty(0), digests)
-        weights = self.data.weights
-        if (weights == weights[0]).all():
-            squares = weights[0] * np.einsum("ij,ij->i", lines, lines)
-        else:
-            squares = np.square(lines) @ weights
-        return _Part(products[:-1], squares, products[-1], digests)
+        return read_lines(lines, lines[:, 0].copy() if self.data.fit_intercept else None, wanted)
 
-    def _read_rows(self, rows: Array) -> _Part:
+    def _read_rows(self, rows: Array) -> Part:
         """The results for all columns of data that are read by rows."""
         keys = None if self._fingerprint is None else self._fingerprint.keys
         products, squares, digests = row_sums(self.data, rows, shifted=self.data.fit_intercept, keys=keys)
-        return _Part(products[:-1], squares, products[-1], None if keys is None else digests)
+        return Part(products[:-1], squares, products[-1], None if keys is None else digests)
 
     def _note(self, squares: Array, sums: Array) -> None:
         """Derive the bounds of all columns."""

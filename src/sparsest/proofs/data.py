@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsest.proofs.grid import Grid
 from sparsest.proofs.losses import LossRule
 from sparsest.proofs.reading import ColumnBlocks, RowBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, norms_above, two_sum
@@ -200,6 +201,16 @@ class Data:
             block = part.toarray() if sp.issparse(part) else part
         require_exact(block, "X")
         return block if self._rows is None else block[self._rows]
+
+    @property
+    def grid(self) -> Grid | None:
+        """The blocks of the matrix, if it is stored in blocks that functions can be sent to."""
+        return self._matrix.grid if isinstance(self._matrix, ColumnBlocks) else None
+
+    @property
+    def kept(self) -> Indices | None:
+        """Numbers of the rows with positive weights; None if all have one."""
+        return self._rows
 
     @property
     def in_memory(self) -> bool:

@@ -18,6 +18,12 @@ from sparsest.proofs.rounding import Array
 from sparsest.proofs.row_blocks import Words, folded, row_sums
 
 
+def word_products(lines: Array, keys: Words) -> Words:
+    """The products of columns, given as contiguous lines without -0, with vectors of keys: a row for each of these."""
+    words = folded(lines)
+    return np.stack([np.einsum("ij,j->i", words, key) for key in keys])
+
+
 class Fingerprint:
     """The digest of columns and vectors that are added in order."""
 
@@ -27,8 +33,7 @@ class Fingerprint:
 
     def products(self, lines: Array) -> Words:
         """The products of columns, given as contiguous lines without -0, with the keys: a row for each key."""
-        words = folded(lines)
-        return np.stack([np.einsum("ij,j->i", words, key) for key in self.keys])
+        return word_products(lines, self.keys)
 
     def add(self, products: Words) -> None:
         """Continue with the products of further columns."""

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsest.proofs.cluster import DaskGrid, is_dask_array
+from sparsest.proofs.grid import Grid, is_sequence_of_matrices, row_chunks
 from sparsest.proofs.rounding import Array, Indices
 
 _EXACT_INTEGER = 2**53
@@ -20,10 +22,14 @@ _MANY_BYTES, BLOCK_BYTES, _LEAST_ROWS = 1 << 28, 1 << 25, 64
 
 @dataclass(frozen=True)
 class ColumnBlocks:
-    """A matrix that is stored elsewhere, such as on disk; ``read`` returns the columns with the given numbers."""
+    """A matrix that is stored elsewhere, such as on disk; ``read`` returns the columns with the given numbers.
+
+    If there is a ``grid``, passes over all columns send functions to its blocks instead of reading them.
+    """
 
     shape: tuple[int, int]
     read: Callable[[Indices], NDArray[Any]]
+    grid: Grid | None = None
 
     def columns(self, features: Indices | slice) -> NDArray[Any]:
         """Some columns, in the type that ``read`` returns."""
@@ -74,8 +80,14 @@ def as_matrix(X: Any) -> Any:
     """A matrix that can be indexed by columns; sparse ones in compressed columns, with valid indices."""
     if isinstance(X, (ColumnBlocks, RowBlocks)):
         matrix: Any = X
+    elif is_dask_array(X):
+        matrix = _of_grid(DaskGrid(X))
+    elif isinstance(X, Grid):
+        matrix = _of_grid(X)
+    elif is_sequence_of_matrices(X):
+        matrix = _of_grid(row_chunks(X))
     elif callable(getattr(X, "columns", None)) and hasattr(X, "shape"):
-        matrix = ColumnBlocks(X.shape, X.columns)
+        matrix = ColumnBlocks(X.shape, X.columns, getattr(X, "whole_grid", None))
     elif sp.issparse(X):
         matrix = _as_compressed_columns(X)
     else:
@@ -87,6 +99,10 @@ def as_matrix(X: Any) -> Any:
     _require_real(matrix)
     by_rows = isinstance(matrix, np.ndarray) and matrix.flags.c_contiguous and matrix.shape[1] > 1
     return _in_rows(matrix) if by_rows and matrix.nbytes >= _MANY_BYTES else matrix
+
+
+def _of_grid(grid: Grid) -> ColumnBlocks:
+    return ColumnBlocks(grid.shape, grid.gather, grid)
 
 
 def _require_real(matrix: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.designs.packs import Pack
+from sparsest.core.designs.packs import DensePack, Pack
 
 Subset = Sequence[int] | Indices
 
@@ -150,6 +150,10 @@ class Design(ABC):
         centred : whether the pack's quadratic is that of columns centred under the pack's weights; a view that shifts
             its columns may refuse False with a ValueError
         """
+
+    def pack_of_view(self, view: Design, shift: Array, scale: Array, centred: bool) -> Pack:
+        """Return an empty pack for columns of a view of this design, ``(x_j - shift_j) / scale_j``."""
+        return DensePack(view, centred)
 
 
 def settled(about: Array, rest: Array, variance: Array, constant: NDArray[np.bool_], first: NDArray[Any]) -> Moments:

@@ -206,7 +206,8 @@ class Dense(Design):
         lines = self._lines
         if lines is None:
             for part in self._blocks(about.size):
-                block = Dense(np.asfortranarray(self.array[:, part]))
+                # A copy in any case: columns that are contiguous may still not be aligned.
+                block = Dense(np.array(self.array[:, part], order="F"))
                 about[part], sums[:, part] = block._sums_about_first_rows(share, targets)
             return about, sums
         kernel, step = (survey_lines, _by_line(lines)) if self._by_column else (survey_across, _across(about.size))

@@ -19,14 +19,16 @@ from sparsest.core.designs.dense import STORED_TYPES, Dense
 from sparsest.core.designs.sources import compressed_columns
 from sparsest.core.designs.sparse import Sparse
 
-# The package of a type, and the module with a function ``read``, which returns the design of such an object, or None
-# if the object is to be read as an array.
+# The package of a type, or the package and the type, and the module with a function ``read``, which returns the design
+# of such an object, or None if the object is to be read as an array.
 _MODULES = {
     "mapped": ("numpy", "scipy"),
     "files": ("builtins", "pathlib"),
     "hdf5": ("h5py", "anndata"),
     "chunked": ("zarr",),
     "arrow": ("pyarrow",),
+    "distributed": ("dask",),
+    "row_chunks": ("builtins.list", "builtins.tuple"),
 }
 READERS: dict[str, str] = {
     package: f"{__package__}.{module}" for module, packages in _MODULES.items() for package in packages
@@ -49,7 +51,8 @@ def as_design(X: Any) -> Design:
 def _of_package(X: Any) -> Design | None:
     """The design by the reader for the package of X; None if there is none."""
     for kind in type(X).__mro__:
-        module = READERS.get(kind.__module__.partition(".")[0])
+        package = kind.__module__.partition(".")[0]
+        module = READERS.get(f"{package}.{kind.__name__}", READERS.get(package))
         if module is not None:
             found: Design | None = import_module(module).read(X)
             return found

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, Survey
 from sparsest.core.designs.dense import Dense
-from sparsest.core.designs.packs import DensePack, Pack, SparsePack
+from sparsest.core.designs.packs import Pack, SparsePack
 from sparsest.core.designs.sparse import Sparse
 
 
@@ -103,9 +103,9 @@ class Standardized(Design):
 
     def pack(self, centred: bool) -> Pack:
         stored, shift, scale = take_apart(self)
-        return (
-            SparsePack(stored.matrix, shift, scale, centred) if isinstance(stored, Sparse) else DensePack(self, centred)
-        )
+        if isinstance(stored, Sparse):
+            return SparsePack(stored.matrix, shift, scale, centred)
+        return stored.pack_of_view(self, shift, scale, centred)
 
     def survey(self, weights: Array, targets: Array | None = None) -> Survey:
         (mean, rest, variance), products = self.base.survey(weights, targets)
