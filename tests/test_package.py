@@ -47,6 +47,9 @@ TESTED_ELSEWHERE = {
     "core/kernels/genotypes": "core/designs/test_genotypes",
     # What designs that are read in blocks are made of.
     **dict.fromkeys((f"core/designs/{name}" for name in ("combining", "sources")), "core/designs/test_streamed"),
+    # What designs and checks send to blocks.
+    "core/designs/block_work": "core/designs/test_blocked",
+    "proofs/passes": "proofs/test_grid",
     # A tuple, tested with all that return it.
     "datasets/dataset": "datasets/test_synthetic",
     # The parts of one walk along a path.
