@@ -142,3 +142,18 @@ def test_the_largest_number_that_was_tried_is_noted(table):
     found = json.loads(shown.stdout)
     noted = any("try more" in note for note in found["notes"])
     assert noted == (found["chosen"]["k"] == 2)
+
+
+def test_limits_of_coefficients(table):
+    path, X, frame = table
+    call = ("cv", path / "d.csv", "--target", "y", "--exclude", "risk", "--ks", "1-3", "--gammas", 0.1, "--json")
+    shown = run(*call, "--lower", "a=0", "--upper", "b=0.1,c=0", "--seed", 3, "--folds", 4)
+    assert shown.exit_code == 0, shown.output
+    parts = KFold(4, shuffle=True, random_state=3)
+    asked = {"lower": {0: 0.0}, "upper": {1: 0.1, 2: 0.0}}
+    wanted = BestSubsetRegressorCV(ks=[1, 2, 3], gammas=[0.1], cv=parts, **asked).fit(X, frame["y"])
+    found = json.loads(shown.stdout)
+    assert found["support"] == wanted.support_.tolist()
+    assert [row["mean"] for row in found["validation"]] == pytest.approx(wanted.cv_results_["mean_test_score"].tolist())
+    positive = run(*call, "--positive")
+    assert min(json.loads(positive.stdout)["features"].values()) > 0.0

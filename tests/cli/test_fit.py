@@ -238,3 +238,24 @@ def test_a_missing_target_is_not_told_to_be_filled_in(tmp_path):
     frame.to_csv(tmp_path / "data.csv", index=False)
     shown = run("fit", tmp_path / "data.csv", "--target", "y", "--k", 1)
     complains(shown, "missing values in 'y', up to 1 of 20 rows, which are not filled in: leave these rows out with")
+
+
+def test_limits_of_coefficients(folder):
+    path, X, y = folder
+    call = ("fit", path / "data.csv", "--target", "y", "--exclude", "w,risk", "--k", 3, "--gamma", 0.3)
+    shown = run(
+        *call, "--lower", "a=0,b=-0.25", "--upper", "c=0.5", "--upper", "3=0", "--out", path / "m.json", "--json"
+    )
+    assert shown.exit_code == 0, shown.output
+    asked = {"lower": {0: 0.0, 1: -0.25}, "upper": {2: 0.5, 5: 0.0}, "gamma": 0.3, "standardize": True}
+    wanted, found = best_subset(X, y, 3, **asked), json.loads(shown.stdout)
+    assert found["support"] == wanted.support.tolist()
+    assert found["objective"] == pytest.approx(wanted.objective, rel=1e-6)
+    assert found["problem"]["lower"][:2] == [0.0, -0.25] and found["problem"]["upper"][2] == 0.5
+    assert run("verify", path / "m.json", path / "data.csv", "--target", "y").exit_code == 0
+    assert run("verify", path / "m.json", path / "data.csv", "--target", "y", "--unrestricted").exit_code == 1
+    positive = run(*call, "--positive", "--bootstrap", 2, "--json")
+    assert min(json.loads(positive.stdout)["features"].values()) > 0.0
+    complains(run(*call, "--positive", "--lower", "a=0"), "--positive means --lower 0: give one of them")
+    complains(run(*call, "--lower", "g=0"), "lower names the column 'g', which X does not have")
+    complains(run(*call, "--lower", "0.5"), "lower must be at most 0 for every column")

@@ -40,7 +40,9 @@ OTHER_OPTIONS = {
     "upper": [],
 }  # fmt: skip
 # Options of the command line that do less than the setting.
-OTHER_HELP = {("fit", "l0_penalty"), ("path", "time_limit"), ("path", "positive")}
+OTHER_HELP = {
+    ("fit", "l0_penalty"), ("path", "time_limit"), ("path", "positive"), ("fit", "positive"), ("cv", "positive"),
+}  # fmt: skip
 
 places = pytest.mark.parametrize("place", [*FUNCTIONS, *ESTIMATORS], ids=lambda place: place.__name__)
 

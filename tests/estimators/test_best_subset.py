@@ -256,3 +256,29 @@ def test_the_cheap_way_to_search_over_settings():
     proved = BestSubsetRegressor(**best).fit(X, y)
     assert proved.status_.name == "OPTIMAL" and proved.objective_ <= search.best_estimator_.objective_ * (1.0 + 1e-8)
     assert "GridSearchCV" in BestSubsetRegressor.__doc__ and 'method="relaxation"' in BestSubsetRegressor.__doc__
+
+
+def test_limits_of_coefficients_survive_clone():
+    X, y = sample("squared", 40, P)
+    frame = pd.DataFrame(X, columns=NAMES)
+    settings = {"lower": {"x0": 0.0, "x3": -0.1}, "upper": {"x1": 0.2}}
+    model = clone(BestSubsetRegressor(3, gamma=0.3, **settings)).fit(frame, y)
+    assert model.get_params()["lower"] == settings["lower"] and model.get_params()["positive"] is False
+    wanted = best_subset(X, y, 3, gamma=0.3, lower={0: 0.0, 3: -0.1}, upper={1: 0.2}, standardize=True)
+    np.testing.assert_allclose(model.coef_, wanted.coef, rtol=1e-7)
+    assert model.result_.statement.upper[1] == 0.2
+    check_certificate(model.result_, X, y)
+    positive = clone(BestSubsetRegressor(3, gamma=0.3, positive=True)).fit(frame, y)
+    assert (positive.coef_ >= 0.0).all() and positive.result_.statement.lower == (0.0,) * P
+    with pytest.raises(ValueError, match="positive=True means lower=0: give one of them"):
+        BestSubsetRegressor(3, positive=True, lower=0.0).fit(X, y)
+    with pytest.raises(ValueError, match="positive must be True or False"):
+        BestSubsetRegressor(3, positive="yes").fit(X, y)
+
+
+def test_limits_of_a_classifier_and_of_a_choice_by_a_criterion():
+    X, labels = sample("logistic", 60, P)
+    model = BestSubsetClassifier(3, positive=True, upper=0.4).fit(X, labels)
+    assert (model.coef_ >= 0.0).all() and (model.coef_ <= 0.4).all()
+    chosen = BestSubsetClassifier("bic", positive=True).fit(X, labels)
+    assert (chosen.coef_ >= 0.0).all() and chosen.choice_.verify(X, labels)

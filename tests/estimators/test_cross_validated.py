@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from checks import check_certificate
+from samples import sample
 from sparsest import (
     BestSubsetClassifierCV,
     BestSubsetRegressor,
@@ -449,3 +450,20 @@ def test_smaller_alphas_are_tried_where_the_smallest_is_the_best(monkeypatch):
     monkeypatch.setattr("sparsest.estimators.penalized_cv._EXTENSIONS", 0)
     with pytest.warns(UserWarning, match=r"the best alpha is the smallest one that was tried, .*: give smaller alphas"):
         PenalizedRegressorCV(alphas=20, cv=3, tol=1e-7).fit(X, y)
+
+
+@pytest.mark.parametrize("fold_method", ["relaxation", "local"])
+def test_limits_of_coefficients_hold_in_folds_and_in_the_model(fold_method):
+    X, y = sample("squared", 60, 6)
+    names = [f"x{j}" for j in range(6)]
+    frame = pd.DataFrame(X, columns=names)
+    validated = BestSubsetRegressorCV(
+        ks=(1, 3), gammas=(0.05, 0.3), cv=3, upper={"x1": 0.0}, positive=True, fold_method=fold_method
+    )
+    model = clone(validated).fit(frame, y)
+    assert (model.coef_ >= 0.0).all() and model.coef_[1] == 0.0
+    assert model.result_.statement.lower == (0.0,) * 6 and model.result_.statement.exclude == (1,)
+    assert model.result_.certificate.verify(X, y)
+    # Folds with limits have other scores than folds without.
+    free = clone(validated).set_params(positive=False, upper=None).fit(frame, y)
+    assert not np.allclose(free.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])

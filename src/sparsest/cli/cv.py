@@ -88,7 +88,12 @@ def _by_number(settings: dict[str, Any], table: Table) -> dict[str, Any]:
     from sparsest.core.checks import by_number
 
     forced = {name: tuple(by_number(settings[name], name, table.names)) for name in ("include", "exclude")}
-    return settings | forced
+    limits = {
+        name: dict(zip(by_number(settings[name], name, table.names), settings[name].values(), strict=True))
+        for name in ("lower", "upper")
+        if isinstance(settings[name], dict)
+    }
+    return settings | forced | limits
 
 
 def _estimator(settings: dict[str, Any], folds: int, seed: int, listener: Any) -> Any:

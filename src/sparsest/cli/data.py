@@ -66,10 +66,23 @@ def choose_loss(loss: str, table: Table, quiet: bool) -> str:
 
 def model_settings(model: SubsetOptions, columns: ColumnOptions, table: Table, quiet: bool) -> dict[str, Any]:
     """Loss, scale and restrictions of a best subset as settings of the library."""
+    if model.positive and model.lower:
+        raise ValueError("--positive means --lower 0: give one of them")
+    limits = model.settings()
+    lower = 0.0 if limits.pop("positive") else limits["lower"]
+    given = {name: value for name, value in asdict(model).items() if name != "positive"}
     return {
-        **asdict(model), "loss": choose_loss(model.loss, table, quiet),
-        "include": columns_of(names(model.include), table), "exclude": columns_of(names(columns.exclude), table),
+        **given, "lower": _by_column(lower, table), "upper": _by_column(limits["upper"], table),
+        "loss": choose_loss(model.loss, table, quiet), "include": columns_of(names(model.include), table),
+        "exclude": columns_of(names(columns.exclude), table),
     }  # fmt: skip
+
+
+def _by_column(limits: Any, table: Table) -> Any:
+    """Limits of coefficients by the names or numbers of features; one number for all is as it is."""
+    if not isinstance(limits, dict):
+        return limits
+    return {column: limit for name, limit in limits.items() for column in columns_of((name,), table)}
 
 
 def what_is_assumed(target: NDArray[Any], exposed: bool) -> str:

@@ -146,15 +146,6 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
-class SubsetOptions(ModelOptions):
-    """Loss, scale and restrictions of a best subset."""
-
-    quantile: Annotated[float | None, setting("quantile")] = None
-    max_coef: Annotated[float | None, setting("max_coef")] = SETTINGS["max_coef"].default
-    include: Annotated[list[str], _column("Features that must be in the model, a,b,…")] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class LimitOptions:
     """Limits of coefficients."""
 
@@ -174,6 +165,15 @@ class LimitOptions:
         """The settings of the library, with names of columns."""
         lower, upper = limit_of(self.lower, "--lower"), limit_of(self.upper, "--upper")
         return {"lower": lower, "upper": upper, "positive": self.positive}
+
+
+@dataclass(frozen=True)
+class SubsetOptions(ModelOptions, LimitOptions):
+    """Loss, scale and restrictions of a best subset."""
+
+    quantile: Annotated[float | None, setting("quantile")] = None
+    max_coef: Annotated[float | None, setting("max_coef")] = SETTINGS["max_coef"].default
+    include: Annotated[list[str], _column("Features that must be in the model, a,b,…")] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ def estimator_of(result: Result, settings: dict[str, Any]) -> Any:
         name: value for name, value in settings.items() if name in signature(make).parameters and value is not None
     }
     # Columns by their numbers: the matrix of a table has no names.
-    return make(**{**known, "include": result.statement.include, "exclude": result.statement.exclude})
+    about = result.statement
+    restrictions = {name: getattr(about, name) for name in ("include", "exclude", "lower", "upper")}
+    return make(**{**known, **restrictions})
 
 
 def repeat_selection(

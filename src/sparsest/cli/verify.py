@@ -54,7 +54,7 @@ def verify(
         data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure)
     )
     given = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "max_coef": max_coef, "loss": loss}
-    none: dict[str, Any] = dict.fromkeys(("max_coef", "include", "exclude")) if unrestricted else {}
+    none: dict[str, Any] = dict.fromkeys(("max_coef", "lower", "upper", "include", "exclude")) if unrestricted else {}
     expected = none | {name: value for name, value in given.items() if value is not None}
     log("read %d rows and %d columns; checking the proof", *table.matrix.shape)
     verdict = proof.verify(table.matrix, table.target, exact=exact, **table.rows, **expected)

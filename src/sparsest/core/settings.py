@@ -113,6 +113,12 @@ SETTINGS: dict[str, Setting] = {
         "on units.  None sets no limit.  Smaller values give tighter bounds and make proofs possible without a ridge; "
         "the limit is a part of the problem, so choose it larger than any coefficient that makes sense",
     ),
+    "lower": Setting(
+        "smallest values of the coefficients, not above zero: a number, p numbers, or a dictionary from columns to "
+        "numbers; for the data as given"
+    ),
+    "upper": Setting("largest values of the coefficients, not below zero, in the same forms as ``lower``"),
+    "positive": Setting("whether all coefficients must be at least zero; the same as ``lower=0``", False, flag),
     "loss": Setting(
         '"squared", "epsilon_insensitive", "squared_epsilon_insensitive", "huber" or "quantile" for any y; "logistic", '
         '"hinge" or "squared_hinge" for two labels; "poisson", "negative_binomial" or "tweedie" for y ≥ 0, "gamma" for '
@@ -192,12 +198,6 @@ SETTINGS: dict[str, Setting] = {
         more="See the notes of :func:`sparsest.penalty_path`",
     ),
     "penalty_factor": Setting("factor of alpha for every feature, used as it is; 0 means never penalised"),
-    "lower": Setting(
-        "smallest values of the coefficients, not above zero: a number, p numbers, or a dictionary from columns to "
-        "numbers; for the data as given"
-    ),
-    "upper": Setting("largest values of the coefficients, not below zero, in the same forms as ``lower``"),
-    "positive": Setting("whether all coefficients must be at least zero; the same as ``lower=0``", False, flag),
     "tol": Setting(
         "duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha",
         1e-5,

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 from sparsest.core.checks import whole_number
+from sparsest.core.limits import check_limits
 from sparsest.core.losses import Loss
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.estimators.time_budget import TimeBudget, seconds_of
@@ -15,7 +16,7 @@ from sparsest.runtime.events import Status
 from sparsest.selection.certified import CertifiedChoice
 from sparsest.selection.certified_search import certified_choice, settings_of_a_choice
 from sparsest.selection.criteria import CRITERIA
-from sparsest.subset.api import Columns, best_subset
+from sparsest.subset.api import Columns, Limits, best_subset
 
 
 class BestSubsetFit(SparseLinearModel):
@@ -26,6 +27,10 @@ class BestSubsetFit(SparseLinearModel):
     gap_: float
     status_: Status
     result_: Result
+
+    def _names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names)
 
     def _keep_result(self, result: Result) -> None:
         self.result_ = result
@@ -65,6 +70,9 @@ class _BestSubset(BestSubsetFit):
     l0_penalty: float | None = None
     gamma: float | str = "auto"
     max_coef: float | None = None
+    lower: Limits = None
+    upper: Limits = None
+    positive: bool = False
     loss: str | Loss | None = None
     method: str = "tree"
     standardize: bool = True
@@ -88,6 +96,8 @@ class _BestSubset(BestSubsetFit):
         settings = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_PASSED}
         settings |= {"loss": self._chosen_loss, "feature_names": getattr(self, "feature_names_in_", None)}
         settings |= {"sample_weight": sample_weight, **added}
+        limits = check_limits(X.shape[1], self._names(), self.lower, self.upper, self.positive)
+        settings["lower"], settings["upper"] = limits
         k: Any = self.k if self.l0_penalty is None else None
         if isinstance(k, str) and k not in CRITERIA:
             k = whole_number(k, "k", least=0, or_else=f"one of {', '.join(CRITERIA)}")
@@ -101,7 +111,7 @@ class _BestSubset(BestSubsetFit):
 
 
 # Parameters that do not go to the solver as they are.
-_NOT_PASSED = ("k", "loss", "class_weight")
+_NOT_PASSED = ("k", "lower", "upper", "positive", "loss", "class_weight")
 
 
 @with_parameters(_BestSubset)

@@ -11,6 +11,7 @@ import numpy as np
 from sparsest.core.arrays import Array
 from sparsest.core.checks import by_number, column_numbers
 from sparsest.core.data import Data, make_data
+from sparsest.core.limits import check_limits
 from sparsest.core.losses import Loss
 from sparsest.core.problem import pose
 from sparsest.core.ridge import default_gamma
@@ -24,7 +25,7 @@ from sparsest.runtime.events import Status
 from sparsest.selection.exploration import explore, strongest_ridge
 from sparsest.selection.grids import k_grid, ridge_grid
 from sparsest.selection.subsets import SubsetGrid
-from sparsest.subset.api import Columns
+from sparsest.subset.api import Columns, Limits
 from sparsest.subset.solvers import make_solver, without_proof
 from sparsest.subset.subset_grid import check_gammas, check_ks
 from sparsest.subset.task import SEARCH_SETTINGS, Search, make_search, pose_task
@@ -74,6 +75,9 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     _: KW_ONLY
     gammas: Any = "auto"
     max_coef: float | None = None
+    lower: Limits = None
+    upper: Limits = None
+    positive: bool = False
     cv: Any = None
     scoring: Any = None
     selection: str = "best"
@@ -118,14 +122,14 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
         if found.at_an_end:
             warnings.warn(found.at_an_end, UserWarning, stacklevel=level_of_the_user())
-        self._keep_result(self._final(data, search, seconds, found.interrupted))
+        self._keep_result(self._final(data, grid, search, seconds, found.interrupted))
 
     def _search(self) -> dict[str, Any]:
         """How the model of all data is searched for."""
         names = [name for name in SEARCH_SETTINGS if hasattr(self, name)]
         return {name: getattr(self, name) for name in names} | {"n_jobs": self._n_threads()}
 
-    def _final(self, data: Data, search: Search, seconds: float, interrupted: bool) -> Result:
+    def _final(self, data: Data, grid: SubsetGrid, search: Search, seconds: float, interrupted: bool) -> Result:
         """The model of all data; after an interruption what the method "local" finds at once.
 
         Parameters
@@ -133,17 +137,13 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         seconds : how long the preparation of the data took, which counts as a part of this model's time
         """
         task = pose_task(
-            data, self._names(), k=self.k_, gamma=self.gamma_, max_coef=self.max_coef, include=self.include,
-            exclude=self.exclude,
+            data, self._names(), k=self.k_, gamma=self.gamma_, max_coef=self.max_coef, lower=grid.lower,
+            upper=grid.upper, include=self.include, exclude=self.exclude,
         )  # fmt: skip
         if interrupted:
             search = make_search(method="local", callback=self.callback, verbose=self.verbose)
         result = search.solve(task, None, Clock(search.time_limit, spent=seconds))
         return replace(result, status=Status.INTERRUPTED) if interrupted else result
-
-    def _names(self) -> tuple[str, ...] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else tuple(names)
 
     def _grid(self, data: Data) -> SubsetGrid:
         names = self._names()
@@ -155,12 +155,14 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         auto = isinstance(self.gammas, str) and self.gammas == "auto"
         gammas = ridge_grid(default_gamma(data)) if auto else sorted(set(check_gammas(self.gammas, data, ks[-1])))
         solver = without_proof(make_solver(self.fold_method, time_limit=self.time_limit, gap_tol=self.gap_tol))
+        lower, upper = check_limits(data.p, names, self.lower, self.upper, self.positive)
         smallest = pose(
-            data, ks[0], gamma=gammas[0], include=include.tolist(), exclude=exclude.tolist(), max_coef=self.max_coef
-        )
+            data, ks[0], gamma=gammas[0], include=include.tolist(), exclude=exclude.tolist(), max_coef=self.max_coef,
+            lower=lower, upper=upper,
+        )  # fmt: skip
         return SubsetGrid(
             tuple(ks), tuple(gammas), solver, include, exclude, repeat_unchanged=auto, max_coef=smallest.max_coef,
-            more_ks=self.ks is None, more_gammas=auto,
+            lower=lower, upper=upper, more_ks=self.ks is None, more_gammas=auto,
         )  # fmt: skip
 
     def _n_threads(self) -> int | None:

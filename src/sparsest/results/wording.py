@@ -115,7 +115,8 @@ def explained_sentence(statement: Statement, shares: Shares) -> str:
     counted = "" if math.isinf(statement.gamma) else ", with the penalty on large coefficients counted as not explained"
     count = f"{shares.size} feature{'' if shares.size == 1 else 's'}"
     which = f"choice of {count if statement.l0_penalty else features_in_words(statement)}"
-    if statement.include or statement.exclude or statement.max_coef is not None:
+    restricted = any(limit is not None for limit in (statement.max_coef, statement.lower, statement.upper))
+    if statement.include or statement.exclude or restricted:
         which = f"admissible {which}"
     own = f"This model explains {_percent(shares.own, ROUND_FLOOR)} {_whole(statement)}{counted}"
     if shares.largest >= 1.0:
@@ -183,4 +184,19 @@ def measure_sentence(statement: Statement) -> str:
     box = "" if statement.max_coef is None else f" No coefficient may be larger than {statement.max_coef:g} in size"
     if box:
         box += ", for columns of mean square 1." if statement.standardize else "."
+    box += _limits_sentence(statement)
     return f"Fit is measured by {loss}, summed over all observations{ridge}{price}; less is better.{box}"
+
+
+def _limits_sentence(statement: Statement) -> str:
+    """The limits of single coefficients, after a space; empty if there are none."""
+    lower, upper = statement.lower, statement.upper
+    if lower is None and upper is None:
+        return ""
+    if upper is None and not any(lower or ()):
+        return " No coefficient may be negative."
+    if lower is None and not any(upper or ()):
+        return " No coefficient may be positive."
+    sides = lower or (-math.inf,) * statement.p, upper or (math.inf,) * statement.p
+    limited = sum(math.isfinite(low) or math.isfinite(high) for low, high in zip(*sides, strict=True))
+    return f" Coefficients of {limited} column{'' if limited == 1 else 's'} must keep given limits."

@@ -182,6 +182,8 @@ _COMMON = (
     "parameters",
     "gamma",
     "max_coef",
+    "lower",
+    "upper",
     "include",
     "exclude",
     "fit_intercept",

@@ -34,7 +34,7 @@ from sparsest.selection.certified import (
     value_above,
 )
 from sparsest.selection.criteria import Criterion
-from sparsest.subset.api import Columns
+from sparsest.subset.api import Columns, Limits
 from sparsest.subset.enumeration import enumerate_supports
 from sparsest.subset.local import Local
 from sparsest.subset.relaxation.method import Relaxation
@@ -64,6 +64,8 @@ def certified_choice(
     ks: int | Sequence[int] | None = None,
     *,
     gamma: float | str = "auto",
+    lower: Limits = None,
+    upper: Limits = None,
     loss: str | Loss = "squared",
     theta: float | None = None,
     noise_variance: float | None = None,
@@ -124,9 +126,9 @@ def certified_choice(
     listener, live = checked("callback", callback), checked("verbose", verbose)
     clock = Clock(tree.time_limit)
     task = make_task(
-        X, y, k=_ALL, gamma=gamma, loss=loss, theta=theta, fit_intercept=fit_intercept, standardize=standardize,
-        sample_weight=sample_weight, offset=offset, exposure=exposure, include=include, exclude=exclude,
-        feature_names=feature_names,
+        X, y, k=_ALL, gamma=gamma, lower=lower, upper=upper, loss=loss, theta=theta, fit_intercept=fit_intercept,
+        standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure, include=include,
+        exclude=exclude, feature_names=feature_names,
     )  # fmt: skip
     problem = task.problem
     candidates = problem.p - problem.exclude.size

@@ -145,8 +145,9 @@ def held_out(result: Result, X: Any, y: Any, **rows: Any) -> Array | None:
     for train, test in folds.split(np.zeros((target.size, 1)), target):
         model = best_subset(
             design.rows(train), target[train], about.k, l0_penalty=about.l0_penalty, gamma=about.gamma,
-            max_coef=about.max_coef, loss=about.loss, method="local", fit_intercept=about.fit_intercept,
-            standardize=about.standardize, include=about.include, exclude=about.exclude, **parameters,
+            max_coef=about.max_coef, lower=about.lower, upper=about.upper, loss=about.loss, method="local",
+            fit_intercept=about.fit_intercept, standardize=about.standardize, include=about.include,
+            exclude=about.exclude, **parameters,
             **{name: values[train] for name, values in given.items()},
         )  # fmt: skip
         added = {name: values[test] for name, values in given.items() if name != "sample_weight"}

@@ -30,6 +30,7 @@ class SubsetGrid:
     include, exclude : columns that must, and must not, be in a model
     repeat_unchanged : whether larger γs repeat the models of one that has changed nothing
     max_coef : an upper limit of the size of coefficients
+    lower, upper : limits of the coefficients for the data as given, or None
     more_ks, more_gammas : whether the grid may be extended where the best model is at its end
     """
 
@@ -40,6 +41,8 @@ class SubsetGrid:
     exclude: Indices
     repeat_unchanged: bool = False
     max_coef: float | None = None
+    lower: Array | None = None
+    upper: Array | None = None
     more_ks: bool = False
     more_gammas: bool = False
 
@@ -54,7 +57,7 @@ class SubsetGrid:
     def __call__(self, data: Data) -> Models:
         """Fit the models of all pairs."""
         reach("fold")
-        at_once = self.max_coef is None and Grid.suits(self.solver)
+        at_once = self.max_coef is None and self.lower is None and Grid.suits(self.solver)
         return Models.of(data.p, self._at_once(data) if at_once else self._one_by_one(data))
 
     def _at_once(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
@@ -69,7 +72,7 @@ class SubsetGrid:
     def _one_by_one(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
         problem = pose(
             data, self.ks[-1], gamma=self.gammas[0], include=self.include.tolist(), exclude=self.exclude.tolist(),
-            max_coef=self.max_coef,
+            max_coef=self.max_coef, lower=self.lower, upper=self.upper,
         )  # fmt: skip
         ks, gammas = list(self.ks), list(self.gammas)
         found = solve_grid(self.solver, problem, ks, gammas, None, Clock(np.inf), self.repeat_unchanged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from sparsest.subset.tree.near_optimal import NearOptimal, NearOptimalSearch
 __all__ = ["METHODS", "best_subset", "best_subset_path", "near_optimal"]
 
 Columns = Sequence[int] | Sequence[str]
+Limits = float | Sequence[float] | Mapping[Any, float] | None
 
 
 @documented
@@ -34,6 +35,8 @@ def best_subset(
     l0_penalty: float | None = None,
     gamma: float | str = "auto",
     max_coef: float | None = None,
+    lower: Limits = None,
+    upper: Limits = None,
     loss: str | Loss = "squared",
     epsilon: float | None = None,
     delta: float | None = None,
@@ -64,8 +67,9 @@ def best_subset(
     """Find the best model with few features, and prove how far any other could be better.
 
     Minimises ``Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²`` subject to ``‖w‖_0 ≤ k``, or with ``l0_penalty · ‖w‖_0`` added,
-    or both.  With ``max_coef``, also ``|w_j| ≤ max_coef``.  A search for a proof (methods "tree" and "cuts") that ends
-    without it warns with a ``ConvergenceWarning``.
+    or both.  With ``max_coef``, also ``|w_j| ≤ max_coef``; ``lower`` and ``upper`` limit single coefficients for the
+    data as given, and ``lower=0`` asks for coefficients that are not negative.  A search for a proof (methods "tree"
+    and "cuts") that ends without it warns with a ``ConvergenceWarning``.
 
     Parameters
     ----------
@@ -87,12 +91,12 @@ def best_subset(
     (715623, True)
     """
     result, _ = solve(
-        X, y, k=k, l0_penalty=l0_penalty, gamma=gamma, max_coef=max_coef, loss=loss, epsilon=epsilon, delta=delta,
-        quantile=quantile, theta=theta, method=method, fit_intercept=fit_intercept, standardize=standardize,
-        sample_weight=sample_weight, offset=offset, exposure=exposure, include=include, exclude=exclude,
-        feature_names=feature_names, start=start, screen=screen, screen_by=screen_by, time_limit=time_limit,
-        gap_tol=gap_tol, engine=engine, n_jobs=n_jobs, node_limit=node_limit, max_memory=max_memory, callback=callback,
-        verbose=verbose, options=options,
+        X, y, k=k, l0_penalty=l0_penalty, gamma=gamma, max_coef=max_coef, lower=lower, upper=upper, loss=loss,
+        epsilon=epsilon, delta=delta, quantile=quantile, theta=theta, method=method, fit_intercept=fit_intercept,
+        standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure, include=include,
+        exclude=exclude, feature_names=feature_names, start=start, screen=screen, screen_by=screen_by,
+        time_limit=time_limit, gap_tol=gap_tol, engine=engine, n_jobs=n_jobs, node_limit=node_limit,
+        max_memory=max_memory, callback=callback, verbose=verbose, options=options,
     )  # fmt: skip
     return result
 
@@ -106,6 +110,8 @@ def best_subset_path(
     gamma: float | str = "auto",
     gammas: Sequence[float] | str | None = None,
     max_coef: float | None = None,
+    lower: Limits = None,
+    upper: Limits = None,
     loss: str | Loss = "squared",
     epsilon: float | None = None,
     delta: float | None = None,
@@ -173,8 +179,8 @@ def best_subset_path(
     )  # fmt: skip
     clock = Clock(np.inf)
     task = make_task(
-        X, y, k=max(numbers), gamma=gamma, max_coef=max_coef, loss=loss, epsilon=epsilon, delta=delta,
-        quantile=quantile, theta=theta, fit_intercept=fit_intercept, standardize=standardize,
+        X, y, k=max(numbers), gamma=gamma, max_coef=max_coef, lower=lower, upper=upper, loss=loss, epsilon=epsilon,
+        delta=delta, quantile=quantile, theta=theta, fit_intercept=fit_intercept, standardize=standardize,
         sample_weight=sample_weight, offset=offset, exposure=exposure, include=include, exclude=exclude,
         feature_names=feature_names,
     )  # fmt: skip

@@ -45,12 +45,19 @@ def statement_of(problem: Problem) -> Statement:
         k=sparsity.k,
         l0_penalty=sparsity.l0_penalty,
         max_coef=problem.max_coef,
+        lower=_stated(problem.lower),
+        upper=_stated(problem.upper),
         include=tuple(problem.include.tolist()),
         exclude=tuple(problem.exclude.tolist()),
         fit_intercept=problem.fit_intercept,
         standardize=problem.data.standardize,
         fingerprint=problem.data.evidence.fingerprint(),
     )
+
+
+def _stated(limits: Array | None) -> tuple[float, ...] | None:
+    """Limits of coefficients as a statement has them: None if none is finite."""
+    return None if limits is None or np.isinf(limits).all() else tuple(limits.tolist())
 
 
 def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:

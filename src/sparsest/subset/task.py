@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sparsest.core.checks import by_number, check_names, column_names
 from sparsest.core.data import Data, make_data
 from sparsest.core.designs import unstandardized
+from sparsest.core.limits import check_limits
 from sparsest.core.problem import PROBLEM_SETTINGS, Problem, pose
 from sparsest.core.ridge import default_gamma
 from sparsest.core.settings import SETTINGS, check_gamma, checked
@@ -98,10 +99,13 @@ def pose_task(
     l0_penalty: Any = None,
     gamma: Any = SETTINGS["gamma"].default,
     max_coef: Any = None,
+    lower: Any = None,
+    upper: Any = None,
     include: Any = (),
     exclude: Any = (),
 ) -> Task:
     """Pose a problem on prepared data; "auto" is the default γ, with which the choice by leave-one-out begins too."""
+    low, high = check_limits(data.p, names, lower, upper)
     automatic = isinstance(gamma, str) and gamma in ("auto", "loo")
     problem = pose(
         data,
@@ -111,6 +115,8 @@ def pose_task(
         include=by_number(include, "include", names),
         exclude=by_number(exclude, "exclude", names),
         max_coef=max_coef,
+        lower=low,
+        upper=high,
     )
     data.evidence.begin_fingerprint()
     return Task(problem, names)
@@ -148,6 +154,6 @@ def problem_on(result: Result, data: Data) -> Problem:
             "the same order (the class_weight of a classifier is a part of sample_weight)"
         )
     return pose(
-        data, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, max_coef=about.max_coef, include=about.include,
-        exclude=about.exclude,
+        data, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, max_coef=about.max_coef, lower=about.lower,
+        upper=about.upper, include=about.include, exclude=about.exclude,
     )  # fmt: skip
