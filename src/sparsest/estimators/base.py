@@ -18,11 +18,12 @@ from sklearn.metrics import r2_score
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from sparsest.core.arrays import Array
 from sparsest.core.checks import as_array, as_numbers, check_entries
 from sparsest.core.data import added_to_predictions, make_data
+from sparsest.core.designs import Design, on_demand
 from sparsest.core.losses import LOSSES, PARAMETERS, Loss, make_loss, mean_of
 from sparsest.core.settings import Setting, documented
 from sparsest.results.result import probabilities
@@ -81,6 +82,9 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
         """Check the data, fit them and return self; ``routed`` are offset and exposure, and what splitters take."""
 
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        design = on_demand(X)
+        if design is not None:
+            return self._check_design(design), column_or_1d(as_array(y, "y"), warn=True)
         check_entries(X, "X")
         # A missing y, and one with a single column, are left to scikit-learn's conventions.
         shape = (0,) if y is None else as_array(y, "y").shape
@@ -93,14 +97,47 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
             )
         return validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], order=None)
 
+    def _check_design(self, design: Design) -> Design:
+        """Note the columns of a design, which scikit-learn cannot check."""
+        self.n_features_in_ = design.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if design.names is not None:
+            self.feature_names_in_ = np.array(design.names, dtype=object)
+        return design
+
     def _linear(self, X: Any, offset: Any = None, exposure: Any = None) -> Array:
         check_is_fitted(self)
+        design = on_demand(X)
+        if design is not None:
+            added = added_to_predictions(offset, exposure, design.shape[0], self._loss)
+            margin = self._chosen(design) @ np.ravel(self.coef_)[self.support_]
+            return np.asarray(margin + np.ravel(self.intercept_)[0] + added)
         check_entries(X, "X")
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, ensure_min_samples=1
         )
         added = added_to_predictions(offset, exposure, X.shape[0], self._loss)
         return np.asarray(X @ np.ravel(self.coef_)) + np.ravel(self.intercept_)[0] + added
+
+    def _chosen(self, design: Design) -> Array:
+        """The chosen columns of a design."""
+        if design.shape[1] != self.coef_.size:
+            raise ValueError(f"X has {design.shape[1]} features, but the model was fitted to {self.coef_.size}")
+        chosen = design.columns(self.support_)
+        if not np.isfinite(chosen).all():
+            raise ValueError("X contains NaN or infinity in the columns of the model")
+        return chosen
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix, or what is read on demand, of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        design = on_demand(X)
+        return super().transform(X) if design is None else self._chosen(design)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

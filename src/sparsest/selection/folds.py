@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from sparsest.core.arrays import Array, Indices
+from sparsest.core.designs import Design
 
 # Number of folds by default, and the seed of their random order.
 _FOLDS, _SEED = 5, 0
@@ -47,6 +48,9 @@ def make_folds(
         Row numbers among those with a positive weight.
     """
     n = X.shape[0]
+    if isinstance(X, Design):
+        # Splitters take the number of rows from it.
+        X = np.empty((n, 0))
     counts = np.ones(n, dtype=bool) if weights is None else np.asarray(weights) > 0.0
     place = np.cumsum(counts) - 1
     number = _FOLDS if cv is None else cv

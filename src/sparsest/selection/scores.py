@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.data import Data
-from sparsest.core.designs import stored_matrix, unstandardized
+from sparsest.core.designs import stored_matrix, stores_matrix, unstandardized
 from sparsest.selection.models import Classification, Models, Regression
 
 Score = Callable[[Models, Data, Indices], Array]
@@ -54,6 +54,8 @@ class ScorerScore:
     def __call__(self, models: Models, data: Data, rows: Indices) -> Array:
         """Score each model."""
         X, y = unstandardized(data.design).rows(rows), data.response[rows]
+        if not stores_matrix(X):
+            raise ValueError("scoring by scikit-learn needs X in memory: leave scoring at None, or load X as an array")
         matrix = stored_matrix(X)
         if self.classes is not None:
             y = self.classes[(y > 0.0).astype(np.intp)]

@@ -23,7 +23,7 @@
 from sparsest.core.designs.base import Design, Moments, Survey
 from sparsest.core.designs.dense import Dense, compile_kernels
 from sparsest.core.designs.packs import Pack
-from sparsest.core.designs.reading import as_design, feature_names
+from sparsest.core.designs.reading import as_design, feature_names, on_demand
 from sparsest.core.designs.sparse import Sparse
 from sparsest.core.designs.standardized import (
     Standardized,
@@ -51,6 +51,7 @@ __all__ = [
     "compile_kernels",
     "feature_names",
     "in_units_of_data",
+    "on_demand",
     "products_with_view",
     "shift_and_scale",
     "stored_matrix",

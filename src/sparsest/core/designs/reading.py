@@ -48,6 +48,11 @@ def as_design(X: Any) -> Design:
     return design
 
 
+def on_demand(X: Any) -> Design | None:
+    """The design of X if it is one, or if X is read on demand, such as from a file; None for anything in memory."""
+    return X if isinstance(X, Design) else _of_package(X)
+
+
 def _of_package(X: Any) -> Design | None:
     """The design by the reader for the package of X; None if there is none."""
     for kind in type(X).__mro__:
