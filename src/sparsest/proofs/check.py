@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
-from functools import cached_property
 from threading import Lock
 from typing import NamedTuple
 
@@ -19,11 +18,9 @@ from sparsest.proofs.columns import AllColumns, Columns, PackedColumns
 from sparsest.proofs.data import Data
 from sparsest.proofs.gains import Gains
 from sparsest.proofs.last_features import ByTrying
-from sparsest.proofs.nested_limits import Level, levels
 from sparsest.proofs.regions import RegionBounds, State, region_bounds
 from sparsest.proofs.regression import RegressionBounds, regression_bound
 from sparsest.proofs.rounding import Array, Indices, growth
-from sparsest.proofs.side_rows import PricedRows, SideRows
 from sparsest.proofs.splits import Diagonals
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import (
@@ -41,7 +38,7 @@ from sparsest.proofs.steps import (
     RowPrices,
     SplitPoint,
 )
-from sparsest.proofs.structured_regions import StructuredRegions, Units
+from sparsest.proofs.structured_regions import StructuredBounds
 from sparsest.proofs.threads import Workers
 from sparsest.proofs.walks import Walk, walk_of
 
@@ -153,6 +150,8 @@ class Checker:
         # In exact arithmetic one precision holds for all threads.
         self.threads = data.room.threads
         self.diagonals = Diagonals(data, statement.gamma, proof.splits)
+        plain = statement.structure is None
+        self.structured = None if plain else StructuredBounds(statement, proof.row_prices, caution)
         self.step = 0
         self.lowest = np.inf
         self._jobs: list[Job] = []
@@ -337,11 +336,8 @@ class Checker:
     def bound_of_jobs(self, jobs: Sequence[Job], numbers: Indices, columns: Columns) -> float:
         """The smallest bound of some regions by points with these numbers."""
         gains, constants = self._gains(numbers, columns)
-        rows, base = self._combined(jobs, numbers, gains, constants)
-        if self.statement.structure is None:
-            bounds = self._plain_bounds(jobs, rows, base)
-        else:
-            bounds = self._structured_bounds(jobs, rows, base, columns)
+        cuts = self._combined(jobs, numbers, gains, constants)
+        bounds = self._plain_bounds(jobs, *cuts) if self.structured is None else self._bounds(jobs, *cuts, columns)
         for i in range(len(jobs) if self.excepted else 0):
             if self._is_excepted(jobs[i], columns):
                 bounds[i] = np.inf
@@ -351,9 +347,8 @@ class Checker:
         """Whether a leaf contains a single support, and that one is excepted."""
         if not job.state.all() or job.inside.size or job.outside.size:
             return False
-        state = job.state
-        if self.statement.structure is not None:
-            state = state[Units.of(self.statement, columns.features).of_columns]
+        units = None if self.structured is None else self.structured.regions(columns.features).units
+        state = job.state if units is None else job.state[units.of_columns]
         return tuple(columns.features[state == 1].tolist()) in self.excepted
 
     def _gains(self, numbers: Indices, columns: Columns) -> tuple[Array, Array]:
@@ -365,16 +360,19 @@ class Checker:
 
     def _combined(self, jobs: Sequence[Job], numbers: Indices, gains: Array, constants: Array) -> tuple[Array, Array]:
         """The gains and the constant of each job."""
-        rows, base = np.empty((len(jobs), gains.shape[1])), np.empty(len(jobs))
+        at = np.searchsorted(numbers, np.concatenate([job.points for job in jobs]))
+        if at.size == len(jobs):
+            return gains[at], constants[at]
+        rows, base, begin = np.empty((len(jobs), gains.shape[1])), np.empty(len(jobs)), 0
         for i, job in enumerate(jobs):
-            at = np.searchsorted(numbers, job.points)
-            if job.points.size == 1:
-                rows[i], base[i] = gains[at[0]], constants[at[0]]
+            begin, own = begin + job.points.size, at[begin : begin + job.points.size]
+            if own.size == 1:
+                rows[i], base[i] = gains[own[0]], constants[own[0]]
             else:
                 # The multipliers sum to 1 up to rounding; the factors of the products and sums below cover that error.
-                error = self.caution * growth(2 * job.points.size + 16)
-                rows[i] = job.multipliers @ gains[at] * (1.0 + error)
-                base[i] = job.multipliers @ constants[at] - error * (job.multipliers @ np.abs(constants[at]))
+                error = self.caution * growth(2 * own.size + 16)
+                rows[i] = job.multipliers @ gains[own] * (1.0 + error)
+                base[i] = job.multipliers @ constants[own] - error * (job.multipliers @ np.abs(constants[own]))
         return rows, base
 
     def _plain_bounds(self, jobs: Sequence[Job], rows: Array, base: Array) -> Array:
@@ -387,32 +385,17 @@ class Checker:
                 bounds[i] = found.closed_by(i, rows[i], job.inside, job.outside)
         return bounds
 
-    def _structured_bounds(self, jobs: Sequence[Job], rows: Array, base: Array, columns: Columns) -> Array:
-        """The same for units."""
-        units = Units.of(self.statement, columns.features)
-        regions = StructuredRegions(self.statement, self._nested, units, self.caution)
+    def _bounds(self, jobs: Sequence[Job], rows: Array, base: Array, columns: Columns) -> Array:
+        """The same for regions of units."""
+        assert self.structured is not None
+        regions = self.structured.regions(columns.features)
+        priced = {number: self.structured.priced(number) for number in {job.row_prices for job in jobs}}
         bounds = np.empty(len(jobs))
         for i, job in enumerate(jobs):
-            given = rows[i], job.state, float(base[i]), self._priced(job.row_prices)
-            sides = job.inside, job.outside
+            given = rows[i], job.state, float(base[i]), priced[job.row_prices]
             closes = job.inside.size + job.outside.size
-            bounds[i] = regions.bound_of_closed(*given, *sides) if closes else regions.bound(*given)
+            bounds[i] = regions.bound_of_closed(*given, job.inside, job.outside) if closes else regions.bound(*given)
         return bounds
-
-    @cached_property
-    def _nested(self) -> list[Level]:
-        """The nested limits of the structure."""
-        assert self.statement.structure is not None
-        return levels(self.statement.structure, self.statement.structure.count(self.statement.p))
-
-    @cached_property
-    def _side_rows(self) -> SideRows:
-        """The rows of the structure."""
-        assert self.statement.structure is not None
-        return SideRows(self.statement.structure, self.statement.structure.count(self.statement.p))
-
-    def _priced(self, number: int | None) -> PricedRows | None:
-        return None if number is None else self._side_rows.priced(self.proof.row_prices[number], self.caution)
 
 
 def _multipliers(step: Combination) -> Array:

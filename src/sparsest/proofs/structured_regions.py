@@ -8,17 +8,22 @@ nested limits.  Upper bounds of the worths give an upper bound of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.proofs.nested_limits import Level
+from sparsest.proofs.nested_limits import Level, levels
 from sparsest.proofs.rounding import UNDERFLOW, Array, Indices, growth
-from sparsest.proofs.side_rows import PricedRows
+from sparsest.proofs.side_rows import PricedRows, SideRows
 from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import RowPrices
 
 State = NDArray[np.int8]
+
+# How many times more units are tried if limits exclude too many of the best ones.
+_MORE = 4
 
 
 class Units(NamedTuple):
@@ -49,10 +54,10 @@ class Units(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The best choice of free units, the other units of positive worth, and the room in the sets of each level."""
+    """The best choice of free units, all free units of positive worth, and the room in the sets of each level."""
 
     chosen: Indices
-    others: Indices
+    candidates: Indices
     rooms: list[Indices]
 
 
@@ -66,6 +71,7 @@ class StructuredRegions:
         prices = statement.price if rules.prices is None else np.array(rules.prices, dtype=np.float64)[units.numbers]
         self._prices: Array = np.broadcast_to(np.asarray(prices, dtype=np.float64), units.numbers.size)
         self._levels = [level._replace(set_of=level.set_of[units.numbers]) for level in nested]
+        self._limited = statement.k is not None
         if statement.k is not None:
             everything = np.zeros(units.numbers.size, dtype=np.intp)
             self._levels.append(Level(everything, np.array([statement.k])))
@@ -119,14 +125,22 @@ class StructuredRegions:
         return constant - total - float(terms.sum()) - self.caution * growth(terms.size + 16) * size, size
 
     def _choose(self, worth: Array, state: State) -> Choice:
-        """From the inside out, each set keeps its best units up to its limit."""
-        found = np.flatnonzero((state == 0) & (worth > 0.0))
-        kept, forced = found[np.argsort(-worth[found], kind="stable")], np.flatnonzero(state == 1)
-        rooms = []
-        for level in self._levels:
-            rooms.append(np.maximum(level.most - level.counts(forced), 0))
-            kept = _best_of_each(kept, level.set_of[kept], rooms[-1])
-        return Choice(kept, np.setdiff1d(found, kept, assume_unique=True), rooms)
+        """The best choice; units of less worth than the k best ones are tried only if limits exclude some of those."""
+        found, forced = np.flatnonzero((state == 0) & (worth > 0.0)), np.flatnonzero(state == 1)
+        rooms = [np.maximum(level.most - level.counts(forced), 0) for level in self._levels]
+        most = min(int(rooms[-1][0]), found.size) if self._limited else found.size
+        tried = most + (_MORE * most + _MORE if len(self._levels) > 1 else 0)
+        chosen = self._best_of(_largest(found, worth, tried), rooms)
+        while chosen.size < most and tried < found.size:
+            tried *= _MORE
+            chosen = self._best_of(_largest(found, worth, tried), rooms)
+        return Choice(chosen, found, rooms)
+
+    def _best_of(self, units: Indices, rooms: list[Indices]) -> Indices:
+        """From the inside out, each set keeps its best units up to its room; units are sorted by worth."""
+        for level, room in zip(self._levels, rooms, strict=True):
+            units = _best_of_each(units, level.set_of[units], room)
+        return units
 
     def _compared(self, worth: Array, choice: Choice) -> tuple[Array, Array]:
         """The worths that forcing a unit compares with, for all units.
@@ -146,13 +160,22 @@ class StructuredRegions:
             inside = np.append(full, False)[level.set_of]
             last[inside], owner[inside] = least[level.set_of[inside]], i
             full_sets.append((i, level, inside))
-        following = np.zeros(worth.size)
+        following, chosen = np.zeros(worth.size), np.zeros(worth.size, dtype=np.bool_)
+        chosen[choice.chosen] = True
+        rest = choice.candidates[~chosen[choice.candidates]]
         for i, level, inside in full_sets:
-            others = choice.others[owner[choice.others] == i]
+            others = rest[owner[rest] == i]
             best = np.zeros(level.most.size)
             np.maximum.at(best, level.set_of[others], worth[others])
             following[inside] = np.maximum(following[inside], best[level.set_of[inside]])
         return last, following
+
+
+def _largest(units: Indices, worth: Array, count: int) -> Indices:
+    """The units of largest worth, sorted by it."""
+    if count < units.size:
+        units = units[np.argpartition(-worth[units], count)[:count]]
+    return units[np.argsort(-worth[units], kind="stable")]
 
 
 def _best_of_each(units: Indices, sets: Indices, rooms: Indices) -> Indices:
@@ -164,3 +187,34 @@ def _best_of_each(units: Indices, sets: Indices, rooms: Indices) -> Indices:
     rank = np.arange(units.size) - np.searchsorted(ordered, ordered)
     kept = np.sort(order[(ordered < 0) | (rank < rooms[ordered])])
     return units[kept]
+
+
+class StructuredBounds:
+    """What the check of a proof needs for its regions: they are about the units of some columns at a time."""
+
+    def __init__(self, statement: Statement, row_prices: Sequence[RowPrices], caution: float) -> None:
+        assert statement.structure is not None
+        self.statement, self.row_prices, self.caution = statement, row_prices, caution
+        self._rules, self._count = statement.structure, statement.structure.count(statement.p)
+        self._known: tuple[Indices, StructuredRegions] | None = None
+
+    def regions(self, features: Indices) -> StructuredRegions:
+        """The regions of these columns."""
+        known = self._known
+        if known is None or known[0] is not features:
+            units = Units.of(self.statement, features)
+            known = features, StructuredRegions(self.statement, self._nested, units, self.caution)
+            self._known = known
+        return known[1]
+
+    def priced(self, number: int | None) -> PricedRows | None:
+        """The effect of the prices of rows with a number."""
+        return None if number is None else self._rows.priced(self.row_prices[number], self.caution)
+
+    @cached_property
+    def _nested(self) -> list[Level]:
+        return levels(self._rules, self._count)
+
+    @cached_property
+    def _rows(self) -> SideRows:
+        return SideRows(self._rules, self._count)
