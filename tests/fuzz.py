@@ -95,7 +95,7 @@ def _groups(instance):
         "method": instance.settings["method"],
         "gap_tol": f"{instance.settings['gap_tol']:g}",
         "data": "ordinary" if "ordinary" in instance.traits else "hazards",
-        "box": "yes" if "box" in instance.traits else "no",
+        "limits": "yes" if {"box", "limits"} & set(instance.traits) else "no",
     }
 
 
@@ -114,8 +114,8 @@ def _sound(instance, result):
         yield "forced features", f"support {sorted(support)}"
     if len(support) > settings.get("k", len(result.coef)) or not set(np.flatnonzero(result.coef)) <= support:
         yield "support", f"support {sorted(support)}, coefficients at {np.flatnonzero(result.coef).tolist()}"
-    if instance.question.max_coef is not None and outside(instance.question, result.coef):
-        yield "box", f"coefficients {outside(instance.question, result.coef)} leave it"
+    if instance.question.limited and outside(instance.question, result.coef):
+        yield "limits", f"coefficients {outside(instance.question, result.coef)} leave them"
     if (result.status.name == "OPTIMAL") != (result.gap <= settings["gap_tol"]):
         yield "status", f"{result.status.name} with a gap of {result.gap!r}"
 
@@ -123,7 +123,7 @@ def _sound(instance, result):
 def _true(instance, result):
     """Whether bound and objective are what they are said to be."""
     question = instance.question
-    oracle = Oracle(question) if question.max_coef is None else BoxOracle(question)
+    oracle = BoxOracle(question) if question.limited else Oracle(question)
     support = tuple(sorted(result.support.tolist()))
     below, above = oracle.bracket(support)
     if not below <= above * (1.0 + BOUND_TOLERANCE):

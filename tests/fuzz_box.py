@@ -1,6 +1,6 @@
-"""The oracle of the fuzz for coefficients in a box: models that exist, found by SciPy and evaluated in 70 digits.
+"""The oracle of the fuzz for coefficients with limits: models that exist, found by SciPy and evaluated in 70 digits.
 
-No lower bound can be above the objective of a model whose coefficients are in the box, and no model that is called
+No lower bound can be above the objective of a model whose coefficients keep their limits, and no model that is called
 optimal can be worse than another by more than the tolerance.  Models are sought in float64 on centred columns in units
 of their spread; piecewise linear losses are smoothed less and less.  How good they are decides only how much is found.
 """
@@ -47,29 +47,33 @@ class BoxOracle:
         return objective_of(self.question, support, coef, intercept)[0]
 
     def _model(self, support):
-        """A value in float64, and the coefficients and the intercept of a model in the box."""
+        """A value in float64, and the coefficients and the intercept of a model within the limits."""
         question, support = self.question, list(support)
         centre = question.fit_intercept * (question.weights @ question.X) / question.weights.sum()
         columns = (question.X - centre)[:, support]
         spread = np.abs(columns).max(axis=0, initial=0.0)
         spread[spread == 0.0] = 1.0
         factors = question.rounded_factors[support]
-        box = INSIDE * question.max_coef / np.sqrt(factors)
+        box = np.inf if question.max_coef is None else INSIDE * question.max_coef / np.sqrt(factors)
+        low, high = (side[support] for side in question.limits)
+        low, high = np.maximum(low, -box), np.minimum(high, box)
         shifts = question.fit_intercept and question.loss in DIFFERENCES
         y_centre = float(np.median(question.y)) if shifts else 0.0
-        value, t, b = self._minimise(columns / spread, question.y - y_centre, box * spread, factors / spread**2)
-        w = np.clip(t / spread, -box, box)
+        value, t, b = self._minimise(
+            columns / spread, question.y - y_centre, (low * spread, high * spread), factors / spread**2
+        )
+        w = np.clip(t / spread, low, high)
         with localcontext(prec=GEOMETRY_DIGITS):
             moved = sum((Decimal(a) * Decimal(c) for a, c in zip(w, centre[support], strict=True)), Decimal(0))
             intercept = Decimal(b) + Decimal(y_centre) - moved
         return value + question.price(support), w, intercept
 
-    def _minimise(self, A, y, box, factors):
+    def _minimise(self, A, y, limits, factors):
         question = self.question
         pieces = Pieces(question.loss, y, question.parameter)
         size = float(np.abs(y).max()) or 1.0
         x = np.zeros(A.shape[1] + question.fit_intercept)
-        bounds = [*zip(-box, box, strict=True), *[(None, None)] * question.fit_intercept]
+        bounds = [*zip(*limits, strict=True), *[(None, None)] * question.fit_intercept]
         reached = float(question.weights @ pieces.value(pieces.arguments(0.0 * y)).sum(axis=-1))
         if not x.size:
             return reached, x, 0.0
@@ -98,8 +102,12 @@ class BoxOracle:
 
 
 def outside(question, coef):
-    """The features whose coefficients leave the box, decided in 70 digits."""
-    with localcontext(prec=GEOMETRY_DIGITS):
-        most = Decimal(question.max_coef) ** 2
-        sizes = [d * Decimal(float(w)) ** 2 for d, w in zip(question.ridge_factors, coef, strict=True)]
-        return [j for j, size in enumerate(sizes) if size > most]
+    """The features whose coefficients leave their limits, decided in 70 digits."""
+    low, high = question.limits
+    beyond = set(np.flatnonzero((coef < low) | (coef > high)).tolist())
+    if question.max_coef is not None:
+        with localcontext(prec=GEOMETRY_DIGITS):
+            most = Decimal(question.max_coef) ** 2
+            sizes = [d * Decimal(float(w)) ** 2 for d, w in zip(question.ridge_factors, coef, strict=True)]
+            beyond |= {j for j, size in enumerate(sizes) if size > most}
+    return sorted(beyond)

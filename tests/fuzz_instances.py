@@ -40,9 +40,13 @@ class Instance:
 
     @property
     def impossible(self):
-        """Whether the method is documented not to work without a ridge or a box."""
-        unbounded = np.isinf(self.question.gamma) and self.question.max_coef is None
-        return unbounded and self.settings["method"] in NEEDS_RIDGE
+        """Whether the method is documented not to work without a ridge or bounds on both sides."""
+        question = self.question
+        open_ended = [not np.isfinite(high - low) for low, high in zip(*question.limits, strict=True)]
+        unbounded = question.max_coef is None and any(
+            endless for j, endless in enumerate(open_ended) if j not in question.exclude
+        )
+        return np.isinf(question.gamma) and unbounded and self.settings["method"] in NEEDS_RIDGE
 
     def storages(self):
         """The same numbers in every other layout."""
@@ -83,6 +87,7 @@ def make_instance(seed, losses=LOSSES, shares=SHARES):
     settings["gamma"] = _gamma(rng, values, settings, weights, ordinary, traits)
     settings |= _sparsity(rng, loss, p, y, settings)
     settings |= _box(seed, values, y, settings, traits)
+    settings |= _limits(seed, values, y, settings, traits)
     if settings["method"] == "cuts" and rng.random() < 0.2:
         settings["engine"] = "scip"
     kept = {key: value for key, value in settings.items() if key in Question.__dataclass_fields__}
@@ -287,6 +292,33 @@ def _box(seed, X, y, settings, traits):
     spread = float(np.median(X.std(axis=0))) or 1.0
     unit = (size_of(y) if settings["loss"] in DIFFERENCES else 1.0) / (1.0 if settings["standardize"] else spread)
     return {"max_coef": float(unit * 10.0 ** rng.uniform(-2, 0.5))}
+
+
+def _limits(seed, X, y, settings, traits):
+    """Return limits of single coefficients for some: signs, one side, both sides, zeros; by random numbers of its own.
+
+    Instances that once failed keep their numbers, and have no limits.
+    """
+    rng = np.random.default_rng([seed, 4])
+    if rng.random() < 0.75:
+        return {}
+    traits.append("limits")
+    p = X.shape[1]
+    spread = X.std(axis=0)
+    unit = (size_of(y) if settings["loss"] in DIFFERENCES else 1.0) / np.where(spread > 0.0, spread, 1.0)
+    sizes = np.clip(unit * 10.0 ** rng.uniform(-2.0, 0.5, (2, p)), 1e-140, 1e140)
+    kind = str(rng.choice(["positive", "signs", "one side", "both sides", "all kinds"]))
+    if kind == "positive":
+        return {"lower": (0.0,) * p}
+    if kind == "signs":
+        up = rng.random(p) < 0.5
+        return {"lower": tuple(np.where(up, 0.0, -np.inf).tolist()), "upper": tuple(np.where(up, np.inf, 0.0).tolist())}
+    if kind == "one side":
+        return {"upper": tuple(sizes[0].tolist())}
+    if kind == "all kinds":
+        draw = rng.random((2, p))
+        sizes = np.where(draw < 0.3, 0.0, np.where(draw < 0.6, np.inf, sizes))
+    return {"lower": tuple((-sizes[0]).tolist()), "upper": tuple(sizes[1].tolist())}
 
 
 def _stored(rng, dense, traits):

@@ -53,6 +53,22 @@ class Question:
     include: tuple[int, ...] = ()
     exclude: tuple[int, ...] = ()
     max_coef: float | None = None
+    lower: tuple[float, ...] | None = None
+    upper: tuple[float, ...] | None = None
+
+    @property
+    def limited(self):
+        """Whether coefficients have limits of any kind."""
+        return any(limit is not None for limit in (self.max_coef, self.lower, self.upper))
+
+    @property
+    def limits(self):
+        """The lower and the upper limits of coefficients for the data as given, apart from ``max_coef``."""
+        endless = np.full(self.X.shape[1], np.inf)
+        return (
+            -endless if self.lower is None else np.array(self.lower),
+            endless if self.upper is None else np.array(self.upper),
+        )
 
     @property
     def candidates(self):

@@ -305,7 +305,17 @@ def test_instances_are_the_same_for_the_same_seed_and_cover_what_they_should():
         "means",
         "scales",
     } <= traits
-    assert {"box", "duplicate", "total", "one-hot", "constant", "perfect fit", "y offset", "weights extreme"} <= traits
+    assert {
+        "box",
+        "limits",
+        "duplicate",
+        "total",
+        "one-hot",
+        "constant",
+        "perfect fit",
+        "y offset",
+        "weights extreme",
+    } <= traits
     assert {instance.settings["method"] for instance in instances} == {
         "tree", "cuts", "relaxation", "subgradient", "local",
     }  # fmt: skip
@@ -333,7 +343,7 @@ def test_false_claims_are_found():
     instance = next(
         i
         for i in map(make_instance, range(1000))
-        if i.traits[0] == "ordinary" and i.settings.get("k") == 2 and "box" not in i.traits
+        if i.traits[0] == "ordinary" and i.settings.get("k") == 2 and not {"box", "limits"} & set(i.traits)
     )
     result = best_subset(instance.X, instance.y, sample_weight=instance.sample_weight, **instance.settings)
     kinds = {
@@ -350,6 +360,30 @@ def test_false_claims_are_found():
     assert dict(fuzz._judged(instance, _Result(result, objective=np.nan))).keys() == {"not finite"}
 
 
+def test_models_with_limits_agree_with_a_conic_solver():
+    from oracles import support_value
+
+    limits = {"lower": (0.0, -0.1, -np.inf, 0.0, -0.2), "upper": (np.inf, 0.05, 0.0, 0.0, 0.3)}
+    for loss in LOSSES:
+        question = replace(question_of(loss, 0.5, n=24), **limits)
+        oracle = BoxOracle(question)
+        for support in [(1,), (0, 2, 4)]:
+            _, above = oracle.bracket(support)
+            sides = [np.array(side)[list(support)] for side in limits.values()]
+            columns = question.X[:, list(support)]
+            expected = support_value(loss, columns, question.y, 0.5, True, question.weights, bounds=sides)
+            assert above == pytest.approx(expected, rel=1e-5)
+
+
+def test_coefficients_beyond_their_limits_are_found():
+    question = replace(question_of("squared", 0.5), lower=(0.0,) * 5, upper=(0.1,) * 5)
+    instance = SimpleNamespace(question=question, settings={"gap_tol": 1e-4, "include": (), "exclude": ()})
+    claims = {"support": np.array([0]), "objective": 20.0, "gap": 0.5, "status": Status.TIME_LIMIT, "lower_bound": 0.0}
+    for coef, wrong in ((0.1, False), (0.0, False), (-1e-300, True), (np.nextafter(0.1, 1.0), True)):
+        result = SimpleNamespace(**claims, coef=coef * np.eye(5)[0])
+        assert ("limits" in {kind for kind, _ in fuzz._sound(instance, result)}) is wrong
+
+
 def test_false_claims_about_a_box_are_found():
     question = replace(question_of("logistic", 0.5), max_coef=0.1)
     instance = SimpleNamespace(question=question, settings={"gap_tol": 1e-4, "include": (), "exclude": ()})
@@ -357,10 +391,10 @@ def test_false_claims_about_a_box_are_found():
     claims = {"support": np.array([0]), "intercept": 0.0, "objective": 20.0, "gap": 0.5, "status": Status.TIME_LIMIT}
     free = SimpleNamespace(**claims, coef=0.2 * np.eye(5)[0], lower_bound=Oracle(replace(question, max_coef=None)).best)
     assert free.lower_bound < best
-    assert "box" in {kind for kind, _ in fuzz._sound(instance, free)}
+    assert "limits" in {kind for kind, _ in fuzz._sound(instance, free)}
     assert "bound above optimum" not in {kind for kind, _ in fuzz._true(instance, free)}
     bold = SimpleNamespace(**claims, coef=0.1 * np.eye(5)[0], lower_bound=best * (1.0 + 1e-9))
-    assert "box" not in {kind for kind, _ in fuzz._sound(instance, bold)}
+    assert "limits" not in {kind for kind, _ in fuzz._sound(instance, bold)}
     assert "bound above optimum" in {kind for kind, _ in fuzz._true(instance, bold)}
 
 
@@ -416,7 +450,7 @@ def test_a_process_that_hangs_or_dies_is_replaced():
 
 def test_the_summary_counts():
     groups = {"loss": "squared", "ridge": "no ridge", "form": "k", "method": "tree", "gap_tol": "1e-06"}
-    groups |= {"data": "ordinary", "box": "no"}
+    groups |= {"data": "ordinary", "limits": "no"}
     outcomes = [
         fuzz.Outcome(1, "OPTIMAL", 0.1, groups, [], ""),
         fuzz.Outcome(2, "hang", 60.0, groups, [("hang", "no answer")], "n=3"),
