@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparsest import datasets, metrics, plots
     from sparsest.core.designs.interactions import interactions
+    from sparsest.core.structure.wishes import Structure
     from sparsest.estimators import (
         BestSubsetClassifier,
         BestSubsetClassifierCV,
@@ -46,6 +47,7 @@ _HOMES = {
     "best_subset_path": "subset.api",
     "near_optimal": "subset.api",
     "penalty_path": "paths.api",
+    "Structure": "core.structure.wishes",
     "Inference": "results.inference",
     "PathResult": "paths.path_result",
     "Stop": "paths.path_result",
@@ -95,6 +97,7 @@ __all__ = [
     "StabilitySelection",
     "Status",
     "Stop",
+    "Structure",
     "TimeBudget",
     "Verdict",
     "advise",

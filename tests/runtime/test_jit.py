@@ -44,7 +44,8 @@ def test_kernels_are_cached_across_processes(tmp_path):
 def test_compiling_is_announced_once(tmp_path):
     """One line in the process that compiles, whatever it compiles; none in the next one."""
     code = (
-        "import numpy as np; from sparsest.subset.relaxation.kernels.fista import gradient_product, largest_sum;"
+        "import numpy as np; from sparsest.core.kernels.selection import largest_sum;"
+        "from sparsest.subset.relaxation.kernels.fista import gradient_product;"
         "x = np.ones(3); gradient_product(np.eye(3), x, x.copy()); largest_sum(x, 2)"
     )
     first, second = (run_process("-c", code, SPARSEST_CACHE_DIR=str(tmp_path)) for _ in range(2))

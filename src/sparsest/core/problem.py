@@ -28,11 +28,15 @@ from sparsest.core.data import Data, make_data
 from sparsest.core.limits import check_limits
 from sparsest.core.settings import check_gamma, check_max_coef
 from sparsest.core.sparsity import Region, Sparsity, check_sparsity
+from sparsest.core.structure.posing import forced_columns, pose_structure, wants_structure
+from sparsest.core.structure.structured import StructuredSparsity
 
 _Value = TypeVar("_Value")
 
 # Settings of a problem beside its data and k.
-PROBLEM_SETTINGS = ("l0_penalty", "gamma", "max_coef", "lower", "upper", "include", "exclude")
+PROBLEM_SETTINGS = (
+    "l0_penalty", "gamma", "max_coef", "lower", "upper", "include", "exclude", "feature_groups", "structure",
+)  # fmt: skip
 
 
 class _OfData(Generic[_Value]):
@@ -63,7 +67,7 @@ class Problem:
 
     data: Data
     gamma: float
-    sparsity: Sparsity
+    sparsity: Sparsity | StructuredSparsity
     include: Indices
     exclude: Indices
     max_coef: float | None = None
@@ -90,12 +94,33 @@ class Problem:
         """Whether a ridge, or bounds on both sides, keep gains finite: without either a dual point proves nothing."""
         return bool(np.isfinite(self.gamma)) or self.bounds.closed(self.root.alive)
 
+    @property
+    def plain_sparsity(self) -> Sparsity:
+        """The sparsity of a problem without a structure."""
+        assert isinstance(self.sparsity, Sparsity)
+        return self.sparsity
+
     @cached_property
     def root(self) -> Region:
         """The region of all admissible supports."""
-        return Region(self.include, self.exclude, self.p)
+        region = Region(self.include, self.exclude, self.p)
+        if isinstance(self.sparsity, Sparsity):
+            return region
+        found = self.sparsity.propagate(region)
+        # Posing the problem has found an admissible support.
+        assert found is not None
+        return found
 
-    def with_sparsity(self, sparsity: Sparsity) -> Problem:
+    @cached_property
+    def first_support(self) -> Indices:
+        """An admissible support, which has the forced features: without a structure only them."""
+        if isinstance(self.sparsity, Sparsity):
+            return self.include
+        chosen = np.zeros(self.sparsity.n_units, dtype=bool)
+        chosen[list(self.sparsity.first)] = True
+        return self.sparsity.columns_of(chosen)
+
+    def with_sparsity(self, sparsity: Sparsity | StructuredSparsity) -> Problem:
         """Return the same problem with another k or λ0."""
         return replace(self, sparsity=sparsity)
 
@@ -103,15 +128,15 @@ class Problem:
         """Return the same problem with another γ."""
         return replace(self, gamma=check_gamma(gamma))
 
-    def primal(self, margin: Array, w: Array, n_selected: int) -> float:
-        """The objective of coefficients ``w`` (packed or whole) whose predictions are ``margin``."""
+    def primal(self, margin: Array, w: Array, support: Indices) -> float:
+        """The objective of coefficients ``w`` of a support whose predictions are ``margin``."""
         fit = float(self.weights @ self.loss.value(self.y, margin))
         with np.errstate(over="ignore"):
             square = float(w @ w)
         # A model whose squared coefficients overflow is never accepted, whatever the ridge.
         if not np.isfinite(square):
             return np.inf
-        return fit + 0.5 * self.ridge * square + self.sparsity.cost(n_selected)
+        return fit + 0.5 * self.ridge * square + self.sparsity.cost(support)
 
     def conjugate_sum(self, alpha: Array) -> float:
         """``Σ ω ℓ*(y, α/ω)``."""
@@ -160,20 +185,31 @@ def pose(
     data: Data,
     k: int | None = None,
     *,
-    l0_penalty: float | None = None,
+    l0_penalty: Any = None,
     gamma: float = np.inf,
     include: Sequence[int] = (),
     exclude: Sequence[int] = (),
     max_coef: float | None = None,
     lower: Any = None,
     upper: Any = None,
+    feature_groups: Any = None,
+    structure: Any = None,
+    names: tuple[str, ...] | None = None,
 ) -> Problem:
-    """Pose a problem on data that have been checked; columns whose bounds are both 0 are excluded."""
+    """Pose a problem on data that have been checked; columns whose bounds are both 0 are excluded.
+
+    A structure keeps them, because other columns may need them.  ``names`` of columns are those that it uses.
+    """
     inside, outside = _check_forced(include, exclude, data.p)
     low, high = check_limits(data.p, None, lower, upper)
-    if low is not None and high is not None:
-        outside = np.union1d(outside, np.setdiff1d(np.flatnonzero((low == 0.0) & (high == 0.0)), inside))
-    sparsity = check_sparsity(k, l0_penalty, inside.size, data.p - outside.size)
+    sparsity: Sparsity | StructuredSparsity
+    if wants_structure(l0_penalty, feature_groups, structure):
+        sparsity = pose_structure(data, names, k, l0_penalty, feature_groups, structure, inside, outside)
+        inside, outside = (forced_columns(sparsity.units, columns) for columns in (inside, outside))
+    else:
+        if low is not None and high is not None:
+            outside = np.union1d(outside, np.setdiff1d(np.flatnonzero((low == 0.0) & (high == 0.0)), inside))
+        sparsity = check_sparsity(k, l0_penalty, inside.size, data.p - outside.size)
     limit = check_max_coef(max_coef)
     bounds = bounds_of(data.design, low, high, limit)
     return Problem(data, check_gamma(gamma), sparsity, inside, outside, limit, low, high, bounds)

@@ -96,7 +96,15 @@ SETTINGS: dict[str, Setting] = {
     "class_weight": Setting('factors of the weights of each class, a dictionary or "balanced"'),
     # The problem.
     "k": Setting("largest number of features"),
-    "l0_penalty": Setting("price of a feature; give ``k``, ``l0_penalty`` or both"),
+    "l0_penalty": Setting(
+        "price of a feature; give ``k``, ``l0_penalty`` or both",
+        more="A list gives a price for each feature, or for each of the ``feature_groups``, a dictionary those of some",
+    ),
+    "feature_groups": Setting(
+        "labels of p columns, texts or numbers; columns with the same label enter a model together",
+        more="Then ``k`` and prices count groups",
+    ),
+    "structure": Setting("rules about which features may be chosen together: a :class:`sparsest.Structure`"),
     "gamma": Setting(
         'the ridge is ``‖w‖²/(2γ)``: a number, ``inf`` for no ridge, "auto" or "loo"',
         "auto",

@@ -65,6 +65,19 @@ class Sparsity(NamedTuple):
         """The price of a feature."""
         return self.l0_penalty or 0.0
 
+    @property
+    def priced(self) -> bool:
+        """Whether a feature has a price."""
+        return self.price > 0.0
+
+    def with_k(self, k: int | None) -> Sparsity:
+        """The same rule for another number of features."""
+        return self._replace(k=k)
+
+    def among(self, columns: Indices) -> Sparsity:
+        """The rule for some columns, numbered from 0: this one, because it does not tell columns apart."""
+        return self
+
     def most(self, p: int) -> int:
         """The largest number of features, forced ones included."""
         return p if self.k is None else min(self.k, p)
@@ -73,9 +86,13 @@ class Sparsity(NamedTuple):
         """The number of free features that may still be chosen."""
         return max(0, min(self.most(region.p) - region.forced_in.size, region.free.size))
 
-    def cost(self, n_selected: int) -> float:
-        """The price of this number of features."""
-        return self.price * n_selected
+    def cost(self, support: Indices) -> float:
+        """The price of a support."""
+        return self.price * support.size
+
+    def admits(self, support: Indices) -> bool:
+        """Whether a support keeps the rule."""
+        return True if self.k is None else support.size <= self.k
 
     def admissible(self, support: Indices, region: Region) -> bool:
         """Whether a support is in the region and keeps the rule."""

@@ -10,6 +10,7 @@ import numpy as np
 from sparsest.core.checks import instance, number, whole_number
 from sparsest.core.losses import Loss
 from sparsest.core.settings import METHODS, documented
+from sparsest.core.structure.wishes import Structure
 from sparsest.results.advice import warn_if_short
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock
@@ -32,7 +33,7 @@ def best_subset(
     y: Any,
     k: int | None = None,
     *,
-    l0_penalty: float | None = None,
+    l0_penalty: float | Sequence[float] | Mapping[Any, float] | None = None,
     gamma: float | str = "auto",
     max_coef: float | None = None,
     lower: Limits = None,
@@ -50,6 +51,8 @@ def best_subset(
     exposure: Any = None,
     include: Columns = (),
     exclude: Columns = (),
+    feature_groups: Sequence[str] | Sequence[int] | None = None,
+    structure: Structure | None = None,
     feature_names: Sequence[str] | None = None,
     start: Any = None,
     screen: int | None = None,
@@ -68,8 +71,9 @@ def best_subset(
 
     Minimises ``Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²`` subject to ``‖w‖_0 ≤ k``, or with ``l0_penalty · ‖w‖_0`` added,
     or both.  With ``max_coef``, also ``|w_j| ≤ max_coef``; ``lower`` and ``upper`` limit single coefficients for the
-    data as given, and ``lower=0`` asks for coefficients that are not negative.  A search for a proof (methods "tree"
-    and "cuts") that ends without it warns with a ``ConvergenceWarning``.
+    data as given, and ``lower=0`` asks for coefficients that are not negative.  ``feature_groups`` and ``structure``
+    restrict which features may be chosen together.  A search for a proof (methods "tree" and "cuts") that ends without
+    it warns with a ``ConvergenceWarning``.
 
     Parameters
     ----------
@@ -94,9 +98,9 @@ def best_subset(
         X, y, k=k, l0_penalty=l0_penalty, gamma=gamma, max_coef=max_coef, lower=lower, upper=upper, loss=loss,
         epsilon=epsilon, delta=delta, quantile=quantile, theta=theta, method=method, fit_intercept=fit_intercept,
         standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure, include=include,
-        exclude=exclude, feature_names=feature_names, start=start, screen=screen, screen_by=screen_by,
-        time_limit=time_limit, gap_tol=gap_tol, engine=engine, n_jobs=n_jobs, node_limit=node_limit,
-        max_memory=max_memory, callback=callback, verbose=verbose, options=options,
+        exclude=exclude, feature_groups=feature_groups, structure=structure, feature_names=feature_names, start=start,
+        screen=screen, screen_by=screen_by, time_limit=time_limit, gap_tol=gap_tol, engine=engine, n_jobs=n_jobs,
+        node_limit=node_limit, max_memory=max_memory, callback=callback, verbose=verbose, options=options,
     )  # fmt: skip
     return result
 
@@ -125,6 +129,8 @@ def best_subset_path(
     exposure: Any = None,
     include: Columns = (),
     exclude: Columns = (),
+    feature_groups: Sequence[str] | Sequence[int] | None = None,
+    structure: Structure | None = None,
     feature_names: Sequence[str] | None = None,
     start: Any = None,
     screen: int | None = None,
@@ -182,7 +188,7 @@ def best_subset_path(
         X, y, k=max(numbers), gamma=gamma, max_coef=max_coef, lower=lower, upper=upper, loss=loss, epsilon=epsilon,
         delta=delta, quantile=quantile, theta=theta, fit_intercept=fit_intercept, standardize=standardize,
         sample_weight=sample_weight, offset=offset, exposure=exposure, include=include, exclude=exclude,
-        feature_names=feature_names,
+        feature_groups=feature_groups, structure=structure, feature_names=feature_names,
     )  # fmt: skip
     problem, doubled = task.problem, isinstance(gammas, str)
     ridges = [problem.gamma] if gammas is None else check_gammas(gammas, problem.data, max(numbers))

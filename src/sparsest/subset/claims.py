@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +15,17 @@ from sparsest.core.designs import shift_and_scale
 from sparsest.core.intercepts import best_intercept
 from sparsest.core.losses import parameters_of
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Sparsity
+from sparsest.core.structure.feasibility import find_choice
+from sparsest.core.structure.rules import Budget, Limit, Requirement, Rules
+from sparsest.core.structure.structured import StructuredSparsity
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.check import Proved, prove, prove_closed
 from sparsest.proofs.columns import AllColumns, Columns
 from sparsest.proofs.incumbent import Incumbent, objective_bounds, sizes_above
 from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import DualPoint, Fix, Leaf, Point, Proof
+from sparsest.proofs.structure import Rules as StatedRules
 from sparsest.subset.fits.support import SupportFit
 
 _log = logging.getLogger("sparsest")
@@ -52,12 +58,48 @@ def statement_of(problem: Problem) -> Statement:
         fit_intercept=problem.fit_intercept,
         standardize=problem.data.standardize,
         fingerprint=problem.data.evidence.fingerprint(),
+        structure=None if isinstance(sparsity, Sparsity) else _stated_rules(sparsity),
     )
 
 
 def _stated(limits: Array | None) -> tuple[float, ...] | None:
     """Limits of coefficients as a statement has them: None if none is finite."""
     return None if limits is None or np.isinf(limits).all() else tuple(limits.tolist())
+
+
+def _stated_rules(sparsity: StructuredSparsity) -> StatedRules:
+    """The structure of a problem for a certificate."""
+    rules = sparsity.rules
+    grouped = sparsity.n_units < sparsity.units.size
+    return StatedRules(
+        units=tuple(sparsity.units.tolist()) if grouped else None,
+        prices=tuple(sparsity.prices.tolist()) if sparsity.priced and sparsity.l0_penalty is None else None,
+        limits=tuple((limit.units, limit.least, limit.most) for limit in rules.limits),
+        requires=tuple((one.unit, one.needed, one.all) for one in rules.requires),
+        budgets=tuple((budget.costs, budget.most) for budget in rules.budgets),
+    )
+
+
+def restored(statement: Statement) -> StructuredSparsity | None:
+    """The structure of a statement as the rule of a problem; None if it has none."""
+    found = statement.structure
+    if found is None:
+        return None
+    units = np.arange(statement.p) if found.units is None else np.array(found.units, dtype=np.int64)
+    count = int(units.max()) + 1
+    rules = Rules(
+        count,
+        tuple(Limit(*limit) for limit in found.limits),
+        tuple(Requirement(*one) for one in found.requires),
+        tuple(Budget(*budget) for budget in found.budgets),
+    )
+    prices = np.full(count, statement.price) if found.prices is None else np.array(found.prices)
+    rule = StructuredSparsity(statement.k, prices, units, rules, statement.l0_penalty)
+    forced = (rule.units_of(np.array(some, dtype=np.intp)) for some in (statement.include, statement.exclude))
+    first = find_choice(rule, *forced)
+    if first is None:
+        raise ValueError("no support keeps the structure of the statement")
+    return replace(rule, first=first)
 
 
 def incumbent_of(problem: Problem, fit: SupportFit) -> Incumbent:
@@ -140,7 +182,7 @@ def closed_by(problem: Problem, fixes: Sequence[Fix], points: Sequence[Point]) -
 
 def trivial_bound(problem: Problem) -> float:
     """The bound that needs no search: losses are nonnegative, and each forced feature costs its price."""
-    return problem.sparsity.cost(problem.include.size) * (1.0 - 1e-15)
+    return problem.sparsity.cost(problem.root.forced_in) * (1.0 - 1e-15)
 
 
 class Claim(NamedTuple):

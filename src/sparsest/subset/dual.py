@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsest.core.arrays import Array
 from sparsest.core.problem import Problem
-from sparsest.core.sparsity import Region
+from sparsest.core.sparsity import Region, Sparsity
 
 # Share of the absolute terms by which bounds are lowered; it exceeds their rounding errors.
 ROUNDING = 1e-12
@@ -55,13 +55,13 @@ def scaled_bound(problem: Problem, alpha: Array, products: Array, region: Region
 
 def bound_of_zero(problem: Problem, region: Region) -> float:
     """The bound of α = 0: losses are nonnegative, and each forced feature costs its price."""
-    return problem.sparsity.cost(region.forced_in.size)
+    return problem.sparsity.cost(region.forced_in)
 
 
 def null_value(problem: Problem) -> float:
     """The objective without features."""
     margin = np.full(problem.n, problem.data.null.b)
-    return problem.primal(margin, np.empty(0), 0)
+    return problem.primal(margin, np.empty(0), np.empty(0, dtype=np.intp))
 
 
 def _scaled_gains(problem: Problem, products: Array) -> Callable[[float], Array]:
@@ -74,7 +74,8 @@ def _best_scale(problem: Problem, alpha: Array, gains: Callable[[float], Array],
     """Maximise ``t → D(tα)``, in closed form if conjugate and gains are (piecewise) quadratic in t."""
     total = problem.conjugate_sum(alpha)
     most = np.inf if problem.loss.domain_is_cone else 1.0
-    if problem.loss.conjugate_is_quadratic and problem.bounds.conic:
+    priced_units = problem.sparsity.priced and not isinstance(problem.sparsity, Sparsity)
+    if problem.loss.conjugate_is_quadratic and problem.bounds.conic and not priced_units:
         half = problem.conjugate_sum(0.5 * alpha)
         linear, quadratic = 4.0 * half - total, 2.0 * total - 4.0 * half
         best = _scale_of_quadratics(problem, linear, quadratic, gains(1.0), region)
@@ -93,9 +94,10 @@ def _scale_of_quadratics(problem: Problem, linear: float, quadratic: float, q: A
     decreases, and the maximum is where it changes its sign.
     """
     sparsity = problem.sparsity
-    if sparsity.price == 0.0:
+    if not sparsity.priced:
         curvature = quadratic + sparsity.gain(q, region)
         return -linear / (2.0 * curvature) if curvature > 0.0 else np.inf
+    assert isinstance(sparsity, Sparsity)
     curvature = quadratic + float(q[region.forced_in].sum())
     furthest = -linear / (2.0 * curvature) if curvature > 0.0 else np.inf
     if furthest <= 0.0:

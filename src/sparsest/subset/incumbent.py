@@ -12,7 +12,7 @@ _REMEMBERED = 100_000
 
 
 class Incumbent:
-    """The best model so far; initially the model on the forced features alone.
+    """The best model so far; initially that of the first admissible support, without a structure the forced features.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Incumbent:
 
     def __init__(self, problem: Problem, clock: Clock, start: Indices | None = None) -> None:
         self.problem, self.clock = problem, clock
-        self.fit = fit_support(problem, problem.include)
+        self.fit = fit_support(problem, problem.first_support)
         self._tried: set[bytes] = set()
         if start is not None:
             self.try_support(start)
@@ -35,13 +35,15 @@ class Incumbent:
         return True
 
     def try_support(self, support: Indices) -> SupportFit | None:
-        """Fit a support and offer its model; None for a support that was tried before."""
+        """Fit a support and offer its model; None for one that was tried or that the structure does not admit."""
         key = support.tobytes()
         if key in self._tried:
             return None
         if len(self._tried) >= _REMEMBERED:
             self._tried.clear()
         self._tried.add(key)
+        if not self.problem.sparsity.admits(support):
+            return None
         fit = fit_support(self.problem, support, expired=self.clock.expired)
         self.offer(fit)
         return fit

@@ -17,7 +17,8 @@ import scipy.linalg as la
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
-from sparsest.core.sparsity import Region
+from sparsest.core.sparsity import Region, Sparsity
+from sparsest.core.structure.structured import StructuredSparsity
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.fits.linear_algebra import inverse_semidefinite
 from sparsest.subset.fits.support import SupportFit, fit_support
@@ -33,6 +34,7 @@ from sparsest.subset.moves import (
     swap_gains,
     variances,
 )
+from sparsest.subset.unit_search import UnitSearch
 
 # Predicted decrease, and positions in the pool of the feature that leaves and of the one that enters.
 Move = tuple[float, int | None, int | None]
@@ -73,6 +75,8 @@ class LocalSearch:
     ) -> SupportFit:
         """Return the best model found, starting from a support or from forward selection."""
         region = problem.root if region is None else region
+        if not isinstance(problem.sparsity, Sparsity):
+            return self._search_units(problem, problem.sparsity, region, start, expired, improved)
         if start is None:
             fit = forward(problem, region, self.rounds, expired)
         else:
@@ -100,10 +104,30 @@ class LocalSearch:
         The features are tried in turn, starting with the one whose removal costs least.  After a better model is found,
         the detour starts again from there.
         """
+        if not isinstance(problem.sparsity, Sparsity):
+            return fit
         better: SupportFit | None = fit
         while better is not None and not expired():
             fit, better = better, self._detour(problem, better, expired)
         return fit
+
+    def _search_units(
+        self,
+        problem: Problem,
+        rule: StructuredSparsity,
+        region: Region,
+        start: Indices | None,
+        expired: Callable[[], bool],
+        improved: Callable[[SupportFit], None],
+    ) -> SupportFit:
+        """The search over units, from a support that the rule admits or from a forward selection."""
+        search = UnitSearch(problem, rule, region, self.trials, expired)
+        if start is None or not rule.admissible(start, region):
+            fit = forward(problem, region, self.rounds, expired)
+        else:
+            fit = fit_support(problem, np.sort(start), expired=expired)
+        improved(fit)
+        return search.run(fit, self.max_moves, improved)
 
     def _detour(self, problem: Problem, fit: SupportFit, expired: Callable[[], bool]) -> SupportFit | None:
         """The first better model found by leaving out a feature; None if there is none."""
@@ -310,7 +334,7 @@ class _Pool:
         rest.d[dependent] = np.inf
         if np.isinf(problem.gamma) and isinstance(problem.loss, Squared):
             rest.d[dependent], gradient[dependent] = self._remainders(fit, inside, outside[dependent])
-        price, variance = problem.sparsity.price, variances(N)
+        price, variance = problem.plain_sparsity.price, variances(N)
         movable = np.flatnonzero(self.movable[inside])
         found: list[Move] = []
         if outside.size and inside.size < problem.sparsity.most(problem.p):
@@ -351,11 +375,18 @@ def _top(scores: Array, count: int, name: Callable[[int], tuple[int | None, int 
 
 
 def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[], bool] = lambda: False) -> SupportFit:
-    """Grow a support in a few rounds, each of which adds the features with the largest scores."""
+    """Grow a support in a few rounds, each of which adds the features with the largest scores.
+
+    With a structure, units are added one by one.
+    """
+    sparsity = problem.sparsity
+    if not isinstance(sparsity, Sparsity):
+        first = sparsity.units_of(problem.first_support)
+        return UnitSearch(problem, sparsity, region, 1, expired).forward(first)
     free = region.free[problem.column_norms[region.free] > 0]
-    budget = min(problem.sparsity.budget(region), free.size)
+    budget = min(sparsity.budget(region), free.size)
     fit = fit_support(problem, np.sort(region.forced_in))
-    priced = problem.sparsity.price > 0.0
+    priced = sparsity.priced
     step = 16 if priced else max(1, math.ceil(budget / rounds))
     chosen = 0
     for _ in range(rounds):
@@ -366,7 +397,7 @@ def forward(problem: Problem, region: Region, rounds: int, expired: Callable[[],
         score = _forward_scores(problem, fit, candidates)
         best = np.argpartition(-score, take - 1)[:take]
         if priced:
-            best = best[score[best] > problem.sparsity.price]
+            best = best[score[best] > sparsity.price]
             if best.size == 0:
                 break
         grown = fit_support(problem, np.sort(np.concatenate([fit.support, candidates[best]])), expired=expired)

@@ -11,6 +11,7 @@ import numpy as np
 from sparsest.core.checks import column_numbers
 from sparsest.core.designs import unstandardized
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Sparsity
 from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import Proof
 from sparsest.results.parts import Restart, Screening
@@ -113,5 +114,9 @@ def start_support(start: Any, problem: Problem) -> np.ndarray | None:
         return None
     columns = start.support if isinstance(start, Result) else start
     support = column_numbers(columns, "start", problem.p, or_else="an earlier Result")
+    if not isinstance(problem.sparsity, Sparsity):
+        indicator = np.zeros(problem.p)
+        indicator[support] = 1.0
+        return problem.sparsity.rounded(indicator, problem.root)
     free = np.setdiff1d(support, np.concatenate([problem.include, problem.exclude]))
     return np.sort(np.concatenate([problem.include, free[: problem.sparsity.budget(problem.root)]]))

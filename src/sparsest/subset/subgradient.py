@@ -16,6 +16,7 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Sparsity
 from sparsest.proofs.certificate import relative_gap
 from sparsest.results.parts import Restart
 from sparsest.results.result import Result
@@ -154,11 +155,17 @@ class _Run:
         if improved:
             self.best = bound
         chosen = problem.sparsity.choose(q, problem.root)
-        support = np.sort(np.concatenate([problem.include, chosen]))
+        support = np.sort(np.concatenate([problem.root.forced_in, chosen]))
         # Models with more features than observations take long to fit and are never good ones.
         largest = chosen[np.argsort(-q[chosen], kind="stable")[: problem.n]]
         before = self.fit
-        self.incumbent.try_support(np.sort(np.concatenate([problem.include, largest])))
+        if isinstance(problem.sparsity, Sparsity):
+            self.incumbent.try_support(np.sort(np.concatenate([problem.include, largest])))
+        else:
+            # The choice of the bound need not keep all rules.
+            indicator = np.zeros(problem.p)
+            indicator[support] = 1.0
+            self.incumbent.try_support(problem.sparsity.rounded(indicator, problem.root))
         self.since_support = self.since_support + 1 if self.fit is before else 0
         self.total += alpha
         self.count += 1

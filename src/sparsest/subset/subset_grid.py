@@ -10,7 +10,9 @@ from sparsest.core.checks import as_array, number, shown, whole_number
 from sparsest.core.data import Data
 from sparsest.core.problem import Problem
 from sparsest.core.ridge import gamma_grid
-from sparsest.core.sparsity import check_sparsity
+from sparsest.core.sparsity import Sparsity, check_sparsity
+from sparsest.core.structure.posing import structure_with_k
+from sparsest.core.structure.structured import StructuredSparsity
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.subset.doubling import unchanged
@@ -40,6 +42,13 @@ def check_gammas(gammas: Any, data: Data, k: int) -> list[float]:
     ]
 
 
+def with_k(problem: Problem, k: int) -> Sparsity | StructuredSparsity:
+    """The rule of a problem for another k; a ValueError if no support keeps it."""
+    if isinstance(problem.sparsity, Sparsity):
+        return check_sparsity(k, None, problem.include.size, problem.p - problem.exclude.size)
+    return structure_with_k(problem.sparsity, k, problem.include, problem.exclude)
+
+
 def solve_grid(
     solver: Any, problem: Problem, ks: list[int], gammas: list[float], start: Any, clock: Clock, doubled: bool
 ) -> dict[tuple[float, int], Result]:
@@ -50,8 +59,7 @@ def solve_grid(
     clock : that of the call; every model has the time limit of the solver, and the first one counts what came before it
     doubled : whether to stop after the first γ that changes nothing
     """
-    n_allowed = problem.p - problem.exclude.size
-    rules = {k: check_sparsity(k, None, problem.include.size, n_allowed) for k in ks}
+    rules = {k: with_k(problem, k) for k in ks}
     found: dict[tuple[float, int], Result] = {}
     before: float | None = None
     finished = 0.0

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sparsest.core.checks import by_number, check_names, column_names
 from sparsest.core.data import Data, make_data
 from sparsest.core.designs import unstandardized
@@ -20,6 +22,7 @@ from sparsest.results.advice import warn_if_short
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock
 from sparsest.runtime.progress import watching
+from sparsest.subset.claims import restored
 from sparsest.subset.solvers import ARGUMENTS, make_solver, staged
 
 # Settings that say how to search; all others say what the problem is.
@@ -103,6 +106,8 @@ def pose_task(
     upper: Any = None,
     include: Any = (),
     exclude: Any = (),
+    feature_groups: Any = None,
+    structure: Any = None,
 ) -> Task:
     """Pose a problem on prepared data; "auto" is the default γ, with which the choice by leave-one-out begins too."""
     low, high = check_limits(data.p, names, lower, upper)
@@ -117,6 +122,9 @@ def pose_task(
         max_coef=max_coef,
         lower=low,
         upper=high,
+        feature_groups=feature_groups,
+        structure=structure,
+        names=names,
     )
     data.evidence.begin_fingerprint()
     return Task(problem, names)
@@ -153,7 +161,13 @@ def problem_on(result: Result, data: Data) -> Problem:
             "X, y, sample_weight, offset or exposure are not those of the result: give the data of the fit again, in "
             "the same order (the class_weight of a classifier is a part of sample_weight)"
         )
-    return pose(
-        data, about.k, l0_penalty=about.l0_penalty, gamma=about.gamma, max_coef=about.max_coef, lower=about.lower,
-        upper=about.upper, include=about.include, exclude=about.exclude,
+    sparsity = restored(about)
+    # Without a structure the rule is checked again; with one it replaces a rule that admits everything.
+    k, price = (about.k, about.l0_penalty) if sparsity is None else (None, 0.0)
+    problem = pose(
+        data, k, l0_penalty=price, gamma=about.gamma, max_coef=about.max_coef, lower=about.lower, upper=about.upper,
+        include=about.include, exclude=about.exclude,
     )  # fmt: skip
+    if sparsity is None:
+        return problem
+    return replace(problem, sparsity=sparsity, exclude=np.array(about.exclude, dtype=np.intp))

@@ -33,12 +33,17 @@ def run_scip(search: _CutSearch, until: float) -> None:
         from pyscipopt import SCIP_RESULT, Conshdlr, Model, quicksum
     except ImportError as error:
         raise _missing("PySCIPOpt", "scip") from error
-    n_features, forced, k, price, scale = search.master_arguments()
+    master, forced, scale = search.master(), search.forced, search.scale
+    n_features = forced.size
     model = Model()
     model.hideOutput()
     s = [model.addVar(vtype="B", lb=1.0 if forced[j] else 0.0) for j in range(n_features)]
     eta = model.addVar(lb=0.0)
-    model.addCons(quicksum(s) <= k)
+    for row in master.rows:
+        total = quicksum(float(row.coefficients[j]) * s[j] for j in np.flatnonzero(row.coefficients).tolist())
+        model.addCons(total <= row.high)
+        if row.low > -np.inf:
+            model.addCons(total >= row.low)
 
     def cut(constant: float, q: np.ndarray) -> Any:
         terms = [coefficient * s[j] for j, coefficient in _coefficients(constant, q, scale).items()]
@@ -51,8 +56,8 @@ def run_scip(search: _CutSearch, until: float) -> None:
             if search.clock.expired():
                 model.interruptSolve()
             chosen = np.array([model.getSolVal(solution, variable) > 0.5 for variable in s], dtype=bool)
-            if chosen.sum() > k:
-                return True  # a candidate of a heuristic that violates the budget
+            if not master.admits(chosen):
+                return True  # a candidate of a heuristic that violates a row
             constant, q = search.separate(chosen)
             if model.getSolVal(solution, eta) >= (constant - q[chosen].sum()) / scale - _VIOLATED:
                 return False
@@ -78,7 +83,8 @@ def run_scip(search: _CutSearch, until: float) -> None:
     model.includeConshdlr(
         Handler(), "cuts", "cuts for the objective of a support", chckpriority=-10, enfopriority=-10, needscons=False
     )
-    model.setObjective(eta + (price / scale) * quicksum(s), "minimize")
+    paid = quicksum(float(master.prices[j] / scale) * s[j] for j in np.flatnonzero(master.prices).tolist())
+    model.setObjective(eta + paid, "minimize")
     model.setParam("limits/time", max(until - search.clock.seconds(), 0.01))
     model.setParam("limits/gap", 0.3 * search.settings.gap_tol)
     model.setParam("numerics/feastol", 1e-9)
@@ -97,13 +103,20 @@ def run_gurobi(search: _CutSearch, until: float) -> None:
         from gurobipy import GRB
     except ImportError as error:
         raise _missing("gurobipy", "gurobi") from error
-    n_features, forced, k, price, scale = search.master_arguments()
+    master, forced, scale = search.master(), search.forced, search.scale
+    n_features = int(forced.size)
     environment = gurobipy.Env(params={"OutputFlag": 0})
     model = gurobipy.Model(env=environment)
-    s = model.addVars(n_features, vtype=GRB.BINARY, lb=forced.astype(float).tolist())
+    lower: Any = forced.astype(float).tolist()
+    s = model.addVars(n_features, vtype=GRB.BINARY, lb=lower)
     eta = model.addVar(lb=0.0)
-    model.setObjective(eta + (price / scale) * s.sum(), GRB.MINIMIZE)
-    model.addConstr(s.sum() <= k)
+    paid = gurobipy.quicksum(float(master.prices[j] / scale) * s[j] for j in np.flatnonzero(master.prices).tolist())
+    model.setObjective(eta + paid, GRB.MINIMIZE)
+    for row in master.rows:
+        total = gurobipy.quicksum(float(row.coefficients[j]) * s[j] for j in np.flatnonzero(row.coefficients).tolist())
+        model.addConstr(total <= row.high)
+        if row.low > -np.inf:
+            model.addConstr(total >= row.low)
 
     def cut(constant: float, q: np.ndarray) -> Any:
         terms = [coefficient * s[j] for j, coefficient in _coefficients(constant, q, scale).items()]

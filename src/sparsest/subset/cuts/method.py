@@ -23,6 +23,7 @@ from sparsest.results.parts import Restart
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock, finish_despite_interrupt
 from sparsest.runtime.events import Bound, Root, Status
+from sparsest.subset.cuts.master import Master, master_of
 from sparsest.subset.cuts.pool import CutPool
 from sparsest.subset.cuts.tree import CutTree
 from sparsest.subset.fits.support import SupportFit, fit_support
@@ -135,7 +136,9 @@ class _CutSearch:
     def separate(self, chosen: Mask) -> tuple[float, Array]:
         """Fit a support; return the constant of its cut and its gains for the survivors."""
         fit = fit_support(self.problem, self.survivors[chosen])
-        self.incumbent.offer(fit)
+        # Engines keep rows up to a tolerance.
+        if self.problem.sparsity.admits(fit.support):
+            self.incumbent.offer(fit)
         number = self.pool.add(self.problem, fit.alpha)
         self.rounds += 1
         self._numbers.append(number)
@@ -155,10 +158,14 @@ class _CutSearch:
         """All cuts of the tree."""
         return [self.cut(number) for number in self._numbers]
 
-    def master_arguments(self) -> tuple[int, Mask, int, float, float]:
-        """Size, forced features, budget, price and scale of the master problem."""
-        sparsity, size = self.problem.sparsity, self.survivors.size
-        return size, self.forced, sparsity.most(size), sparsity.price, abs(self.fit.primal)
+    def master(self) -> Master:
+        """The prices and rows of the master problem."""
+        return master_of(self.problem, self.survivors)
+
+    @property
+    def scale(self) -> float:
+        """The unit of the master problem's objective."""
+        return abs(self.fit.primal)
 
     def run(self) -> Status:
         """Let an external engine search first if there is one; then search and prove the bound in our own tree."""

@@ -22,6 +22,7 @@ from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import Branch, Combination, Leaf, Step
 from sparsest.runtime.faults import reach
+from sparsest.subset.cuts.master import Master, master_of
 
 State = NDArray[np.int8]
 
@@ -33,13 +34,13 @@ _SMALL_MULTIPLIER = 1e-9
 
 
 class LinearProgram:
-    """``min η + price·Σs`` over the cuts and the box of a region, divided by ``scale``."""
+    """``min η + prices's`` over the cuts and the box of a region, divided by ``scale``."""
 
-    def __init__(self, n_features: int, k: int, price: float, scale: float) -> None:
+    def __init__(self, master: Master, scale: float) -> None:
         import highspy
 
         self.scale = max(scale, 1e-300)
-        self.n_features = n_features
+        self.n_features = n_features = master.prices.size
         self.model = highspy.Highs()
         for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
             self.model.setOptionValue(name, value)
@@ -48,10 +49,14 @@ class LinearProgram:
         # One call for all columns, because each call takes time proportional to the number of columns.
         self._index = np.arange(n_features, dtype=np.int32)
         self.model.addVars(n_features, np.zeros(n_features), np.ones(n_features))
-        self.model.changeColsCost(n_features, self._index, np.full(n_features, price / self.scale))
+        self.model.changeColsCost(n_features, self._index, master.prices / self.scale)
         self.model.addVar(-self._infinity, self._infinity)
         self.model.changeColCost(n_features, 1.0)
-        self.model.addRow(-self._infinity, float(k), n_features, self._index, np.ones(n_features))
+        for row in master.rows:
+            used = np.flatnonzero(row.coefficients)
+            low = -self._infinity if row.low == -np.inf else row.low
+            self.model.addRow(low, row.high, used.size, used.astype(np.int32), row.coefficients[used])
+        self._n_rows = len(master.rows)
 
     def add(self, constant: float, q: Array) -> None:
         """Add the cut ``η + q's ≥ constant``."""
@@ -74,7 +79,7 @@ class LinearProgram:
             if not self._run():
                 return None
         solution = self.model.getSolution()
-        multipliers = np.maximum(np.asarray(solution.row_dual)[1:], 0.0)
+        multipliers = np.maximum(np.asarray(solution.row_dual)[self._n_rows :], 0.0)
         return np.asarray(solution.col_value)[: self.n_features], multipliers
 
     def _run(self) -> bool:
@@ -113,9 +118,8 @@ class CutTree:
     ) -> None:
         self.problem, self.survivors, self.separate = problem, survivors, separate
         # k is at most the number of survivors.
-        self.rule = problem.sparsity
-        self.k = self.rule.most(survivors.size)
-        self.program = LinearProgram(survivors.size, self.k, self.rule.price, scale)
+        self.rule = problem.sparsity.among(survivors)
+        self.program = LinearProgram(master_of(problem, survivors), scale)
         self.constants, self.gains = np.empty(0), np.empty((0, survivors.size))
         self._separated: set[bytes] = set()
         self._count = 0
@@ -218,7 +222,10 @@ class CutTree:
 
     def _node(self, state: State, bound: float, proof: _Weights) -> _Node:
         """A new node, with the features forced out that the sparsity constraint excludes."""
-        state[self.rule.propagate(_region(state)).forced_out] = -1
+        region = self.rule.propagate(_region(state))
+        if region is None:
+            return _Node(state, np.inf, proof)
+        state[region.forced_in], state[region.forced_out] = 1, -1
         return _Node(state, bound, proof)
 
     def _close(self, node: _Node) -> None:

@@ -86,9 +86,9 @@ def fit_support(
 def _null_fit(problem: Problem) -> SupportFit:
     """The model without features for the squared loss; its intercept, the mean, is stored with the data."""
     b, alpha, _ = problem.data.null
-    nothing = np.empty(0)
-    primal, dual = problem.primal(np.full(problem.n, b), nothing, 0), -problem.conjugate_sum(alpha)
-    return SupportFit(np.empty(0, dtype=np.intp), nothing, b, alpha.copy(), primal, min(dual, primal))
+    nothing, support = np.empty(0), np.empty(0, dtype=np.intp)
+    primal, dual = problem.primal(np.full(problem.n, b), nothing, support), -problem.conjugate_sum(alpha)
+    return SupportFit(support, nothing, b, alpha.copy(), primal, min(dual, primal))
 
 
 def _units(block: Array, problem: Problem) -> Scaled:
@@ -116,15 +116,15 @@ def _fit_in(
     if bounds.exist:
         assert isinstance(basis, Scaled)
         model = model._replace(bounds=bounds.times(basis.scale))
-    t, b, alpha = _minimise(model, begin, expired, cutoff - problem.sparsity.cost(support.size))
+    t, b, alpha = _minimise(model, begin, expired, cutoff - problem.sparsity.cost(support))
     w = bounds.clip(basis.coefficients(t))
     if rotation is not None:
         w = rotation @ w
-    primal = problem.primal(basis.margin(block, w, b), w, w.size)
+    primal = problem.primal(basis.margin(block, w, b), w, support)
     alpha = problem.feasible(alpha)
     products = block.T @ alpha
     gain = float(problem.gains_from(products, support).sum()) if problem.has_dual_bounds else 0.0
-    dual = -problem.conjugate_sum(alpha) - gain + problem.sparsity.cost(w.size)
+    dual = -problem.conjugate_sum(alpha) - gain + problem.sparsity.cost(support)
     return SupportFit(support, w, b, alpha, primal, min(dual, primal))
 
 

@@ -15,9 +15,9 @@ from sparsest.subset.grid.cached_rows import CachedRows
 from sparsest.subset.grid.space import ROUNDING_OPTIONS, Fitted, RidgeModel, Space
 from sparsest.subset.moves import LocalModel
 from sparsest.subset.relaxation.engine import Source, View
-from sparsest.subset.relaxation.kernels.fista import Regulariser
 from sparsest.subset.relaxation.memory import Memory
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
+from sparsest.subset.relaxation.regularisers import AnyRegulariser
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 
@@ -90,7 +90,14 @@ class _ColumnsSource:
         return b, self._view(self.space.slopes(start.w @ self.space.columns[start.features] + b))
 
     def solve(
-        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+        self,
+        features: Indices,
+        omega: AnyRegulariser,
+        w: Array,
+        b: float,
+        tolerance: float,
+        cutoff: float,
+        memory: Memory,
     ) -> WorkingSolution:
         columns = self.space.columns[features].T
         method = ProximalNewton(self.problem, columns, omega, gram=memory.gram_of(columns), **ROUNDING_OPTIONS)

@@ -13,9 +13,9 @@ from sparsest.subset.grid.gram import Gram
 from sparsest.subset.grid.space import ROUNDING_OPTIONS, Fitted, RidgeModel, Space
 from sparsest.subset.moves import LocalModel
 from sparsest.subset.relaxation.engine import Source, View
-from sparsest.subset.relaxation.kernels.fista import Regulariser
 from sparsest.subset.relaxation.memory import Memory
 from sparsest.subset.relaxation.quadratic import solve_quadratic
+from sparsest.subset.relaxation.regularisers import AnyRegulariser
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 
@@ -68,7 +68,14 @@ class _GramSource:
         return self.gram.b, View(_NO_ALPHA, self.gram.residual(start.features, start.w), -np.inf)
 
     def solve(
-        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+        self,
+        features: Indices,
+        omega: AnyRegulariser,
+        w: Array,
+        b: float,
+        tolerance: float,
+        cutoff: float,
+        memory: Memory,
     ) -> WorkingSolution:
         H, c, half = self.gram.between(features), self.gram.c[features], 0.5 * self.gram.square
         w = w.copy()

@@ -14,8 +14,8 @@ from sparsest.core.sparsity import Region
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.dual import DualBound, scaled_bound
 from sparsest.subset.relaxation.engine import View
-from sparsest.subset.relaxation.kernels.fista import Regulariser
 from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.regularisers import AnyRegulariser
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_set import solve_working_set
 from sparsest.subset.relaxation.working_solution import WorkingSolution
@@ -84,7 +84,14 @@ class ActiveColumns:
         return b, self._view(alpha, self.products(alpha), region)
 
     def solve(
-        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+        self,
+        features: Indices,
+        omega: AnyRegulariser,
+        w: Array,
+        b: float,
+        tolerance: float,
+        cutoff: float,
+        memory: Memory,
     ) -> WorkingSolution:
         """Solve the relaxation on the columns of a working set."""
         columns = self.columns(features)

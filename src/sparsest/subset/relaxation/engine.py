@@ -17,10 +17,11 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
-from sparsest.core.sparsity import Region
+from sparsest.core.sparsity import Region, Sparsity
 from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
-from sparsest.subset.relaxation.kernels.fista import Regulariser, penalty_value
 from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.nested import EnteringUnits
+from sparsest.subset.relaxation.regularisers import AnyRegulariser, sigma_of
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.relaxation.working_set import make_regulariser
 from sparsest.subset.relaxation.working_solution import WorkingSolution
@@ -41,7 +42,14 @@ class Source(Protocol):
         """The intercept and the view of the starting coefficients."""
 
     def solve(
-        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+        self,
+        features: Indices,
+        omega: AnyRegulariser,
+        w: Array,
+        b: float,
+        tolerance: float,
+        cutoff: float,
+        memory: Memory,
     ) -> WorkingSolution:
         """Solve on a working set until primal - dual ≤ ``tolerance`` or dual ≥ ``cutoff``."""
 
@@ -69,6 +77,8 @@ class Entering(NamedTuple):
     def features(self, problem: Problem, best: Relaxed) -> Indices:
         """The next working set."""
         region, sparsity = best.region, problem.sparsity
+        if not isinstance(sparsity, Sparsity):
+            return EnteringUnits(*self).features(problem, sparsity, region, best.q, best.features, best.w, best.levels)
         state, alive = region.state, region.alive
         budget, w = sparsity.budget(region), best.coefficients()
         work, chosen = np.empty(alive.size), np.empty(alive.size, dtype=np.int64)
@@ -125,15 +135,16 @@ def relax(source: Source, problem: Problem, region: Region, policy: Policy, star
             break
         features = policy.entering.features(problem, best)
         w = best.coefficients()[features]
-        omega = make_regulariser(problem, features, best.region.state[features] == 1)
+        omega = make_regulariser(problem, best.region, features)
         memory.enter(features, policy.open_gap)
         tolerance = policy.tolerance(best)
         point = source.solve(features, omega, w, best.b, tolerance, policy.cutoff, memory)
-        sigma = penalty_value(point.w, omega, 0.0)[1]
+        sigma, levels = sigma_of(point.w, omega)
         view = source.view(features, point, best.region)
         alpha, dual = (view.alpha, view.bound) if view.bound >= best.dual else (best.alpha, best.dual)
         best = best._replace(
-            features=features, w=point.w, b=point.b, sigma=sigma, alpha=alpha, q=problem.gains_from(view.products),
+            features=features, w=point.w, b=point.b, sigma=sigma, levels=levels, alpha=alpha,
+            q=problem.gains_from(view.products),
             primal=point.primal, dual=dual, rounds=rounds, iterations=best.iterations + point.iterations,
         )  # fmt: skip
         best = policy.after_round(best, point)

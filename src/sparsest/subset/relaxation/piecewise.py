@@ -1,6 +1,7 @@
 """The relaxation of a piecewise linear loss on a working set.
 
-The solver is an interior-point method or, with bounds on coefficients, proximal Newton steps for smoothed losses.
+The solver is an interior-point method or, with bounds on coefficients or a structure, proximal Newton steps for
+smoothed losses.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sparsest.subset.fits.interior_point import InteriorPoint, Iterate, stack
 from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
 from sparsest.subset.relaxation.memory import History, Memory
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
+from sparsest.subset.relaxation.regularisers import AnyRegulariser, gain_at
 from sparsest.subset.relaxation.working_solution import WorkingSolution, better, primal_value
 
 # Largest number of interior-point steps from a cold start.
@@ -106,7 +108,7 @@ def solve_smoothed(
     problem: Problem,
     loss: PiecewiseLinear,
     columns: Array,
-    omega: Regulariser,
+    omega: AnyRegulariser,
     w: Array,
     b: float,
     tolerance: float,
@@ -127,7 +129,7 @@ def solve_smoothed(
         point = method.solve(w, b, near, np.inf)
         w, b, iterations = point.w, point.b, iterations + point.iterations
         alpha = problem.feasible(point.alpha)
-        dual = -problem.conjugate_sum(alpha) - dual_gain(-(columns.T @ alpha), omega)
+        dual = -problem.conjugate_sum(alpha) - gain_at(columns.T @ alpha, omega)
         primal = primal_value(problem, columns, omega, w, b)
         best = better(best, WorkingSolution(w, b, alpha, primal, dual, 0, None))
         if best.primal - best.dual <= tolerance or best.dual >= cutoff or expired():

@@ -10,9 +10,9 @@ import numpy as np
 from sparsest.core.arrays import Array
 from sparsest.core.intercepts import best_intercept
 from sparsest.core.problem import Problem
-from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
 from sparsest.subset.relaxation.memory import CurvedGram
 from sparsest.subset.relaxation.quadratic import STRETCH, solve_quadratic
+from sparsest.subset.relaxation.regularisers import AnyRegulariser, gain_at, value_of
 from sparsest.subset.relaxation.working_solution import WorkingSolution, better
 
 # Largest number of proximal Newton steps.
@@ -43,7 +43,7 @@ class ProximalNewton:
         self,
         problem: Problem,
         columns: Array,
-        omega: Regulariser,
+        omega: AnyRegulariser,
         expired: Callable[[], bool] = lambda: False,
         stretch: float = STRETCH,
         gram: CurvedGram | None = None,
@@ -63,7 +63,7 @@ class ProximalNewton:
             if state is None:
                 break
             alpha = self.problem.feasible(state.alpha)
-            dual = -self.problem.conjugate_sum(alpha) - dual_gain(-(self.columns.T @ alpha), self.omega)
+            dual = -self.problem.conjugate_sum(alpha) - gain_at(self.columns.T @ alpha, self.omega)
             best = better(best, WorkingSolution(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
             if best.primal - best.dual <= tolerance or best.dual >= cutoff or self.expired():
                 break
@@ -78,7 +78,7 @@ class ProximalNewton:
             b = best_intercept(loss, problem.y, problem.weights, margin, b)
         margin = margin + b
         alpha = problem.weights * loss.derivative(problem.y, margin)
-        penalty = penalty_value(w, self.omega, 0.0)[0]
+        penalty = value_of(w, self.omega)
         value = float(problem.weights @ loss.value(problem.y, margin)) + penalty
         return _State(w, b, margin, alpha, penalty, value)
 
@@ -114,7 +114,7 @@ class ProximalNewton:
             return None
         direction = target - state.w
         step_b = -(excess + float(sums @ direction) / total) if problem.fit_intercept else 0.0
-        expected = float(gradient @ direction) + penalty_value(target, self.omega, 0.0)[0] - state.penalty
+        expected = float(gradient @ direction) + value_of(target, self.omega) - state.penalty
         t = 1.0
         while expected < 0.0 and t > 1e-8:
             trial = self._state(state.w + t * direction, state.b + t * step_b)

@@ -24,6 +24,9 @@ from sparsest.subset.relaxation.kernels.fista import (
     penalty_value,
     relax_further,
 )
+from sparsest.subset.relaxation.kernels.nested import NestedRegulariser
+from sparsest.subset.relaxation.nested import solve_nested_quadratic
+from sparsest.subset.relaxation.regularisers import AnyRegulariser
 
 # Largest number of FISTA iterations.
 _MOST_ITERATIONS = 20_000
@@ -42,7 +45,7 @@ _STEP_LENGTHS = (1.0, 0.5, 0.25, 0.1)
 def solve_quadratic(
     H: Array,
     c: Array,
-    omega: Regulariser,
+    omega: AnyRegulariser,
     w: Array,
     tolerance: float,
     cutoff: float,
@@ -56,6 +59,8 @@ def solve_quadratic(
     ``expired`` is called after every ``stretch`` multiplications.  Newton steps speed up precise solutions; for a
     coarse solution that is only rounded they take longer.
     """
+    if isinstance(omega, NestedRegulariser):
+        return solve_nested_quadratic(H, c, omega, w, tolerance, cutoff, expired, most_iterations)
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
     at_once = int(stretch / max(c.size, 1) ** 2) + 1
     best, iterations, since = -np.inf, 0, 0

@@ -8,6 +8,7 @@ import numpy as np
 
 from sparsest.core.losses import PiecewiseLinear
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region, Sparsity
 from sparsest.subset.dual import null_value
 from sparsest.subset.relaxation.active_columns import ActiveColumns
 from sparsest.subset.relaxation.engine import Entering, Policy, relax
@@ -86,9 +87,18 @@ class _ToGap(Policy):
             return best
         least = min(costs.outside[goes_in].min(initial=np.inf), costs.inside[goes_out].min(initial=np.inf))
         self.fixings.fix(bound.alpha, inside, outside, bound.value + float(least))
-        narrowed = region.narrowed(inside, outside)
+        narrowed = self._propagated(region.narrowed(inside, outside))
+        if narrowed is None:
+            # Every support is closed by a fixing.
+            self._stopped = True
+            return best._replace(primal=np.inf, dual=np.inf)
         self.columns.drop(narrowed.forced_out)
         return best._replace(region=narrowed, primal=np.inf)
+
+    def _propagated(self, region: Region) -> Region | None:
+        """The region after propagation; a rule without a structure fixes features by bounds alone."""
+        sparsity = self.problem.sparsity
+        return region if isinstance(sparsity, Sparsity) else sparsity.propagate(region)
 
 
 def relax_problem(

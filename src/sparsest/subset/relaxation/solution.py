@@ -12,6 +12,7 @@ from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, Fix
 from sparsest.results.parts import RelaxedPoint, Restart
 from sparsest.results.result import Result
+from sparsest.subset.relaxation.nested import NestedLevels
 
 
 class Start(NamedTuple):
@@ -26,7 +27,7 @@ class Start(NamedTuple):
 class Relaxed(NamedTuple):
     """A solution of the relaxation over a region: the primal point (w, b), the dual point α, and their values.
 
-    ``q`` are the gains of all features at the dual point.
+    ``q`` are the gains of all features at the dual point.  ``levels`` are those of nested limits, None without any.
     """
 
     region: Region
@@ -41,6 +42,7 @@ class Relaxed(NamedTuple):
     rounds: int
     iterations: int
     passes: float = 0.0
+    levels: NestedLevels | None = None
 
     @property
     def gap(self) -> float:
@@ -56,6 +58,10 @@ class Relaxed(NamedTuple):
     def indicator(self, problem: Problem) -> Array:
         """The relaxed indicator ``s`` of every feature, not yet truncated at 1."""
         s = np.zeros(self.region.p)
+        if self.levels is not None:
+            s[self.features] = self.levels.shares
+            s[self.region.forced_in] = 1.0
+            return s
         used = self.w != 0
         size, limits = np.abs(self.w[used]), problem.bounds.of(self.features[used]).limits(self.w[used])
         s[self.features[used]] = np.maximum(min(self.sigma, 1e200) * (np.sqrt(problem.ridge) * size), size / limits)
@@ -89,7 +95,7 @@ class Fixings:
 
 def summary(problem: Problem, relaxed: Relaxed) -> dict[str, Any]:
     """The summary of a relaxation in the trace of a result."""
-    n_root = problem.include.size, problem.exclude.size
+    root, region = problem.root, relaxed.region
     return {
         "primal": relaxed.primal,
         "dual": relaxed.dual,
@@ -99,9 +105,9 @@ def summary(problem: Problem, relaxed: Relaxed) -> dict[str, Any]:
         "b": relaxed.b,
         "s": np.minimum(relaxed.indicator(problem), 1.0),
         "alpha": relaxed.alpha,
-        "fixed_in": relaxed.region.forced_in[n_root[0] :],
-        "fixed_out": relaxed.region.forced_out[n_root[1] :],
-        "separation": problem.sparsity.separation(relaxed.q, relaxed.region),
+        "fixed_in": region.forced_in[~np.isin(region.forced_in, root.forced_in)],
+        "fixed_out": region.forced_out[~np.isin(region.forced_out, root.forced_out)],
+        "separation": problem.sparsity.separation(relaxed.q, region),
         "passes": relaxed.passes,
         "rounds": relaxed.rounds,
         "iterations": relaxed.iterations,

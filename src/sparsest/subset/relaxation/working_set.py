@@ -3,8 +3,9 @@
     min_{w,b} Σ ω ℓ(y, Xw + b) + Ω(w)
 
 Squared loss: one quadratic in Gram space.  Piecewise linear losses: an interior-point method or, with bounds on
-coefficients, proximal Newton steps for smoothed losses.  Other losses: proximal Newton steps with a line search, each a
-quadratic in Gram space.  All methods return the primal and dual values on which their stopping rule is based.
+coefficients or a structure, proximal Newton steps for smoothed losses.  Other losses: proximal Newton steps with a line
+search, each a quadratic in Gram space.  All methods return the primal and dual values on which their stopping rule is
+based.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region, Sparsity
 from sparsest.runtime.threads import all_threads
 from sparsest.subset.relaxation.kernels.fista import Regulariser
+from sparsest.subset.relaxation.kernels.nested import NestedRegulariser
 from sparsest.subset.relaxation.memory import CurvedGram, Memory
+from sparsest.subset.relaxation.nested import make_nested
 from sparsest.subset.relaxation.piecewise import solve_piecewise, solve_smoothed
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
 from sparsest.subset.relaxation.quadratic import STRETCH, solve_quadratic
+from sparsest.subset.relaxation.regularisers import AnyRegulariser, value_of
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 
 # Share of new columns up to which the Gram matrix of the squared loss is updated: the update takes twice the operations
@@ -34,9 +39,11 @@ _OPERATIONS_OF_THREADS = 1e9
 _SHARE_OF_BOUNDED = 0.9
 
 
-def make_regulariser(problem: Problem, features: Indices, forced: Mask) -> Regulariser:
-    """Return Ω for a working set; ``forced`` marks features that are forced in."""
-    bounds = problem.bounds.of(features)
+def make_regulariser(problem: Problem, region: Region, features: Indices) -> AnyRegulariser:
+    """Return Ω for a working set of a region."""
+    if not isinstance(problem.sparsity, Sparsity):
+        return make_nested(problem, problem.sparsity, region, features)
+    forced, bounds = region.state[features] == 1, problem.bounds.of(features)
     root = np.full(forced.size, np.sqrt(problem.ridge))
     budget = problem.sparsity.most(problem.p) - int(forced.sum())
     return Regulariser(root, forced, budget, problem.sparsity.price, bounds.low, bounds.high)
@@ -45,7 +52,7 @@ def make_regulariser(problem: Problem, features: Indices, forced: Mask) -> Regul
 def solve_working_set(
     problem: Problem,
     columns: Array,
-    omega: Regulariser,
+    omega: AnyRegulariser,
     w: Array,
     b: float,
     tolerance: float,
@@ -60,7 +67,10 @@ def solve_working_set(
     valid in any case.  A ``memory`` gives a warm start from the last working set.
     """
     memory = Memory() if memory is None else memory
-    if omega.budget == 0 and not omega.forced.all():
+    if isinstance(omega, NestedRegulariser):
+        # The proximal step of zeros is feasible; other starts need not be, and values are finite after one step.
+        w = w if np.isfinite(value_of(w, omega)) else np.zeros(w.size)
+    elif omega.budget == 0 and not omega.forced.all():
         # No other feature may enter: solve on the forced features alone, because iterative methods do not set the other
         # coefficients exactly to zero.
         inside = omega.forced
@@ -70,12 +80,13 @@ def solve_working_set(
             alone = alone._replace(low=omega.low[inside], high=omega.high[inside])
         point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired, stretch)
         return _widened(point, inside)
-    w = _within_bounds(w, omega)
+    else:
+        w = _within_bounds(w, omega)
     if isinstance(problem.loss, Squared):
         return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch, memory)
-    if isinstance(problem.loss, PiecewiseLinear) and omega.low.size:
+    if isinstance(problem.loss, PiecewiseLinear) and (isinstance(omega, NestedRegulariser) or omega.low.size):
         return solve_smoothed(problem, problem.loss, columns, omega, w, b, tolerance, cutoff, expired, stretch)
-    if isinstance(problem.loss, PiecewiseLinear):
+    if isinstance(problem.loss, PiecewiseLinear) and isinstance(omega, Regulariser):
         return solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired, memory)
     newton = ProximalNewton(problem, columns, omega, expired, stretch, memory.gram_of(columns))
     point = newton.solve(w, b, tolerance, cutoff)
@@ -110,7 +121,7 @@ def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:
 def _solve_squared(
     problem: Problem,
     columns: Array,
-    omega: Regulariser,
+    omega: AnyRegulariser,
     w: Array,
     tolerance: float,
     cutoff: float,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sparsest.core.arrays import Array
 from sparsest.core.problem import Problem
-from sparsest.subset.relaxation.kernels.fista import Regulariser, penalty_value
+from sparsest.subset.relaxation.regularisers import AnyRegulariser, value_of
 
 
 class WorkingSolution(NamedTuple):
@@ -24,9 +24,9 @@ class WorkingSolution(NamedTuple):
     source: tuple[Array, float] | None
 
 
-def primal_value(problem: Problem, columns: Array, omega: Regulariser, w: Array, b: float) -> float:
+def primal_value(problem: Problem, columns: Array, omega: AnyRegulariser, w: Array, b: float) -> float:
     """``Σ ω ℓ(y, Xw + b) + Ω(w)``."""
-    return float(problem.weights @ problem.loss.value(problem.y, columns @ w + b)) + penalty_value(w, omega, 0.0)[0]
+    return float(problem.weights @ problem.loss.value(problem.y, columns @ w + b)) + value_of(w, omega)
 
 
 def better(best: WorkingSolution | None, point: WorkingSolution) -> WorkingSolution:

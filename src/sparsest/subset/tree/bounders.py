@@ -9,9 +9,11 @@ import numpy as np
 from sparsest.core.arrays import Indices
 from sparsest.core.losses import Squared
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Sparsity
 from sparsest.subset.tree.bounder import Bounder
 from sparsest.subset.tree.gram_bounder import GramBounder
 from sparsest.subset.tree.loss_bounder import LossBounder
+from sparsest.subset.tree.structured_bounder import StructuredBounder
 from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 
@@ -23,12 +25,14 @@ def make_bounder(
     tuning: Tuning = DEFAULT_TUNING,
     max_bytes: float = np.inf,
 ) -> Bounder:
-    """Return the bounder for this problem's loss.
+    """Return the bounder for this problem's loss and structure.
 
     Once ``expired()`` is true, it stops relaxations early: its bounds remain valid but are less tight.  Points of
     proofs are stored rounded if that lowers a bound by at most about ``rounding``.  What would speed up the search but
     take much of ``max_bytes`` is not stored.
     """
+    if not isinstance(problem.sparsity, Sparsity):
+        return StructuredBounder(problem, survivors, rounding, expired, tuning)
     if isinstance(problem.loss, Squared):
         return GramBounder(problem, survivors, rounding, expired, tuning, max_bytes)
     return LossBounder(problem, survivors, rounding, expired, tuning)

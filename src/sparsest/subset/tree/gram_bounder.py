@@ -108,7 +108,7 @@ class GramBounder:
         self.diagonal = Diagonal(np.arange(m), np.full(m, problem.ridge))
         self._lowered: LoweredRidge | None = None
         self._local, self._changing = local(), Lock()
-        self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
+        self.budget, self.price = problem.sparsity.most(problem.p), problem.plain_sparsity.price
         self.bounds = problem.bounds.of(survivors)
         self.grid = self._grid()
 

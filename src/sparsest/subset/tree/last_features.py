@@ -18,6 +18,7 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.losses import Squared
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Sparsity
 from sparsest.proofs.last_features import MOST_LAST_FEATURES
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.tree.kernels.last_features import BLOCK, scan_triples
@@ -61,13 +62,14 @@ class TooLong(Exception):
 
 def can_try(problem: Problem) -> bool:
     """Whether the problem is one whose last features can be tried."""
-    return isinstance(problem.loss, Squared) and not problem.bounds.exist
+    plain = isinstance(problem.sparsity, Sparsity) and not problem.bounds.exist
+    return isinstance(problem.loss, Squared) and plain
 
 
 def most_last_features(problem: Problem, n_forced: int, n_free: int, cutoff: float) -> int:
     """How many free features a support below ``cutoff`` may have: by k, and because more of them cost too much."""
     most = max(0, min(problem.sparsity.most(problem.p) - n_forced, n_free))
-    price = problem.sparsity.price
+    price = problem.plain_sparsity.price
     if price > 0.0:
         most = min(most, max(0, int(np.floor(min(cutoff / price, 1e9))) - n_forced))
     return most
@@ -84,6 +86,7 @@ class LastFeatures:
 
     def __init__(self, problem: Problem, features: Indices, n_jobs: int | None = None, max_memory: float = 2e9) -> None:
         self.problem, self.features, self.max_memory = problem, features, max_memory
+        self.price = problem.plain_sparsity.price
         self.threads = n_jobs or os.cpu_count() or 1
         # Whether columns are so nearly dependent that rounding may have hidden choices.
         self.doubtful = False
@@ -112,10 +115,10 @@ class LastFeatures:
         """
         F = F[self.usable[F]]
         if q == 0 or F.size < q:
-            value = self._value(S) + self.problem.sparsity.cost(S.size)
+            value = self._value(S) + self.price * S.size
             return Choices(np.empty((int(q == 0 and value < cutoff), 0), dtype=np.intp), True)
         rows, z, basis_ridge = self._residuals(S, F)
-        t = float(z @ z) + 2.0 * (self.problem.sparsity.cost(S.size + q) - cutoff)
+        t = float(z @ z) + 2.0 * (self.price * (S.size + q) - cutoff)
         if not t > 0.0:
             return Choices(np.empty((0, q), dtype=np.intp), False)
         scaled = _Scaled.of(rows, rows @ z, basis_ridge, t)

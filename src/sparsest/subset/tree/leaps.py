@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import Indices
 from sparsest.core.losses import Squared
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Sparsity
 from sparsest.proofs.regression_tree import RegressionBounds
 from sparsest.proofs.steps import LEAF, RegressionTree
 from sparsest.runtime.clock import Clock
@@ -97,8 +98,9 @@ class Leaps:
         few = 2 < survivors.size <= tuning.leaps_features and survivors.size + problem.fit_intercept < problem.n
         if (
             not few
+            or not isinstance(problem.sparsity, Sparsity)
             or problem.sparsity.k is None
-            or problem.sparsity.price > 0.0
+            or problem.sparsity.priced
             or problem.bounds.exist
             or not isinstance(problem.loss, Squared)
         ):

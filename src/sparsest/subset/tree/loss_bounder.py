@@ -22,8 +22,8 @@ from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
 from sparsest.runtime.faults import reach
 from sparsest.subset.dual import ROUNDING
 from sparsest.subset.relaxation.engine import Entering, Policy, View, relax
-from sparsest.subset.relaxation.kernels.fista import Regulariser
 from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.regularisers import AnyRegulariser
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.relaxation.working_set import solve_working_set
 from sparsest.subset.relaxation.working_solution import WorkingSolution
@@ -72,7 +72,6 @@ class LossBounder:
         self.mirrored = self.problem.bounds.mirrored()
         self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
-        self.budget, self.price = problem.sparsity.most(problem.p), problem.sparsity.price
 
     def strengthen(self) -> None:
         """Do nothing: these losses have no Gram matrix that could tighten the bounds."""
@@ -101,8 +100,9 @@ class LossBounder:
     def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is updated with the features fixed against ``cutoff``."""
         reach("tighten")
+        rule = self.problem.plain_sparsity
         bound, inside, outside, _, closed = tighten(
-            point.u, 2.0 * point.conjugate, self.roots, state, self.budget, self.price, self.mirrored.low,
+            point.u, 2.0 * point.conjugate, self.roots, state, rule.most(self.problem.p), rule.price, self.mirrored.low,
             self.mirrored.high, cutoff,
         )  # fmt: skip
         # Gains of features that are forced out were not computed, so all of them count as needed.
@@ -112,12 +112,16 @@ class LossBounder:
         """Relax regions, one after the other."""
         return [self._relax(request.warm, request.state, cutoff) for request in requests]
 
+    def source(self, alpha: Array | None) -> RegionSource:
+        """The data source of one region's relaxation; ``alpha`` is the parent's dual point, if it is kept."""
+        return RegionSource(self, alpha)
+
     def _relax(self, warm: WarmStart, state: State, cutoff: float) -> NodeOutcome:
         """Relax a region until its bound reaches ``cutoff`` or is precise enough to choose a branching feature."""
         region = Region(np.flatnonzero(state == 1), np.flatnonzero(state < 0), state.size)
         allowed = state[warm.positions] >= 0
         start = Start(warm.positions[allowed], warm.w[allowed], warm.b)
-        source = _RegionSource(self, warm.alpha)
+        source = self.source(warm.alpha)
         relaxed = relax(source, self.problem, region, _ToCutoff(cutoff, self.expired), start)
         indicator = np.minimum(relaxed.indicator(self.problem), 1.0)
         return NodeOutcome(source.point, relaxed.dual, relaxed.primal, indicator, relaxed.iterations)
@@ -160,7 +164,7 @@ class LossBounder:
         return PrimalPoint(self.survivors[point.features[used]], w[used].astype(precision), intercept)
 
 
-class _RegionSource:
+class RegionSource:
     """The packed columns as the data source of one region's relaxation; ``point`` is the point with the best bound."""
 
     point: LossPoint
@@ -179,7 +183,14 @@ class _RegionSource:
         return start.b, self._view(self.bounder.point(alpha, region.alive, *start[:3], None), region)
 
     def solve(
-        self, features: Indices, omega: Regulariser, w: Array, b: float, tolerance: float, cutoff: float, memory: Memory
+        self,
+        features: Indices,
+        omega: AnyRegulariser,
+        w: Array,
+        b: float,
+        tolerance: float,
+        cutoff: float,
+        memory: Memory,
     ) -> WorkingSolution:
         """Solve the relaxation on the columns of a working set."""
         bounder = self.bounder

@@ -21,7 +21,7 @@ import numpy as np
 
 from sparsest.core.arrays import Indices
 from sparsest.core.problem import Problem
-from sparsest.core.sparsity import Region
+from sparsest.core.sparsity import Region, Sparsity
 from sparsest.proofs.steps import Proof
 from sparsest.results.parts import Restart
 from sparsest.runtime.clock import Clock
@@ -294,7 +294,7 @@ class Search:
         """Whether leaps and bounds applies: it takes no more time and is more precise if there are few columns."""
         few = self.survivors.size <= self.limits.tuning.leaps_features
         determined = self.survivors.size + self.problem.fit_intercept < self.problem.n
-        return few and determined and self.problem.sparsity.price == 0.0 and not self.goal.exhaustive
+        return few and determined and not self.problem.sparsity.priced and not self.goal.exhaustive
 
     @property
     def _only_leaps(self) -> bool:
@@ -360,6 +360,8 @@ class Search:
             return
         feature = branching_feature(outcome.indicator, node.state)
         if feature is None:
+            feature = self._broken(outcome, node.state)
+        if feature is None:
             self._process_integral(node, outcome, point)
         else:
             self._split(node, outcome, point, feature)
@@ -397,6 +399,8 @@ class Search:
         state = node.state.copy()
         state[feature] = side
         fixes: list[tuple[int, Tightened]] = []
+        if not self._propagate(state):
+            return Node(state, np.inf, point, node.warm, node.depth + 1, node.adapted_at, fixes, None)
         tightened = self._narrow(state, outcome.point, point, fixes)
         bound, needed = tightened.bound, tightened.needed
         if not bound > node.bound:
@@ -428,7 +432,23 @@ class Search:
         if self.goal.exhaustive or not due:
             return
         among_survivors = Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)
-        self.goal.rounded(self.survivors[self.problem.sparsity.rounded(outcome.indicator, among_survivors)], polish)
+        rule = self.problem.sparsity.among(self.survivors)
+        self.goal.rounded(self.survivors[rule.rounded(outcome.indicator, among_survivors)], polish)
+
+    def _propagate(self, state: State) -> bool:
+        """Force features in and out that the structure decides; False if it leaves no support."""
+        rule = self.problem.sparsity
+        return isinstance(rule, Sparsity) or rule.among(self.survivors).close(state)
+
+    def _broken(self, outcome: NodeOutcome, state: State) -> int | None:
+        """A free feature of a rule that the integral indicator breaks; None if it keeps the structure."""
+        rule = self.problem.sparsity
+        if isinstance(rule, Sparsity) or self.goal.exhaustive:
+            return None
+        among = rule.among(self.survivors)
+        broken = among.rules.broken(among.units_of(np.flatnonzero(outcome.indicator > 0.5)))
+        free = np.flatnonzero((state == 0) & broken[among.units])
+        return int(free[np.argmax(outcome.indicator[free])]) if free.size else None
 
     def _memory(self) -> float:
         return self.frontier.bytes + self.log.nbytes() + self._bounder.nbytes()

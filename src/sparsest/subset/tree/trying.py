@@ -59,7 +59,7 @@ def close_by_trying(
     if most > MOST_LAST_FEATURES:
         return None
     # Without a price a choice explains no more than any larger one.
-    alone = last.problem.sparsity.price == 0.0 and not goal.exhaustive
+    alone = not last.problem.sparsity.priced and not goal.exhaustive
     for q in (most,) if alone else range(most + 1):
         if not _try_size(last, goal, S, F, q, allowed, clock):
             return None
@@ -101,9 +101,11 @@ class Trying:
 
         ``allowed`` are the seconds that it may take.
         """
+        if not self._possible:
+            return None
         most = most_last_features(self.problem, forced.size, free.size, self.goal.cutoff)
         tried = min(MOST_LAST_FEATURES, self.limits.tuning.last_features)
-        if not self._possible or most > tried or not self._fits(survivors):
+        if most > tried or not self._fits(survivors):
             return None
         threads = self.limits.n_jobs or os.cpu_count() or 1
         seconds = seconds_of(self.problem.n, free.size, min(most, 2), threads)

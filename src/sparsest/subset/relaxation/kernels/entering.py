@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparsest.core.kernels.selection import largest_sum
 from sparsest.runtime.jit import inlined, kernel
-from sparsest.subset.relaxation.kernels.fista import largest_sum
 
 
 @inlined

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.kernels.selection import largest_sum
 from sparsest.proofs.steps import LEAF
 from sparsest.runtime.jit import inlined, kernel
-from sparsest.subset.relaxation.kernels.fista import largest_sum
 
 # Progress of a node: just entered, exploring the branch with its feature, or exploring the branch without it.
 ENTERED, INSIDE, OUTSIDE = 0, 1, 2

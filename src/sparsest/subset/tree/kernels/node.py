@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.kernels.selection import largest_sum
 from sparsest.runtime.jit import inlined, kernel
 from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
-from sparsest.subset.relaxation.kernels.fista import NO_BOUNDS, Regulariser, largest_sum, relax_quadratic
+from sparsest.subset.relaxation.kernels.fista import NO_BOUNDS, Regulariser, relax_quadratic
 from sparsest.subset.tree.kernels.regions import list_alive, region_bound
 
 # Status of a region.

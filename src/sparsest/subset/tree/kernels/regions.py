@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparsest.core.kernels.selection import largest_sum
 from sparsest.runtime.jit import inlined, kernel
 from sparsest.subset.relaxation.kernels.box import gain_in_box, limit_of
-from sparsest.subset.relaxation.kernels.fista import largest_sum
 
 NO_FEATURE = -1
 

@@ -1,0 +1,245 @@
+"""Penalty, proximal step and gain of the relaxation over units of columns with prices and nested limits.
+
+    Ω(w) = min_s { Σ_g ½ Σ_{j∈g} δ_j w_j²/s_g + price_g s_g :  0 ≤ s ≤ 1, Σ_C s ≤ room_C, low_j s_g ≤ w_j ≤ high_j s_g }
+
+where s_g = 1 for units that are forced in.  A free unit has the multiplier ``m_g = price_g + μ_g``.  In a proximal step
+of length 1/L from v, s_g is the root of ``Σ_{j∈g} h_j(s) = m_g`` in [0, 1], with ``τ = δ_j/L`` and
+``h_j(s) = δ_j v_j²/(2(s + τ)²)``, or ``L b(|v_j| - bs) - ½δ_j b²`` where the bound b on the side of v_j is active.  For
+equal δ and no bounds ``s_g = a_g/√(2m_g) - τ`` with ``a_g² = Σ δ_j v_j²``; for τ = 0 this s attains Ω(v).
+
+μ is found set by set, from the inside out: for each set the smallest t ≥ 0 with ``Σ_C s_g(price_g + max(μ_g, t)) ≤
+room_C`` replaces smaller μ_g.  The gain of a unit is the sum of ``max {u_j w - ½δ_j w²: low_j ≤ w ≤ high_j}``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.kernels.nested import choose_nested
+from sparsest.runtime.jit import inlined, kernel
+from sparsest.subset.relaxation.kernels.box import next_sigma
+
+# Relative excess over bounds and limits that is attributed to rounding.
+_ROUNDING = 1e-9
+# Steps of a bisection for the share of a unit with bounds.
+_HALVINGS = 60
+
+
+class NestedRegulariser(NamedTuple):
+    """Ω over some columns.
+
+    Attributes
+    ----------
+    root_delta : √δ of each column; equal within a unit unless ``bounded``
+    unit : the unit of each column, numbered from 0
+    forced, price : of each unit
+    start, members, room : the nested sets of free units and the number that may be chosen of each
+    low, high : bounds of each column
+    bounded : whether a bound is finite
+    """
+
+    root_delta: Array
+    unit: Indices
+    forced: Mask
+    price: Array
+    start: Indices
+    members: Indices
+    room: Indices
+    low: Array
+    high: Array
+    bounded: bool
+
+
+@inlined
+def plain_share(a, multiplier, tau, floor):
+    """The s of a unit with ``a² = Σ δv²``, equal τ and no active bound, but at least ``floor``."""
+    if multiplier < 0.0:
+        s = 1.0
+    elif a == 0.0:
+        s = 0.0
+    elif multiplier == 0.0:
+        s = 1.0
+    elif multiplier == np.inf:
+        s = 0.0
+    else:
+        s = a / np.sqrt(2.0 * multiplier) - tau
+    return min(max(s, floor), 1.0)
+
+
+@kernel
+def slope_of_unit(s, v, omega, order, begin, end, L):
+    """``Σ_j h_j(s)`` over the columns ``order[begin:end]`` of a unit."""
+    total = 0.0
+    for place in range(begin, end):
+        j = order[place]
+        size = abs(v[j])
+        bound = omega.high[j] if v[j] > 0.0 else -omega.low[j]
+        if size > 0.0 and bound > 0.0:
+            delta = omega.root_delta[j] * omega.root_delta[j]
+            if size <= bound * (s + delta / L):
+                total += 0.5 * delta * (size / (s + delta / L)) ** 2
+            else:
+                total += L * bound * (size - bound * s) - 0.5 * delta * bound * bound
+    return total
+
+
+@inlined
+def bounded_share(multiplier, v, omega, order, begin, end, L):
+    """The s of a proximal step of a unit with bounds, by bisection."""
+    low, high = 0.0, 1.0
+    if multiplier < 0.0 or slope_of_unit(1.0, v, omega, order, begin, end, L) >= multiplier > 0.0:
+        low = 1.0
+    elif not slope_of_unit(1e-12, v, omega, order, begin, end, L) > multiplier:
+        high = 0.0
+    else:
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            if slope_of_unit(middle, v, omega, order, begin, end, L) > multiplier:
+                low = middle
+            else:
+                high = middle
+    return 0.5 * (low + high)
+
+
+@inlined
+def grouped(unit, n_units):
+    """The columns in the order of their units, and where each unit begins."""
+    begin = np.zeros(n_units + 1, dtype=np.int64)
+    for j in range(unit.size):
+        begin[unit[j] + 1] += 1
+    for g in range(n_units):
+        begin[g + 1] += begin[g]
+    order, filled = np.empty(unit.size, dtype=np.int64), begin.copy()
+    for j in range(unit.size):
+        order[filled[unit[j]]] = j
+        filled[unit[j]] += 1
+    return order, begin
+
+
+@kernel
+def nested_shares(v, omega, L, levels, shares):
+    """Write s of each unit for a proximal step of length 1/L from v, or for Ω(v) itself if L is infinite.
+
+    ``levels`` has the multiplier t of each set; its old values are the starting points.  Returns whether Ω is finite.
+    """
+    root_delta, unit, forced, price, start, members, room, low, high, bounded = omega
+    n_units = forced.size
+    a, tau, floor, mu = np.zeros(n_units), np.zeros(n_units), np.zeros(n_units), np.zeros(n_units)
+    for j in range(v.size):
+        a[unit[j]] += (root_delta[j] * v[j]) ** 2
+        tau[unit[j]] = root_delta[j] * root_delta[j] / L
+        if bounded and np.inf == L and v[j] != 0.0:
+            bound = high[j] if v[j] > 0.0 else -low[j]
+            floor[unit[j]] = max(floor[unit[j]], abs(v[j]) / bound if bound > 0.0 else np.inf)
+    by_bisection = bounded and np.inf > L
+    order, begin = np.empty(0, dtype=np.int64), np.zeros(n_units + 1, dtype=np.int64)
+    if by_bisection:
+        order, begin = grouped(unit, n_units)
+    finite = True
+    for g in range(n_units):
+        a[g] = np.sqrt(a[g])
+        finite = finite and floor[g] <= 1.0 + _ROUNDING
+        floor[g] = min(floor[g], 1.0)
+        if forced[g]:
+            shares[g] = 1.0
+        elif by_bisection:
+            shares[g] = bounded_share(price[g], v, omega, order, begin[g], begin[g + 1], L)
+        else:
+            shares[g] = plain_share(a[g], price[g], tau[g], floor[g])
+    for c in range(room.size):
+        total, weight = 0.0, 0.0
+        for place in range(start[c], start[c + 1]):
+            total += shares[members[place]]
+            weight += a[members[place]]
+        if total <= room[c]:
+            levels[c] = 0.0
+            continue
+        if room[c] <= 0:
+            levels[c] = np.inf
+        else:
+            sigma = 1.0 / np.sqrt(2.0 * levels[c]) if 0.0 < levels[c] < np.inf else room[c] / max(weight, 1e-300)
+            below, above = 0.0, np.inf
+            for _ in range(200):
+                t = 0.5 / (sigma * sigma)
+                value, slope = -float(room[c]), 0.0
+                for place in range(start[c], start[c + 1]):
+                    g = members[place]
+                    m = price[g] + max(mu[g], t)
+                    if by_bisection:
+                        s = bounded_share(m, v, omega, order, begin[g], begin[g + 1], L)
+                    else:
+                        s = plain_share(a[g], m, tau[g], floor[g])
+                        if floor[g] < s < 1.0 and t > mu[g]:
+                            slope += (s + tau[g]) / (2.0 * m) / (sigma * sigma * sigma)
+                    value += s
+                more, sigma, below, above = next_sigma(sigma, value, slope, below, above, room[c])
+                if not more:
+                    break
+            levels[c] = 0.5 / (sigma * sigma)
+        total = 0.0
+        for place in range(start[c], start[c + 1]):
+            g = members[place]
+            mu[g] = max(mu[g], levels[c])
+            if by_bisection:
+                shares[g] = bounded_share(price[g] + mu[g], v, omega, order, begin[g], begin[g + 1], L)
+            else:
+                shares[g] = plain_share(a[g], price[g] + mu[g], tau[g], floor[g])
+            total += shares[g]
+        finite = finite and (by_bisection or total <= room[c] + 1e-6 * (room[c] + 1.0))
+    return finite
+
+
+@kernel
+def nested_penalty(w, omega, levels, shares):
+    """Return Ω(w); write the multipliers of the sets and the shares of the units at which it is attained."""
+    finite = nested_shares(w, omega, np.inf, levels, shares)
+    squares = np.zeros(shares.size)
+    for j in range(w.size):
+        squares[omega.unit[j]] += (omega.root_delta[j] * w[j]) ** 2
+    total = 0.0 if finite else np.inf
+    for g in range(shares.size):
+        total += omega.price[g] * shares[g]
+        if squares[g] > 0.0:
+            total += 0.5 * squares[g] / shares[g] if shares[g] > 0.0 else np.inf
+    return total
+
+
+@kernel
+def nested_proximal(v, L, omega, levels, shares, out):
+    """Write the proximal step from v to ``out``; ``levels`` and ``shares`` are overwritten by its multipliers and s."""
+    nested_shares(v, omega, L, levels, shares)
+    for j in range(v.size):
+        s, delta = shares[omega.unit[j]], omega.root_delta[j] * omega.root_delta[j]
+        w = v[j] * s / (s + delta / L) if s > 0.0 else 0.0
+        out[j] = min(max(w, omega.low[j] * s), omega.high[j] * s) if omega.bounded else w
+
+
+@kernel
+def nested_gain(u, omega):
+    """Return the worth of the forced units and of the best choice of free ones for products u."""
+    n_units = omega.forced.size
+    worth, state = np.empty(n_units), np.empty(n_units, dtype=np.int8)
+    for g in range(n_units):
+        worth[g], state[g] = -omega.price[g], 0
+    for j in range(u.size):
+        root = omega.root_delta[j]
+        if omega.bounded:
+            size, bound, delta = abs(u[j]), omega.high[j] if u[j] > 0.0 else -omega.low[j], root * root
+            if size > delta * bound:
+                worth[omega.unit[j]] += bound * (size - 0.5 * delta * bound)
+            elif size > 0.0:
+                worth[omega.unit[j]] += 0.5 * (size / root) ** 2
+        else:
+            worth[omega.unit[j]] += 0.5 * (u[j] / root) ** 2
+    total = 0.0
+    for g in range(n_units):
+        if omega.forced[g]:
+            total += worth[g]
+            # Sets list free units only.
+            state[g] = -1
+    return total + choose_nested(
+        worth, state, omega.start, omega.members, omega.room, np.empty(n_units, dtype=np.bool_)
+    )

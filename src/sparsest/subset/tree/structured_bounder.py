@@ -1,0 +1,154 @@
+"""Bounds of nodes for problems with a structure, for every loss; for the squared loss in Gram space.
+
+Regions speak of columns, as everywhere in the tree; all columns of a unit have the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.losses import Squared
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Region
+from sparsest.core.structure.structured import StructuredSparsity
+from sparsest.proofs.steps import Point, PrimalPoint, Split
+from sparsest.runtime.faults import reach
+from sparsest.subset.dual import ROUNDING
+from sparsest.subset.relaxation.engine import View
+from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.quadratic import solve_quadratic
+from sparsest.subset.relaxation.regularisers import AnyRegulariser
+from sparsest.subset.relaxation.solution import Start
+from sparsest.subset.relaxation.working_solution import WorkingSolution
+from sparsest.subset.tree.bounder import State, Tightened, WarmStart
+from sparsest.subset.tree.loss_bounder import LossBounder, LossPoint, RegionSource
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
+
+
+class StructuredBounder(LossBounder):
+    """Bounds of regions over the surviving features; used by several threads at the same time."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        survivors: Indices,
+        rounding: float,
+        expired: Callable[[], bool] = lambda: False,
+        tuning: Tuning = DEFAULT_TUNING,
+    ) -> None:
+        assert isinstance(problem.sparsity, StructuredSparsity)
+        self.rule = problem.sparsity.among(survivors)
+        super().__init__(problem.with_sparsity(self.rule), survivors, rounding, expired, tuning)
+        self.gram: _Gram | None = None
+        if isinstance(problem.loss, Squared) and survivors.size <= tuning.full_gram:
+            self.gram = _Gram(problem, self.columns)
+
+    def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
+        """Return the bound of a point for a region; ``state`` is updated with fixed features and propagated.
+
+        The bound is infinite if no support of the region is left.
+        """
+        reach("tighten")
+        nothing = np.empty(0, dtype=np.intp)
+        region = Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)
+        q = self.problem.gains_from(point.u)
+        gain = self.rule.gain(q, region)
+        bound = -point.conjugate - gain - ROUNDING * abs(gain)
+        slack = cutoff - bound
+        if not slack > 0.0:
+            return Tightened(bound, nothing, nothing, None, np.inf)
+        costs = self.rule.forcing_costs(q, region)
+        # The checker adds up gains in another order.
+        least = slack + ROUNDING * abs(gain)
+        goes_in, goes_out = costs.outside > least, costs.inside > least
+        inside, outside = region.free[goes_in], region.free[goes_out]
+        if not inside.size and not outside.size:
+            return Tightened(bound, nothing, nothing, None, np.inf)
+        closed = bound + min(costs.outside[goes_in].min(initial=np.inf), costs.inside[goes_out].min(initial=np.inf))
+        state[inside], state[outside] = 1, -1
+        if not self.rule.close(state):
+            bound = np.inf
+        return Tightened(bound, inside, outside, None, closed)
+
+    def source(self, alpha: Array | None) -> RegionSource:
+        """The data source of one region's relaxation."""
+        return RegionSource(self, alpha) if self.gram is None else _GramSource(self, self.gram)
+
+    def compress(self, point: LossPoint, keep_products: bool = False) -> WarmStart:
+        """The part of a point that an open node keeps."""
+        warm = super().compress(point, keep_products)
+        return warm if self.gram is None else warm._replace(alpha=None)
+
+    def proof_point(self, point: LossPoint, splits: list[Split]) -> Point:
+        """The point in the form that a certificate stores."""
+        if self.gram is None:
+            return super().proof_point(point, splits)
+        assert point.source is not None
+        used = point.source[0] != 0
+        precision = np.float32 if self.single else np.float64
+        w = point.source[0][used].astype(precision)
+        return PrimalPoint(self.survivors[point.features[used]], w, self.problem.data.null.b)
+
+    def nbytes(self) -> float:
+        """Bytes of the packed columns and of the Gram matrix."""
+        return super().nbytes() + (0.0 if self.gram is None else float(self.gram.matrix.nbytes))
+
+
+class _Gram:
+    """The Gram matrix of the survivors, their products with the response, and half the square of the response."""
+
+    def __init__(self, problem: Problem, columns: Array) -> None:
+        self.b = problem.data.null.b
+        target = problem.weights * (problem.y - self.b)
+        weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
+        self.matrix, self.c = weighted.T @ columns, columns.T @ target
+        self.constant = 0.5 * float(target @ (problem.y - self.b))
+        # The check loses digits where the mean of the response is large.
+        uncentred = 2.0 * np.sqrt(self.constant * float(problem.weights @ problem.y**2))
+        self.margin = ROUNDING * (3.0 * self.constant + uncentred)
+
+
+class _GramSource(RegionSource):
+    """The Gram matrix as the data source of one region's relaxation."""
+
+    def __init__(self, bounder: StructuredBounder, gram: _Gram) -> None:
+        super().__init__(bounder, None)
+        self.gram = gram
+
+    def first(self, start: Start, region: Region) -> tuple[float, View]:
+        """The view of the coefficients."""
+        return self.gram.b, self._view(self._point(start.features, start.w), region)
+
+    def solve(
+        self,
+        features: Indices,
+        omega: AnyRegulariser,
+        w: Array,
+        b: float,
+        tolerance: float,
+        cutoff: float,
+        memory: Memory,
+    ) -> WorkingSolution:
+        """Solve the relaxation on a part of the Gram matrix."""
+        gram, w = self.gram, w.copy()
+        H = gram.matrix[np.ix_(features, features)]
+        given = omega, w, tolerance, cutoff - gram.constant, self.bounder.expired
+        primal, dual, iterations = solve_quadratic(H, gram.c[features], *given)
+        constant = gram.constant
+        return WorkingSolution(w, gram.b, np.empty(0), primal + constant, dual + constant, iterations, (w, gram.b))
+
+    def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
+        """The view of the coefficients, rounded as a proof stores them."""
+        return self._view(self._point(features, point.w), region)
+
+    def _point(self, features: Indices, w: Array) -> LossPoint:
+        gram = self.gram
+        if self.bounder.single:
+            w = w.astype(np.float32).astype(np.float64)
+        used = np.flatnonzero(w)
+        product = gram.matrix[:, features[used]] @ w[used]
+        conjugate = 0.5 * float(w[used] @ product[features[used]]) - gram.constant + gram.margin
+        return LossPoint(np.empty(0), product - gram.c, conjugate, features, w, gram.b, (w, gram.b))
