@@ -157,7 +157,7 @@ def support_values(problem, most=None):
     values = {}
     for support in supports(problem.p, most):
         values[support] = fit_support(problem, np.array(support, dtype=np.intp)).primal
-        values[support] -= problem.sparsity.cost(len(support))
+        values[support] -= problem.sparsity.cost(np.array(support, dtype=np.intp))
     return values
 
 

@@ -125,4 +125,4 @@ def test_the_model_without_features_is_known_from_the_first_pass(loss, fit_inter
 def test_coefficients_whose_squares_overflow_are_no_model(gamma):
     X, y = sample("squared", 12, 3)
     problem = make_problem(X, y, 2, gamma=gamma)
-    assert problem.primal(np.zeros(12), np.array([1e200, -1e200]), 2) == np.inf
+    assert problem.primal(np.zeros(12), np.array([1e200, -1e200]), np.arange(2)) == np.inf

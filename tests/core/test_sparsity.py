@@ -32,7 +32,7 @@ def brute_gain(rule, q, region):
         for size in range(region.free.size + 1)
         for chosen in combinations(region.free.tolist(), size)
     )
-    return max(q[s].sum() - rule.cost(s.size) for s in supports if rule.admissible(np.sort(s), region))
+    return max(q[s].sum() - rule.cost(s) for s in supports if rule.admissible(np.sort(s), region))
 
 
 @given(q=gains, state=states, k=st.integers(0, 6), price=st.floats(0.0, 3.0))
@@ -45,7 +45,7 @@ def test_gain_is_that_of_the_best_choice(q, state, k, price):
         gain = rule.gain(q, region)
         assert gain == pytest.approx(brute_gain(rule, q, region), abs=1e-12)
         taken = np.concatenate([region.forced_in, chosen])
-        assert gain == pytest.approx(q[taken].sum() - rule.cost(taken.size), abs=1e-12)
+        assert gain == pytest.approx(q[taken].sum() - rule.cost(taken), abs=1e-12)
         if not rule.price:
             assert chosen.size == rule.budget(region)
 
@@ -109,7 +109,7 @@ def test_budget_cost_and_free_features():
     region = Region(np.array([4, 1]), np.array([0]), 6)
     assert region.free.tolist() == [2, 3, 5]
     assert [Sparsity(k).budget(region) for k in (1, 2, 3, 9)] == [0, 0, 1, 3]
-    assert Sparsity(3).cost(2) == 0.0 and Sparsity(None, 0.5).cost(3) == 1.5
+    assert Sparsity(3).cost(np.arange(2)) == 0.0 and Sparsity(None, 0.5).cost(np.arange(3)) == 1.5
     assert Sparsity(None, 0.5).budget(region) == 3 and Sparsity(3, 0.5).most(6) == 3
 
 

@@ -13,6 +13,7 @@ from sparsest.proofs.check import prove
 from sparsest.proofs.steps import Branch, Combination, DualPoint, Leaf, Proof
 from sparsest.runtime.faults import injected
 from sparsest.subset.claims import statement_of
+from sparsest.subset.cuts.master import Master, Row
 from sparsest.subset.cuts.pool import CutPool
 from sparsest.subset.cuts.tree import CutTree, LinearProgram
 from sparsest.subset.fits.support import fit_support
@@ -24,7 +25,7 @@ def test_linear_programs_are_solved(price, scale):
     """The optimum agrees with a grid of indicators, and the multipliers prove it."""
     rng = np.random.default_rng(0)
     constants, gains, k = rng.uniform(2.0, 3.0, 4), rng.uniform(0.0, 2.0, (4, 2)), 1
-    program = LinearProgram(2, k, price, scale)
+    program = LinearProgram(Master(np.full(2, price), [Row(np.ones(2), -np.inf, float(k))]), scale)
     for constant, q in zip(constants, gains, strict=True):
         program.add(constant, q)
     grid = np.array([(s, t) for s in np.linspace(0.0, 1.0, 201) for t in np.linspace(0.0, 1.0, 201) if s + t <= k])
@@ -38,7 +39,7 @@ def test_linear_programs_are_solved(price, scale):
 
 
 def test_a_linear_program_is_tried_again_from_scratch():
-    program = LinearProgram(3, 1, 0.0, 1.0)
+    program = LinearProgram(Master(np.zeros(3), [Row(np.ones(3), -np.inf, 1.0)]), 1.0)
     program.add(1.0, np.array([0.2, 0.5, 0.1]))
     fault = OnCall(1, lambda: True)
     with injected("simplex", fault):

@@ -26,7 +26,7 @@ def relaxed_value(space, data, k, gamma, forced):
         problem = pose(data, k, gamma=scale * gamma, include=forced)
         start = start and Start(start.features, start.w, start.b, start.sigma)
         start = relax(space.source(problem), problem, problem.root, ToRounding(space), start)
-    omega = make_regulariser(problem, start.features, np.isin(start.features, forced))
+    omega = make_regulariser(problem, problem.root, start.features)
     margin = data.design.columns(start.features) @ start.w + start.b
     return float(data.weights @ data.loss.value(data.y, margin)) + penalty_value(start.w, omega, 0.0)[0]
 

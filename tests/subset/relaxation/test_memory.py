@@ -6,10 +6,12 @@ import pytest
 from oracles import relaxation_value
 from samples import sample
 from sparsest.core.problem import make_problem
+from sparsest.core.sparsity import Region
 from sparsest.subset.relaxation.memory import CurvedGram, Memory
 from sparsest.subset.relaxation.working_set import make_regulariser, solve_working_set
 
 N, P = 40, 12
+NOTHING = np.empty(0, dtype=np.intp)
 PIECEWISE = ["hinge", "epsilon_insensitive", "quantile"]
 
 
@@ -56,7 +58,7 @@ def test_working_sets_one_after_the_other_reach_the_values_of_a_conic_solver(los
     memory = Memory()
     # Features enter, leave and change positions, and one of them becomes forced.
     for features, forced in (([0, 1, 2, 3, 4], []), ([8, 4, 2, 0, 5, 6], []), ([5, 0, 2, 8, 9, 10, 11], [2])):
-        omega = make_regulariser(problem, features, np.isin(features, forced))
+        omega = make_regulariser(problem, Region(np.array(forced, dtype=np.intp), NOTHING, P), np.array(features))
         columns = problem.design.columns(np.array(features))
         memory.enter(np.array(features), gap)
         point = solve_working_set(problem, columns, omega, np.zeros(len(features)), 0.0, 1e-7, np.inf, memory=memory)
@@ -74,7 +76,7 @@ def test_a_warm_start_takes_fewer_steps_than_a_cold_start(loss):
     def steps(memory, features, tolerance):
         columns, omega = (
             problem.design.columns(features),
-            make_regulariser(problem, features, np.zeros(features.size, dtype=bool)),
+            make_regulariser(problem, problem.root, features),
         )
         start = np.zeros(features.size)
         return solve_working_set(problem, columns, omega, start, 0.0, tolerance, np.inf, memory=memory).iterations
@@ -93,7 +95,7 @@ def test_a_warm_start_without_a_step_is_replaced_by_a_cold_start(loss, broken):
     X, y = sample(loss, N, P, 4)
     problem = make_problem(X, y, k=3, loss=loss, gamma=0.3)
     features = np.arange(P)
-    columns, omega = problem.design.columns(features), make_regulariser(problem, features, np.zeros(P, dtype=bool))
+    columns, omega = problem.design.columns(features), make_regulariser(problem, problem.root, features)
 
     def solved(memory):
         memory.enter(features, 1e-3)

@@ -7,6 +7,7 @@ from covering import every_pair
 from oracles import objective, relaxation_value, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.core.problem import make_problem
+from sparsest.core.sparsity import Region
 from sparsest.subset.relaxation.kernels.fista import dual_gain, penalty_value
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
 from sparsest.subset.relaxation.working_set import make_regulariser, solve_working_set
@@ -19,7 +20,8 @@ def solve(loss, form, forced, fit_intercept=True, weighted=False, tolerance=1e-8
     weights = sample_weights(weighted, N)
     settings = {"loss": loss, "gamma": 0.3, "fit_intercept": fit_intercept, "sample_weight": weights}
     problem = make_problem(X, y, **form, **settings)
-    omega = make_regulariser(problem, np.arange(P), np.isin(np.arange(P), forced))
+    region = Region(np.array(forced, dtype=np.intp), np.empty(0, dtype=np.intp), P)
+    omega = make_regulariser(problem, region, np.arange(P))
     columns = problem.design.columns(np.arange(P))
     point = solve_working_set(problem, columns, omega, np.zeros(P), 0.0, tolerance, **{"cutoff": np.inf, **limits})
     return (X, y, weights), problem, columns, omega, point

@@ -1,0 +1,35 @@
+"""What users write: checked at once, and kept as it is."""
+
+import pickle
+
+import pytest
+from sklearn.base import clone
+
+from sparsest import BestSubsetRegressor, Structure
+
+
+def test_it_is_kept_as_it_is():
+    wishes = Structure(limits=[([0, 1], 1)], requires=[("a", ["b"], "any")], exclusive=0.8, max_columns=3)
+    assert wishes == pickle.loads(pickle.dumps(wishes)) == Structure(**vars(wishes))
+    # What scikit-learn clones must be what was given.
+    assert clone(BestSubsetRegressor(options={"structure": wishes})).options["structure"] == wishes
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"limits": 3}, "limits must be a list"),
+        ({"limits": [([0, 1],)]}, r"every entry of limits must be \(features, most\)"),
+        ({"limits": [([], 1)]}, "features of a limit must be a list of at least one feature"),
+        ({"limits": [([0, 1], 2, 1)]}, "a least number above its largest one"),
+        ({"requires": [(0,)]}, "every entry of requires must be"),
+        ({"requires": [(0, [1], "some")]}, 'must be "any" or "all"'),
+        ({"exclusive": 1.5}, "exclusive must be"),
+        ({"exclusive": [[]]}, "every set of exclusive must be a list"),
+        ({"costs": [1, 2]}, "costs and max_cost belong together"),
+        ({"max_columns": -1}, "max_columns must be"),
+    ],
+)
+def test_wishes_are_checked(wishes, message):
+    with pytest.raises(ValueError, match=message):
+        Structure(**wishes)
