@@ -21,6 +21,8 @@ from sparsest.core.penalties import make_penalty
 from sparsest.core.problem import Problem
 from sparsest.core.ridge import default_gamma
 from sparsest.core.settings import RANKINGS
+from sparsest.core.sparsity import Sparsity
+from sparsest.core.structure.structured import StructuredSparsity
 from sparsest.proofs.steps import DualPoint, Fix, Proof
 from sparsest.results.parts import Screening
 from sparsest.results.result import Result
@@ -65,7 +67,7 @@ class Screened:
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Screen, solve, and prove what the dual points allow; the result's ``screening`` says what was proved."""
         least = problem.include.size if problem.sparsity.k is None else problem.sparsity.k
-        if self.size < least:
+        if isinstance(problem.sparsity, Sparsity) and self.size < least:
             raise ValueError(f"screen must keep at least the {least} features that a model may have, got {self.size}")
         clock = Clock(self.time_limit) if clock is None else clock
         with clock.listening():
@@ -133,10 +135,24 @@ class Screened:
         """The features forced in, those of the start, then the largest scores."""
         if first is not None:
             score[first] = np.inf
+        if not isinstance(problem.sparsity, Sparsity):
+            return self._keep_units(problem, problem.sparsity, score)
         free = problem.root.free
         n_free = max(min(self.size, problem.p) - problem.include.size, 0)
         order = free[np.argsort(-score[free], kind="stable")]
         return np.sort(np.concatenate([problem.include, order[:n_free]]))
+
+    def _keep_units(self, problem: Problem, rule: StructuredSparsity, score: Array) -> Indices:
+        """The units forced in, those of a known admissible support, then the units with the largest scores."""
+        kept = rule.units_of(problem.root.forced_in) | rule.units_of(problem.first_support)
+        scores = np.full(rule.n_units, -np.inf)
+        free = problem.root.free
+        np.maximum.at(scores, rule.units[free], score[free])
+        for unit in np.argsort(-scores, kind="stable").tolist():
+            if scores[unit] == -np.inf or int(rule.sizes[kept].sum()) >= self.size:
+                break
+            kept[unit] = True
+        return rule.columns_of(kept)
 
 
 def _points(inner: Result, fit: SupportFit) -> list[Array]:

@@ -1,6 +1,6 @@
 """Choices and forcing costs under nested limits against all choices of units."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def best(worth, state, limits, forced=None):
     for choice in product([0, 1], repeat=UNITS):
         z = np.array(choice)
         fits = (z[state == 1] == 1).all() and (z[state == -1] == 0).all()
-        counts = [z[members[a:b]].sum() for a, b in zip(start[:-1], start[1:], strict=True)]
+        counts = [z[members[a:b]].sum() for a, b in pairwise(start)]
         if fits and (counts <= most).all() and (forced is None or z[forced[0]] == forced[1]):
             found = max(found, float(worth @ z))
     return found

@@ -66,7 +66,7 @@ def test_a_column_stands_for_its_group():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"feature_groups": LABELS, "k": 1, "include": [0, 1]}, "k = 1 cannot hold the 2 groups that include forces in"),
+        ({"feature_groups": LABELS, "k": 1, "include": [0, 1]}, "k = 1 cannot hold the 2 groups that include"),
         ({"feature_groups": LABELS, "include": [4], "exclude": [5]}, "columns of the same groups: site"),
         ({"feature_groups": LABELS[:5]}, "feature_groups must have 6 labels, one for each column"),
         ({"feature_groups": [0.5] * 6}, "labels of feature_groups must be texts or whole numbers"),
@@ -74,7 +74,7 @@ def test_a_column_stands_for_its_group():
         ({"structure": Structure(limits=[([0], 2, 3)])}, "a limit wants at least 2 of the 1 features 0"),
         ({"structure": Structure(requires=[(0, [1])]), "include": [0], "exclude": [1]}, "0 needs all of 1"),
         ({"structure": Structure(costs=[1] * 6, max_cost=1.5), "include": [0, 1]}, "costs of at most 1.5"),
-        ({"structure": Structure(costs=[1] * 5, max_cost=1.5)}, "costs must have 6 numbers, one for each of the features"),
+        ({"structure": Structure(costs=[1] * 5, max_cost=1.5)}, "costs must have 6 numbers, one for each of"),
         ({"structure": Structure(limits=[(["age"], 1)])}, "limits names the column 'age', which X does not have"),
         ({"structure": Structure(limits=[([6], 1)])}, "limits must hold names or column numbers from 0 to 5"),
         ({"structure": "strong heredity"}, "structure must be"),

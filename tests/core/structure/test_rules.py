@@ -1,6 +1,6 @@
 """Rules about units, and their propagation, against all choices of units."""
 
-from itertools import product
+from itertools import pairwise, product
 from math import fsum
 
 import numpy as np
@@ -83,6 +83,6 @@ def test_nested_limits_are_taken_in_order():
         Limit((3, 4), 1, 1),
     )
     start, members, most = Rules(UNITS, limits).nested(4)
-    sets = [members[a:b].tolist() for a, b in zip(start[:-1], start[1:], strict=True)]
+    sets = [members[a:b].tolist() for a, b in pairwise(start)]
     assert sets == [[0, 1], [3, 4], [0, 1, 2], list(range(UNITS))]
     assert most.tolist() == [1, 1, 2, 4]

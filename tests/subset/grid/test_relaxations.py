@@ -1,6 +1,5 @@
 """Relaxations for rounding have nearly the objective of certified ones, in every space."""
 
-import numpy as np
 import pytest
 
 from checks import best_subset

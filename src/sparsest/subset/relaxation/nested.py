@@ -90,7 +90,7 @@ class EnteringUnits(NamedTuple):
             np.maximum.at(threshold, members, np.repeat(levels.multipliers, np.diff(start)))
         threshold += rule.prices
         stays = (state == 1) | rule.units_of(known[w != 0.0])
-        if levels is not None:
+        if levels is not None and self.kept_share < np.inf:
             stays |= rule.units_of(known) & (gains > self.kept_share * threshold)
         stays &= state >= 0
         enters = np.flatnonzero((state == 0) & ~stays & (gains > self.share * threshold))

@@ -30,13 +30,9 @@ def regulariser(rng, bounded=False, priced=False, room=(1, 2, 2), forced=()):
 
 def conic(omega, w, s):
     """The terms and the limits of Ω for cvxpy."""
-    delta = omega.root_delta**2
     value = sum(
-        0.5
-        * cp.quad_over_lin(
-            cp.multiply(np.sqrt(delta[UNIT == g]), w[np.flatnonzero(UNIT == g)]), 1 if omega.forced[g] else s[g]
-        )
-        for g in range(UNITS)
+        0.5 * cp.quad_over_lin(cp.multiply(omega.root_delta[of], w[of]), 1 if omega.forced[g] else s[g])
+        for g, of in ((g, np.flatnonzero(np.equal(UNIT, g))) for g in range(UNITS))
     )
     limits = [s >= 0, s <= 1, *(s[g] == 1 for g in np.flatnonzero(omega.forced))]
     for a, b, room in zip(omega.start[:-1], omega.start[1:], omega.room, strict=True):
