@@ -112,7 +112,8 @@ class UnitSearch:
         order = np.argsort(-scores, kind="stable")
         found = 0
         for unit in order.tolist():
-            if not scores[unit] > 0.0 or found >= count:
+            # Scores ignore the support, so a unit whose price exceeds its score may still improve the model.
+            if scores[unit] == -np.inf or found >= count:
                 return
             grown = self.rule.with_unit(chosen, unit, self.allowed)
             if grown is not None:

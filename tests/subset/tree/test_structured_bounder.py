@@ -1,0 +1,62 @@
+"""Bounds of regions for problems with a structure, against enumeration."""
+
+import numpy as np
+import pytest
+
+from samples import sample, sample_weights
+from sparsest import Structure
+from sparsest.core.problem import make_problem
+from sparsest.core.sparsity import Region
+from sparsest.subset.fits.support import fit_support
+from sparsest.subset.relaxation.solution import Start
+from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.bounders import make_bounder
+from sparsest.subset.tree.structured_bounder import StructuredBounder
+from sparsest.subset.tree.tuning import DEFAULT_TUNING
+
+N, P = 20, 8
+GROUPS = [0, 0, 1, 2, 2, 3, 4, 5]
+SETTINGS = {"feature_groups": GROUPS, "structure": Structure(limits=[([0, 2, 3], 1)], requires=[(5, [6])])}
+
+
+def best_of(problem, region):
+    """The best objective of all admissible supports of a region, and these supports."""
+    rule, found = problem.sparsity, {}
+    for bits in range(2**rule.n_units):
+        chosen = (bits >> np.arange(rule.n_units)) & 1 == 1
+        support = rule.columns_of(chosen)
+        if rule.admissible(support, region):
+            found[tuple(support.tolist())] = fit_support(problem, support).primal
+    return found
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize("full_gram", [0, 1500])
+@pytest.mark.parametrize("rounding", [0.0, 1e-3])
+def test_bounds_and_fixings_are_valid(loss, full_gram, rounding):
+    X, y = sample(loss, N, P, 3)
+    problem = make_problem(X, y, 3, loss=loss, gamma=0.3, sample_weight=sample_weights(True, N), **SETTINGS)
+    survivors = np.arange(P)
+    bounder = make_bounder(problem, survivors, rounding, tuning=DEFAULT_TUNING._replace(full_gram=full_gram))
+    assert isinstance(bounder, StructuredBounder) and bounder.nbytes() >= 0.0
+    warm = bounder.start(Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0))
+    rng = np.random.default_rng(0)
+    every = best_of(problem, problem.root)
+    for _ in range(12):
+        region = problem.sparsity.propagate(
+            Region(rng.choice(P, rng.integers(0, 2), replace=False), rng.choice(P, rng.integers(0, 2)), P)
+        )
+        if region is None:
+            continue
+        inside = {s: value for s, value in every.items() if set(region.forced_in) <= set(s)}
+        inside = {s: value for s, value in inside.items() if not set(region.forced_out) & set(s)}
+        [outcome] = bounder.solve([Request(warm, region.state)], np.inf)
+        assert outcome.bound <= min(inside.values()) * (1.0 + 1e-9)
+        cutoff = outcome.bound + float(rng.uniform(0.0, 0.2)) * abs(outcome.bound)
+        state = region.state.copy()
+        tightened = bounder.tighten(outcome.point, state, cutoff)
+        assert tightened.closed >= cutoff
+        for support, value in inside.items():
+            chosen = np.isin(np.arange(P), support)
+            if not tightened.bound < np.inf or not (chosen[state == 1].all() and not chosen[state == -1].any()):
+                assert value >= cutoff * (1.0 - 1e-9)
