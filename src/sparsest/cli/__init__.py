@@ -14,7 +14,7 @@
 The other modules are the commands.  What ``--json`` prints is described in ``JSON.md``.
 """
 
-from sparsest.cli import advise, cv, demo, fit, path, predict, study, verify, warmup
+from sparsest.cli import advise, convert, cv, demo, fit, path, predict, study, verify, warmup
 from sparsest.cli.app import app
 
-__all__ = ["advise", "app", "cv", "demo", "fit", "path", "predict", "study", "verify", "warmup"]
+__all__ = ["advise", "app", "convert", "cv", "demo", "fit", "path", "predict", "study", "verify", "warmup"]

@@ -34,7 +34,8 @@ def load(data: str, required: ReadingOptions, quiet: bool) -> Table:
     start = time.perf_counter()
     table = read_table(data, required)
     n, p = table.matrix.shape
-    log("read %s: %d rows, %d features of type %s, %.2f s", data, n, p, table.matrix.dtype, time.perf_counter() - start)
+    kind = getattr(table.matrix, "dtype", "as stored")
+    log("read %s: %d rows, %d features of type %s, %.2f s", data, n, p, kind, time.perf_counter() - start)
     if not quiet:
         print_notes(table.notes)
     return table

@@ -76,6 +76,13 @@ def _in_rows(array: NDArray[Any]) -> RowBlocks:
     return RowBlocks(array.shape, lambda begin, end: array[begin:end], max(height, _LEAST_ROWS))
 
 
+def _of_object(X: Any) -> ColumnBlocks | RowBlocks:
+    """The blocks of an object with a method ``columns`` and, if it ``reads_rows``, a method ``read_rows``."""
+    if getattr(X, "reads_rows", False):
+        return RowBlocks(X.shape, X.read_rows, max(1, BLOCK_BYTES // (8 * X.shape[1])))
+    return ColumnBlocks(X.shape, X.columns, getattr(X, "whole_grid", None))
+
+
 def as_matrix(X: Any) -> Any:
     """A matrix that can be indexed by columns; sparse ones in compressed columns, with valid indices."""
     if isinstance(X, (ColumnBlocks, RowBlocks)):
@@ -87,7 +94,7 @@ def as_matrix(X: Any) -> Any:
     elif is_sequence_of_matrices(X):
         matrix = _of_grid(row_chunks(X))
     elif callable(getattr(X, "columns", None)) and hasattr(X, "shape"):
-        matrix = ColumnBlocks(X.shape, X.columns, getattr(X, "whole_grid", None))
+        matrix = _of_object(X)
     elif sp.issparse(X):
         matrix = _as_compressed_columns(X)
     else:

@@ -9,6 +9,8 @@
 ``matrices``     NPY, NPZ, folders of them, Matrix Market and svmlight
 ``annotated``    AnnData files (.h5ad)
 ``genotypes``    PLINK files (.bed, .bim, .fam)
+``on_demand``    files whose matrix is read in blocks and not loaded
+``converting``   writing of a matrix in the layout that is read fastest
 ``readers``      the reader of every format
 ``encoding``     how columns become features, as plain data that is kept with a model
 ``features``     the matrix of the features

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.core.checks import check_sparse
+from sparsest.tables.on_demand import LEAST_BYTES, about_reading
 from sparsest.tables.opening import Opened, need
 from sparsest.tables.source import Column, Levels, Source, column_of, distinct, refuse_empty_lines
 
@@ -31,12 +32,18 @@ def read_annotated(opened: Opened) -> Source:
         with h5py.File(opened.plain_path or io.BytesIO(opened.read()), "r") as file:
             if "X" not in file or "obs" not in file or "var" not in file:
                 raise ValueError("it has not the parts X, obs and var")
-            matrix = _matrix(file["X"])
+            large = opened.plain_path is not None and opened.plain_path.stat().st_size >= LEAST_BYTES
+            matrix: Any = None if large else _matrix(file["X"])
             names = tuple(distinct(_texts(_index(file["var"])), notes))
             columns = [_column(name, file["obs"][name]) for name in _column_names(file["obs"])]
             rows = column_of(_ROWS, np.array(_texts(_index(file["obs"])), dtype=object))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{opened.name} is not a readable AnnData file: {error}") from error
+    if matrix is None and opened.plain_path is not None:
+        from sparsest.core.designs.hdf5 import open_hdf5
+
+        matrix = open_hdf5(opened.plain_path)
+        notes.append(about_reading(matrix))
     if len(names) != matrix.shape[1]:
         raise ValueError(f"{opened.name} has {len(names)} names of variables for {matrix.shape[1]} columns of X")
     return Source(matrix.shape[0], [*columns, rows], matrix, names, notes=notes, ids=_ROWS)

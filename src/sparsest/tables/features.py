@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import Mask
 from sparsest.core.checks import refuse_inexact
 from sparsest.tables.encoding import GAP, Encoding
-from sparsest.tables.source import Column
+from sparsest.tables.source import Column, is_design
 
 # Types that a dense design computes with as they are stored; others become float64.
 _STORED = {np.dtype(name) for name in ("f4", "f8", "?", "i1", "u1", "i2", "u2", "i4", "u4")}
@@ -124,6 +124,11 @@ def fill_matrix(matrix: Any, names: Sequence[str], impute: str | None, known: di
     """Do the same for a matrix that is there already; a copy is made only where something has to be replaced."""
     n, p = matrix.shape
     filled = Filled(matrix, {}, {}, np.ones(n, dtype=bool))
+    if is_design(matrix):
+        own = getattr(getattr(matrix, "source", None), "imputes", None)
+        if impute not in (None, "drop", own):
+            raise ValueError("--impute needs data in memory: these are read on demand, fill in missing values before")
+        return filled
     affected = range(p) if replaces(impute) else _with_gaps(matrix)
     changed = matrix
     for j in affected:

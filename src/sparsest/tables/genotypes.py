@@ -7,10 +7,12 @@ A byte holds four genotypes of one variant, two bits each, the lowest first: 00 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.tables.on_demand import LEAST_BYTES, about_reading
 from sparsest.tables.opening import Opened
 from sparsest.tables.source import Source, column_of, distinct, number_column
 
@@ -31,8 +33,15 @@ def read_genotypes(opened: Opened) -> Source:
     if len(opened.head) < _HEADER_BYTES or opened.head[2] != _BY_VARIANT:
         raise ValueError(f"{opened.name} is stored by sample: write it by variant, as PLINK has done since version 1.0")
     samples, variants = (_lines(opened.path.with_suffix(end)) for end in (".fam", ".bim"))
-    matrix = _genotypes(opened, len(samples), len(variants))
     notes: list[str] = []
+    matrix: Any = None
+    if len(samples) * len(variants) >= LEAST_BYTES and opened.plain_path is not None:
+        from sparsest.core.designs.genotypes import open_bed
+
+        matrix = open_bed(opened.plain_path)
+        notes += [about_reading(matrix), "missing genotypes are replaced by the mean of their variant"]
+    else:
+        matrix = _genotypes(opened, len(samples), len(variants))
     names = tuple(distinct([line[1] for line in variants], notes))
     phenotype = np.array([_number(line[5]) for line in samples])
     phenotype[phenotype == _NO_PHENOTYPE] = np.nan

@@ -7,14 +7,18 @@ from pathlib import Path
 
 from sparsest.tables import annotated, arrow, genotypes, matrices, plain
 from sparsest.tables.dialect import find_dialect
+from sparsest.tables.on_demand import read_on_demand
 from sparsest.tables.opening import Opened, open_data
 from sparsest.tables.source import Source
 
 
 def read_source(data: str) -> Source:
     """Read a file of any format, a folder with data.npz, or standard input ("-")."""
-    if data != "-" and Path(data).is_dir():
+    if data != "-" and Path(data).is_dir() and Path(data).suffix.lower() != ".zarr":
         return matrices.read_folder(data)
+    stored = None if data == "-" else read_on_demand(data)
+    if stored is not None:
+        return stored
     opened = open_data(data)
     source = _READERS[opened.kind](opened)
     if not source.n_rows:

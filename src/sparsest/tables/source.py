@@ -53,7 +53,7 @@ class Source:
     ----------
     n_rows : number of observations
     columns : named columns; they are the features where there is no matrix, and beside a matrix what a target may be
-    matrix : the features, an array or compressed sparse columns; or None
+    matrix : the features, an array, compressed sparse columns, or a design that is read on demand; or None
     names : names of the matrix's columns, or None
     target : the column that is the target unless another one is named
     notes : what a user should know about the reading
@@ -82,7 +82,7 @@ class Source:
             if column.name == name:
                 return column
         place = self.place(name)
-        return None if place is None else number_column(name, _one(self.matrix, place))
+        return None if place is None else number_column(name, one_column(self.matrix, place))
 
     def place(self, name: str) -> int | None:
         """The number of the matrix's column of that name; without names the name is the number."""
@@ -97,7 +97,20 @@ class Source:
         return [column.name for column in self.columns] + list(self.names or ())
 
 
-def _one(matrix: Any, place: int) -> NDArray[Any]:
+def is_design(matrix: Any) -> bool:
+    """Whether a matrix is read on demand; told without loading what designs need."""
+    return callable(getattr(matrix, "tdot", None))
+
+
+def taken(matrix: Any, columns: list[int]) -> Any:
+    """Some columns of a matrix, which may be a design that is read on demand."""
+    return matrix.take(np.array(columns, dtype=np.intp)) if is_design(matrix) else matrix[:, columns]
+
+
+def one_column(matrix: Any, place: int) -> NDArray[Any]:
+    """One column of a matrix, as a vector."""
+    if is_design(matrix):
+        return np.asarray(matrix.columns([place])[:, 0])
     column = matrix[:, [place]]
     return np.asarray(column.toarray() if hasattr(column, "toarray") else column)[:, 0]
 

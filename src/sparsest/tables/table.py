@@ -26,7 +26,8 @@ from sparsest.tables.readers import read_source
 from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.remarks import remarks
 from sparsest.tables.roles import identifiers_of, insist_on, rows_of, taken_columns, target_name, target_of
-from sparsest.tables.source import Column, Source, listing
+from sparsest.tables.source import Column, Source, is_design, listing
+from sparsest.tables.source import taken as taken_from
 from sparsest.tables.suspects import suspects, text_suspects
 
 
@@ -82,6 +83,9 @@ def read_table(data: str, options: ReadingOptions) -> Table:
     table = Table(filled.matrix, names, target, rows, ids, encoding, source.notes, numbers)
     table.notes.extend(what_was_filled(filled, options.impute, source.n_rows))
     table = with_exposure(without_gaps(table, filled), options.drop_zero_exposure)
+    if is_design(table.matrix):
+        # What is read on demand is checked in the first pass.
+        return table
     _refuse_infinite(table.matrix, shown)
     table.notes.extend(remarks(table.matrix, shown, options.least_rows(table.matrix.shape[0])))
     table.notes.extend(suspects(table.matrix, shown, table.target))
@@ -154,7 +158,7 @@ def _from_matrix(
     taken, matrix, names = taken_columns(source, encoding), source.matrix, source.names
     if taken - {None}:
         rest = [j for j in range(matrix.shape[1]) if j not in taken]
-        matrix, names = matrix[:, rest], None if names is None else tuple(names[j] for j in rest)
+        matrix, names = taken_from(matrix, rest), None if names is None else tuple(names[j] for j in rest)
     shown = [str(j) for j in range(matrix.shape[1])] if names is None else list(names)
     return encoding, names, fill_matrix(matrix, shown, encoding.impute, {})
 
@@ -212,7 +216,7 @@ def with_rows(table: Table, rows: NDArray[np.intp]) -> Table:
         target = target.astype(str)
     return replace(
         table,
-        matrix=table.matrix[rows],
+        matrix=table.matrix.rows(rows) if is_design(table.matrix) else table.matrix[rows],
         target=target,
         rows={role: values[rows] for role, values in table.rows.items()},
         ids=None if table.ids is None else table.ids[rows],

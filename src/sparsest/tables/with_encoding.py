@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -13,7 +14,7 @@ from sparsest.tables.encoding import GAP, Encoding
 from sparsest.tables.features import Filled, Part, fill_columns, fill_matrix, origins, spread
 from sparsest.tables.readers import read_source
 from sparsest.tables.roles import identifiers_of, rows_of, taken_columns, target_name, target_of
-from sparsest.tables.source import Source, listing
+from sparsest.tables.source import Source, is_design, listing, taken
 from sparsest.tables.table import Table, without_gaps
 
 
@@ -66,6 +67,8 @@ def read_with_encoding(
 
 
 def _dense(matrix: Any) -> NDArray[Any]:
+    if is_design(matrix):
+        return matrix.columns(np.arange(matrix.shape[1]))
     return matrix.toarray() if sp.issparse(matrix) else matrix
 
 
@@ -131,6 +134,6 @@ def _again_from_matrix(
             raise ValueError(f"the model is for {p} columns, the data have {len(rest)}")
         chosen = [rest[j] for j in wanted]
     if chosen != list(range(matrix.shape[1])):
-        matrix = matrix[:, chosen]
+        matrix = taken(matrix, chosen)
     shown = [str(j) if names is None else names[j] for j in wanted]
     return fill_matrix(matrix, shown, encoding.impute, encoding.fill)

@@ -52,7 +52,7 @@ class PackedGenotypes(Source):
     def __post_init__(self) -> None:
         p = self.packed.shape[0]
         self.shape, self.line_bytes, self.concurrent, self.picks = (self.n, p), self.n, True, True
-        self.stored_line_bytes, self.block_bytes = self.packed.shape[1], _BLOCK_BYTES
+        self.stored_line_bytes, self.block_bytes, self.imputes = self.packed.shape[1], _BLOCK_BYTES, "mean"
         if self.n_missing.size != p:
             self.n_missing, self.fill = np.full(p, -1, dtype=np.int64), np.zeros(p, dtype=np.float32)
 
@@ -101,6 +101,7 @@ class PgenGenotypes(Source):
 
     def __post_init__(self) -> None:
         self.shape, self.line_bytes, self.stored_line_bytes = (self.n, self.p), self.n, -(-self.n // 4)
+        self.imputes = "mean"
         self._open()
 
     def _open(self) -> None:

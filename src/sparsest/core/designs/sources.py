@@ -43,6 +43,7 @@ class Source(ABC):
     stored_line_bytes : bytes of a line as it is stored, if these are others.
     picks : whether there is ``pick``, which reads some lines without those between them.
     block_bytes : size of blocks that suits the source, if it is not the usual one.
+    imputes : how missing values are replaced, such as "mean"; None if they are not.
     names : names of the columns, or None.
     """
 
@@ -55,6 +56,7 @@ class Source(ABC):
     stored_line_bytes: int | None = None
     picks: bool = False
     block_bytes: int | None = None
+    imputes: str | None = None
     names: tuple[str, ...] | None = None
 
     @abstractmethod

@@ -120,13 +120,18 @@ class Streamed(Design):
 
     @property
     def reads_rows(self) -> bool:
-        """Whether all entries of the source are in use, and its lines are rows."""
-        return self.source.by_rows and self.lines is None and self.across is None
+        """Whether rows are read together, and all of them are in use."""
+        return self.source.by_rows and self.lines is None
 
     def read_rows(self, begin: int, end: int) -> NDArray[Any]:
         """Rows in their own type; only for a design that ``reads_rows``."""
+        block = self.block(begin, end)
+        return dense_array(block if self.across is None else block.take(self.across))
+
+    def block(self, begin: int, end: int) -> Design:
+        """Lines of the source, and all entries of each."""
         part = _Part(begin, end, slice(begin, end), None)
-        return self._noted(part, 1.0, self._processed(part, lambda block, part: dense_array(block), _UNDIVIDED, 1.0))
+        return self._noted(part, 1.0, self._processed(part, lambda block, part: block, _UNDIVIDED, 1.0))
 
     def counted(self) -> Streamed:
         """The same design, which counts what is read from now on."""

@@ -1,0 +1,127 @@
+"""Writing of a matrix in the layout that is read fastest: columns one after the other, in NumPy's format.
+
+Only blocks are in memory.  A file that is stored by rows is written a block of rows at a time.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsest.core.checks import word
+from sparsest.core.designs import Dense, Sparse, Streamed, as_design, on_demand
+from sparsest.core.designs.files import OPENERS
+from sparsest.core.designs.sources import in_memory
+from sparsest.core.designs.streamed import dense_array
+from sparsest.tables.on_demand import names_file
+from sparsest.tables.readers import read_source
+
+TYPES = ("auto", "float64", "float32", "int8")
+# Rows that are written at a time take at most this many bytes.
+_BLOCK_BYTES = 1 << 28
+# Columns that are copied from a block of rows at a time.
+_TILE = 1024
+_PACKED = (".bed", ".bim", ".fam")
+
+
+def convert(data: str, out: Path, dtype: str = "auto", told: Callable[[float], Any] = lambda share: None) -> list[str]:
+    """Write the matrix of a file to another one; return notes about what was written.
+
+    Parameters
+    ----------
+    data : a file of any format
+    out : ``.npy`` for columns one after the other, or ``.bed`` for genotypes of PLINK as they are
+    dtype : type of the entries; "auto" is that of the file, or the shortest of ``TYPES`` that holds genotypes
+    told : called with the share that is done
+    """
+    word(dtype, "--dtype", words=TYPES)
+    if out.suffix.lower() == ".bed":
+        return _copy_packed(Path(data), out)
+    if out.suffix.lower() != ".npy":
+        raise ValueError(f"{out} must end with .npy, or with .bed for genotypes of PLINK")
+    design = _open(data)
+    kind = _type_of(design) if dtype == "auto" else np.dtype(dtype)
+    unfinished = out.with_name(out.name + ".unfinished")
+    try:
+        written = np.lib.format.open_memmap(unfinished, mode="w+", dtype=kind, shape=design.shape, fortran_order=True)
+        for rows, columns, block in _blocks(design):
+            converted = block.astype(kind, copy=False)
+            if kind.kind == "i" and not np.array_equal(converted, block):
+                raise ValueError(f"{data} holds numbers that {kind} does not: choose --dtype float32 or float64")
+            written[rows, columns] = converted
+            told(rows.stop / design.shape[0] if design.source.by_rows else columns.stop / design.shape[1])
+        written.flush()
+        del written
+        unfinished.replace(out)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    n, p = design.shape
+    notes = [f"{n} × {p} entries of type {kind}, columns one after the other"]
+    if design.names is not None:
+        names_file(out).write_text("".join(f"{name}\n" for name in design.names), encoding="utf-8")
+        notes.append(f"the names of the columns are in {names_file(out)}")
+    return notes
+
+
+def _open(data: str) -> Streamed:
+    """The design of a file; one of a format that is loaded is held in memory."""
+    known = Path(data).suffix.lower() in OPENERS
+    matrix, names = (on_demand(data), None) if known else _loaded(data)
+    design = as_design(matrix)
+    if isinstance(design, Streamed):
+        return design
+    assert isinstance(design, (Dense, Sparse))
+    source = in_memory(design.matrix if isinstance(design, Sparse) else design.array)
+    source.names = names
+    return Streamed(source)
+
+
+def _loaded(data: str) -> tuple[Any, tuple[str, ...] | None]:
+    """The matrix of a file that is loaded, and the names of its columns."""
+    source = read_source(data)
+    if source.matrix is not None:
+        return source.matrix, source.names
+    other = [column.name for column in source.columns if column.kind != "number"]
+    if other:
+        raise ValueError(f"column {other[0]!r} of {data} holds no numbers: only matrices of numbers can be converted")
+    columns = np.column_stack([column.load() for column in source.columns])
+    return np.asfortranarray(columns), tuple(column.name for column in source.columns)
+
+
+def _type_of(design: Streamed) -> np.dtype[Any]:
+    """The type that holds all entries as they are read."""
+    kinds = {block.dtype for _, _, block in _blocks(design)} if design.source.imputes else set()
+    if not kinds:
+        kinds = {next(_blocks(design))[2].dtype}
+    return np.dtype(np.result_type(*kinds))
+
+
+def _blocks(design: Streamed) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+    """Blocks of rows or columns with their places, in their own type."""
+    source = design.source
+    width = max(source.width(_BLOCK_BYTES), 1)
+    for begin in range(0, source.n_lines, width):
+        part = slice(begin, min(begin + width, source.n_lines))
+        block = dense_array(design.block(part.start, part.stop))
+        if not source.by_rows:
+            yield slice(None), part, block
+            continue
+        for left in range(0, design.shape[1], _TILE):
+            tile = slice(left, min(left + _TILE, design.shape[1]))
+            yield part, tile, block[:, tile]
+
+
+def _copy_packed(data: Path, out: Path) -> list[str]:
+    """Copy genotypes of PLINK, which are packed already, with the files beside them."""
+    if data.suffix.lower() != ".bed":
+        raise ValueError(f"only genotypes of PLINK can be written to {out}: give the name of a .npy file")
+    n, p = as_design(data).shape
+    for ending in _PACKED:
+        shutil.copyfile(data.with_suffix(ending), out.with_suffix(ending))
+    return [f"{n} × {p} genotypes, packed at two bits"]
