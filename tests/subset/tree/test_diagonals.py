@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from checks import solve
+from checks import best_subset, solve
 from oracles import best_of, squared_values
 from samples import ADAPTIVE, sample_weights
 from sparsest.core.problem import make_problem
+from sparsest.datasets import make_toeplitz
 from sparsest.runtime.events import Status
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree import gram_bounder as gram
@@ -138,6 +139,17 @@ def test_adapted_bounds_need_fewer_regions():
     for one, other in zip(adapted, plain, strict=True):
         assert one.status is other.status is Status.OPTIMAL and np.array_equal(one.support, other.support)
     assert sum(one.n_nodes for one in adapted) < sum(one.n_nodes for one in plain)
+
+
+def test_the_checker_accepts_diagonals_that_exceed_a_weak_ridge_by_far():
+    """The check allows for errors relative to the ridge, so they limit diagonals that are much larger."""
+    data = make_toeplitz(100, 100, 10, rho=0.9, snr=5.0, rng=0)
+    options = {"tuning": ADAPTIVE._replace(adapt_trial=10**9)}
+    settings = {"max_coef": 2.0, "fit_intercept": False, "standardize": False, "method": "tree", "node_limit": 60}
+    for gamma in (1e2, 1e4):
+        result = best_subset(data.X, data.y, 10, gamma=gamma, options=options, **settings)
+        assert result.status is Status.NODE_LIMIT and 0.1 < result.gap < 0.7
+        assert any(split.base is not None for split in result.certificate.proof.splits)
 
 
 def test_useless_adapting_ends():

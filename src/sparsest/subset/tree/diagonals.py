@@ -21,6 +21,7 @@ import numpy as np
 import scipy.linalg as la
 
 from sparsest.core.arrays import Array, Indices
+from sparsest.proofs.rounding import growth
 from sparsest.proofs.splits import reduction_error
 from sparsest.subset.fits.linear_algebra import cholesky, largest_eigenvalue_of_square
 from sparsest.subset.relaxation.kernels.fista import largest_eigenvalue
@@ -96,8 +97,10 @@ class LoweredRidge:
         scaled = columns / np.sqrt(self.lowered_by)
         A = scaled @ scaled.T
         A.flat[:: n + 1] += 1.0
+        self._trace = float(np.trace(A))
+        self._reduction_error = reduction_error(n, m, self._trace)
         # If rounding errors are comparable to the distance of E from its limit, the check might reject the diagonal.
-        self.reliable = reduction_error(n, m, float(np.trace(A))) <= 0.1 * _INSIDE
+        self.reliable = self._reduction_error <= 0.1 * _INSIDE
         factor = cholesky(A)
         self.reliable &= factor is not None
         self.half = scaled
@@ -114,10 +117,21 @@ class LoweredRidge:
         scaled = np.eye(features.size) - half.T @ half
         if scaled.diagonal().min() < _RELIABLE:
             return None
+        scaled.flat[:: features.size + 1] += self._check_error(features.size)
         more = _large_diagonal(scaled / np.outer(root, root), growth)
         if more is None:
             return None
         return Diagonal(features, self.diagonal.delta[features] + more, self.diagonal)
+
+    def _check_error(self, size: int) -> float:
+        """An upper bound of the errors, relative to the given ridge F, that the check allows for.
+
+        They matter where E is much larger than F: with ``K = F - F(G + diag(F))^{-1}_SS F`` the check requires
+        ``(1 - η)K ⪰ F - F²/E``, which follows from ``1/E ⪰ (G + diag(F))^{-1}_SS + ηF^{-1}`` because ``K ⪯ F``.
+        """
+        n = self.half.shape[0]
+        solving = size * growth(n + 8) * (1.0 + 2.0 * np.sqrt(self._trace))
+        return 4.0 * (self._reduction_error + float(solving))
 
 
 def _growth(outcome: NodeOutcome, n: int) -> tuple[Indices, Array]:
