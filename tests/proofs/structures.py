@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from proofs.helpers import ExactSquares, fraction
+from sparsest.proofs.steps import Branch, Combination, Fix, Leaf
 from sparsest.proofs.structure import Rules
 
 KINDS = ("units", "prices", "limits", "nested", "requires", "budgets")
@@ -123,6 +125,39 @@ class BoundedSquares:
         return min(values, default=np.inf)
 
 
-def forced(statement, inside, outside):
-    """The statement of a region: with some columns forced in and others out."""
-    return replace(statement, include=tuple(sorted({*statement.include, *inside})), exclude=tuple(sorted(outside)))
+def optimum(statement, X, y, weights=None):
+    """The smallest objective of a problem with a structure; slightly above it if coefficients have limits."""
+    if statement.lower is None and statement.upper is None and statement.max_coef is None:
+        exact = ExactSquares(statement, X, y, weights)
+        unit_of = units_by_definition(statement.structure, statement.p)
+        return min(
+            fraction(exact.value([j for j in range(statement.p) if unit_of[j] in chosen]))
+            + exact_price(statement, chosen)
+            for chosen in supports(statement)
+        )
+    squares = BoundedSquares(statement, X, y, weights)
+    return squares.least(supports(statement)) * (1.0 + 1e-9) + 1e-12 * float(squares.z @ squares.z)
+
+
+def exact_price(statement, chosen):
+    prices = statement.structure.prices
+    each = Fraction(statement.l0_penalty or 0.0)
+    return sum((Fraction(prices[unit]) if prices else each for unit in chosen), Fraction(0))
+
+
+def random_structured_steps(rng, n_points, n_prices, p, depth=4):
+    """The steps of a random proof; also about units that the rules have decided."""
+    number = None if rng.random() < 0.4 or not n_prices else int(rng.integers(n_prices))
+    kind = rng.choice(["leaf", "branch", "fix", "combination"]) if depth else "leaf"
+    if kind == "branch":
+        sides = [random_structured_steps(rng, n_points, n_prices, p, depth - 1) for _ in range(2)]
+        return [Branch(int(rng.integers(p))), *sides[0], *sides[1]]
+    if kind == "fix":
+        chosen = rng.permutation(p)[: rng.integers(1, p + 1)]
+        cut = rng.integers(chosen.size + 1)
+        fix = Fix(int(rng.integers(n_points)), chosen[:cut], chosen[cut:], number)
+        return [fix, *random_structured_steps(rng, n_points, n_prices, p, depth - 1)]
+    if kind == "combination":
+        points = rng.integers(n_points, size=rng.integers(1, 4))
+        return [Combination(points, rng.exponential(size=points.size))]
+    return [Leaf(int(rng.integers(n_points)), number)]

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from proofs.helpers import sample, statement_of
-from sparsest.proofs.statement import Statement
+from sparsest.proofs.statement import ADDED_PARTS, Statement
+from sparsest.proofs.structure import Rules
+
+RULES = Rules(
+    units=(0, 0, 1, 2), limits=(((0, 1), 0, 1),), requires=((2, (0,), True),), budgets=(((1.0, 1.0, 2.0), 2.0),)
+)
 
 
 @pytest.fixture
@@ -27,6 +32,10 @@ def statement():
         {"max_coef": 0.75},
         {"loss": "epsilon_insensitive", "parameters": {"epsilon": 0}},
         {"loss": "poisson", "offset": True, "exposure": True},
+        {"structure": RULES},
+        {"structure": replace(RULES, prices=(0.5, 0.0, 2.0)), "k": None},
+        {"structure": Rules(), "k": None, "include": ()},
+        {"lower": (0.0, -np.inf, -1.5, 0), "upper": (np.inf, 0.0, 2, 1e-300)},
     ],
     ids=str,
 )
@@ -93,6 +102,22 @@ def test_json_round_trip(statement, changes):
         {"fit_intercept": 1},
         {"standardize": None},
         {"fingerprint": b""},
+        {"structure": {}},
+        {"structure": "groups"},
+        {"structure": Rules(units=(0, 1))},
+        {"structure": Rules(prices=(1.0,) * 4), "l0_penalty": 0.5},
+        {"structure": Rules(units=(0, 0, 1, 2)), "include": (1, 2), "k": 1},
+        {"lower": (0.0,) * 3},
+        {"lower": [0.0] * 4},
+        {"lower": 0.0},
+        {"lower": (0.0, 0.0, 0.0, 0.1)},
+        {"lower": (0.0, 0.0, 0.0, np.nan)},
+        {"lower": (0.0, 0.0, 0.0, True)},
+        {"lower": (0.0, 0.0, 0.0, np.inf)},
+        {"upper": (0.0, 0.0, 0.0, -np.inf)},
+        {"upper": (0.0, 0.0, 0.0, -5e-324)},
+        {"upper": (0.0, 0.0, 0.0, "1")},
+        {"upper": (0.0, 0.0, 0.0, 10**400)},
     ],
     ids=str,
 )
@@ -177,3 +202,63 @@ def test_the_sentence_names_all_of_the_problem(statement):
     sentence = replace(other, fit_intercept=False).sentence()
     for part in ("a price of 0.5", "no ridge", "epsilon insensitive", "epsilon = 0.1", "no intercept", "standardised"):
         assert part in sentence
+
+
+def test_statements_of_former_versions_are_read(statement):
+    data = statement.to_json()
+    assert Statement.from_json({name: data[name] for name in data if name not in ADDED_PARTS}) == statement
+    for name in ADDED_PARTS:
+        with pytest.raises(ValueError, match="must be described by"):
+            Statement.from_json({key: data[key] for key in data if key != name})
+
+
+def test_a_unit_counts_once_among_the_forced_features(statement):
+    forced = replace(statement, structure=RULES, include=(0, 1), exclude=(3,), k=1)
+    assert forced.units_of(forced.include).tolist() == [0] and forced.units_of(np.arange(4)).tolist() == [0, 1, 2]
+    assert replace(forced, l0_penalty=0.5).price_of(np.array([0, 1, 3])) == 1.0
+    prices = replace(RULES, prices=(0.25, 1.0, 2.0))
+    assert replace(forced, structure=prices).price_of(np.array([0, 1, 3])) == 2.25
+    assert replace(statement, l0_penalty=0.5).price_of(np.array([0, 1, 3])) == 1.5
+
+
+def test_differences_of_structures_and_limits_are_named(statement):
+    free = replace(statement, include=(), exclude=())
+    for name in ("structure", "lower", "upper", "units", "prices", "limits", "requires", "budgets"):
+        assert free.differences({name: None}) == []
+    whole = replace(
+        free, structure=replace(RULES, prices=(1.0, 2.0, 3.0)), lower=(0.0,) * 4, upper=(1.0, np.inf, 1.0, 2.0)
+    )
+    for name in ("structure", "lower", "upper", "units", "prices", "limits", "requires", "budgets"):
+        [found] = whole.differences({name: None})
+        assert found.startswith(f"the certificate is for {name} = ") and found.endswith("not None")
+    same = {"lower": 0.0, "upper": [1.0, np.inf, 1.0, 2.0], "units": [0, 0, 1, 2], "limits": [[[1, 0], 0, 1]]}
+    assert whole.differences(same | {"structure": whole.structure.to_json(), "prices": [1.0, 2.0, 3.0]}) == []
+    assert (
+        whole.differences({"lower": -1.0})
+        and whole.differences({"upper": [1.0] * 4})
+        and free.differences({"lower": 0})
+    )
+    assert replace(free, lower=(-np.inf,) * 4).differences({"lower": None}) == []
+    assert replace(free, structure=Rules()).differences({"structure": None}) == []
+    for bad in ([0.0] * 3, "none", [[0.0] * 4], [None, "a"]):
+        with pytest.raises(ValueError, match="lower must be a number or 4 numbers"):
+            whole.differences({"lower": bad})
+    with pytest.raises(ValueError, match="structure must be None"):
+        whole.differences({"structure": "groups"})
+
+
+def test_more_units_than_there_are_can_be_asked_for(statement):
+    free = replace(statement, structure=RULES, k=2, include=(), exclude=(3,))
+    assert free.differences({"k": 2}) == free.differences({"k": 3}) == [] and free.differences({"k": 1})
+
+
+def test_the_sentence_names_the_structure(statement):
+    grouped = replace(statement, structure=RULES, include=(), exclude=()).sentence()
+    assert grouped.startswith("at most 2 groups and 3 groups of 4 columns and 1 limit and 1 requirement and 1 budget: ")
+    prices = replace(RULES, prices=(0.5, 1.0, 2.0), units=(0, 0, 1, 2), limits=(), requires=(), budgets=())
+    priced = replace(statement, k=None, structure=prices, include=(), exclude=()).sentence()
+    assert priced.startswith("3 groups of 4 columns and prices of 0.5 to 2 a group: ")
+    limits = replace(statement, lower=(0.0,) * 4, upper=(1.0, np.inf, np.inf, 2.0), include=(), exclude=()).sentence()
+    assert "coefficients of at least 0 for the data as given" in limits
+    assert "coefficients of at most given numbers for 2 of 4 columns" in limits
+    assert "coefficients" not in replace(statement, lower=(-np.inf,) * 4).sentence()

@@ -33,5 +33,5 @@ def test_sets_of_columns(features, holds):
     assert is_column_set(features, 5) is holds
 
 
-def test_a_proof_may_do_without_points_and_splits():
-    assert Proof(()) == ((), (), ())
+def test_a_proof_may_do_without_points_splits_and_prices():
+    assert Proof(()) == ((), (), (), ())

@@ -67,16 +67,9 @@ class ExactRegions:
         total, parts = flint.fmpq(0), dict[int, Any]()
         if number is None:
             return total, parts
-        given = self._row_prices[number]
-        values = np.asarray(given.values, dtype=np.float64)
-        rows = list(self._rules.rows())
-        if np.shape(given.rows) != values.shape or len(set(given.rows.tolist())) != len(given.rows):
-            raise ValueError("row prices need one number for each of some different rows")
-        if not (np.isfinite(values).all() and (values >= 0.0).all()):
-            raise ValueError("row prices must be finite and nonnegative")
-        for row, value in zip(given.rows.tolist(), values.tolist(), strict=True):
-            if not 0 <= row < len(rows):
-                raise ValueError("there is no such row")
+        given, rows = self._row_prices[number], list(self._rules.rows())
+        given.require_valid(len(rows))
+        for row, value in zip(given.rows.tolist(), given.values.tolist(), strict=True):
             units, coefficients, right = rows[row]
             total += rational(value) * rational(right)
             for unit, coefficient in zip(units, coefficients, strict=True):

@@ -38,13 +38,8 @@ class SideRows:
 
     def priced(self, prices: RowPrices, caution: float) -> PricedRows:
         """The effect of prices on the worth of units; ValueError unless they are finite and nonnegative."""
-        rows, values = np.asarray(prices.rows), np.asarray(prices.values, dtype=np.float64)
-        if rows.ndim != 1 or values.shape != rows.shape or np.unique(rows).size != rows.size:
-            raise ValueError("row prices need one number for each of some different rows")
-        if rows.size and not 0 <= rows.min() <= rows.max() < self.right.size:
-            raise ValueError("there is no such row")
-        if not (np.isfinite(values).all() and (values >= 0.0).all()):
-            raise ValueError("row prices must be finite and nonnegative")
+        prices.require_valid(self.right.size)
+        rows, values = prices.rows, np.asarray(prices.values, dtype=np.float64)
         chosen = self.matrix[rows]
         parts, sizes = chosen.T @ values, abs(chosen).T @ values
         terms = values * self.right[rows]

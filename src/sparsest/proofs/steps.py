@@ -84,6 +84,16 @@ class RowPrices(NamedTuple):
     rows: Indices
     values: Array
 
+    def require_valid(self, count: int) -> None:
+        """Refuse what is not a finite, nonnegative number for each of some different rows."""
+        rows, values = np.asarray(self.rows), np.asarray(self.values, dtype=np.float64)
+        if rows.ndim != 1 or values.shape != rows.shape or np.unique(rows).size != rows.size:
+            raise ValueError("row prices need one number for each of some different rows")
+        if rows.size and not 0 <= rows.min() <= rows.max() < count:
+            raise ValueError("there is no such row")
+        if not (np.isfinite(values).all() and (values >= 0.0).all()):
+            raise ValueError("row prices must be finite and nonnegative")
+
 
 class Leaf(NamedTuple):
     """Close the region by a point, and by prices of rows if there are any."""
