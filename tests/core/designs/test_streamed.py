@@ -1,6 +1,8 @@
 """Designs that are read in blocks: the contract for every kind of source, one pass a method, and equal results."""
 
+import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -11,10 +13,11 @@ from core.designs.storages import DENSE, WEIGHTS, N, P, dense, many_rows, matrix
 from design_contract import DesignContract
 from exact import exact_moments
 from samples import sample
-from sparsest.core.designs import Dense, Streamed
+from sparsest.core.designs import Dense, PassStopped, Streamed, stopping
 from sparsest.core.designs import streamed as module
 from sparsest.core.designs.sources import ArraySource, CompressedSource, SlicedSource, in_memory
 from sparsest.proofs.fingerprint import Fingerprint
+from sparsest.runtime.events import Bound
 
 
 def compressed(X, by_rows):
@@ -129,8 +132,8 @@ def test_every_method_takes_one_pass(name):
 @pytest.mark.parametrize("name", SOURCES)
 def test_digests_are_those_of_the_columns(name, monkeypatch):
     monkeypatch.setattr("sparsest.core.designs.combining._CONVERTED", 2 * N)
-    design, X = pair_of(name, matrix(), block_bytes=8 * N * 2)
-    keys = Fingerprint(N, P).keys
+    plain, X = pair_of(name, matrix(), block_bytes=8 * N * 2)
+    design, keys = plain.fingerprinted(), Fingerprint(N, P).keys
     expected = Dense(np.asfortranarray(X)).digests(keys)
     design.survey(WEIGHTS)
     passes = design.reading.passes
@@ -181,3 +184,53 @@ def test_the_certificate_is_that_of_the_matrix(name, method):
     assert result.objective == pytest.approx(known.objective, rel=1e-12)
     assert result.statement.fingerprint == known.statement.fingerprint
     assert result.certificate.verify(X, y)
+
+
+class TestStopping:
+    """A pass that takes long ends between two blocks."""
+
+    @pytest.fixture
+    def problem(self):
+        X, y = sample("squared", 60, 12)
+        return Streamed(SOURCES["Fortran order"](X), block_bytes=60 * 8 * 2), X, y
+
+    def test_a_pass_stops_after_a_block(self, problem):
+        design, _, _ = problem
+        asked = []
+        with pytest.raises(PassStopped), stopping(design, lambda: bool(asked.append(1)) or len(asked) == 2):
+            design.tdot(np.ones(60))
+        assert design.reading.passes == pytest.approx(4 / 12)
+        design.tdot(np.ones(60))
+        with stopping(Dense(np.ones((2, 2))), lambda: True):
+            assert Dense(np.ones((2, 2))).tdot(np.ones(2)).tolist() == [2.0, 2.0]
+
+    @pytest.mark.parametrize("method", ["relaxation", "tree"])
+    def test_an_interrupted_search_keeps_its_answer(self, problem, method, monkeypatch):
+        """Ctrl-C in the first pass of the search, between two blocks."""
+        design, X, y = problem
+        read = type(design.source).read
+
+        def interrupted(source, begin, end):
+            # The survey reads every line once.
+            seen.append(begin)
+            if len(seen) == 6 + 2:
+                os.kill(os.getpid(), signal.SIGINT)
+            return read(source, begin, end)
+
+        seen = []
+        monkeypatch.setattr(type(design.source), "read", interrupted)
+        result = best_subset(design, y, k=3, method=method)
+        assert result.status.name in ("INTERRUPTED", "OPTIMAL") and result.support.size == 3
+        assert result.certificate.verify(X, y)
+
+    def test_passes_of_a_relaxation(self):
+        """Rounds and two more: the survey, and the check of the proof; and some columns."""
+        X, y = sample("squared", 60, 400)
+        design, told = Streamed(SOURCES["Fortran order"](X), block_bytes=60 * 8 * 20), []
+        settings = {"method": "relaxation", "options": {"polish": False}, "callback": told.append}
+        trace = best_subset(design, y, k=3, **settings).trace
+        rounds = trace["relaxation"]["rounds"]
+        assert trace["relaxation"]["passes"] + 2 <= trace["reading"]["passes"] <= rounds + 2 + 1
+        assert trace["reading"]["bytes"] == pytest.approx(trace["reading"]["passes"] * X.nbytes)
+        assert trace["reading"]["seconds_reading"] > 0.0 and trace["reading"]["seconds_computing"] > 0.0
+        assert sum(isinstance(event, Bound) for event in told) == rounds

@@ -20,7 +20,7 @@
 ===============  ===================================================================
 """
 
-from sparsest.core.designs.base import Design, Moments, Survey
+from sparsest.core.designs.base import Design, Moments, PassStopped, Survey, stopping
 from sparsest.core.designs.dense import Dense, compile_kernels
 from sparsest.core.designs.packs import Pack
 from sparsest.core.designs.reading import as_design, feature_names, on_demand
@@ -43,6 +43,7 @@ __all__ = [
     "Design",
     "Moments",
     "Pack",
+    "PassStopped",
     "Sparse",
     "Standardized",
     "Streamed",
@@ -54,6 +55,7 @@ __all__ = [
     "on_demand",
     "products_with_view",
     "shift_and_scale",
+    "stopping",
     "stored_matrix",
     "stores_matrix",
     "take_apart",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -18,6 +19,24 @@ Subset = Sequence[int] | Indices
 # digits of this number.  Three of sixteen digits are acceptable, and such columns are rare.
 FAR = 1e3
 _SMALLEST = float(np.finfo(np.float64).tiny)
+
+
+class PassStopped(Exception):
+    """A pass over the matrix was stopped between two blocks."""
+
+
+@contextmanager
+def stopping(design: Design, stop: Callable[[], bool]) -> Iterator[None]:
+    """Let passes over a design that is read on demand end with :class:`PassStopped` when ``stop`` returns True."""
+    reading = design.reading
+    if reading is None:
+        yield
+        return
+    before, reading.stop = reading.stop, stop
+    try:
+        yield
+    finally:
+        reading.stop = before
 
 
 class Moments(NamedTuple):
@@ -125,6 +144,10 @@ class Design(ABC):
     def resident_bytes(self) -> int:
         """Bytes of memory that the matrix takes; 0 if it is read on demand."""
         return self.nbytes_of(np.arange(self.shape[1]))
+
+    def fingerprinted(self) -> Design:
+        """The same design; one that is read on demand prepares a fingerprint in its survey."""
+        return self
 
     def counted(self) -> Design:
         """The same design; one that is read on demand counts what is read from now on."""

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, Survey
+from sparsest.core.designs.base import Array, Design, Indices, Moments, PassStopped, Subset, Survey
 from sparsest.core.designs.combining import RowSurveys, digests_of
 from sparsest.core.designs.dense import Dense, cores
 from sparsest.core.designs.packs import DensePack
@@ -30,6 +30,7 @@ from sparsest.proofs.fingerprint import Fingerprint
 from sparsest.runtime.threads import single_threaded
 
 T = TypeVar("T")
+Words = NDArray[np.uint64]
 
 # Lines between two that are needed are read as well if they have fewer bytes: one long read is faster than two.
 _GAP_BYTES = 1 << 18
@@ -47,11 +48,21 @@ class Reading:
     passes : number of passes over the matrix; a pass over a part counts as its share
     bytes : number of bytes read
     seconds_reading, seconds_computing : seconds of all threads
+    stop : asked after every block; if it returns True, the pass ends with :class:`PassStopped`
     """
 
     def __init__(self) -> None:
+        self.stop: Callable[[], bool] = lambda: False
         self.passes, self.bytes = 0.0, 0
         self.seconds_reading, self.seconds_computing = 0.0, 0.0
+
+    def __getstate__(self) -> dict[str, float]:
+        """The numbers."""
+        return {name: value for name, value in self.__dict__.items() if name != "stop"}
+
+    def __setstate__(self, state: dict[str, float]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.__dict__.update(state)
 
     def summary(self) -> dict[str, float]:
         """The numbers by name."""
@@ -85,6 +96,7 @@ class Streamed(Design):
     reading : counts what is read
     block_bytes : size of the blocks that are read
     copy_bytes : rows and columns that are chosen are copied if they take at most this many bytes
+    digesting : whether a survey computes digests for the fingerprint as well
     """
 
     source: Source
@@ -93,8 +105,9 @@ class Streamed(Design):
     reading: Reading = field(default_factory=Reading)
     block_bytes: int = BLOCK_BYTES
     copy_bytes: int = COPY_BYTES
+    digesting: bool = False
     _lock: Any = field(default_factory=Lock, repr=False)
-    _digests: list[NDArray[np.uint64]] = field(default_factory=list, repr=False)
+    _digests: list[Words] = field(default_factory=list, repr=False)
     _recent: list[tuple[Indices, Array]] = field(default_factory=list, repr=False)
 
     accurate = True
@@ -135,7 +148,11 @@ class Streamed(Design):
 
     def counted(self) -> Streamed:
         """The same design, which counts what is read from now on."""
-        return replace(self, reading=Reading(), _recent=[])
+        return replace(self, reading=Reading(), _digests=[], _recent=[])
+
+    def fingerprinted(self) -> Streamed:
+        """The same design, whose survey computes digests as well, so that a fingerprint takes no pass of its own."""
+        return replace(self, digesting=True)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the lock, which cannot be sent to another process, and without recent columns."""
@@ -145,54 +162,66 @@ class Streamed(Design):
         self.__dict__.update(state, _lock=Lock(), _recent=[])
 
     def survey(self, weights: Array, targets: Array | None = None) -> Survey:
-        """Moments, products and, for a fingerprint, digests in one pass."""
+        """Moments and products and, if this design is ``fingerprinted``, digests in one pass."""
         n, p = self.shape
-        keys = Fingerprint(n, p).keys
+        keys = Fingerprint(n, p).keys if self.digesting else None
         digests = np.zeros((2, p), dtype=np.uint64)
-        moments, products = self._survey_rows(weights, targets, keys, digests) if self.source.by_rows else (
-            self._survey_columns(weights, targets, keys, digests)
-        )  # fmt: skip
-        self._digests[:] = [keys, digests]
-        return Survey(moments, products)
+        survey = self._survey_rows if self.source.by_rows else self._survey_columns
+        result = survey(weights, targets, keys, digests)
+        if keys is not None:
+            self._digests[:] = [keys, digests]
+        return result
 
-    def _survey_columns(
-        self, weights: Array, targets: Array | None, keys: NDArray[np.uint64], digests: NDArray[np.uint64]
-    ) -> Survey:
+    def _survey_columns(self, weights: Array, targets: Array | None, keys: Words | None, digests: Words) -> Survey:
         p = self.shape[1]
         moments = Moments(*np.empty((3, p)))
         products = np.empty((p, *((0,) if targets is None else targets.shape[1:])))
 
-        def work(block: Design, part: _Part) -> tuple[Survey, NDArray[np.uint64]]:
+        def work(block: Design, part: _Part) -> tuple[Survey, Words | None]:
             chosen = block if part.inside is None else block.take(part.inside)
-            return chosen.survey(weights, targets), digests_of(chosen, keys)
+            return chosen.survey(weights, targets), None if keys is None else digests_of(chosen, keys)
 
         for part, (survey, found) in self._pass(self.lines, work):
             for whole, values in zip(moments, survey.moments, strict=True):
                 whole[part.at] = values
-            products[part.at], digests[:, part.at] = survey.products, found
+            products[part.at] = survey.products
+            if found is not None:
+                digests[:, part.at] = found
         return Survey(moments, products)
 
-    def _survey_rows(
-        self, weights: Array, targets: Array | None, keys: NDArray[np.uint64], digests: NDArray[np.uint64]
-    ) -> Survey:
+    def _survey_rows(self, weights: Array, targets: Array | None, keys: Words | None, digests: Words) -> Survey:
         combined = RowSurveys(self.shape[1])
 
-        def work(block: Design, part: _Part) -> tuple[Survey, NDArray[np.uint64]]:
+        def work(block: Design, part: _Part) -> tuple[Survey, Words | None]:
             chosen, own = block if self.across is None else block.take(self.across), weights[part.at]
-            survey = chosen.survey(
-                own if own.any() else np.ones(own.size), None if targets is None else targets[part.at]
-            )
-            return survey, digests_of(chosen, keys[:, part.at])
+            chosen_targets = None if targets is None else targets[part.at]
+            survey = chosen.survey(own if own.any() else np.ones(own.size), chosen_targets)
+            return survey, None if keys is None else digests_of(chosen, keys[:, part.at])
 
         for part, (survey, found) in self._pass(self.lines, work):
             combined.add(survey, float(weights[part.at].sum()))
-            digests += found
+            if found is not None:
+                digests += found
         return combined.survey()
 
-    def digests(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        if not (self._digests and np.array_equal(self._digests[0], keys)):
-            self.survey(np.ones(self.shape[0]))
-        return self._digests[1].copy()
+    def digests(self, keys: Words) -> Words:
+        if self._digests and np.array_equal(self._digests[0], keys):
+            return self._digests[1].copy()
+        out = np.zeros((2, self.shape[1]), dtype=np.uint64)
+        if self.source.by_rows:
+            for _, found in self._pass(self.lines, lambda block, part: self._digests_of_rows(block, keys[:, part.at])):
+                out += found
+            return out
+
+        def work(block: Design, part: _Part) -> Words:
+            return digests_of(block if part.inside is None else block.take(part.inside), keys)
+
+        for part, found in self._pass(self.lines, work):
+            out[:, part.at] = found
+        return out
+
+    def _digests_of_rows(self, block: Design, keys: Words) -> Words:
+        return digests_of(block if self.across is None else block.take(self.across), keys)
 
     def dot(self, w: Array, subset: Subset | None = None) -> Array:
         index = None if subset is None else np.asarray(subset, dtype=np.intp)
@@ -385,6 +414,8 @@ class Streamed(Design):
         self.reading.bytes += int(share * lines * (self.source.stored_line_bytes or self.source.line_bytes))
         self.reading.seconds_reading += reading
         self.reading.seconds_computing += computing
+        if self.reading.stop():
+            raise PassStopped
         return result
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.designs import Design
+from sparsest.core.designs import Design, stopping, unstandardized
 from sparsest.core.losses import dual_from_margin
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
@@ -46,10 +46,14 @@ class ActiveColumns:
         self._copied = False
 
     def products(self, alpha: Array) -> Array:
-        """``X_j'α`` for the active columns, and zero for the others."""
+        """``X_j'α`` for the active columns, and zero for the others.
+
+        Raises ``PassStopped`` if the time is over before a pass over data on disk is.
+        """
         self.passes += self.index.size / self.problem.p if self._copied else 1.0
         if not self._copied:
-            return self.design.tdot(alpha)
+            with stopping(unstandardized(self.design), self.expired):
+                return self.design.tdot(alpha)
         out = np.zeros(self.problem.p)
         out[self.index] = self.design.tdot(alpha)
         return out

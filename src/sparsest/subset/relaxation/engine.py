@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
+from sparsest.core.designs import PassStopped
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region, Sparsity
 from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
@@ -140,7 +141,11 @@ def relax(source: Source, problem: Problem, region: Region, policy: Policy, star
         tolerance = policy.tolerance(best)
         point = source.solve(features, omega, w, best.b, tolerance, policy.cutoff, memory)
         sigma, levels = sigma_of(point.w, omega)
-        view = source.view(features, point, best.region)
+        try:
+            view = source.view(features, point, best.region)
+        except PassStopped:
+            # The dual point of this round has no bound; its coefficients may still be rounded to a better model.
+            return best._replace(features=features, w=point.w, b=point.b, sigma=sigma, levels=levels, rounds=rounds)
         alpha, dual = (view.alpha, view.bound) if view.bound >= best.dual else (best.alpha, best.dual)
         best = best._replace(
             features=features, w=point.w, b=point.b, sigma=sigma, levels=levels, alpha=alpha,

@@ -10,7 +10,7 @@ from sparsest.proofs.certificate import relative_gap
 from sparsest.proofs.steps import DualPoint, Leaf, Proof
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
-from sparsest.runtime.events import Root, Status
+from sparsest.runtime.events import Bound, Root, Status
 from sparsest.subset.incumbent import Incumbent
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.relaxer import relax_problem
@@ -45,6 +45,8 @@ class Relaxation:
 
         def after_round(relaxed: Relaxed) -> float:
             incumbent.try_support(relaxed.rounded(problem))
+            # A round takes one pass over the data.
+            clock.tell(Bound(clock.seconds(), relaxed.dual, incumbent.fit.primal, 0))
             return incumbent.fit.primal
 
         relaxed, fixings = relax_problem(
