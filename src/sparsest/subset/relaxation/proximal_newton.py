@@ -17,6 +17,8 @@ from sparsest.subset.relaxation.working_solution import WorkingSolution, better
 
 # Largest number of proximal Newton steps.
 _MOST_STEPS = 150
+# Number of steps with a given matrix, which converge linearly, before those with the matrices of the iterates.
+_STEPS_WITH_REFERENCE = 5
 # Tolerances of a step's quadratic model, as shares of the given tolerance.  The next one is tried if a step fails: the
 # gap of the model may be small while that of the loss is not.
 _MODEL_TOLERANCES = (1.0, 1e-3, 1e-6)
@@ -36,7 +38,8 @@ class _State(NamedTuple):
 class ProximalNewton:
     """Proximal Newton steps for a smooth loss; every iterate gives a dual value.
 
-    ``models`` are options for the quadratic models: see :func:`solve_quadratic`.
+    ``models`` are options for the quadratic models: see :func:`solve_quadratic`.  The first models have the matrix and
+    the curvatures of ``reference``, if there is one, until they have taken too many steps or a step fails.
     """
 
     def __init__(
@@ -47,21 +50,24 @@ class ProximalNewton:
         expired: Callable[[], bool] = lambda: False,
         stretch: float = STRETCH,
         gram: CurvedGram | None = None,
+        reference: CurvedGram | None = None,
         **models: Any,
     ) -> None:
         self.problem, self.columns, self.omega = problem, columns, omega
         self.expired, self.stretch, self.models = expired, stretch, models
         self.iterations = 0
-        # The Gram matrix of the last step.
-        self.gram = gram
+        # The Gram matrix of the last step, and one that replaces it in the first steps.
+        self.gram, self.reference = gram, reference
 
     def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> WorkingSolution:
         """Step until primal - dual ≤ ``tolerance``, dual ≥ ``cutoff``, or rounding errors prevent a decrease."""
         state: _State | None = self._state(w, b)
         best: WorkingSolution | None = None
-        for _ in range(_MOST_STEPS):
+        for step in range(_MOST_STEPS):
             if state is None:
                 break
+            if step == _STEPS_WITH_REFERENCE:
+                self.reference = None
             alpha = self.problem.feasible(state.alpha)
             dual = -self.problem.conjugate_sum(alpha) - gain_at(self.columns.T @ alpha, self.omega)
             best = better(best, WorkingSolution(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
@@ -84,6 +90,11 @@ class ProximalNewton:
 
     def _next(self, state: _State, tolerance: float) -> _State | None:
         """The next iterate; if the model already has its minimum here up to the tolerance, solve it more precisely."""
+        if self.reference is not None:
+            following = self._step(state, tolerance)
+            if following is not None:
+                return following
+            self.reference = None
         for share in _MODEL_TOLERANCES:
             following = self._step(state, share * tolerance)
             if following is not None or self.expired():
@@ -92,11 +103,8 @@ class ProximalNewton:
 
     def _step(self, state: _State, tolerance: float) -> _State | None:
         """One proximal Newton step with a line search; None if rounding errors prevent a decrease."""
-        problem, columns, loss = self.problem, self.columns, self.problem.loss
-        # The floor keeps the step bounded if the loss has almost no curvature at most observations.
-        second = np.maximum(loss.second_derivative(problem.y, state.margin), 1e-4 * problem.data.curvature)
-        curvature = problem.weights * second
-        H = self._gram(curvature)
+        problem, columns = self.problem, self.columns
+        H, curvature = self.reference or self._curved(state)
         gradient = columns.T @ state.alpha
         if problem.fit_intercept:
             sums, total = columns.T @ curvature, float(curvature.sum())
@@ -122,6 +130,14 @@ class ProximalNewton:
                 return trial
             t *= 0.5
         return None
+
+    def _curved(self, state: _State) -> CurvedGram:
+        """The Gram matrix with the curvatures of the loss at an iterate."""
+        problem = self.problem
+        # The floor keeps the step bounded if the loss has almost no curvature at most observations.
+        second = np.maximum(problem.loss.second_derivative(problem.y, state.margin), 1e-4 * problem.data.curvature)
+        curvature = problem.weights * second
+        return CurvedGram(self._gram(curvature), curvature)
 
     def _gram(self, curvature: Array) -> Array:
         """``X'diag(curvature)X``, updated from the previous one if few curvatures have changed."""

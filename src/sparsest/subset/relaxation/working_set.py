@@ -60,11 +60,13 @@ def solve_working_set(
     expired: Callable[[], bool] = lambda: False,
     stretch: float = STRETCH,
     memory: Memory | None = None,
+    reference: CurvedGram | None = None,
 ) -> WorkingSolution:
     """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or dual ≥ ``cutoff``.
 
     ``expired`` is called after every ``stretch`` multiplications and ends the solution early; the values returned are
-    valid in any case.  A ``memory`` gives a warm start from the last working set.
+    valid in any case.  A ``memory`` gives a warm start from the last working set.  ``reference`` is a
+    Gram matrix for the first steps with a smooth loss.
     """
     memory = Memory() if memory is None else memory
     if isinstance(omega, NestedRegulariser):
@@ -88,7 +90,7 @@ def solve_working_set(
         return solve_smoothed(problem, problem.loss, columns, omega, w, b, tolerance, cutoff, expired, stretch)
     if isinstance(problem.loss, PiecewiseLinear) and isinstance(omega, Regulariser):
         return solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired, memory)
-    newton = ProximalNewton(problem, columns, omega, expired, stretch, memory.gram_of(columns))
+    newton = ProximalNewton(problem, columns, omega, expired, stretch, memory.gram_of(columns), reference)
     point = newton.solve(w, b, tolerance, cutoff)
     memory.gram = newton.gram
     return point

@@ -29,6 +29,7 @@ from sparsest.subset.relaxation.working_set import solve_working_set
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, copied_bytes, pack
 from sparsest.subset.tree.kernels.regions import tighten
+from sparsest.subset.tree.reference_gram import ReferenceGram, reference_at
 from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 # A region is decided if its duality gap is at most this share of the distance between its bound and the cutoff.
@@ -72,6 +73,7 @@ class LossBounder:
         self.mirrored = self.problem.bounds.mirrored()
         self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
+        self.reference: ReferenceGram | None = None
 
     def strengthen(self) -> None:
         """Do nothing: these losses have no Gram matrix that could tighten the bounds."""
@@ -83,14 +85,20 @@ class LossBounder:
         """Do nothing: the diagonal can be adapted for the squared loss only."""
 
     def nbytes(self) -> float:
-        """Bytes of the packed columns."""
-        return copied_bytes(self.problem, self.columns)
+        """Bytes of the packed columns and of the Gram matrix."""
+        gram = 0 if self.reference is None else self.reference.matrix.nbytes
+        return copied_bytes(self.problem, self.columns) + gram
 
     def start(self, start: Start) -> WarmStart:
         """The warm start from an earlier relaxation, restricted to the survivors."""
         features, w, b, _ = start
         kept = np.isin(features, self.survivors) & (w != 0)
-        return WarmStart(np.searchsorted(self.survivors, features[kept]), w[kept], b)
+        positions, w = np.searchsorted(self.survivors, features[kept]), w[kept]
+        if not self.expired():
+            margin = self.columns[:, positions] @ w
+            margin = margin + self.problem.data.intercept_for(margin, b)
+            self.reference = reference_at(self.problem, self.columns, margin, positions)
+        return WarmStart(positions, w, b)
 
     def compress(self, point: LossPoint, keep_products: bool = False) -> WarmStart:
         """The part of a point that an open node keeps."""
@@ -195,9 +203,11 @@ class RegionSource:
         """Solve the relaxation on the columns of a working set."""
         bounder = self.bounder
         columns = bounder.columns[:, features]
+        reference = None if bounder.reference is None else bounder.reference.of(features, columns)
         return solve_working_set(
-            bounder.problem, columns, omega, w, b, tolerance, cutoff, bounder.expired, memory=memory
-        )
+            bounder.problem, columns, omega, w, b, tolerance, cutoff, bounder.expired, memory=memory,
+            reference=reference,
+        )  # fmt: skip
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
         """The view of a solution's dual point, rounded as a proof stores it."""
