@@ -194,7 +194,17 @@ def test_base64_that_is_not_canonical_is_refused_or_the_same(honest):
 
 
 WHOLE = ["support", "step kinds", "step numbers", "fixed in", "combined", "tree features", "tree entries"]
-WHOLE += ["point kinds", "point features", "point splits", "split features", "split bases", "point features starts"]
+WHOLE += [
+    "step row prices",
+    "priced rows",
+    "priced rows starts",
+    "point kinds",
+    "point features",
+    "point splits",
+    "split features",
+    "split bases",
+    "point features starts",
+]
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -207,12 +217,24 @@ def test_whole_numbers_that_are_floating(honest, name, kind):
         unreadable(with_array(honest[0], name, array))
 
 
-@pytest.mark.parametrize("name", ["coef", "center", "multipliers", "tree values", "point values", "split diagonals"])
+FLOATING = ["coef", "center", "multipliers", "tree values", "point values", "split diagonals", "row prices"]
+
+
+@pytest.mark.parametrize("name", FLOATING)
 def test_floating_numbers_that_are_whole(honest, name):
     unreadable(with_array(honest[0], name, np.ones(header_of(honest[0])["arrays"][name][1], dtype="<i4")))
 
 
-STARTS = ["fixed in", "multipliers", "point features", "point values", "dual values", "split features"]
+STARTS = [
+    "fixed in",
+    "priced rows",
+    "row prices",
+    "multipliers",
+    "point features",
+    "point values",
+    "dual values",
+    "split features",
+]
 
 
 @pytest.mark.parametrize("name", STARTS)

@@ -254,10 +254,10 @@ def test_more_units_than_there_are_can_be_asked_for(statement):
 
 def test_the_sentence_names_the_structure(statement):
     grouped = replace(statement, structure=RULES, include=(), exclude=()).sentence()
-    assert grouped.startswith("at most 2 groups and 3 groups of 4 columns and 1 limit and 1 requirement and 1 budget: ")
+    assert grouped.startswith("at most 2 of 3 groups of columns and 1 limit and 1 requirement and 1 budget: ")
     prices = replace(RULES, prices=(0.5, 1.0, 2.0), units=(0, 0, 1, 2), limits=(), requires=(), budgets=())
     priced = replace(statement, k=None, structure=prices, include=(), exclude=()).sentence()
-    assert priced.startswith("3 groups of 4 columns and prices of 0.5 to 2 a group: ")
+    assert priced.startswith("3 groups of columns and prices of 0.5 to 2 a group: ")
     limits = replace(statement, lower=(0.0,) * 4, upper=(1.0, np.inf, np.inf, 2.0), include=(), exclude=()).sentence()
     assert "coefficients of at least 0 for the data as given" in limits
     assert "coefficients of at most given numbers for 2 of 4 columns" in limits

@@ -106,8 +106,9 @@ class Certificate:
         X, y, sample_weight, offset, exposure : the data of the fit; all that was given to it must be given again
         exact : check in rational arithmetic instead of with bounds of rounding errors (needs python-flint)
         **expected : parts of the problem, such as ``k=5``, ``gamma=0.1`` or ``loss="squared"``, that the certificate
-            must be about.  None requires that the problem has no such part, for example ``max_coef=None``.  Parts that
-            are not named are not checked; ``verdict.problem`` states them
+            must be about.  None requires that the problem has no such part, for example ``max_coef=None``,
+            ``structure=None`` or ``lower=None``.  Parts that are not named are not checked; ``verdict.problem`` states
+            them
         """
         reasons = self.statement.differences(expected)
         problem, named = self.statement.sentence(), self.statement.fingerprint

@@ -8,7 +8,6 @@ product for each batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple
 
@@ -270,12 +269,9 @@ class Checker:
 
     def bound_of_regression(self, features: Indices, forced: Indices) -> float:
         """The bound of a region by least squares on the features that it admits."""
-        if self.statement.structure is None:
+        if self.structured is None:
             return regression_bound(self.data, self.statement, features, forced.size)
-        bound = regression_bound(
-            self.data, replace(self.statement, structure=None, k=self.data.p, l0_penalty=None), features, 0
-        )
-        price = self.statement.price_of(forced)
+        bound, price = regression_bound(self.data, self.statement, features, 0), self.statement.price_of(forced)
         return bound + price - growth(4) * (abs(bound) + price)
 
     def bound_of_tree(self, step: RegressionTree, alive: Indices, forced: Indices) -> float:

@@ -222,9 +222,10 @@ class Statement:
         rules = self.structure or Rules()
         grouped, prices = rules.units is not None, rules.prices
         unit = "group" if grouped else "feature"
-        parts = [f"at most {self.k} {unit}{'' if self.k == 1 else 's'}"] if self.k is not None else []
+        most = "" if self.k is None else f"at most {self.k} "
+        parts = [f"{most}feature{'' if self.k == 1 else 's'}"] if most else []
         if grouped:
-            parts.append(f"{rules.count(self.p)} groups of {self.p} columns")
+            parts = [f"{f'{most}of ' if most else ''}{rules.count(self.p)} groups of columns"]
         if self.l0_penalty is not None:
             parts.append(f"a price of {self.l0_penalty:g} a {unit}")
         if prices is not None:
