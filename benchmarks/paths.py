@@ -127,7 +127,7 @@ def ours(X, y, alphas, name, loss, repeat, precision):
     return seconds, result, run
 
 
-def glmnet(X, y, alphas, name, loss, repeat, tol):
+def glmnet(X, y, alphas, name, loss, repeat, tol, limits=""):
     if name in ("mcp", "scad"):
         return None
     mixing = SETTINGS[name].get("l1_ratio", 1.0)
@@ -141,7 +141,7 @@ y <- readBin("y", "double", {y.size}); a <- readBin("a", "double", {alphas.size}
 best <- Inf; count <- 1
 for (i in 1:{repeat}) {{ t <- sum(proc.time()[1:2])
   for (j in 1:count)
-    f <- glmnet(X, y, family="{family}", alpha={mixing}, lambda=a, thresh={tol}, standardize=FALSE, maxit=1e7)
+    f <- glmnet(X, y, family="{family}", alpha={mixing}, lambda=a, thresh={tol}, standardize=FALSE, maxit=1e7{limits})
   best <- min(best, max(sum(proc.time()[1:2]) - t, 1e-3) / count); count <- ceiling({BATCH} / best)
   if (best > {SLOW}) break }}
 b <- as.matrix(f$beta); writeBin(c(best, ncol(b), as.numeric(f$a0), as.numeric(b)), "out")"""
@@ -150,6 +150,11 @@ b <- as.matrix(f$beta); writeBin(c(best, ncol(b), as.numeric(f$a0), as.numeric(b
         out = np.fromfile(Path(folder, "out"))
     m = int(out[1])
     return out[0], out[2 + m :].reshape(m, X.shape[1]).T, out[2 : 2 + m]
+
+
+def glmnet_limits(X, y, alphas, repeat):
+    """The Lasso of positive coefficients, at glmnet's default tolerance."""
+    return glmnet(X, y, alphas, "l1", "squared", repeat, LADDER[0], ", lower.limits=0")
 
 
 def _write_for_r(X, y, alphas, folder) -> str:

@@ -42,6 +42,9 @@ def test_version_is_that_of_the_metadata():
 
 # Modules without a test file of their own name, and where their tests are.
 TESTED_ELSEWHERE = {
+    # Groups are tested by the solutions of their paths.
+    "paths/group_set": "paths/test_groups",
+    "paths/group_walk": "paths/test_groups",
     # Names of types alone.
     "core/arrays": None,
     "core/kernels/genotypes": "core/designs/test_genotypes",

@@ -60,6 +60,22 @@ def test_limits_of_coefficients(table):
     complains(run(*call, "--lower", "g=0"), "--lower names the column 'g', which X does not have")
 
 
+def test_groups_of_columns(table):
+    path, X, y = table
+    call = ("path", path / "d.csv", "--exclude", "visit", "--alphas", 10, "--out", path / "p.json", "--force")
+    shown = run(*call, "--group", "a,c,d", "--group", "b,f")
+    assert shown.exit_code == 0, shown.output
+    wanted = penalty_path(X, y, alphas=10, feature_groups=[0, 1, 0, 0, 4, 1])
+    kept = PathResult.load(path / "p.json")
+    assert kept.coefs.toarray() == pytest.approx(wanted.coefs.toarray())
+    entered = kept.coefs.toarray() != 0.0
+    assert (entered[0] == entered[2]).all() and (entered[1] == entered[5]).all() and entered.any()
+    for groups in (("a,b", "b,c"), ("a,a",), ("a,b", "a,c")):
+        options = [part for group in groups for part in ("--group", group)]
+        complains(run(*call, *options), "--group names a column twice")
+    complains(run(*call, "--group", "a,z"), "--group names the column 'z', which X does not have")
+
+
 @pytest.mark.parametrize("classes", [False, True])
 def test_predictions_of_a_model_of_a_path(table, classes):
     """Chosen in the path, or of the same file by a number of features or a penalty."""

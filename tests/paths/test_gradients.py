@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from core.designs.storages import standardized
 from sparsest.core.designs import as_design
-from sparsest.paths.gradients import Gradients
-from sparsest.paths.sides import FeatureSides
+from sparsest.paths.gradients import Gradients, GroupGradients
+from sparsest.paths.kernels.screening import BothSides
 
 N, P = 25, 40
 WEIGHTS = np.random.default_rng(1).dirichlet(np.full(N, 5.0))
@@ -22,8 +22,7 @@ def view(request):
 
 def make_gradients(view, theta):
     norms = np.sqrt(WEIGHTS @ view.columns(np.arange(P)) ** 2)
-    sides = FeatureSides(np.ones(P), norms, None, None)
-    return Gradients(view, norms, WEIGHTS, np.linspace(1.0, 2.0, P), sides, theta)
+    return Gradients(view, norms, WEIGHTS, np.linspace(1.0, 2.0, P), BothSides(), theta)
 
 
 def test_all_are_known_at_first(view):
@@ -71,3 +70,33 @@ def test_gradients_that_grow_are_foreseen(view):
     assert set(wanted) <= set(known.foresee(8e-4, outside))
     outside[wanted[0]] = False
     assert wanted[0] not in known.foresee(8e-4, outside)
+
+
+def test_groups_that_are_not_computed_are_within_their_limits(view):
+    """Before and after the norms of the groups' matrices are known."""
+    rng = np.random.default_rng(5)
+    theta = WEIGHTS * rng.standard_normal(N)
+    members = np.setdiff1d(np.arange(P), [7])[rng.permutation(P - 1)]
+    starts = np.array([0, 1, 5, 9, 13, 20, 30, P - 1])
+    numbers = np.zeros(P, dtype=int)
+    numbers[members] = np.repeat(np.arange(7), np.diff(starts))
+    columns = view.columns(np.arange(P))
+    norms = np.sqrt(np.bincount(numbers, WEIGHTS @ columns**2))[numbers]
+    gradients = GroupGradients(view, norms, WEIGHTS, np.ones(P), members, starts, theta)
+    skipped, outside = 0, np.ones(P, dtype=bool)
+    outside[7] = False
+    for _ in range(40):
+        theta = theta + 0.03 * WEIGHTS * rng.standard_normal(N)
+        truth = columns.T @ theta
+        sizes = np.sqrt(np.bincount(numbers, truth**2))[numbers]
+        alpha = 1.1 * float(np.median(sizes))
+        computed = gradients.renew(theta, alpha, outside)
+        np.testing.assert_allclose(gradients.value[computed], truth[computed], atol=1e-12)
+        left = np.setdiff1d(members, computed)
+        assert (sizes[left] <= alpha).all()
+        skipped += left.size
+    assert skipped > 100
+    largest = np.array([np.linalg.norm(np.sqrt(WEIGHTS)[:, None] * columns[:, numbers == g], 2) for g in range(7)])
+    sharper = GroupGradients(view, norms, WEIGHTS, np.ones(P), members, starts, theta)._spectral_norms()
+    np.testing.assert_allclose(sharper[members], largest[numbers[members]], rtol=1e-6)
+    assert (sharper[members] >= largest[numbers[members]] * (1.0 - 1e-12)).all()

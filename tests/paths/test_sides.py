@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sparsest.paths.sides import FeatureSides
+from sparsest.paths.sides import FeatureSides, GroupSides
 
 GRAD = np.array([-2.0, 3.0, -1.0])
 FACTOR, NORMS, INDEX = np.array([1.0, 2.0, 3.0]), np.array([1.0, 0.5, 2.0]), np.arange(3)
@@ -24,3 +24,15 @@ def test_with_limits_the_side_counts():
     np.testing.assert_allclose(pushes.size, [2.1, -2.95, -1.9, 3.05])
     np.testing.assert_array_equal(pushes.limit, [np.inf, 2.0, 0.0, 0.0])
     np.testing.assert_array_equal(pushes.factor, [1.0, 2.0, 1.0, 2.0])
+
+
+def test_groups_are_pushed_by_the_norms_of_their_gradients():
+    sides = GroupSides(np.array([2.0, 1.0, 2.0]), NORMS, np.array([0, 1, 0]))
+    np.testing.assert_allclose(sides.push(INDEX, GRAD), [np.sqrt(5.0), 3.0, np.sqrt(5.0)])
+    np.testing.assert_allclose(sides.norms, [np.sqrt(5.0), 0.5, np.sqrt(5.0)])
+    pushes = sides.pushes(INDEX, GRAD, 0.1)
+    np.testing.assert_allclose(pushes.size, [1.1 * np.sqrt(5.0), 3.05])
+    np.testing.assert_array_equal(pushes.factor, [2.0, 1.0])
+    pushes = sides.pushes(np.array([1]), GRAD[1:2], 0.0)
+    np.testing.assert_array_equal(pushes.size, [3.0])
+    assert sides.movable.all()

@@ -34,6 +34,10 @@ def path(
     alphas: Annotated[int, typer.Option(help="Number of penalty strengths.")] = 100,
     l1_ratio: Annotated[float, o.setting("l1_ratio")] = SETTINGS["l1_ratio"].default,
     concavity: Annotated[float | None, o.setting("concavity")] = SETTINGS["concavity"].default,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns a,b,… that enter a model together, by a group penalty; repeat it for more groups."),
+    ] = None,
     max_features: Annotated[int | None, typer.Option(help="Stop at this many features.")] = None,
     tol: Annotated[float | None, o.setting("tol", also="By default it depends on the shape of the data.")] = None,
     time_limit: Annotated[
@@ -68,6 +72,7 @@ def path(
         "time_limit": time_limit, **limits.settings(),
     }  # fmt: skip
     with rows_of_the_file(table):
+        settings["feature_groups"] = _groups(group or [], table)
         numbered = settings | {name: _by_number(settings[name], name, table) for name in ("lower", "upper")}
         found = penalty_path(table.matrix, table.target, **numbered, **table.rows)
     log("found %r", found)
@@ -79,6 +84,23 @@ def path(
     found = replace(found, feature_names=None if table.names is None else list(table.names), about=about)
     _write(found, data, out, report, as_json)
     return INTERRUPTED if found.stopped is Stop.INTERRUPTED else 0
+
+
+def _groups(given: list[str], table: Table) -> list[int] | None:
+    """A number for the group of each column, from lists of names; columns in no list are groups of their own."""
+    from sparsest.core.checks import by_number
+
+    if not given:
+        return None
+    groups = list(range(table.matrix.shape[1]))
+    for text in given:
+        columns = by_number(o.names([text]), "--group", table.names)
+        taken = [column for column in columns if groups[column] != column or groups.count(column) > 1]
+        if taken or len(set(columns)) < len(columns):
+            raise ValueError(f"--group names a column twice, got {', '.join(given)}")
+        for column in columns:
+            groups[column] = columns[0]
+    return groups
 
 
 def _by_number(limit: Any, name: str, table: Table) -> Any:

@@ -48,6 +48,8 @@ class _Penalized(PenalizedFit):
     ----------
     alpha : penalty strength, > 0; the loss is the weighted mean over the observations
     standardize : whether the penalty acts on columns of mean square 1.  Coefficients are for the data as given
+    feature_groups : labels of the columns; those with the same label enter a model together, see
+        :func:`sparsest.penalty_path`
 
     Attributes
     ----------
@@ -72,6 +74,7 @@ class _Penalized(PenalizedFit):
     lower: Any = None
     upper: Any = None
     positive: bool = False
+    feature_groups: Any = None
     tol: float = 1e-5
 
     def _fit_linear(self, X: Any, y: Any, sample_weight: Any, **added: Any) -> None:
@@ -89,6 +92,7 @@ class _Penalized(PenalizedFit):
             penalty_factor=self.penalty_factor,
             lower=lower,
             upper=upper,
+            feature_groups=self.feature_groups,
             tol=self.tol,
             sample_weight=sample_weight,
             **added,

@@ -60,6 +60,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     relax : whether to try blends with the refit without a penalty on each support too (the relaxed Lasso)
     selection : "best" for the best mean score, or "one_se" for the largest alpha within one standard error of it
     standardize : whether the penalty acts on columns of mean square 1.  Coefficients are for the data as given
+    feature_groups : labels of the columns; those with the same label enter a model together, see
+        :func:`sparsest.penalty_path`
     n_jobs : folds that are fitted at the same time, by joblib and its backend
 
     Attributes
@@ -97,6 +99,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     lower: Any = None
     upper: Any = None
     positive: bool = False
+    feature_groups: Any = None
     tol: float = 1e-5
     n_jobs: int | None = None
 
@@ -113,7 +116,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         checked("selection", self.selection)
         rules = make_rules(
             data.p, self._column_names, penalty_factor=self.penalty_factor, lower=self.lower, upper=self.upper,
-            positive=self.positive,
+            positive=self.positive, feature_groups=self.feature_groups,
         )  # fmt: skip
         if relaxed and rules.lower is not None:
             raise ValueError("relax=True refits supports without limits: leave out lower, upper and positive")

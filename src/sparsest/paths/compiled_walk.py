@@ -69,7 +69,7 @@ class CompiledWalk(Walk):
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
         self.fixed = Fixed(
             gradient, task.factor, self.slope, task.norms, root, target, null_loss, _free_curvature(task, unpenalised),
-            *dual_margins(task, self.slope, self.outside),
+            *dual_margins(task, self.sides, self.slope, self.outside),
         )  # fmt: skip
         start(columns, target)
         self.at = self._buffers(columns.names.size)

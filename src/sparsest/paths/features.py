@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.core.arrays import Array
+from sparsest.core.arrays import Array, Indices
 from sparsest.core.checks import as_array, as_numbers
 from sparsest.core.designs import Design, shift_and_scale
 from sparsest.core.limits import check_limits
@@ -24,11 +24,14 @@ class FeatureRules:
     ----------
     factor : factors of λ.
     lower, upper : limits of the coefficients for the data as given, which include zero; None for no limits.
+    groups : the number of each feature's group, from 0 on; None if features are penalised one by one.  Features of a
+        group have the same factor.
     """
 
     factor: Array
     lower: Array | None = None
     upper: Array | None = None
+    groups: Indices | None = None
 
     @property
     def usual_factor(self) -> float:
@@ -52,10 +55,32 @@ def make_rules(
     lower: Any = None,
     upper: Any = None,
     positive: bool = False,
+    feature_groups: Any = None,
 ) -> FeatureRules:
     """Check what was given for p features, of which some may be called by these names."""
     low, high = check_limits(p, names, lower, upper, positive)
-    return FeatureRules(_check_factor(penalty_factor, p), low, high)
+    factor = _check_factor(penalty_factor, p)
+    if feature_groups is None:
+        return FeatureRules(factor, low, high)
+    if low is not None:
+        raise ValueError("paths of feature_groups have no limits: leave out lower, upper and positive")
+    groups = check_groups(feature_groups, p)
+    uneven = np.flatnonzero(factor != factor[np.unique(groups, return_index=True)[1]][groups])
+    if uneven.size:
+        raise ValueError(
+            f"penalty_factor must be the same for all features of a group; column {uneven[0]} has another than the "
+            "first of its group"
+        )
+    return FeatureRules(factor * np.sqrt(np.bincount(groups))[groups], groups=groups)
+
+
+def check_groups(feature_groups: Any, p: int) -> Indices:
+    """The number of each column's group, in the order in which labels first occur."""
+    labels = as_array(feature_groups, "feature_groups")
+    if labels.shape != (p,):
+        raise ValueError(f"feature_groups must be a label for each of {p} columns, got shape {labels.shape}")
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()], dtype=np.intp)
 
 
 def _check_factor(penalty_factor: Any, p: int) -> Array:

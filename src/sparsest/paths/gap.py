@@ -15,7 +15,7 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.strengths import held
 from sparsest.paths.kernels.duality import sum_of_sides
-from sparsest.paths.sides import FeatureSides
+from sparsest.paths.sides import Sides
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import WorkingSet
 
@@ -46,22 +46,22 @@ class DualPoint(NamedTuple):
     scale: float
 
 
-def dual_margins(task: Task, slope: Array, usable: Mask) -> tuple[float, float]:
-    """The largest ratio of norm to slope of penalised columns, and the sum of their norms² over twice the curvature.
+def dual_margins(task: Task, sides: Sides, slope: Array, usable: Mask) -> tuple[float, float]:
+    """The largest ratio of norm to slope of penalised columns, and the sum of norms² over twice the curvature.
 
-    Slopes and curvatures are those of the penalty at zero for ``λ = 1``.
+    Slopes and curvatures are those of the penalty at zero for ``λ = 1``.  Norms in ratios are those of groups, if any.
     """
     penalised = usable & (slope > 0.0)
     norms, factor = task.norms[penalised], task.factor[penalised]
     with np.errstate(divide="ignore"):
         spread = 0.5 * norms**2 / np.asarray(task.plain.second_derivative(1.0, factor))
-    return float((norms / slope[penalised]).max(initial=0.0)), float(spread.sum())
+    return float((sides.norms[penalised] / slope[penalised]).max(initial=0.0)), float(spread.sum())
 
 
 def duality_gap(
     task: Task,
     fit: WorkingSet,
-    sides: FeatureSides,
+    sides: Sides,
     alpha: float,
     checked: Indices,
     checked_grad: Array,

@@ -18,11 +18,13 @@ from sparsest.paths.kernels.rules import (
     GROWING_VIOLATION,
     MAX_ROUNDS,
     NEAR_SHARE,
+    first_goal,
     largest_violation,
     tighter,
     violation_for_gap,
 )
 from sparsest.paths.rescaled_set import RescaledSet
+from sparsest.paths.sides import FeatureSides
 from sparsest.paths.task import Task
 from sparsest.paths.walk import (
     SATURATED_LOSS,
@@ -44,9 +46,9 @@ class GeneralWalk(Walk):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.set = RescaledSet(task) if task.rescaled else WorkingSet(task)
+        self.set = self._working_set()
         self.null_loss, self.null_intercept = self.set.null_loss, self.set.b
-        self._margins = dual_margins(task, self.slope, self.outside) if task.penalty.convex else (0.0, 0.0)
+        self._margins = dual_margins(task, self.sides, self.slope, self.outside) if task.penalty.convex else (0.0, 0.0)
         self.gradients = self._gradients()
         self.set.origin = self.gradients.value.copy()
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
@@ -56,15 +58,19 @@ class GeneralWalk(Walk):
         # Features outside the working set whose gradients were computed in the last check.
         self._checked = unpenalised[:0]
 
+    def _working_set(self) -> WorkingSet:
+        return RescaledSet(self.task) if self.task.rescaled else WorkingSet(self.task)
+
     def _gradients(self) -> Gradients:
         task = self.task
-        return Gradients(task.view, task.norms, task.weights, self.slope, self.sides, self.set.theta)
+        sides = FeatureSides(task.factor, task.norms, task.lower, task.upper)
+        return Gradients(task.view, task.norms, task.weights, self.slope, sides.kernel, self.set.theta)
 
     def _fit_unpenalised(self, index: Indices) -> None:
         self._add(index)
         self.set.max_sweeps = self.task.max_iter
         largest = max(np.abs(self.gradients.value).max(), 1e-300)
-        self.set.minimise(np.zeros(index.size), UNPENALISED_VIOLATION * largest)
+        self.set.minimise(np.zeros(self.set.index.size), UNPENALISED_VIOLATION * largest)
         self.gradients = self._gradients()
 
     def _add(self, index: Indices) -> None:
@@ -143,7 +149,7 @@ class GeneralWalk(Walk):
         lam = alpha * task.factor[self.set.index]
         # Few features cost little to check, and most were foreseen.
         few = self.outside.size <= FEW_FEATURES
-        goal = tol if few else max(tol, GROWING_VIOLATION * alpha)
+        goal = tol if few else float(first_goal(tol, alpha))
         worst = np.inf
         for _ in range(MAX_ROUNDS):
             # When all features are in the set, gradients of features that were outside before do not matter.

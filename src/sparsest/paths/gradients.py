@@ -6,12 +6,17 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.designs import Design
-from sparsest.paths.kernels.screening import Memory, foreseen, inner_products, remember, unsettled
-from sparsest.paths.sides import FeatureSides
+from sparsest.paths.kernels.group_screening import foreseen_groups, unsettled_groups
+from sparsest.paths.kernels.screening import BothSides, Memory, OneSided, foreseen, inner_products, remember, unsettled
 
 # Points at which gradients are remembered: each costs a product with τ in every check, and a feature whose points are
 # forgotten has to be computed.
 _N_POINTS = 16
+# Gradients of groups are bounded with the roots of sums of squares, which are at most √d times the spectral norms.
+# These take about as long as three gradients of all features: they are computed when that many have been.
+_PASSES_BEFORE_NORMS = 3.0
+# Bytes of columns that are read at a time for them, and their relative rounding error.
+_BLOCK_BYTES, _NORM_ROUNDING = 1 << 24, 1e-10
 
 
 def make_memory(tau: Array, gradient: Array, alpha: float) -> Memory:
@@ -38,9 +43,9 @@ class Gradients:
     """
 
     def __init__(
-        self, view: Design, norms: Array, weights: Array, slope: Array, sides: FeatureSides, theta: Array
+        self, view: Design, norms: Array, weights: Array, slope: Array, sides: BothSides | OneSided, theta: Array
     ) -> None:
-        self._sides = sides.kernel
+        self._sides = sides
         self._view, self._norms, self._slope, self._root = view, norms, slope, np.sqrt(weights)
         self._memory = make_memory(theta / self._root, view.tdot(theta), np.inf)
         self._found = np.empty(norms.size, dtype=np.intp)
@@ -54,14 +59,67 @@ class Gradients:
         """Make ``value`` exact for the features outside that may exceed their limit at λ; returns those."""
         tau = theta / self._root
         inner, square = inner_products(self._memory, tau)
-        count = unsettled(
-            self._memory, inner, square, self._norms, self._slope, self._sides, alpha, outside, self._found
-        )
+        count = self._unsettled(inner, square, alpha, outside)
         needed = self._found[:count].copy()
         remember(self._memory, tau, inner, square, alpha, needed, count, self._view.tdot(theta, needed))
         return needed
 
+    def _unsettled(self, inner: Array, square: float, alpha: float, outside: Mask) -> int:
+        """Find the features outside that may exceed their limits; returns how many."""
+        return unsettled(
+            self._memory, inner, square, self._norms, self._slope, self._sides, alpha, outside, self._found
+        )
+
     def foresee(self, alpha: float, outside: Mask) -> Indices:
         """The features outside that will probably be needed at the next λ."""
         count = foreseen(self._memory, self._slope, self._sides, alpha, outside, 1, self._found)
+        return self._found[:count].copy()
+
+
+class GroupGradients(Gradients):
+    """The same for groups: gradients of a group are computed together, and their norm has the limit.
+
+    Parameters
+    ----------
+    norms : for each feature a bound of the norm of its group's columns.
+    members, starts : the features group by group, and where each group begins, with the end of the last one.
+    """
+
+    def __init__(
+        self, view: Design, norms: Array, weights: Array, slope: Array, members: Indices, starts: Indices, theta: Array
+    ) -> None:
+        super().__init__(view, norms, weights, slope, BothSides(), theta)
+        self._members, self._starts, self._weights = members, starts, weights
+        self._n_computed, self._sharp = 0, False
+
+    def _unsettled(self, inner: Array, square: float, alpha: float, outside: Mask) -> int:
+        if not self._sharp and self._n_computed > _PASSES_BEFORE_NORMS * self._members.size:
+            self._norms, self._sharp = self._spectral_norms(), True
+        count = self._unsettled_groups(inner, square, alpha, outside)
+        self._n_computed += count
+        return count
+
+    def _spectral_norms(self) -> Array:
+        """The norms of the groups' matrices, for each feature, but for rounding."""
+        norms, sizes, begins = self._norms.copy(), np.diff(self._starts), self._starts[:-1]
+        for width in np.unique(sizes[sizes > 1]):
+            chosen = begins[sizes == width]
+            step = max(1, _BLOCK_BYTES // (8 * width * self._weights.size))
+            for part in (chosen[at : at + step] for at in range(0, chosen.size, step)):
+                index = self._members[part[:, None] + np.arange(width)]
+                columns = self._root * self._view.columns(index.ravel()).T
+                columns = columns.reshape(part.size, width, -1)
+                largest = np.linalg.eigvalsh(columns @ columns.transpose(0, 2, 1))[:, -1]
+                norms[index] = np.minimum(norms[index], np.sqrt(largest * (1.0 + _NORM_ROUNDING))[:, None])
+        return norms
+
+    def _unsettled_groups(self, inner: Array, square: float, alpha: float, outside: Mask) -> int:
+        return unsettled_groups(
+            self._memory, inner, square, self._norms, self._slope, alpha, outside, self._members, self._starts,
+            self._found,
+        )  # fmt: skip
+
+    def foresee(self, alpha: float, outside: Mask) -> Indices:
+        """The features of the groups outside that will probably be needed at the next λ."""
+        count = foreseen_groups(self._memory, self._slope, alpha, outside, self._members, self._starts, self._found)
         return self._found[:count].copy()

@@ -34,12 +34,12 @@ _FIRST_SWEEPS, _SWEEPS = 12, 3
 # On small ones calls from Python dominate: about 0.2 ms, in which a sweep would touch as many entries of G.
 # Four times the first price means up to three times the sweeps; an eighth of the second saves a quarter of them for
 # Newton steps that take as long.
-_NEWTON_SWEEPS = 4.0
-_NEWTON_CALL_ENTRIES = 8e5
+NEWTON_SWEEPS = 4.0
+NEWTON_CALL_ENTRIES = 8e5
 # Of conjugate gradients over stored columns twenty iterations are usual, each of which costs half as much as a sweep.
 _CG_SWEEPS = 12.0
 # A new inverse of a active features costs a³ and a sweep with them a²: one tenth of a sweep for each.
-_REBUILD_SWEEPS_PER_FEATURE = 0.1
+REBUILD_SWEEPS_PER_FEATURE = 0.1
 # An inverse that holds less than this share of the active features will be computed anew.
 _LEAST_HELD = 0.75
 # The residual of a Newton step relative to its right-hand side: the active set is seldom right yet, and more digits
@@ -63,10 +63,6 @@ class Iterate(NamedTuple):
     lam: Strengths
     penalty: Penalty
 
-    def violation(self) -> float:
-        """The largest violation of the optimality conditions."""
-        return float(violation(self.grad, self.w, self.lam, self.w.size, self.penalty))
-
 
 class Quadratic(ABC):
     """How to minimise a quadratic, given as a model for the kernels of coordinate descent, plus a penalty."""
@@ -77,8 +73,8 @@ class Quadratic(ABC):
         """What a Newton step costs, in sweeps."""
 
     @abstractmethod
-    def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
-        """Solve ``(G_AA + diag κ) d = goal``; returns d and Gd, or None if that is singular."""
+    def newton(self, model: Any, at: Iterate, tol: float) -> bool:
+        """One Newton step on what is active; False if it would not descend."""
 
     @abstractmethod
     def keep(self, positions: Indices, size: int) -> None:
@@ -95,13 +91,13 @@ class Quadratic(ABC):
         ----------
         at : where to start; it becomes the solution.
         """
-        n_sweeps, budget, worst = 0, _FIRST_SWEEPS, at.violation()
+        n_sweeps, budget, worst = 0, _FIRST_SWEEPS, self._violation(at)
         for _ in range(_MAX_ROUNDS):
             # What is not a number ends it too.
             if not worst > tol or n_sweeps >= max_sweeps:
                 break
             before = worst
-            sweeps, worst = descend(model, *at, tol, min(budget, max_sweeps - n_sweeps))
+            sweeps, worst = self._descend(model, at, tol, min(budget, max_sweeps - n_sweeps))
             n_sweeps += sweeps
             if not worst > tol:
                 break
@@ -111,8 +107,24 @@ class Quadratic(ABC):
                 budget = int(needed) + 1
             else:
                 budget = _SWEEPS if self.newton(model, at, tol) else _SWEEPS_IF_SINGULAR
-                worst = at.violation()
+                worst = self._violation(at)
         return n_sweeps, worst
+
+    def _violation(self, at: Iterate) -> float:
+        """The largest violation of the optimality conditions."""
+        return float(violation(at.grad, at.w, at.lam, at.w.size, at.penalty))
+
+    def _descend(self, model: Any, at: Iterate, tol: float, max_sweeps: int) -> tuple[int, float]:
+        """Sweep until the violation is at most ``tol``; returns the number of sweeps and the violation."""
+        return descend(model, *at, tol, max_sweeps)
+
+
+class CoordinateQuadratic(Quadratic):
+    """A penalty that is a sum over coordinates."""
+
+    @abstractmethod
+    def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
+        """Solve ``(G_AA + diag κ) d = goal``; returns d and Gd, or None if that is singular."""
 
     def newton(self, model: Any, at: Iterate, tol: float) -> bool:
         """One Newton step on the active features, no coordinate beyond zero or a limit; False if it would not descend.
@@ -176,7 +188,7 @@ def _move(model: Any, at: Iterate, step: Array, product: Array) -> bool:
     return True
 
 
-class Direct(Quadratic):
+class Direct(CoordinateQuadratic):
     """Newton steps by the inverse of the active part of G, which follows the set of active features."""
 
     def __init__(self) -> None:
@@ -194,7 +206,7 @@ class Direct(Quadratic):
     def price(self) -> Price:
         """What a Newton step costs, in sweeps."""
         enough = self._inverse.size / _LEAST_HELD
-        return Price(_NEWTON_SWEEPS, _NEWTON_CALL_ENTRIES, _REBUILD_SWEEPS_PER_FEATURE, enough)
+        return Price(NEWTON_SWEEPS, NEWTON_CALL_ENTRIES, REBUILD_SWEEPS_PER_FEATURE, enough)
 
     def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
         """Conjugate gradients with the inverse as preconditioner.
@@ -226,7 +238,7 @@ class Direct(Quadratic):
         return step, product
 
 
-class Iterative(Quadratic):
+class Iterative(CoordinateQuadratic):
     """Newton steps by conjugate gradients alone: over stored columns an iteration costs about as much as a sweep."""
 
     def keep(self, positions: Indices, size: int) -> None:

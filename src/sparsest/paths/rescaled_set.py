@@ -45,26 +45,39 @@ _WHOLE_MODELS, _FEW_SWEEPS, _WHOLE_STEPS = 2, 2, 3
 _PLAIN_SWEEPS, _PLAIN_SHARE = 3, 0.5
 
 
+class Bends:
+    """The curvature of each observation's loss, times its weight, as penalties that are rescaled take it.
+
+    Parameters
+    ----------
+    null_loss, typical, least : the loss of the model without features, and a typical and the least curvature there.
+    """
+
+    def __init__(self, task: Task, null_loss: float, typical: float, least: float) -> None:
+        self._loss, self._y, self._weights = task.loss, task.y, task.weights
+        smoothness = task.loss.smoothness
+        self._least = _LEAST_BEND * smoothness if np.isfinite(smoothness) else least
+        # Where conjugates are quadratic, curvatures are 0 or 1.
+        jumps = task.loss.conjugate_is_quadratic
+        self._window = _WINDOW * float(np.sqrt(2.0 * null_loss / typical)) if jumps else 0.0
+
+    def __call__(self, u: Array) -> Array:
+        """The curvatures at the predictions u."""
+        if self._window > 0.0:
+            ends = (self._loss.derivative(self._y, u + sign * self._window) for sign in (1.0, -1.0))
+            second = np.subtract(*ends) / (2.0 * self._window)
+        else:
+            second = self._loss.second_derivative(self._y, u)
+        return self._weights * np.maximum(second, self._least)
+
+
 class RescaledSet(WorkingSet):
     """A working set whose penalty knows curvatures, see :class:`sparsest.core.penalties.Rescaled`."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self._norms = task.norms
-        smoothness = task.loss.smoothness
-        self._least_bend = _LEAST_BEND * smoothness if np.isfinite(smoothness) else self._least_curvature
-        # Where conjugates are quadratic, curvatures are 0 or 1.
-        jumps = task.loss.conjugate_is_quadratic
-        self._window = _WINDOW * float(np.sqrt(2.0 * self.null_loss / self._typical_curvature())) if jumps else 0.0
-
-    def _bends(self, u: Array) -> Array:
-        """The curvature of each observation's loss."""
-        if self._window > 0.0:
-            ends = (self.loss.derivative(self.y, u + sign * self._window) for sign in (1.0, -1.0))
-            second = np.subtract(*ends) / (2.0 * self._window)
-        else:
-            second = self.loss.second_derivative(self.y, u)
-        return self.weights * np.maximum(second, self._least_bend)
+        self._bends = Bends(task, self.null_loss, self._typical_curvature(), self._least_curvature)
 
     def strengths(self, lam: Array) -> Strengths:
         """λ and v, which is relative to that of the squared loss."""

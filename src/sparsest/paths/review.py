@@ -67,9 +67,14 @@ def _objectives(task: Task, fits: Sequence[Fit], alphas: Array) -> Array:
     A rescaled penalty keeps the curvature of the solution.
     """
     counts = np.array([fit.w.size for fit in fits])
-    lam = np.repeat(alphas, counts) * task.factor[np.concatenate([fit.features for fit in fits])]
+    owner, features = np.repeat(np.arange(counts.size), counts), np.concatenate([fit.features for fit in fits])
+    size, lam = np.concatenate([fit.w for fit in fits]), np.repeat(alphas, counts) * task.factor[features]
     curvatures = [fit.curvature for fit in fits if fit.curvature is not None]
-    v = np.concatenate(curvatures) if curvatures else 1.0
-    values = task.plain.value(v * np.concatenate([fit.w for fit in fits]), lam) / v
-    penalties = np.bincount(np.repeat(np.arange(counts.size), counts), values, counts.size)
+    v = np.concatenate(curvatures) if curvatures else np.ones(size.size)
+    if task.groups is not None:
+        # One entry for each group of a solution: its norm, and what its features have in common.
+        keys = owner * task.factor.size + task.groups[features]
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        size, owner, lam, v = np.sqrt(np.bincount(which, size**2, first.size)), owner[first], lam[first], v[first]
+    penalties = np.bincount(owner, task.plain.value(v * size, lam) / v, counts.size)
     return np.array([fit.loss for fit in fits]) + penalties

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparsest.core.arrays import Array, Mask
+from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.data import Data
 from sparsest.core.designs import Design
 from sparsest.core.losses import Loss, PiecewiseLinear, Squared
 from sparsest.core.penalties import Penalty, Rescaled, plain_penalty, wrapped_penalty
 from sparsest.paths.features import FeatureRules
-from sparsest.paths.sides import FeatureSides
+from sparsest.paths.sides import FeatureSides, GroupSides, Sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,7 @@ class Task:
     max_iter : sweeps for each λ.
     rescaled : whether the penalty acts on coefficients times the curvature of the loss.
     lower, upper : limits of the view's coefficients, which include zero; None for no limits.
+    groups : the number of each feature's group; None if features are penalised one by one.
     """
 
     view: Design
@@ -48,6 +49,7 @@ class Task:
     max_iter: int
     lower: Array | None = None
     upper: Array | None = None
+    groups: Indices | None = None
 
     @property
     def plain(self) -> Penalty:
@@ -55,8 +57,10 @@ class Task:
         return plain_penalty(self.penalty)
 
     @property
-    def sides(self) -> FeatureSides:
+    def sides(self) -> Sides:
         """To which sides gradients push features."""
+        if self.groups is not None:
+            return GroupSides(self.factor, self.norms, self.groups)
         return FeatureSides(self.factor, self.norms, self.lower, self.upper)
 
     @property
@@ -93,4 +97,5 @@ def make_task(data: Data, penalty: Penalty, rules: FeatureRules, tol: float, max
         max_iter=max_iter,
         lower=lower,
         upper=upper,
+        groups=rules.groups,
     )

@@ -34,7 +34,7 @@ _SLOW_PROGRESS = 0.3
 # what is asked for at last.  A tenth of it takes 7 % more sweeps, ten times as much 27 % fewer but more models.
 MODEL_ACCURACY, LAST_ACCURACY = 0.03, 0.3
 # Columns at zero that are kept beside those that crowding allows.
-_SPARE_COLUMNS = 64
+SPARE_COLUMNS = 64
 # Steps of a concave penalty's fit may grow by this many doublings; each costs a pass over the observations.
 _MAX_DOUBLINGS = 8
 _MAX_HALVINGS = 12
@@ -158,9 +158,13 @@ class WorkingSet(LossOfMargins):
         m = self.index.size
         wanted = (self.w != 0.0) | unpenalised
         positions = np.flatnonzero(wanted)
-        if m <= MAX_CROWDING * positions.size + _SPARE_COLUMNS:
+        if m <= MAX_CROWDING * positions.size + SPARE_COLUMNS:
             return np.empty(0, dtype=np.intp)
-        gone = self.index[~wanted]
+        return self._keep(positions)
+
+    def _keep(self, positions: Indices) -> Indices:
+        """Let go of all columns but those at these positions; returns the features let go."""
+        m, gone = self.index.size, np.delete(self.index, positions)
         self.pack.keep(positions)
         self.quadratic.keep(positions, m)
         self.index, self.w, self._before = self.index[positions], self.w[positions], self._before[positions]
@@ -187,8 +191,9 @@ class WorkingSet(LossOfMargins):
 
     def _minimise_models(self, lam: Array, tol: float) -> float:
         previous, fresh, shortened, n_separated = np.inf, False, False, 0
-        concave, strengths = not self.penalty.convex, self.strengths(lam)
+        concave = not self.penalty.convex
         for _ in range(_MAX_MODELS):
+            strengths = self.strengths(lam)
             worst = self.violation(strengths)
             n_separated += concave and self.separated
             if not worst > tol or n_separated > _MAX_SEPARATED_MODELS or self.exhausted:

@@ -12,6 +12,7 @@ FEW_FEATURES = 256
 MAX_ROUNDS = 200
 # Violation, relative to λ, to which passing solutions and working sets that still grow are minimised.
 GROWING_VIOLATION = 1e-2
+_NEARLY_TIGHT = 0.05
 # Features whose gradient exceeds this share of its limit join together with violators: most would be needed soon.
 NEAR_SHARE = 0.96
 # Columns at zero are dropped when the set has more than this many for each that is in use, and some more: dropping
@@ -26,6 +27,12 @@ _GAP_SHARE = 2.0
 _TIGHTER, _LEAST_FACTOR = 0.3, 1e-3
 # Violations below this share of λ are rounding errors.
 _ROUNDING = 1e-15
+
+
+@kernel
+def first_goal(goal, alpha):
+    """The violation to solve to while the working set may grow; a goal that is not much smaller is used at once."""
+    return goal if goal >= _NEARLY_TIGHT * GROWING_VIOLATION * alpha else GROWING_VIOLATION * alpha
 
 
 @kernel

@@ -20,7 +20,7 @@ _BOUND_ROUNDING = 1e-7
 # Points whose angle's squared sine is less than this count as parallel.
 _PARALLEL = 1e-10
 # Features whose extrapolated gradient exceeds this share of its limit are foreseen.
-_FORESEEN_SHARE = 0.99
+FORESEEN_SHARE = 0.99
 
 
 class Memory(NamedTuple):
@@ -85,7 +85,7 @@ def inner_products(memory, tau):
 
 
 @kernel
-def _spans(products, inner, square):
+def spans(products, inner, square):
     """How well points, one or two, make up τ: ``‖τ - first·τ_a - second·τ_b‖ ≤ distance``, for all a and b.
 
     The last a and b stand for no point.
@@ -117,7 +117,7 @@ def unsettled(memory, inner, square, norms, slope, sides, alpha, outside, out):
     """
     m, count = inner.size, 0
     oldest = (memory.latest[0] + 1) % m
-    first, second, distance = _spans(memory.products, inner, square)
+    first, second, distance = spans(memory.products, inner, square)
     value, earlier, reference, before = memory.value, memory.earlier, memory.reference, memory.before
     for j in range(outside.size):
         a, b = reference[j], before[j]
@@ -175,7 +175,7 @@ def foreseen(memory, slope, sides, alpha, outside, least, out):
             # Gradients seldom move faster than λ; concave penalties make solutions jump, and gradients with them.
             most = abs(steps[a]) * slope[j]
             guess = value[j] + min(max((value[j] - earlier[j]) * shares[a, b], -most), most)
-            if push(sides, j, guess) > _FORESEEN_SHARE * alpha * slope[j]:
+            if push(sides, j, guess) > FORESEEN_SHARE * alpha * slope[j]:
                 out[count] = j
                 count += 1
     return count

@@ -34,10 +34,10 @@ from sparsest.core.kernels.lines import (
 from sparsest.paths.kernels.duality import INSIDE, side_terms
 from sparsest.paths.kernels.rules import (
     FEW_FEATURES,
-    GROWING_VIOLATION,
     MAX_CROWDING,
     MAX_ROUNDS,
     NEAR_SHARE,
+    first_goal,
     largest_violation,
     tighter,
     violation_for_gap,
@@ -49,9 +49,8 @@ from sparsest.runtime.jit import inlined, kernel, second_derivative, value
 DONE, FULL, SLOW, EXHAUSTED = 0, 1, 2, 3
 # Multiplications after which a walk returns, so that the caller can check its time limit: about 30 ms.
 _WALK_WORK = 3e7
-# A goal above this share of GROWING_VIOLATION is used from the start.  While the working set may still grow, a Newton
-# step must save this many times what it costs.
-_NEARLY_TIGHT, _EARLY_PATIENCE = 0.05, 10.0
+# While the working set may still grow, a Newton step must save this many times what it costs.
+_EARLY_PATIENCE = 10.0
 # Features of which fewer gradients are known are not foreseen: a path over 200 × 100,000 took a hundred times as long.
 _LEAST_GRADIENTS = 2
 # Sweeps after which those that are still needed are estimated from the progress so far.
@@ -272,8 +271,8 @@ def solve(columns, penalty, at, fixed, memory, alpha, tol, convex, tight, allowe
         m = at.size[0]
         goal = _goal(at.w[:m], fixed, penalty, alpha, tol, most) if convex else tol * alpha
         endurance = patience if tight else _EARLY_PATIENCE * patience
-        if not tight and goal < _NEARLY_TIGHT * GROWING_VIOLATION * alpha:
-            goal = GROWING_VIOLATION * alpha
+        if not tight:
+            goal = first_goal(goal, alpha)
         made, worst, slow = _minimise(columns, at, penalty, goal, allowed - sweeps, endurance)
         sweeps += made
         if slow:
