@@ -14,6 +14,7 @@
 ``readers``      the reader of every format
 ``encoding``     how columns become features, as plain data that is kept with a model
 ``features``     the matrix of the features
+``products``     terms that are chosen as one, and products of features
 ``plan``         which features the columns become
 ``roles``        columns that are no features: target, weights and offsets, and what names the rows
 ``remarks``      constant, nearly constant and duplicated columns
@@ -25,8 +26,18 @@
 """
 
 from sparsest.tables.encoding import IMPUTATIONS, Encoding
+from sparsest.tables.products import terms, with_products
 from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.table import Table, read_table
 from sparsest.tables.with_encoding import read_with_encoding
 
-__all__ = ["IMPUTATIONS", "Encoding", "ReadingOptions", "Table", "read_table", "read_with_encoding"]
+__all__ = [
+    "IMPUTATIONS",
+    "Encoding",
+    "ReadingOptions",
+    "Table",
+    "read_table",
+    "read_with_encoding",
+    "terms",
+    "with_products",
+]

@@ -52,6 +52,7 @@ class Encoding:
     indicators : for columns of numbers the names of the features that say where they are missing
     categorical : columns of numbers that are read as text
     missing : how many values of each column were missing in the data of the fit
+    n_factors : number of features of which products by pairs follow; None without products
     """
 
     target: str | None = None
@@ -64,6 +65,7 @@ class Encoding:
     indicators: dict[str, str] = field(default_factory=dict)
     categorical: tuple[str, ...] = ()
     missing: dict[str, int] = field(default_factory=dict)
+    n_factors: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The encoding in JSON's types."""
@@ -90,6 +92,7 @@ class Encoding:
             and _are_features(data["indicators"])
             and isinstance(data["missing"], dict)
             and all(type(count) is int for count in data["missing"].values())
+            and (data["n_factors"] is None or (type(data["n_factors"]) is int and data["n_factors"] > 0))
         )
         if not right:
             raise ValueError("the encoding of a table has entries of the wrong type")
@@ -98,7 +101,7 @@ class Encoding:
 
 _LISTS = ("ids", "left_out", "categorical")
 # Fields that files of earlier versions do not have.
-_LATER = {"indicators", "categorical", "missing"}
+_LATER = {"indicators", "categorical", "missing", "n_factors"}
 
 
 def _are_features(features: Any) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparsest.tables.encoding import GAP, Encoding
 from sparsest.tables.features import Filled, Part, fill_columns, fill_matrix, origins, spread
+from sparsest.tables.products import factors, with_products
 from sparsest.tables.readers import read_source
 from sparsest.tables.roles import identifiers_of, rows_of, taken_columns, target_name, target_of
 from sparsest.tables.source import Source, is_design, listing, taken
@@ -36,6 +37,8 @@ def read_with_encoding(
     needed : only these features are read, without a target, and the others are empty; all by default
     target, beside : other names for these than the encoding has
     """
+    if encoding.n_factors is not None:
+        return _with_products(data, encoding, names, p, needed, target, beside)
     source = read_source(data)
     source.take_as_categories(encoding.categorical)
     named_beside = encoding.beside | (beside or {})
@@ -64,6 +67,30 @@ def read_with_encoding(
             "--impute median"
         )
     return table
+
+
+def _with_products(
+    data: str,
+    encoding: Encoding,
+    names: Sequence[str] | None,
+    p: int,
+    needed: Sequence[int] | None,
+    target: str | None,
+    beside: dict[str, str] | None,
+) -> Table:
+    """Read the factors of the products, and multiply them."""
+    count = encoding.n_factors
+    if names is None or count is None or len(names) != p or count > p:
+        raise ValueError("the model has products of features, but not their names: it cannot be read")
+    pairs = factors(encoding, names[:count])
+    if count + len(pairs) != p:
+        raise ValueError("the model has other products of features than its table: it cannot be read")
+    read = needed
+    if needed is not None:
+        read = sorted({factor for j in needed for factor in ((j,) if j < count else pairs[j - count])})
+    plain = replace(encoding, n_factors=None)
+    table = read_with_encoding(data, plain, names[:count], count, needed=read, target=target, beside=beside)
+    return with_products(table)
 
 
 def _dense(matrix: Any) -> NDArray[Any]:
