@@ -11,6 +11,7 @@ import typer
 
 from sparsest.cli import options as o
 from sparsest.cli.app import command
+from sparsest.cli.structure import StructureOptions
 from sparsest.core.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def cv(
     data: o.Data,
     columns: o.TableOptions,
     model: o.SubsetOptions,
+    structure: StructureOptions,
     search: o.SearchOptions,
     files: o.OutputOptions,
     ks: Annotated[
@@ -58,8 +60,8 @@ def cv(
     refuse_overwriting(files.force, files.out, files.report)
     numbers = None if ks == "auto" else _whole_numbers(ks)
     ridges = "auto" if gammas == "auto" else _numbers(gammas)
-    table = load(data, columns.requirements(excluded_in_table=True), quiet)
-    problem = _by_number(model_settings(model, columns, table, quiet), table)
+    table = structure.prepare(load(data, columns.requirements(excluded_in_table=True), quiet))
+    problem = _by_number(model_settings(model, columns, table, quiet), table) | structure.settings(table)
     settings: dict[str, Any] = {
         "ks": numbers, "gammas": ridges, "selection": selection, "scoring": scoring, **problem,
         "fold_method": fold_method, **search.settings(),

@@ -141,10 +141,20 @@ def _usual_loss(target: NDArray[Any]) -> str:
 
 
 def columns_of(given: tuple[str, ...], table: Table) -> list[int | str]:
-    """Features by name or, if there is no such name, by number; without columns that are not in the table."""
-    known = table.names or ()
-    wanted = [name for name in given if name not in table.encoding.left_out and name not in table.encoding.ids]
-    return [int(name) if name.isdecimal() and name not in known else name for name in wanted]
+    """Features by name, by the column of text whose levels they are, or by number if there is no such name.
+
+    Columns that are not in the table are left out.
+    """
+    known, levels = table.names or (), table.encoding.categories
+    found: list[int | str] = []
+    for name in given:
+        if name in table.encoding.left_out or name in table.encoding.ids:
+            continue
+        if name in levels and name not in known:
+            found += dict.fromkeys(feature for feature in levels[name].values() if feature is not None)
+        else:
+            found.append(int(name) if name.isdecimal() and name not in known else name)
+    return found
 
 
 def gamma_of(text: str) -> Any:

@@ -10,6 +10,7 @@ import typer
 
 from sparsest.cli import options as o
 from sparsest.cli.app import command, log
+from sparsest.cli.structure import StructureOptions
 from sparsest.core.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def fit(
     data: o.Data,
     columns: o.TableOptions,
     model: o.SubsetOptions,
+    structure: StructureOptions,
     search: o.SearchOptions,
     files: o.OutputOptions,
     k: Annotated[
@@ -60,7 +62,7 @@ def fit(
 
     Example: `sparsest fit patients.csv --target survived --k 5 --impute median --out model.json --report report.html`
 
-    Numbers are taken as they are, columns of text become one feature for each level, identifiers are left out. Ctrl-C
+    Numbers are taken as they are, the levels of a column of text are chosen together, identifiers are left out. Ctrl-C
     ends the search with the best model so far. The options are the arguments of the function best_subset.
     """
     from sparsest.cli.data import gamma_of, load, model_settings, rows_of_the_file
@@ -73,11 +75,12 @@ def fit(
     refuse_overwriting(files.force, files.out, files.report)
     further = dict(_setting(text) for text in option)
     first = None if start is None else Result.load(start)
-    table = load(data, columns.requirements(excluded_in_table=True), quiet=files.as_json)
+    table = structure.prepare(load(data, columns.requirements(excluded_in_table=True), quiet=files.as_json))
     settings: dict[str, Any] = {
         "k": k if l0_penalty is None else None, "l0_penalty": l0_penalty, "gamma": gamma_of(gamma),
-        **model_settings(model, columns, table, quiet=files.as_json), **search.settings(), "screen": screen,
-        "engine": engine, "node_limit": node_limit, "max_memory": max_memory, "options": further,
+        **model_settings(model, columns, table, quiet=files.as_json), **structure.settings(table),
+        **search.settings(), "screen": screen, "engine": engine, "node_limit": node_limit, "max_memory": max_memory,
+        "options": further,
     }  # fmt: skip
     log("solving for %s with the method %s", "k" if l0_penalty is None else "a price of features", search.method)
     with watched(Path(data).name, search.time_limit, files.as_json) as (record, listener), rows_of_the_file(table):

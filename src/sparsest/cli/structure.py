@@ -1,0 +1,135 @@
+"""Options about which features go together, as settings of the library."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsest.cli.options import names
+
+if TYPE_CHECKING:
+    from sparsest.tables import Table
+
+_LEVELS = ("together", "separate")
+_COUNT = re.compile(r"\s*(\d+)\s+of\s+(.+)")
+_NEEDS = re.compile(r"\s*(.+?)\s+needs\s+(any of\s+)?(.+)")
+
+
+def _option(text: str, *flags: str) -> Any:
+    return typer.Option(*flags, help=text, rich_help_panel="Structure")
+
+
+@dataclass(frozen=True)
+class StructureOptions:
+    """Which features go together."""
+
+    levels: Annotated[
+        str, _option("together: the levels of a column of text are one feature of k; separate: each is one.")
+    ] = "together"
+    group: Annotated[list[str], _option("Features that are one of k together, NAME=a,b,…; may be repeated.")] = field(
+        default_factory=list
+    )
+    at_most: Annotated[list[str], _option("A limit such as '1 of a,b,c'; may be repeated.")] = field(
+        default_factory=list
+    )
+    at_least: Annotated[list[str], _option("A limit such as '1 of a,b,c'; may be repeated.")] = field(
+        default_factory=list
+    )
+    requires: Annotated[
+        list[str],
+        _option("A feature only with others, such as 'a needs b,c' or 'a needs any of b,c'; may be repeated."),
+    ] = field(default_factory=list)
+    max_correlation: Annotated[
+        float | None, _option("No two features whose columns have a larger absolute correlation.")
+    ] = None
+    interactions: Annotated[
+        bool,
+        _option("Products of two features as further features, each only with both of its factors.", "--interactions"),
+    ] = False
+
+    def prepare(self, table: Table) -> Table:
+        """The table, with products if they are asked for."""
+        from sparsest.core.checks import word
+        from sparsest.tables import with_products
+
+        word(self.levels, "--levels", words=_LEVELS)
+        return with_products(table) if self.interactions else table
+
+    def settings(self, table: Table) -> dict[str, Any]:
+        """``feature_groups`` and ``structure`` for a prepared table; nothing where every feature stands for itself."""
+        features = table.names or tuple(map(str, range(table.matrix.shape[1])))
+        labels = self._labels(table, features)
+        structure = self._structure(table, dict(zip(features, labels, strict=True)))
+        if structure is None and len(set(labels)) == len(labels):
+            return {}
+        return {"feature_groups": labels, "structure": structure}
+
+    def _labels(self, table: Table, features: tuple[str, ...]) -> list[str]:
+        """The group of every feature."""
+        from sparsest.tables import terms
+
+        labels = list(terms(table.encoding, features)) if self.levels == "together" else list(features)
+        for text in self.group:
+            name, equals, given = text.partition("=")
+            if not equals or not name.strip() or not names([given]):
+                raise ValueError(f"--group must be NAME=a,b,…, got {text!r}")
+            members = {_label(one, dict(zip(features, labels, strict=True)), "--group") for one in names([given])}
+            if name.strip() in set(labels) - members:
+                raise ValueError(f"--group {text!r}: there is another feature called {name.strip()!r}; take a new name")
+            labels = [name.strip() if label in members else label for label in labels]
+        return labels
+
+    def _structure(self, table: Table, label_of: dict[str, str]) -> Any:
+        """The rules, in terms of groups; None if there are none."""
+        from sparsest.core.structure.wishes import Structure
+
+        limits: list[tuple[Any, ...]] = []
+        for option, texts in (("--at-most", self.at_most), ("--at-least", self.at_least)):
+            for text in texts:
+                found = _COUNT.fullmatch(text)
+                if found is None:
+                    raise ValueError(f"{option} must be a number and features, such as '1 of a,b,c', got {text!r}")
+                some = [_label(one, label_of, option) for one in names([found[2]])]
+                count = int(found[1])
+                limits.append((some, count) if option == "--at-most" else (some, count, len(set(some))))
+        requires = [self._requirement(text, label_of) for text in self.requires]
+        if self.interactions:
+            requires += _heredity(table, label_of)
+        if not limits and not requires and self.max_correlation is None:
+            return None
+        return Structure(limits=limits, requires=requires, exclusive=self.max_correlation)
+
+    @staticmethod
+    def _requirement(text: str, label_of: dict[str, str]) -> tuple[str, list[str], str]:
+        found = _NEEDS.fullmatch(text)
+        if found is None:
+            raise ValueError(f"--requires must be such as 'a needs b,c' or 'a needs any of b,c', got {text!r}")
+        needed = [_label(one, label_of, "--requires") for one in names([found[3]])]
+        return _label(found[1], label_of, "--requires"), needed, "any" if found[2] else "all"
+
+
+def _heredity(table: Table, label_of: dict[str, str]) -> list[tuple[str, list[str], str]]:
+    """Every product needs its factors."""
+    assert table.names is not None
+    found = {}
+    for product, pair in table.matrix.requires:
+        needed = sorted({label_of[table.names[j]] for j in pair})
+        found[label_of[table.names[product]]] = needed
+    return [(product, needed, "all") for product, needed in found.items() if product not in needed]
+
+
+def _label(name: str, label_of: dict[str, str], option: str) -> str:
+    """The group of a feature that is given by its own name, or by that of the group."""
+    if name in label_of:
+        return label_of[name]
+    if name in label_of.values():
+        return name
+    raise ValueError(f"{option} names {name!r}, but there is no such feature; the first ones are {_first(label_of)}")
+
+
+def _first(label_of: dict[str, str]) -> str:
+    shown = list(dict.fromkeys(label_of.values()))[:5]
+    return ", ".join(shown)
