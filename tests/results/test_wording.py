@@ -55,6 +55,9 @@ def test_large_numbers(count, text):
     assert large(count) == text
 
 
+PAIR = np.arange(2)
+
+
 def test_sentences():
     X, y = sample("squared", 30, 5)
     about = best_subset(X, y, 2, gamma=0.3, include=[0]).statement
@@ -143,8 +146,8 @@ def test_what_to_do(tmp_path):
     assert "99.99955 %" in explained_sentence(about, Shares(0.9, 0.9999955, 2))
     assert "no other admissible choice" in explained_sentence(replace(about, include=(1,)), Shares(0.9, 0.95, 2))
     assert "of the sum of squares" in explained_sentence(replace(about, fit_intercept=False), Shares(0.9, 0.95, 2))
-    assert shares_of(about, 1.0, 0.5, None, 2) is None and shares_of(about, 1.0, 0.5, 0.0, 2) is None
-    assert shares_of(about, 1.0, -3.0, 2.0, 2) == Shares(0.5, 1.0, 2)
+    assert shares_of(about, 1.0, 0.5, None, PAIR) is None and shares_of(about, 1.0, 0.5, 0.0, PAIR) is None
+    assert shares_of(about, 1.0, -3.0, 2.0, PAIR) == Shares(0.5, 1.0, 2)
     result.save(tmp_path / "model.json")
     assert Result.load(tmp_path / "model.json").explained_lines() == result.explained_lines()
     older = json.loads((tmp_path / "model.json").read_text())

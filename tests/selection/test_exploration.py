@@ -9,8 +9,7 @@ from sparsest.selection.cross_validation import Validation
 from sparsest.selection.exploration import Tried, explore, strongest_ridge
 from sparsest.selection.subsets import SubsetGrid
 
-NONE = np.empty(0, dtype=np.intp)
-GRID = SubsetGrid(tuple(range(11)), (1.0, 4.0), None, NONE, NONE, more_ks=True, more_gammas=True)
+GRID = SubsetGrid(tuple(range(11)), (1.0, 4.0), None, more_ks=True, more_gammas=True)
 
 
 class Judge:

@@ -11,7 +11,6 @@ from sparsest.subset.relaxation.method import Relaxation
 from sparsest.subset.tree.method import Tree
 
 N, P = 24, 6
-NONE = np.empty(0, dtype=np.intp)
 KS, GAMMAS = (1, 3), (0.02, 1.0)
 
 
@@ -25,7 +24,7 @@ def scaled(seed=0):
 
 
 def test_the_order_of_the_models():
-    ks, gammas = SubsetGrid(KS, GAMMAS, Tree(), NONE, NONE).pairs()
+    ks, gammas = SubsetGrid(KS, GAMMAS, Tree()).pairs()
     assert ks.tolist() == [1, 1, 3, 3] and gammas.tolist() == [0.02, 1.0, 0.02, 1.0]
 
 
@@ -34,8 +33,7 @@ def test_the_order_of_the_models():
 def test_models_are_the_best_ones_in_units_of_the_data(solver, include, exclude):
     X, y, weights, Z = scaled()
     data = make_data(X, y, standardize=True, sample_weight=weights)
-    forced = (np.array(index, dtype=np.intp) for index in (include, exclude))
-    grid = SubsetGrid(KS, GAMMAS, solver, *forced)
+    grid = SubsetGrid(KS, GAMMAS, solver, {"include": include, "exclude": exclude})
     share = weights / weights.sum()
     for k, gamma, (coef, intercept) in zip(*grid.pairs(), grid(data), strict=True):
         _, best = best_of(squared_values(Z, y, gamma, weights), k, include=include, exclude=exclude)
@@ -53,7 +51,7 @@ def test_gammas_beyond_one_that_changes_nothing_repeat_its_models(solver):
     gammas = (1e5, 2e5, 4e5, 1e-3)
     rising = tuple(sorted(gammas))
     repeated, every = (
-        SubsetGrid(KS, rising, solver, NONE, NONE, doubled)(data).coefs.toarray() for doubled in (True, False)
+        SubsetGrid(KS, rising, solver, repeat_unchanged=doubled)(data).coefs.toarray() for doubled in (True, False)
     )
     # The last of each k is that of the γ before, and differs from its own by little.
     for last in (3, 7):
@@ -66,7 +64,7 @@ def test_gammas_beyond_one_that_changes_nothing_repeat_its_models(solver):
 def test_other_losses_at_once_and_one_by_one(loss):
     X, y = sample(loss, 30, 4)
     data = make_data(X, y, loss=loss, standardize=True)
-    best, other = (SubsetGrid((1, 2), (0.1,), solver, NONE, NONE)(data) for solver in (Tree(n_jobs=1), Relaxation()))
+    best, other = (SubsetGrid((1, 2), (0.1,), solver)(data) for solver in (Tree(n_jobs=1), Relaxation()))
     assert other.n_features.tolist() == [1, 2]
     np.testing.assert_allclose(best.coefs.toarray(), other.coefs.toarray(), rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(best.intercepts, other.intercepts, rtol=1e-3, atol=1e-4)

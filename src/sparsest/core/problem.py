@@ -120,6 +120,13 @@ class Problem:
         chosen[list(self.sparsity.first)] = True
         return self.sparsity.columns_of(chosen)
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """A number of features, or of groups, that is admissible, and the largest one that is not excluded."""
+        if isinstance(self.sparsity, Sparsity):
+            return self.include.size, self.p - self.exclude.size
+        return len(self.sparsity.first), int(np.count_nonzero(self.sparsity.state_of(self.root) >= 0))
+
     def with_sparsity(self, sparsity: Sparsity | StructuredSparsity) -> Problem:
         """Return the same problem with another k or λ0."""
         return replace(self, sparsity=sparsity)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 from sparsest.core.checks import whole_number
 from sparsest.core.limits import check_limits
 from sparsest.core.losses import Loss
+from sparsest.core.structure.wishes import Structure
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.estimators.time_budget import TimeBudget, seconds_of
 from sparsest.results.result import Result
@@ -79,6 +81,8 @@ class _BestSubset(BestSubsetFit):
     fit_intercept: bool = True
     include: Columns = ()
     exclude: Columns = ()
+    feature_groups: Sequence[str] | Sequence[int] | None = None
+    structure: Structure | None = None
     start: Any = None
     screen: int | None = None
     screen_by: str = "relaxation"

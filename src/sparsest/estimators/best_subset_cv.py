@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sparsest.core.arrays import Array
-from sparsest.core.checks import by_number, column_numbers
+from sparsest.core.checks import by_number
 from sparsest.core.data import Data, make_data
 from sparsest.core.limits import check_limits
 from sparsest.core.losses import Loss
 from sparsest.core.problem import pose
 from sparsest.core.ridge import default_gamma
+from sparsest.core.structure.wishes import Structure
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated, check_jobs
@@ -92,6 +94,8 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     fit_intercept: bool = True
     include: Columns = ()
     exclude: Columns = ()
+    feature_groups: Sequence[str] | Sequence[int] | None = None
+    structure: Structure | None = None
     time_limit: float = 60.0
     gap_tol: float = 1e-4
     engine: str | None = None
@@ -111,8 +115,8 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
             sample_weight=sample_weight, offset=offset, exposure=exposure,
         )  # fmt: skip
         seconds = preparation.seconds()
-        grid = self._grid(data)
-        found = explore(grid, self._judge(data, X, y, sample_weight, **routed), data.p)
+        grid, most = self._grid(data)
+        found = explore(grid, self._judge(data, X, y, sample_weight, **routed), most)
         ks, gammas, validation = found.tried
         self._warn_if_interrupted(validation)
         index = validation.choose(self.selection, ks)
@@ -136,34 +140,33 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         ----------
         seconds : how long the preparation of the data took, which counts as a part of this model's time
         """
-        task = pose_task(
-            data, self._names(), k=self.k_, gamma=self.gamma_, max_coef=self.max_coef, lower=grid.lower,
-            upper=grid.upper, include=self.include, exclude=self.exclude,
-        )  # fmt: skip
+        restrictions = {name: value for name, value in grid.restrictions.items() if name != "names"}
+        task = pose_task(data, self._names(), k=self.k_, gamma=self.gamma_, **restrictions)
         if interrupted:
             search = make_search(method="local", callback=self.callback, verbose=self.verbose)
         result = search.solve(task, None, Clock(search.time_limit, spent=seconds))
         return replace(result, status=Status.INTERRUPTED) if interrupted else result
 
-    def _grid(self, data: Data) -> SubsetGrid:
+    def _grid(self, data: Data) -> tuple[SubsetGrid, int]:
+        """The first grid, and the largest number of features that a model may have."""
         names = self._names()
-        include, exclude = (
-            np.unique(column_numbers(by_number(given, name, names), name, data.p))
-            for name, given in (("include", self.include), ("exclude", self.exclude))
-        )
-        ks = k_grid(data.p - exclude.size, include.size) if self.ks is None else sorted(set(check_ks(self.ks)))
+        lower, upper = check_limits(data.p, names, self.lower, self.upper, self.positive)
+        forced = {name: by_number(getattr(self, name), name, names) for name in ("include", "exclude")}
+        restrictions: dict[str, Any] = {
+            **forced, "max_coef": self.max_coef, "lower": lower, "upper": upper, "feature_groups": self.feature_groups,
+            "structure": self.structure, "names": names,
+        }  # fmt: skip
+        least, most = pose(data, data.p, **restrictions).sizes
+        ks = k_grid(most, least) if self.ks is None else sorted(set(check_ks(self.ks)))
+        pose(data, ks[0], **restrictions)
         auto = isinstance(self.gammas, str) and self.gammas == "auto"
         gammas = ridge_grid(default_gamma(data)) if auto else sorted(set(check_gammas(self.gammas, data, ks[-1])))
         solver = without_proof(make_solver(self.fold_method, time_limit=self.time_limit, gap_tol=self.gap_tol))
-        lower, upper = check_limits(data.p, names, self.lower, self.upper, self.positive)
-        smallest = pose(
-            data, ks[0], gamma=gammas[0], include=include.tolist(), exclude=exclude.tolist(), max_coef=self.max_coef,
-            lower=lower, upper=upper,
+        grid = SubsetGrid(
+            tuple(ks), tuple(gammas), solver, restrictions, repeat_unchanged=auto, more_ks=self.ks is None,
+            more_gammas=auto,
         )  # fmt: skip
-        return SubsetGrid(
-            tuple(ks), tuple(gammas), solver, include, exclude, repeat_unchanged=auto, max_coef=smallest.max_coef,
-            lower=lower, upper=upper, more_ks=self.ks is None, more_gammas=auto,
-        )  # fmt: skip
+        return grid, most
 
     def _n_threads(self) -> int | None:
         """Threads of the tree, which knows no negative numbers of them; other methods have one."""

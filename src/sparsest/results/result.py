@@ -45,6 +45,7 @@ class Result:
     seconds : from the call to the result, with the preparation of the data, without the compilation of kernels
     n_nodes : number of nodes of the search
     feature_names : names of all columns, or None
+    feature_groups : the group of every column, if columns were chosen by groups; None otherwise
     classes : the two labels in sorted order, the second one the positive class; None for a regression
     about : what else is worth keeping in a file, in JSON's types; the command line notes its settings here, and how it
         has read the columns
@@ -85,6 +86,7 @@ class Result:
     deviations: Array | None = field(default=None, repr=False)
     screening: Screening | None = field(default=None, repr=False)
     restart: Restart = field(default=Restart(), repr=False)
+    feature_groups: tuple[str | int, ...] | None = field(default=None, repr=False)
 
     # What the columns of ``rows`` are.
     heads: ClassVar[tuple[str, ...]] = ("feature", "coefficient", "per standard deviation")
@@ -98,6 +100,13 @@ class Result:
     def names(self) -> list[str]:
         """The names of the chosen columns; their numbers where there are no names."""
         return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.support.tolist()]
+
+    @property
+    def terms(self) -> list[str]:
+        """The names of the chosen groups, or of the chosen columns where columns are not grouped."""
+        if self.feature_groups is None:
+            return self.names
+        return list(dict.fromkeys(str(self.feature_groups[j]) for j in self.support.tolist()))
 
     @cached_property
     def loss(self) -> Loss:
@@ -205,6 +214,7 @@ class Result:
         """Return the model and what is proved of it in JSON's types."""
         return {
             "features": dict(zip(self.names, self.coef[self.support].tolist(), strict=True)),
+            "terms": self.terms,
             "support": self.support.tolist(),
             "intercept": float(self.intercept),
             "objective": self.objective,
@@ -234,6 +244,7 @@ class Result:
             "seconds": float(self.seconds),
             "n_nodes": int(self.n_nodes),
             "feature_names": None if self.feature_names is None else list(self.feature_names),
+            "feature_groups": None if self.feature_groups is None else list(self.feature_groups),
             "classes": None if self.classes is None else self.classes.tolist(),
             "about": self.about,
             "null_loss": None if self.null_loss is None else float(self.null_loss),
@@ -262,6 +273,7 @@ class Result:
             seconds=kept["seconds"],
             n_nodes=kept["n_nodes"],
             feature_names=None if kept["feature_names"] is None else tuple(kept["feature_names"]),
+            feature_groups=None if kept["feature_groups"] is None else tuple(kept["feature_groups"]),
             classes=None if kept["classes"] is None else np.array(kept["classes"]),
             about=kept["about"],
             null_loss=kept["null_loss"],
@@ -270,8 +282,11 @@ class Result:
 
     def __repr__(self) -> str:
         """Objective, bound, gap and size at a glance."""
+        size = f"{self.support.size} features"
+        if self.feature_groups is not None:
+            size = f"{len(self.terms)} groups of {self.support.size} columns"
         return (
-            f"Result({self.status.name}, {self.support.size} features, objective={self.objective:.6g}, "
+            f"Result({self.status.name}, {size}, objective={self.objective:.6g}, "
             f"lower_bound={self.lower_bound:.6g}, gap={self.gap:.2e}, seconds={self.seconds:.3g})"
         )
 
@@ -302,7 +317,7 @@ class Result:
 
     def explained_lines(self) -> list[str]:
         """What objective and bound mean: how much this model explains, and any other could; and what to do."""
-        found = shares_of(self.statement, self.objective, self.lower_bound, self.null_loss, self.support.size)
+        found = shares_of(self.statement, self.objective, self.lower_bound, self.null_loss, self.support)
         if found is None:
             return []
         return [explained_sentence(self.statement, found), advice_sentence(self.statement, self.status.name, found)]

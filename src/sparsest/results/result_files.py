@@ -5,8 +5,9 @@
 ``version``         1; a reader refuses others
 ``written_by``      versions of sparsest, Python and NumPy
 ``problem``         the problem: n, p, loss, parameters, offset, exposure, gamma, k, l0_penalty, max_coef, include,
-                    exclude, fit_intercept, standardize, and the fingerprint of the data
+                    exclude, lower, upper, structure, fit_intercept, standardize, and the fingerprint of the data
 ``feature_names``   names of all p columns, or null
+``feature_groups``  groups of all p columns, texts or numbers; null, or absent in older files, without groups
 ``support``         numbers of the chosen columns, increasing
 ``coef``            their coefficients, for the data as given
 ``intercept``       the constant, for the data as given
@@ -46,7 +47,7 @@ FORMAT, _VERSION = "sparsest model", 1
 _NUMBERS = ("intercept", "objective", "lower_bound", "seconds")
 _INFINITIES = ("inf", "-inf")
 _LABELS = (str, int, float, bool)
-_LATER = ("null_loss", "deviations")
+_LATER = ("null_loss", "deviations", "feature_groups")
 _MODEL = ("support", "coef", "status", "n_nodes", "feature_names", "classes", "about", *_LATER)
 _NAMES = {*_NUMBERS, *_MODEL, "format", "version", "written_by", "problem", "certificate"}
 
@@ -171,6 +172,9 @@ def _complaint(kept: Any) -> str:
     scale = kept.get("deviations")
     if not (scale is None or (is_list(scale, (int, float)) and len(scale) == len(columns))):
         return "it has not one standard deviation for each column of the support"
+    groups = kept.get("feature_groups")
+    if not (groups is None or is_list(groups, (str, int))):
+        return "its groups are neither texts nor whole numbers"
     if not isinstance(kept["status"], str) or not (names is None or is_list(names, (str,))):
         return "its status or its names are no texts"
     if not isinstance(kept["about"], dict) or not isinstance(kept["certificate"], (dict, type(None))):

@@ -6,6 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import NamedTuple
 
+from sparsest.core.arrays import Indices
 from sparsest.core.losses import LOSSES
 from sparsest.proofs.statement import Statement
 
@@ -27,12 +28,29 @@ def percent_above(share: float) -> str:
 
 
 def choices(statement: Statement) -> str:
-    """How many sets of features a problem has, in words."""
-    free = statement.p - len(statement.include) - len(statement.exclude)
+    """How many sets of features, or of groups, a problem has, in words; further rules are not counted."""
+    forced, banned = (len(statement.units_of(columns)) for columns in (statement.include, statement.exclude))
+    free = _n_units(statement) - forced - banned
     if statement.k is None:
         return large(2**free) if free < 1000 else f"2{str(free).translate(_DIGITS)}"
-    left = min(statement.k - len(statement.include), free)
+    left = min(statement.k - forced, free)
     return large(sum(math.comb(free, i) for i in range(left + 1)))
+
+
+def _n_units(statement: Statement) -> int:
+    return statement.p if statement.structure is None else statement.structure.count(statement.p)
+
+
+def _counted(statement: Statement, count: int) -> str:
+    """A number of features, or of groups if columns are grouped."""
+    grouped = statement.structure is not None and statement.structure.units is not None
+    return f"{count:,} {'group' if grouped else 'feature'}{'' if count == 1 else 's'}"
+
+
+def _has_rules(statement: Statement) -> bool:
+    """Whether not all sets of that many features, or groups, are admissible."""
+    rules = statement.structure
+    return rules is not None and bool(rules.limits or rules.requires or rules.budgets)
 
 
 def large(count: int) -> str:
@@ -49,8 +67,13 @@ def large(count: int) -> str:
 def features_in_words(statement: Statement) -> str:
     """How many features a model may have."""
     if statement.k is None:
-        return "any number of features (each at a price)"
-    return f"up to {statement.k} feature{'' if statement.k == 1 else 's'}"
+        return "any number of features" + (" (each at a price)" if _has_price(statement) else "")
+    return f"up to {_counted(statement, statement.k)}"
+
+
+def _has_price(statement: Statement) -> bool:
+    prices = None if statement.structure is None else statement.structure.prices
+    return statement.l0_penalty is not None or prices is not None
 
 
 def proof_sentence(statement: Statement, status: str, gap: float) -> str:
@@ -66,7 +89,8 @@ def proof_sentence(statement: Statement, status: str, gap: float) -> str:
         return f"Nothing is proved about how much better another choice of {which} could fit."
     bound = f"No other choice of {which} can fit better than this one by more than {percent_above(gap)}."
     if status == "OPTIMAL":
-        return f"{bound} This is proved, not estimated: {choices(statement)} possible choices were taken into account."
+        which = f"the admissible ones of {choices(statement)}" if _has_rules(statement) else choices(statement)
+        return f"{bound} This is proved, not estimated: {which} possible choices were taken into account."
     why = {
         "TIME_LIMIT": "The search was stopped by its time limit",
         "NODE_LIMIT": "The search was stopped by its limit of nodes or memory",
@@ -84,14 +108,14 @@ class Shares(NamedTuple):
 
 
 def shares_of(
-    statement: Statement, objective: float, lower_bound: float, null_loss: float | None, size: int
+    statement: Statement, objective: float, lower_bound: float, null_loss: float | None, support: Indices
 ) -> Shares | None:
     """Objective and lower bound as shares of the loss of the model without features; None without such a loss.
 
     With N the null model's loss, the objective of a model of m features is its loss L, plus the ridge's penalty R ≥ 0,
     plus the price λ0 m.  The share that is explained is ``1 - (L + R)/N``.  Every admissible model has
     ``L + R + λ0 m ≥ lower bound``, so none of this size (or, without a price, of any admissible size) explains more
-    than ``1 - (lower bound - λ0 m)/N``.
+    than ``1 - (lower bound - λ0 m)/N``.  If prices differ, those of the m most expensive features take the place of λ0 m.
 
     Without a ridge R is 0, and this is a bound of R² itself, or of the share of the deviance.  With one it is not: a
     model that is fitted without the penalty may have a smaller loss than any bound of ``L + R`` says, so the penalty
@@ -100,23 +124,25 @@ def shares_of(
     Parameters
     ----------
     null_loss : the loss of the model without features
-    size : the number of features m of the model
+    support : the columns of the model
     """
     if null_loss is None or statement.k == 0 or not (null_loss > 0.0 and math.isfinite(objective)):
         return None
-    price = (statement.l0_penalty or 0.0) * size
+    size, price = len(statement.units_of(support)), statement.price_of(support)
+    prices = None if statement.structure is None else statement.structure.prices
+    dearest = price if prices is None else math.fsum(sorted(prices, reverse=True)[:size])
     own = 1.0 - (objective - price) / null_loss
     # Losses are not negative, whatever the bound is.
-    return Shares(own, max(1.0 - max(lower_bound - price, 0.0) / null_loss, own), size)
+    return Shares(own, max(1.0 - max(lower_bound - dearest, 0.0) / null_loss, own), size)
 
 
 def explained_sentence(statement: Statement, shares: Shares) -> str:
     """How much this model explains, and how much any other could at most."""
     counted = "" if math.isinf(statement.gamma) else ", with the penalty on large coefficients counted as not explained"
-    count = f"{shares.size} feature{'' if shares.size == 1 else 's'}"
-    which = f"choice of {count if statement.l0_penalty else features_in_words(statement)}"
+    size = _counted(statement, shares.size) if _has_price(statement) else features_in_words(statement)
+    which = f"choice of {size}"
     restricted = any(limit is not None for limit in (statement.max_coef, statement.lower, statement.upper))
-    if statement.include or statement.exclude or restricted:
+    if statement.include or statement.exclude or restricted or _has_rules(statement):
         which = f"admissible {which}"
     own = f"This model explains {_percent(shares.own, ROUND_FLOOR)} {_whole(statement)}{counted}"
     if shares.largest >= 1.0:
@@ -167,7 +193,7 @@ def _rounded(percent: float, rounding: str) -> str:
 def asked_sentence(statement: Statement, target: str, labels: tuple[str, str] | None) -> str:
     """What was asked, in a sentence."""
     few = "Which" if statement.k is None else f"Which {statement.k} (or fewer)"
-    of = f"{statement.p:,} feature{'' if statement.p == 1 else 's'}"
+    of = _counted(statement, _n_units(statement))
     aim = f"“{target}”" if labels is None else f"whether “{target}” is “{labels[1]}” rather than “{labels[0]}”"
     return f"{few} of {of} predict {aim} best, judged by {statement.n:,} observations?"
 
@@ -181,6 +207,8 @@ def measure_sentence(statement: Statement) -> str:
     penalty = f", plus a penalty on large coefficients (gamma = {statement.gamma:.4g})"
     ridge = "" if math.isinf(statement.gamma) else penalty
     price = "" if statement.l0_penalty is None else f", plus a price of {statement.l0_penalty:g} for each feature"
+    if statement.structure is not None and statement.structure.prices is not None:
+        price = ", plus the prices of the features"
     box = "" if statement.max_coef is None else f" No coefficient may be larger than {statement.max_coef:g} in size"
     if box:
         box += ", for columns of mean square 1." if statement.standardize else "."

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.core.data import encode_labels
+from sparsest.core.data import encode_labels, make_data
 from sparsest.core.designs import as_design
 from sparsest.core.leverages import squared_lengths
 from sparsest.core.losses import PiecewiseLinear
 from sparsest.core.problem import Problem
 from sparsest.results.result import Result
-from sparsest.subset.api import best_subset
 from sparsest.subset.fits.support import fit_support
-from sparsest.subset.task import problem_of
+from sparsest.subset.solvers import make_solver
+from sparsest.subset.task import posed_again, problem_of
 
 _SUBSTITUTES = 3
 _FOLDS = 5
@@ -141,15 +141,12 @@ def held_out(result: Result, X: Any, y: Any, **rows: Any) -> Array | None:
     folds = random_folds(_FOLDS, classification=result.classes is not None)
     scores = np.empty(design.shape[0])
     given = {name: np.asarray(values) for name, values in rows.items() if values is not None}
-    parameters: dict[str, Any] = about.parameters
     for train, test in folds.split(np.zeros((target.size, 1)), target):
-        model = best_subset(
-            design.rows(train), target[train], about.k, l0_penalty=about.l0_penalty, gamma=about.gamma,
-            max_coef=about.max_coef, lower=about.lower, upper=about.upper, loss=about.loss, method="local",
-            fit_intercept=about.fit_intercept, standardize=about.standardize, include=about.include,
-            exclude=about.exclude, **parameters,
-            **{name: values[train] for name, values in given.items()},
+        data = make_data(
+            design.rows(train), target[train], loss=result.loss, fit_intercept=about.fit_intercept,
+            standardize=about.standardize, **{name: values[train] for name, values in given.items()},
         )  # fmt: skip
+        model = make_solver("local").solve(posed_again(about, data))
         added = {name: values[test] for name, values in given.items() if name != "sample_weight"}
         predict = model.predict if result.classes is None else model.decision_function
         scores[test] = predict(design.rows(test), **added)

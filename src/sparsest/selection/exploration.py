@@ -61,7 +61,7 @@ class Found(NamedTuple):
     interrupted: bool
 
 
-def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], p: int) -> Found:
+def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], most: int) -> Found:
     """Cross-validate a grid, and extend it at its ends.
 
     Larger k are tried where the largest one is as good as the best, and then as long as it is the best; further γs as
@@ -72,12 +72,12 @@ def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], p: int)
     ----------
     grid : numbers of features and ridges
     judge : cross-validates the models of a grid, always on the same folds
-    p : number of features
+    most : the largest number of features that a model may have
     """
     tried = Tried(*grid.pairs(), judge(grid))
     left = dict.fromkeys(_EXTENSIONS, _MOST_EXTENSIONS)
     while not tried.validation.n_missing:
-        wanted = [(name, block) for name, block in _blocks(grid, tried, p) if left[name]]
+        wanted = [(name, block) for name, block in _blocks(grid, tried, most) if left[name]]
         if not wanted:
             break
         name, block = wanted[0]
@@ -89,7 +89,7 @@ def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], p: int)
         if more.n_missing:
             return Found(tried, "", True)
         tried = tried.with_block(block, more)
-    return Found(tried, _at_an_end(grid, tried, p), tried.validation.n_missing > 0)
+    return Found(tried, _at_an_end(grid, tried, most), tried.validation.n_missing > 0)
 
 
 def strongest_ridge(tried: Tried) -> int:
@@ -107,20 +107,20 @@ def strongest_ridge(tried: Tried) -> int:
     return best
 
 
-def _blocks(grid: SubsetGrid, tried: Tried, p: int) -> list[tuple[str, SubsetGrid]]:
+def _blocks(grid: SubsetGrid, tried: Tried, most: int) -> list[tuple[str, SubsetGrid]]:
     """The extensions that the best model asks for, ridges first."""
-    found = ((name, extension(grid, tried, p)) for name, extension in _EXTENSIONS.items())
+    found = ((name, extension(grid, tried, most)) for name, extension in _EXTENSIONS.items())
     return [(name, block) for name, block in found if block is not None]
 
 
-def _larger_ks(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
+def _larger_ks(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | None:
     """Further numbers of features, where the largest one is the best or, of the first ones, as good as the best.
 
     Strong ridges make many features as good as few: without an end to that models of more features than rows would be
     tried.
     """
     last, validation = int(tried.ks.max()), tried.validation
-    ks = larger_ks(last, p - grid.exclude.size) if grid.more_ks else []
+    ks = larger_ks(last, most) if grid.more_ks else []
     own = validation.best(tried.ks == last)
     margin = _LARGEST_WITHIN if last == grid.ks[-1] else 0.0
     if not ks or validation.difference(own, validation.best()) < -margin:
@@ -131,12 +131,12 @@ def _larger_ks(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
     return grid.part(ks, (near if grid.more_gammas else ridges).tolist())
 
 
-def _smaller_gamma(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
+def _smaller_gamma(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | None:
     """A stronger ridge, where the strongest one is the best."""
     return _next_gamma(grid, tried, 0, 1.0 / GAMMA_FACTOR, _EVIDENCE_FOR_STRONGER)
 
 
-def _larger_gamma(grid: SubsetGrid, tried: Tried, p: int) -> SubsetGrid | None:
+def _larger_gamma(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | None:
     """A weaker ridge, where the weakest one is the best."""
     return _next_gamma(grid, tried, -1, GAMMA_FACTOR, _EVIDENCE_FOR_WEAKER)
 
@@ -162,10 +162,10 @@ def _next_gamma(grid: SubsetGrid, tried: Tried, end: int, factor: float, evidenc
 _EXTENSIONS = {"smaller gamma": _smaller_gamma, "larger gamma": _larger_gamma, "larger ks": _larger_ks}
 
 
-def _at_an_end(grid: SubsetGrid, tried: Tried, p: int) -> str:
+def _at_an_end(grid: SubsetGrid, tried: Tried, most: int) -> str:
     """What a user should know about a grid that could be extended further; the weakest ridge hardly shrinks."""
     k, gamma = tried.best()
-    names = [name for name, _ in _blocks(grid, tried, p)]
+    names = [name for name, _ in _blocks(grid, tried, most)]
     if "larger ks" in names and k == tried.ks.max():
         return f"the best number of features is the largest one that was tried, {k}: give larger ks"
     if "smaller gamma" in names:

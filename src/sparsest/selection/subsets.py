@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ from sparsest.selection.models import Models
 from sparsest.subset.grid.method import Grid
 from sparsest.subset.subset_grid import solve_grid
 
+# Restrictions with which the models of a grid are found at once; with others, one by one.
+_KNOWN_TO_GRIDS = {"include", "exclude", "names"}
+
 
 @dataclass(frozen=True, eq=False)
 class SubsetGrid:
@@ -27,22 +30,16 @@ class SubsetGrid:
     ----------
     ks, gammas : both rising
     solver : of a single model
-    include, exclude : columns that must, and must not, be in a model
+    restrictions : settings of :func:`sparsest.core.problem.pose` that all models share, such as ``include``
     repeat_unchanged : whether larger γs repeat the models of one that has changed nothing
-    max_coef : an upper limit of the size of coefficients
-    lower, upper : limits of the coefficients for the data as given, or None
     more_ks, more_gammas : whether the grid may be extended where the best model is at its end
     """
 
     ks: tuple[int, ...]
     gammas: tuple[float, ...]
     solver: Any
-    include: Indices
-    exclude: Indices
+    restrictions: Mapping[str, Any] = field(default_factory=dict)
     repeat_unchanged: bool = False
-    max_coef: float | None = None
-    lower: Array | None = None
-    upper: Array | None = None
     more_ks: bool = False
     more_gammas: bool = False
 
@@ -57,11 +54,13 @@ class SubsetGrid:
     def __call__(self, data: Data) -> Models:
         """Fit the models of all pairs."""
         reach("fold")
-        at_once = self.max_coef is None and self.lower is None and Grid.suits(self.solver)
+        given = {name for name, value in self.restrictions.items() if value is not None}
+        at_once = given <= _KNOWN_TO_GRIDS and Grid.suits(self.solver)
         return Models.of(data.p, self._at_once(data) if at_once else self._one_by_one(data))
 
     def _at_once(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
-        grid = Grid(self.include, self.exclude, self.repeat_unchanged)
+        include, exclude = (np.asarray(self.restrictions.get(name, ()), np.intp) for name in ("include", "exclude"))
+        grid = Grid(include, exclude, self.repeat_unchanged)
         found = grid.solve(data, self.ks, self.gammas)
         for k in self.ks:
             for gamma in self.gammas:
@@ -70,10 +69,7 @@ class SubsetGrid:
                 yield model.support, coef, model.b + constant + data.y_offset
 
     def _one_by_one(self, data: Data) -> Iterator[tuple[Indices, Array, float]]:
-        problem = pose(
-            data, self.ks[-1], gamma=self.gammas[0], include=self.include.tolist(), exclude=self.exclude.tolist(),
-            max_coef=self.max_coef, lower=self.lower, upper=self.upper,
-        )  # fmt: skip
+        problem = pose(data, self.ks[-1], gamma=self.gammas[0], **self.restrictions)
         ks, gammas = list(self.ks), list(self.gammas)
         found = solve_grid(self.solver, problem, ks, gammas, None, Clock(np.inf), self.repeat_unchanged)
         last = max(gamma for gamma, _ in found)

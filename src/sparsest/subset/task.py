@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.core.checks import by_number, check_names, column_names
+from sparsest.core.checks import as_array, by_number, check_names, column_names
 from sparsest.core.data import Data, make_data
 from sparsest.core.designs import on_demand, unstandardized
 from sparsest.core.limits import check_limits
 from sparsest.core.problem import PROBLEM_SETTINGS, Problem, pose
 from sparsest.core.ridge import default_gamma
 from sparsest.core.settings import SETTINGS, check_gamma, checked
+from sparsest.proofs.statement import Statement
 from sparsest.results.advice import warn_if_short
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock
@@ -31,18 +32,20 @@ SEARCH_SETTINGS = ("method", *ARGUMENTS, "screen", "screen_by", "callback", "ver
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A problem on prepared data, and the names of its columns."""
+    """A problem on prepared data, and the names and the groups of its columns."""
 
     problem: Problem
     names: tuple[str, ...] | None
+    groups: tuple[str | int, ...] | None = None
 
     def first(self, start: Any) -> Any:
         """What to start from, with numbers for the names of columns."""
         return start if isinstance(start, Result) else by_number(start, "start", self.names)
 
     def complete(self, result: Result) -> Result:
-        """Add names and labels to a result."""
-        return replace(result, feature_names=self.names, classes=self.problem.data.classes)
+        """Add names, groups and labels to a result."""
+        classes = self.problem.data.classes
+        return replace(result, feature_names=self.names, feature_groups=self.groups, classes=classes)
 
 
 class Search(NamedTuple):
@@ -128,7 +131,8 @@ def pose_task(
         names=names,
     )
     data.evidence.begin_fingerprint()
-    return Task(problem, names)
+    groups = None if feature_groups is None else tuple(as_array(feature_groups, "feature_groups").tolist())
+    return Task(problem, names, groups)
 
 
 def solve(X: Any, y: Any, *, start: Any = None, **settings: Any) -> tuple[Result, Data]:
@@ -162,6 +166,11 @@ def problem_on(result: Result, data: Data) -> Problem:
             "X, y, sample_weight, offset or exposure are not those of the result: give the data of the fit again, in "
             "the same order (the class_weight of a classifier is a part of sample_weight)"
         )
+    return posed_again(about, data)
+
+
+def posed_again(about: Statement, data: Data) -> Problem:
+    """Pose the problem of a statement on data with the same columns."""
     sparsity = restored(about)
     # Without a structure the rule is checked again; with one it replaces a rule that admits everything.
     k, price = (about.k, about.l0_penalty) if sparsity is None else (None, 0.0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from sparsest.core.designs import interactions
+from sparsest.core.designs.interactions import interactions
 from sparsest.tables.encoding import Encoding
 from sparsest.tables.features import origins
 
