@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -138,8 +138,11 @@ def making_the_report(quiet: bool) -> Iterator[Clock]:
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings for a JSON file: infinity, which JSON does not have, becomes text."""
-    return {
-        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in settings.items()
-    }
+    """Settings for a JSON file: infinity, which JSON does not have, becomes text, and a structure a dictionary."""
+
+    def plain(value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            return asdict(value)
+        return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+    return {name: plain(value) for name, value in settings.items()}

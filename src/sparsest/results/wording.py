@@ -115,7 +115,7 @@ def shares_of(
     With N the null model's loss, the objective of a model of m features is its loss L, plus the ridge's penalty R ≥ 0,
     plus the price λ0 m.  The share that is explained is ``1 - (L + R)/N``.  Every admissible model has
     ``L + R + λ0 m ≥ lower bound``, so none of this size (or, without a price, of any admissible size) explains more
-    than ``1 - (lower bound - λ0 m)/N``.  If prices differ, those of the m most expensive features take the place of λ0 m.
+    than ``1 - (lower bound - λ0 m)/N``.  If prices differ, the m largest ones take the place of λ0 m.
 
     Without a ridge R is 0, and this is a bound of R² itself, or of the share of the deviance.  With one it is not: a
     model that is fitted without the penalty may have a smaller loss than any bound of ``L + R`` says, so the penalty

@@ -36,7 +36,7 @@ class Diagnosis:
     Attributes
     ----------
     explained : part of the constant model's objective that the model takes away: for the squared loss about R²
-    without : the same for the best model without each of the features
+    without : the same for the best model without each of the features, and without the others of its group
     deviations : standard deviations of the chosen columns
     correlations : m × m, of the chosen columns
     substitutes : for every feature the columns outside that correlate most with it
@@ -69,7 +69,8 @@ def diagnose_on(result: Result, problem: Problem, sample_weight: Any = None) -> 
     chosen = result.support
     empty = fit_support(problem, np.empty(0, dtype=np.intp)).primal
     full = fit_support(problem, chosen).primal
-    without = [fit_support(problem, np.delete(chosen, j)).primal for j in range(chosen.size)]
+    units = np.array([result.statement.units_of([j])[0] for j in chosen.tolist()])
+    values = {unit: fit_support(problem, chosen[units != unit]).primal for unit in set(units.tolist())}
     weights, columns = problem.data.weights, problem.data.design.columns(chosen)
     products = problem.data.design.tdot(weights[:, None] * columns)
     norms = problem.data.column_norms
@@ -78,7 +79,7 @@ def diagnose_on(result: Result, problem: Problem, sample_weight: Any = None) -> 
     used = np.ones(problem.n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     return Diagnosis(
         explained=_share(full, empty),
-        without=np.array([_share(value, empty) for value in without]),
+        without=np.array([_share(values[unit], empty) for unit in units.tolist()]),
         deviations=problem.data.deviations(chosen),
         correlations=correlations[chosen],
         substitutes=[_substitutes(correlations[:, j], chosen) for j in range(chosen.size)],
