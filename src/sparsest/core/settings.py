@@ -102,7 +102,8 @@ SETTINGS: dict[str, Setting] = {
     ),
     "feature_groups": Setting(
         "labels of p columns, texts or numbers; columns with the same label enter a model together",
-        more="Then ``k`` and prices count groups",
+        more="Then ``k`` and prices count groups.  Also a function from the name of a column to its label, or a "
+        "dictionary of labels by name, in which columns that are missing stand for themselves",
     ),
     "structure": Setting("rules about which features may be chosen together: a :class:`sparsest.Structure`"),
     "gamma": Setting(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 from sparsest.core.checks import whole_number
 from sparsest.core.limits import check_limits
 from sparsest.core.losses import Loss
-from sparsest.core.structure.wishes import Structure
+from sparsest.core.structure.wishes import Groups, Structure
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.estimators.time_budget import TimeBudget, seconds_of
 from sparsest.results.result import Result
@@ -81,7 +80,7 @@ class _BestSubset(BestSubsetFit):
     fit_intercept: bool = True
     include: Columns = ()
     exclude: Columns = ()
-    feature_groups: Sequence[str] | Sequence[int] | None = None
+    feature_groups: Groups | None = None
     structure: Structure | None = None
     start: Any = None
     screen: int | None = None

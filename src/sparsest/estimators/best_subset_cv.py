@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -16,7 +15,8 @@ from sparsest.core.limits import check_limits
 from sparsest.core.losses import Loss
 from sparsest.core.problem import pose
 from sparsest.core.ridge import default_gamma
-from sparsest.core.structure.wishes import Structure
+from sparsest.core.structure.posing import group_labels
+from sparsest.core.structure.wishes import Groups, Structure
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated, check_jobs
@@ -94,7 +94,7 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     fit_intercept: bool = True
     include: Columns = ()
     exclude: Columns = ()
-    feature_groups: Sequence[str] | Sequence[int] | None = None
+    feature_groups: Groups | None = None
     structure: Structure | None = None
     time_limit: float = 60.0
     gap_tol: float = 1e-4
@@ -152,8 +152,9 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         names = self._names()
         lower, upper = check_limits(data.p, names, self.lower, self.upper, self.positive)
         forced = {name: by_number(getattr(self, name), name, names) for name in ("include", "exclude")}
+        groups = None if self.feature_groups is None else group_labels(self.feature_groups, data.p, names)
         restrictions: dict[str, Any] = {
-            **forced, "max_coef": self.max_coef, "lower": lower, "upper": upper, "feature_groups": self.feature_groups,
+            **forced, "max_coef": self.max_coef, "lower": lower, "upper": upper, "feature_groups": groups,
             "structure": self.structure, "names": names,
         }  # fmt: skip
         least, most = pose(data, data.p, **restrictions).sizes

@@ -10,7 +10,7 @@ import numpy as np
 from sparsest.core.checks import instance, number, whole_number
 from sparsest.core.losses import Loss
 from sparsest.core.settings import METHODS, documented
-from sparsest.core.structure.wishes import Structure
+from sparsest.core.structure.wishes import Groups, Structure
 from sparsest.results.advice import warn_if_short
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock
@@ -51,7 +51,7 @@ def best_subset(
     exposure: Any = None,
     include: Columns = (),
     exclude: Columns = (),
-    feature_groups: Sequence[str] | Sequence[int] | None = None,
+    feature_groups: Groups | None = None,
     structure: Structure | None = None,
     feature_names: Sequence[str] | None = None,
     start: Any = None,
@@ -129,7 +129,7 @@ def best_subset_path(
     exposure: Any = None,
     include: Columns = (),
     exclude: Columns = (),
-    feature_groups: Sequence[str] | Sequence[int] | None = None,
+    feature_groups: Groups | None = None,
     structure: Structure | None = None,
     feature_names: Sequence[str] | None = None,
     start: Any = None,

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest.core.checks import as_array, by_number, check_names, column_names
+from sparsest.core.checks import by_number, check_names, column_names
 from sparsest.core.data import Data, make_data
 from sparsest.core.designs import on_demand, unstandardized
 from sparsest.core.limits import check_limits
 from sparsest.core.problem import PROBLEM_SETTINGS, Problem, pose
 from sparsest.core.ridge import default_gamma
 from sparsest.core.settings import SETTINGS, check_gamma, checked
+from sparsest.core.structure.posing import group_labels
 from sparsest.proofs.statement import Statement
 from sparsest.results.advice import warn_if_short
 from sparsest.results.result import Result
@@ -115,6 +116,7 @@ def pose_task(
 ) -> Task:
     """Pose a problem on prepared data; "auto" is the default γ, with which the choice by leave-one-out begins too."""
     low, high = check_limits(data.p, names, lower, upper)
+    groups = None if feature_groups is None else tuple(group_labels(feature_groups, data.p, names))
     automatic = isinstance(gamma, str) and gamma in ("auto", "loo")
     problem = pose(
         data,
@@ -126,12 +128,11 @@ def pose_task(
         max_coef=max_coef,
         lower=low,
         upper=high,
-        feature_groups=feature_groups,
+        feature_groups=groups,
         structure=structure,
         names=names,
     )
     data.evidence.begin_fingerprint()
-    groups = None if feature_groups is None else tuple(as_array(feature_groups, "feature_groups").tolist())
     return Task(problem, names, groups)
 
 

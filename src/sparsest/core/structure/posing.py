@@ -30,7 +30,7 @@ class Units:
         self.p, self.names = p, names
         self.grouped = feature_groups is not None
         self._labels: dict[Any, int] = {}
-        labels = range(p) if feature_groups is None else _check_labels(feature_groups, p)
+        labels = range(p) if feature_groups is None else group_labels(feature_groups, p, names)
         self.of_column = np.array([self._labels.setdefault(label, len(self._labels)) for label in labels], np.int64)
 
     @property
@@ -187,14 +187,28 @@ def structure_with_k(rule: StructuredSparsity, k: int, include: Indices, exclude
     return _feasible(rule.with_k(min(k, rule.n_units)), names, include, exclude)
 
 
-def _check_labels(labels: Any, p: int) -> list[Any]:
-    """The labels of p columns: texts or whole numbers."""
-    entries = as_array(labels, "feature_groups")
-    if entries.shape != (p,):
-        raise ValueError(f"feature_groups must have {p} labels, one for each column, got {shown(labels)}")
-    found = [entry.item() if isinstance(entry, np.generic) else entry for entry in entries.tolist()]
+def group_labels(given: Any, p: int, names: tuple[str, ...] | None) -> list[str | int]:
+    """The groups of p columns, texts or whole numbers.
+
+    Parameters
+    ----------
+    given : p labels; or a function from the name of a column to its label; or a dictionary of labels by the name of
+        the column, in which columns that are missing are groups of their own
+    """
+    if (callable(given) or isinstance(given, Mapping)) and names is None:
+        raise ValueError("feature_groups by name needs the names of columns: give a data frame or feature_names")
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in (names or ())]
+        if unknown:
+            raise ValueError(f"feature_groups names the column {shown(unknown[0])}, which X does not have")
+        labels: Any = [given.get(name, name) for name in names or ()]
+    else:
+        labels = [given(name) for name in names or ()] if callable(given) else as_array(given, "feature_groups")
+    if np.shape(labels) != (p,):
+        raise ValueError(f"feature_groups must have {p} labels, one for each column, got {shown(given)}")
+    found = [entry.item() if isinstance(entry, np.generic) else entry for entry in labels]
     if not all(isinstance(label, (str, int)) and not isinstance(label, bool) for label in found):
-        raise ValueError(f"the labels of feature_groups must be texts or whole numbers, got {shown(labels)}")
+        raise ValueError(f"the labels of feature_groups must be texts or whole numbers, got {shown(given)}")
     return found
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sparsest.core.checks import number, optional, shown, whole_number
+
+# What users give as groups of columns: labels, labels by column name, or a function from a name to a label.
+Groups = Sequence[str] | Sequence[int] | Mapping[str, str] | Callable[[str], str]
 
 
 @dataclass(frozen=True)
