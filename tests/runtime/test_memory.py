@@ -18,3 +18,12 @@ def test_the_limit_of_a_container(tmp_path):
     assert memory._of_group(tmp_path) == 4e6
     (tmp_path / "memory.max").write_text("500000\n")
     assert memory._of_group(tmp_path) == 0.0
+
+
+def test_a_limit_holds_within_its_context():
+    with memory.limiting_memory(5.0):
+        assert memory.memory_limit() == 5.0
+        with memory.limiting_memory(7.0):
+            assert memory.memory_limit() == 7.0
+        assert memory.memory_limit() == 5.0
+    assert memory.memory_limit() >= 2e9

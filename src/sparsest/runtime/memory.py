@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 # A search takes at most this part of the memory that is available when it begins, and may always take this many bytes.
 _SHARE, _LEAST = 0.5, 2e9
+
+
+_limit: ContextVar[float | None] = ContextVar("memory_limit", default=None)
+
+
+@contextmanager
+def limiting_memory(n_bytes: float) -> Iterator[None]:
+    """Let everything that is copied within the context take at most this many bytes at a time."""
+    token = _limit.set(n_bytes)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def memory_limit() -> float:
+    """Bytes that a copy may take: the limit of the search, or by default half of the available memory."""
+    limit = _limit.get()
+    return default_max_memory() if limit is None else limit
 
 
 def default_max_memory() -> float:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
+from sparsest.runtime.memory import available_memory
 from sparsest.tables import annotated, arrow, genotypes, matrices, plain
 from sparsest.tables.dialect import find_dialect
-from sparsest.tables.on_demand import read_on_demand
+from sparsest.tables.on_demand import in_bytes, read_on_demand
 from sparsest.tables.opening import Opened, open_data
 from sparsest.tables.source import Source
+
+# Formats whose readers do not load large files.
+_IN_BLOCKS = ("npy", "h5ad", "bed")
 
 
 def read_source(data: str) -> Source:
@@ -20,10 +24,22 @@ def read_source(data: str) -> Source:
     if stored is not None:
         return stored
     opened = open_data(data)
+    _refuse_too_large(opened)
     source = _READERS[opened.kind](opened)
     if not source.n_rows:
         raise ValueError(f"{opened.name} has no rows")
     return source
+
+
+def _refuse_too_large(opened: Opened) -> None:
+    """Raise a ValueError for a file that would be loaded and is larger than the memory."""
+    size = 0 if opened.path is None else opened.path.stat().st_size
+    available = available_memory()
+    if 0.0 < available < size and opened.kind not in _IN_BLOCKS:
+        raise ValueError(
+            f"{opened.name} has {in_bytes(size)}, but {in_bytes(available)} of memory are available: give the numbers "
+            "as NPY, HDF5, zarr, Parquet or .bed, which are read in blocks"
+        )
 
 
 def _read_text(opened: Opened) -> Source:

@@ -17,6 +17,7 @@ from sparsest.core.designs import (
     take_apart,
     unstandardized,
 )
+from sparsest.runtime.memory import limiting_memory
 
 VIEWS = {"centred": (True, False), "scaled": (False, True), "standardised": (True, True)}
 CASES = [(name, "standardised") for name in ("C order", "float32 Fortran order", "strided", "booleans", "CSC float32")]
@@ -139,3 +140,11 @@ def test_the_stored_matrix():
         assert not stores_matrix(design)
         with pytest.raises(ValueError, match="does not store a matrix"):
             stored_matrix(design)
+
+
+def test_copies_that_do_not_fit_are_refused():
+    X = offset_columns()
+    with limiting_memory(8 * N), pytest.raises(ValueError, match="columns have means of more than 1000 standard dev"):
+        standardized(as_design(X), WEIGHTS, center=True, scale=True)
+    with limiting_memory(8 * N):
+        assert standardized(as_design(X), WEIGHTS, center=False, scale=True).shape == X.shape

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from samples import sample
 from sparsest.core.problem import make_problem
+from sparsest.runtime.memory import limiting_memory
 from sparsest.subset.relaxation.active_columns import ActiveColumns
 from subset.relaxation.relaxing import relax
 
@@ -31,6 +32,16 @@ def test_products_with_active_columns(storage):
         assert columns.passes == pytest.approx(passes)
     # Columns are copied again only if at most half of the last copy is active.
     assert columns.index.size == 4
+
+
+def test_copies_respect_the_memory_of_a_search():
+    X, y = sample("squared", 20, 40)
+    problem = make_problem(X, y, 3, standardize=True)
+    for n_bytes, copied in ((2 * 8 * 20 * 8 - 1, False), (2 * 8 * 20 * 8, True)):
+        columns = ActiveColumns(problem)
+        with limiting_memory(n_bytes):
+            columns.drop(np.arange(8, 40))
+        assert (columns.design is not problem.design) == copied
 
 
 def test_passes_are_counted():

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, Survey
+from sparsest.core.designs.base import FAR, Array, Design, Indices, Moments, Subset, Survey
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import Pack, SparsePack
 from sparsest.core.designs.sparse import Sparse
+from sparsest.runtime.memory import memory_limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +181,15 @@ def products_with_view(view: Design, products: Array, r: Array) -> Array:
     return view.own(products, r, np.arange(view.shape[1])) if isinstance(view, Standardized) else products
 
 
+def _refuse_copies(n_bytes: int, count: int) -> None:
+    """Raise a ValueError before columns are copied that do not fit into memory."""
+    if count and n_bytes > memory_limit():
+        raise ValueError(
+            f"{count} columns have means of more than {FAR:g} standard deviations, and copies of them that are centred "
+            f"would take {n_bytes / 1e9:.3g} GB of memory: subtract a constant near the mean from these columns first"
+        )
+
+
 def view_with(design: Design, moments: Moments, *, center: bool, scale: bool) -> Design:
     """Return the view with weighted mean 0 (``center``) and mean square 1 (``scale``), from moments of the columns.
 
@@ -195,6 +205,7 @@ def view_with(design: Design, moments: Moments, *, center: bool, scale: bool) ->
         factor[factor == 0.0] = 1.0
     shift = mean if center else np.zeros(mean.size)
     far = moments.far() if center else np.empty(0, dtype=np.intp)
+    _refuse_copies(8 * design.shape[0] * far.size, far.size)
     packed = design.columns(far)
     packed -= shift[far]
     packed -= rest[far]

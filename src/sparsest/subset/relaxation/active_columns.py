@@ -11,6 +11,7 @@ from sparsest.core.designs import Design, stopping, unstandardized
 from sparsest.core.losses import dual_from_margin
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region
+from sparsest.runtime.memory import memory_limit
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.dual import DualBound, scaled_bound
 from sparsest.subset.relaxation.engine import View
@@ -23,6 +24,8 @@ from sparsest.subset.relaxation.working_solution import WorkingSolution
 # Active columns are copied when their share of all columns is at most the first number, and copied again when their
 # share of the last copy is at most the second.
 _COPIED_SHARE, _COPIED_AGAIN_SHARE = 0.2, 0.5
+# A copy takes at most this share of the memory that the search may use.
+_SHARE_OF_MEMORY = 0.5
 
 
 class ActiveColumns:
@@ -70,6 +73,10 @@ class ActiveColumns:
         if keep.size > _COPIED_SHARE * self.problem.p:
             return
         if self._copied and keep.size > _COPIED_AGAIN_SHARE * self.index.size:
+            return
+        # What is read on demand is copied only if it is small.
+        in_memory = unstandardized(self.design).resident_bytes > 0
+        if in_memory and self.design.nbytes_of(self.position[keep]) > _SHARE_OF_MEMORY * memory_limit():
             return
         self.design = self.design.take(self.position[keep])
         self.index, self._copied = keep, True

@@ -9,7 +9,7 @@ from sparsest.core.problem import Problem
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock, finish_despite_interrupt
 from sparsest.runtime.events import Status
-from sparsest.runtime.memory import default_max_memory
+from sparsest.runtime.memory import default_max_memory, limiting_memory
 from sparsest.subset.enumeration import Enumeration, enumerate_supports, is_tiny
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.solution import warm_start
@@ -40,18 +40,19 @@ class Tree:
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Search until the gap is closed or a limit is reached."""
-        with searching(problem, self.time_limit, clock) as running:
-            return self._solve(problem, start, running)
+        limits = self.limits()
+        with searching(problem, self.time_limit, clock) as running, limiting_memory(limits.max_memory):
+            return self._solve(problem, start, running, limits)
 
     def limits(self) -> Limits:
         """The settings that the search itself uses."""
         max_memory = default_max_memory() if self.max_memory is None else self.max_memory
         return Limits(self.gap_tol, self.node_limit, max_memory, self.n_jobs, self.proof, self.tuning)
 
-    def _solve(self, problem: Problem, start: Any, clock: Clock) -> Result:
+    def _solve(self, problem: Problem, start: Any, clock: Clock, limits: Limits) -> Result:
         """Search, and assemble the result whatever ends the search."""
         goal = BestSupport(problem, clock, self.gap_tol, self.moves)
-        search = Search(problem, goal, clock, self.limits())
+        search = Search(problem, goal, clock, limits)
         status = Status.OPTIMAL
         try:
             support = start_support(start, problem)
