@@ -323,3 +323,23 @@ def test_leave_one_out_refuses_limits():
     X, y = sample("squared", N, P)
     with pytest.raises(ValueError, match="no closed form with max_coef, lower or upper"):
         api.best_subset(X, y, 2, gamma="loo", lower=0.0)
+
+
+# Groups
+
+
+@every_pair(method=METHODS, loss=["squared", "logistic", "hinge", "huber"], shape=["positive", "two-sided", "mixed"])
+def test_groups_of_columns_with_limits(method, loss, shape):
+    """Columns of a group enter together, some with the coefficient zero."""
+    X, y = sample(loss, 20, P)
+    bounds, groups = bounds_of(shape, loss), [0, 0, 1, 2, 1, 2]
+    settings = {"loss": loss, "gamma": 0.3, "lower": bounds[0], "upper": bounds[1], "feature_groups": groups}
+    result = best_subset(X, y, 2, method=method, **settings)
+    check_certificate(result, X, y)
+    problem = make_problem(X, y, P, loss=loss, gamma=0.3, lower=bounds[0], upper=bounds[1])
+    pairs = [[j for j in range(P) if groups[j] in pair] for pair in ((0, 1), (0, 2), (1, 2))]
+    optimum = min(fit_support(problem, np.array(columns)).primal for columns in pairs)
+    assert within(result.coef, bounds)
+    assert result.objective >= optimum * (1.0 - 1e-7) and result.lower_bound <= optimum * (1.0 + 1e-7)
+    if method in ("tree", "cuts"):
+        assert result.status is Status.OPTIMAL and result.objective <= optimum * (1.0 + 1.1e-4)

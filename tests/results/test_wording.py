@@ -70,6 +70,24 @@ def test_sentences():
     assert "squared distance" in measure_sentence(about) and "gamma = 0.3" in measure_sentence(about)
 
 
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"lower": 0.0}, "No coefficient may be negative."),
+        ({"upper": 0.0}, "No coefficient may be positive."),
+        ({"lower": {1: 0.0}}, "Coefficients of 1 column must keep given limits."),
+        ({"lower": {1: 0.0}, "upper": {1: 2.0, 3: 0.5}}, "Coefficients of 2 columns must keep given limits."),
+        ({"lower": -1.0, "max_coef": 2.0}, "in size. Coefficients of 5 columns must keep given limits."),
+    ],
+    ids=str,
+)
+def test_limits_of_coefficients_in_words(limits, words):
+    X, y = sample("squared", 20, 5)
+    result = best_subset(X, y, 2, gamma=0.3, **limits)
+    assert measure_sentence(result.statement).endswith(words)
+    assert "admissible choice" in result.explained_lines()[0]
+
+
 def stated(result):
     """Own and largest share of a result's sentence, as numbers."""
     sentence = result.explained_lines()[0]

@@ -1,7 +1,7 @@
 """The relaxation of a piecewise linear loss on a working set.
 
-The solver is an interior-point method or, with bounds on coefficients or a structure, proximal Newton steps for
-smoothed losses.
+The solver is an interior-point method, which treats bounds of 0 as further pieces of the loss; with other bounds, which
+limit the indicators too, or with a structure, proximal Newton steps for smoothed losses.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from sparsest.core.arrays import Array
+from sparsest.core.bounds import Bounds
 from sparsest.core.losses import PiecewiseLinear
 from sparsest.core.problem import Problem
 from sparsest.runtime.faults import reach
+from sparsest.subset.fits.boxed import with_bounds
 from sparsest.subset.fits.interior_point import InteriorPoint, Iterate, stack
 from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
 from sparsest.subset.relaxation.memory import History, Memory
@@ -42,6 +44,8 @@ def solve_piecewise(
 ) -> WorkingSolution:
     """Take interior-point steps until primal and dual value, computed with the exact Ω and gain, are close enough."""
     rows = stack(columns, problem.weights, loss.pieces(problem.y), problem.fit_intercept)
+    bounded = omega.low.size > 0
+    rows = with_bounds(rows, Bounds(omega.low, omega.high)) if bounded else rows
     m = columns.shape[1]
     delta, free = np.zeros(rows.Z.shape[1]), np.zeros(rows.Z.shape[1], dtype=bool)
     delta[:m], free[:m] = omega.root_delta**2, ~omega.forced
@@ -49,10 +53,11 @@ def solve_piecewise(
         free[:] = False
     method = InteriorPoint(rows, delta, free, omega.budget, omega.price)
     run = _InteriorPointRun(problem, columns, omega, method, tolerance, cutoff, expired)
-    resumed = memory.resume(method)
+    # The pieces of bounds are others on every working set.
+    resumed = None if bounded else memory.resume(method)
     if resumed is None or not run.follow(resumed, _MOST_STEPS_RESUMED):
         run.follow(method.start(), _MOST_STEPS)
-    memory.history = History(method, run.iterates)
+    memory.history = None if bounded else History(method, run.iterates)
     assert run.best is not None
     return _cleaned(problem, columns, omega, run.best)._replace(iterations=run.steps)
 
@@ -96,7 +101,8 @@ class _InteriorPointRun:
         """Evaluate an iterate; return the best primal and dual point so far."""
         problem, columns, omega, m = self.problem, self.columns, self.omega, self.columns.shape[1]
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
-        alpha = problem.feasible(self.method.rows.alpha(x.beta))
+        w = np.clip(w, omega.low, omega.high) if omega.low.size else w
+        alpha = problem.feasible(self.method.rows.alpha(x.beta)[: problem.n])
         reach("dual value")
         dual = -problem.conjugate_sum(alpha) - dual_gain(-(columns.T @ alpha), omega)
         point = WorkingSolution(w, b, alpha, primal_value(problem, columns, omega, w, b), dual, 0, None)

@@ -2,7 +2,7 @@
 
     min_{w,b} Σ ω ℓ(y, Xw + b) + Ω(w)
 
-Squared loss: one quadratic in Gram space.  Piecewise linear losses: an interior-point method or, with bounds on
+Squared loss: one quadratic in Gram space.  Piecewise linear losses: an interior-point method or, with finite bounds on
 coefficients or a structure, proximal Newton steps for smoothed losses.  Other losses: proximal Newton steps with a line
 search, each a quadratic in Gram space.  All methods return the primal and dual values on which their stopping rule is
 based.
@@ -16,6 +16,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
+from sparsest.core.bounds import Bounds
 from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region, Sparsity
@@ -86,7 +87,8 @@ def solve_working_set(
         w = _within_bounds(w, omega)
     if isinstance(problem.loss, Squared):
         return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch, memory)
-    if isinstance(problem.loss, PiecewiseLinear) and (isinstance(omega, NestedRegulariser) or omega.low.size):
+    signs_only = isinstance(omega, Regulariser) and Bounds(omega.low, omega.high).conic
+    if isinstance(problem.loss, PiecewiseLinear) and not signs_only:
         return solve_smoothed(problem, problem.loss, columns, omega, w, b, tolerance, cutoff, expired, stretch)
     if isinstance(problem.loss, PiecewiseLinear) and isinstance(omega, Regulariser):
         return solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired, memory)
