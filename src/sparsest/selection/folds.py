@@ -47,6 +47,9 @@ def make_folds(
     list of Fold
         Row numbers among those with a positive weight.
     """
+    if isinstance(X, Design):
+        # Splitters take arrays; zeros of the same shape need no memory.
+        X = np.broadcast_to(0.0, X.shape)
     n = X.shape[0]
     if isinstance(X, Design):
         # Splitters take the number of rows from it.
