@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparsest import datasets, metrics, plots
     from sparsest.core.designs.interactions import interactions
+    from sparsest.core.row_summary import RowSummary, reduce_rows
     from sparsest.core.structure.wishes import Structure
     from sparsest.estimators import (
         BestSubsetClassifier,
@@ -48,6 +49,8 @@ _HOMES = {
     "near_optimal": "subset.api",
     "penalty_path": "paths.api",
     "Structure": "core.structure.wishes",
+    "RowSummary": "core.row_summary",
+    "reduce_rows": "core.row_summary",
     "Inference": "results.inference",
     "PathResult": "paths.path_result",
     "Stop": "paths.path_result",
@@ -94,6 +97,7 @@ __all__ = [
     "PenalizedRegressor",
     "PenalizedRegressorCV",
     "Result",
+    "RowSummary",
     "StabilitySelection",
     "Status",
     "Stop",
@@ -113,6 +117,7 @@ __all__ = [
     "near_optimal",
     "penalty_path",
     "plots",
+    "reduce_rows",
 ]
 
 
