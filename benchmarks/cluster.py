@@ -12,6 +12,7 @@ bytes in this process, with one thread for each worker.  Only ratios within a ru
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -20,7 +21,8 @@ import distributed
 import numpy as np
 
 import sparsest
-from sparsest.core.designs import as_design
+from sparsest.core.designs import Dense, as_design
+from sparsest.proofs.grid import Call
 
 N = 10_000
 
@@ -42,6 +44,27 @@ def best(work: Callable[[], object], repeats: int = 5) -> float:
     return min(times)
 
 
+def timed_product(block: np.ndarray, a: np.ndarray, own: None) -> float:
+    """CPU seconds of a product with a block."""
+    begin = time.process_time()
+    Dense(block, thread_bytes=sys.maxsize).tdot(a)
+    return time.process_time() - begin
+
+
+def nothing(block: np.ndarray, shared: np.ndarray, own: None) -> None:
+    """What a pass costs without work."""
+
+
+def cpu_seconds(work: Callable[[], object], repeats: int = 5) -> float:
+    """The shortest CPU time of several."""
+    times = []
+    for _ in range(repeats):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
 def passes(megabytes: int, chunks: int) -> None:
     width = megabytes * 1_000_000 // (4 * N)
     p = width * chunks
@@ -59,9 +82,11 @@ def passes(megabytes: int, chunks: int) -> None:
             f"| X'a, {m} vectors | {of_cluster:.3f} | {rates[0]:.1f} | {in_memory:.3f} | {rates[1]:.1f} "
             f"| {of_cluster / in_memory:.2f} |"
         )
-    begin = time.perf_counter()
-    there.tdot(np.zeros(N), np.zeros(1, dtype=np.intp))
-    print(f"one task on one column of one chunk: {1e3 * (time.perf_counter() - begin):.1f} ms")
+    calls, a = [Call(0, j) for j in range(chunks)], np.ones(N)
+    of_workers = min(sum(there.grid.run(timed_product, calls, [a])) for _ in range(5))
+    of_kernel = cpu_seconds(lambda: here.tdot(a))
+    print(f"CPU seconds, one vector: workers {of_workers:.3f}, in memory {of_kernel:.3f}, {of_workers / of_kernel:.2f}")
+    print(f"a pass without work: {1e3 * best(lambda: there.grid.run(nothing, calls, [a])):.1f} ms")
     print(f"a column to this process: {1e3 * best(lambda: there.grid.gather(np.array([3])), 3):.1f} ms")
     y = np.random.default_rng(2).standard_normal(N)
     begin = time.perf_counter()

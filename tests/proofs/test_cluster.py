@@ -87,7 +87,7 @@ def test_blocks_stay_where_they_are(X, client):
 
 
 def test_long_vectors_are_sent_once(X, client):
-    long = [np.full(20_000, 1.0 + i) for i in range(3)]
+    long = [np.full(200_000, 1.0 + i) for i in range(3)]
     grid = DaskGrid(da.from_array(X, chunks=(11, 3)))
     calls = [Call(i, j) for i in range(3) for j in range(3)]
     assert grid.run(first_entry, calls, long) == [1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0]
@@ -142,7 +142,7 @@ def test_a_worker_killed_during_a_pass(X):
         calls = [Call(i, j) for i in range(6) for j in range(4)]
         victim = grid.run(owner, calls)[0]
         assert victim in worker_processes(client)
-        for length in (1, 50_000):
+        for length in (1, 100_000):
             timer = Timer(0.3, lambda: os.kill(min(worker_processes(client)), signal.SIGKILL))
             timer.start()
             found = grid.run(slow_sum, calls, [np.full(length, 7.0 * i) for i in range(6)])

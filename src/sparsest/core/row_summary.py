@@ -26,6 +26,7 @@ from sparsest.core.designs.row_chunks import as_stored, stored_type
 from sparsest.proofs.cluster import DaskGrid, is_dask_array
 from sparsest.proofs.grid import Call, is_sequence_of_matrices
 from sparsest.proofs.rounding import growth, two_sum
+from sparsest.runtime.threads import single_threaded
 
 # Rows are multiplied in parts of about this many bytes, and at most so many rows: errors grow with their number.
 _PART_BYTES, _PART_ROWS = 1 << 22, 1 << 13
@@ -336,7 +337,9 @@ def _moments(chunk: Chunk, center: Array) -> _Moments:
         omega = chunk.weights[part]
         if not (omega == 1.0).all():
             z *= np.sqrt(omega)[:, None]
-        moments = z.T @ z
+        # Products of so few columns gain nothing by threads, and lose much by them on a busy machine.
+        with single_threaded():
+            moments = z.T @ z
         if not np.isfinite(moments).all():
             if not np.isfinite(chunk.X[part]).all():
                 refuse_entries()

@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 # Without workers, blocks are kept if they take at most this share of the memory of this machine.
 _SHARE_OF_MACHINE, _USUAL_MEMORY = 0.25, 1 << 32
-# Longer vectors are sent to the workers directly, not through the scheduler.
-_THROUGH_SCHEDULER = 1 << 16
+# More bytes than this, for all workers together, are sent to the workers directly, not through the scheduler.
+_THROUGH_SCHEDULER = 1 << 21
 # A pass is tried this often: each time, workers have to be lost before it fails again.
 _ATTEMPTS = 5
 
@@ -166,13 +166,14 @@ def _sent(client: Any, shares: Sequence[_Share], shared: Sequence[Any]) -> list[
     """The shared arguments of each worker's calls; long ones are sent before the tasks, once to each worker."""
     if all(argument is shared[0] for argument in shared):
         common = [shared[0]]
-        if _nbytes(shared[0]) > _THROUGH_SCHEDULER:
+        if _nbytes(shared[0]) * len(shares) > _THROUGH_SCHEDULER:
             [common] = client.scatter([common], broadcast=True, hash=False)
         return [common] * len(shares)
     sent: list[Any] = []
+    directly = sum(map(_nbytes, shared)) > _THROUGH_SCHEDULER
     for share in shares:
         own = [shared[number] for number in share.numbers]
-        if sum(map(_nbytes, own)) > _THROUGH_SCHEDULER:
+        if directly:
             [own] = client.scatter([own], workers=[share.worker], hash=False)
         sent.append(own)
     return sent
