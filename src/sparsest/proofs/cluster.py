@@ -37,10 +37,14 @@ def is_dask_array(X: Any) -> bool:
     return module is not None and isinstance(X, module.Array)
 
 
-class _Share(NamedTuple):
-    """The calls for the blocks of one worker: their numbers in the list of calls, and the blocks' futures."""
+class _LostWorkerError(Exception):
+    """A worker was lost while vectors were sent to it."""
 
-    worker: str
+
+class _Share(NamedTuple):
+    """The calls of one task: the worker that holds the blocks, if known, their numbers, and the blocks' futures."""
+
+    worker: str | None
     numbers: list[int]
     blocks: list[Any]
 
@@ -95,9 +99,10 @@ class DaskGrid(Grid):
         for attempt in range(_ATTEMPTS):
             try:
                 with _outside_of_worker_thread():
-                    return self._submitted(work, calls, given)
-            except (CancelledError, KilledWorker, OSError):
-                # Vectors that were sent to a lost worker are gone.
+                    return self._submitted(work, calls, given, pinned=attempt == 0)
+            except (CancelledError, KilledWorker, OSError, _LostWorkerError):
+                # Vectors that were sent to a lost worker are gone.  What is known about the others may be out of date,
+                # so the scheduler places the tasks of the next attempt.
                 self._workers = frozenset()
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -114,15 +119,18 @@ class DaskGrid(Grid):
         ]
         return list(dask.compute(*tasks))
 
-    def _submitted(self, work: Work[T], calls: Sequence[Call], shared: Sequence[Any]) -> list[T]:
-        """One task for each worker, on the blocks that it holds."""
+    def _submitted(self, work: Work[T], calls: Sequence[Call], shared: Sequence[Any], pinned: bool) -> list[T]:
+        """One task for each worker, on the blocks that it holds; if not pinned, one for each block, on any worker."""
         futures = {future.key: future for future in _futures(self._array)}
         client = next(iter(futures.values())).client
-        shares = self._shares(client, futures, calls)
+        if pinned:
+            shares = self._shares(client, futures, calls)
+        else:
+            shares = [_Share(None, [k], [futures[self._keys[call.i][call.j]]]) for k, call in enumerate(calls)]
         tasks = []
         for share, argument in zip(shares, _sent(client, shares, shared), strict=True):
             own = [calls[number].own for number in share.numbers]
-            where = {"workers": [share.worker], "allow_other_workers": True}
+            where = {} if share.worker is None else {"workers": [share.worker], "allow_other_workers": True}
             task = client.submit(_call_all, work, share.blocks, argument, own, pure=False, **where)
             tasks.append(task)
         results: list[Any] = [None] * len(calls)
@@ -167,16 +175,26 @@ def _sent(client: Any, shares: Sequence[_Share], shared: Sequence[Any]) -> list[
     if all(argument is shared[0] for argument in shared):
         common = [shared[0]]
         if _nbytes(shared[0]) * len(shares) > _THROUGH_SCHEDULER:
-            [common] = client.scatter([common], broadcast=True, hash=False)
+            common = _scattered(client, common, broadcast=True)
         return [common] * len(shares)
     sent: list[Any] = []
     directly = sum(map(_nbytes, shared)) > _THROUGH_SCHEDULER
     for share in shares:
         own = [shared[number] for number in share.numbers]
         if directly:
-            [own] = client.scatter([own], workers=[share.worker], hash=False)
-        sent.append(own)
+            sent.append(_scattered(client, own, workers=None if share.worker is None else [share.worker]))
+        else:
+            sent.append(own)
     return sent
+
+
+def _scattered(client: Any, argument: list[Any], **where: Any) -> Any:
+    """The future of an argument that is sent to workers."""
+    try:
+        [future] = client.scatter([argument], hash=False, **where)
+    except KeyError as error:
+        raise _LostWorkerError from error
+    return future
 
 
 def _nbytes(argument: Any) -> int:
