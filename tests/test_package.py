@@ -1,6 +1,6 @@
 """The package as a whole: what importing it loads, its names, and its modules."""
 
-from importlib.metadata import version
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,8 +36,18 @@ def test_public_names_resolve():
         _ = sparsest.worst_subset
 
 
-def test_version_is_that_of_the_metadata():
-    assert sparsest.__version__ == version("sparsest")
+def test_the_version_is_the_same_everywhere():
+    root = TESTS.parent
+    assert tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"] == sparsest.__version__
+    assert f"\nversion: {sparsest.__version__}\n" in (root / "CITATION.cff").read_text()
+    assert f"\n## [{sparsest.__version__}]" in (root / "CHANGELOG.md").read_text()
+
+
+def test_constraints_of_the_lowest_versions():
+    """``.ci/run`` installs them; the file names every dependency, with a version that is declared."""
+    lines = run(str(TESTS.parent / ".ci" / "lowest.py")).split()
+    declared = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert {line.replace("==", ">=") for line in lines} >= set(declared)
 
 
 # Modules without a test file of their own name, and where their tests are.

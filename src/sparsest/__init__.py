@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sparsest.selection.splitting import MultiSplitResult, multi_split
     from sparsest.subset.api import best_subset, best_subset_path, near_optimal
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "interactions": "core.designs.interactions",

@@ -14,11 +14,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from importlib.metadata import version
 from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
+
+from sparsest import __version__
 
 INVALID, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 # Objects that are allocated between two garbage collections.  Loading modules leaves no garbage, and Python's default
@@ -63,7 +64,7 @@ _Debug = Annotated[bool, typer.Option("--debug", help="Show where an error arose
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"sparsest {version('sparsest')}")
+        typer.echo(f"sparsest {__version__}")
         raise typer.Exit
 
 
