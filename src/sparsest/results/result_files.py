@@ -32,12 +32,12 @@ import json
 import math
 import platform
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsest import __version__
 from sparsest.core.checks import path_name
 from sparsest.proofs.certificate import Certificate
 from sparsest.proofs.statement import Statement
@@ -73,7 +73,7 @@ def write(path: str | Path, kept: dict[str, Any], statement: Statement, certific
 
 def versions() -> dict[str, str]:
     """Versions of what has computed a result."""
-    return {"sparsest": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return {"sparsest": version("sparsest"), "python": platform.python_version(), "numpy": np.__version__}
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | None]:
