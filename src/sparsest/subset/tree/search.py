@@ -377,6 +377,10 @@ class Search:
             self._split(node, outcome, point, int(free[np.argmax(outcome.indicator[free])]))
             return
         node.repeats += 1
+        if self.goal.exhaustive and node.repeats == 1 and not isinstance(self.problem.sparsity, Sparsity):
+            # Propagation may have decided the last features after the relaxation: relax the only support itself.
+            self._push(node)
+            return
         if self.goal.exhaustive:
             # The proof must show that the node contains no other support.
             node.needed = None

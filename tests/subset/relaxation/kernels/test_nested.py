@@ -91,6 +91,21 @@ def test_gain_is_the_conjugate(run, seed, bounded, priced, forced):
         assert u @ w <= gain + run(kernels.nested_penalty)(w, omega, np.zeros(3), np.empty(UNITS)) + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_proximal_step_without_a_ridge(run, seed):
+    """Bounds alone determine the shares."""
+    rng = np.random.default_rng(seed)
+    omega = regulariser(rng, bounded=True, priced=seed % 2 == 1)._replace(root_delta=np.zeros(SIZE))
+    v, L = 2.0 * rng.standard_normal(SIZE), float(rng.uniform(0.5, 3.0))
+    out, levels, shares = np.empty(SIZE), np.zeros(3), np.empty(UNITS)
+    run(kernels.nested_proximal)(v, L, omega, levels, shares, out)
+    value = run(kernels.nested_penalty)(out, omega, np.zeros(3), np.empty(UNITS))
+    w, s = cp.Variable(SIZE), cp.Variable(UNITS)
+    _, limits = conic(omega, w, s)
+    expected = precise(0.5 * L * cp.sum_squares(w - v) + omega.price @ s, limits, 1e-9)
+    assert 0.5 * L * np.sum((out - v) ** 2) + value == pytest.approx(expected, rel=1e-6, abs=1e-8)
+
+
 def test_values_outside_of_bounds_are_infinite(run):
     omega = regulariser(np.random.default_rng(0), bounded=True)
     w = np.zeros(SIZE)

@@ -24,8 +24,8 @@ from sparsest.subset.relaxation.kernels.box import next_sigma
 
 # Relative excess over bounds and limits that is attributed to rounding.
 _ROUNDING = 1e-9
-# Steps of a bisection for the share of a unit with bounds.
-_HALVINGS = 60
+# Largest number of Newton steps for the share of a unit with bounds; a few are usual.
+_NEWTON_STEPS = 100
 
 
 class NestedRegulariser(NamedTuple):
@@ -70,38 +70,38 @@ def plain_share(a, multiplier, tau, floor):
 
 
 @kernel
-def slope_of_unit(s, v, omega, order, begin, end, L):
-    """``Σ_j h_j(s)`` over the columns ``order[begin:end]`` of a unit."""
-    total = 0.0
-    for place in range(begin, end):
-        j = order[place]
-        size = abs(v[j])
-        bound = omega.high[j] if v[j] > 0.0 else -omega.low[j]
-        if size > 0.0 and bound > 0.0:
-            delta = omega.root_delta[j] * omega.root_delta[j]
-            if size <= bound * (s + delta / L):
-                total += 0.5 * delta * (size / (s + delta / L)) ** 2
-            else:
-                total += L * bound * (size - bound * s) - 0.5 * delta * bound * bound
-    return total
-
-
-@inlined
 def bounded_share(multiplier, v, omega, order, begin, end, L):
-    """The s of a proximal step of a unit with bounds, by bisection."""
-    low, high = 0.0, 1.0
-    if multiplier < 0.0 or slope_of_unit(1.0, v, omega, order, begin, end, L) >= multiplier > 0.0:
-        low = 1.0
-    elif not slope_of_unit(1e-12, v, omega, order, begin, end, L) > multiplier:
-        high = 0.0
-    else:
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            if slope_of_unit(middle, v, omega, order, begin, end, L) > multiplier:
-                low = middle
-            else:
-                high = middle
-    return 0.5 * (low + high)
+    """The s of a proximal step of a unit with bounds, and its derivative with respect to the multiplier.
+
+    ``Σ_j h_j`` decreases and is convex, so Newton's method from s = 0 approaches the root from below.
+    """
+    if multiplier < 0.0:
+        return 1.0, 0.0
+    s = 0.0
+    for _ in range(_NEWTON_STEPS):
+        value, slope = -multiplier, 0.0
+        for place in range(begin, end):
+            j = order[place]
+            size = abs(v[j])
+            bound = omega.high[j] if v[j] > 0.0 else -omega.low[j]
+            if size > 0.0 and bound > 0.0:
+                delta = omega.root_delta[j] * omega.root_delta[j]
+                shifted = s + delta / L
+                if size <= bound * shifted:
+                    value += 0.5 * delta * (size / shifted) * (size / shifted)
+                    slope += delta * (size / shifted) * (size / shifted) / shifted
+                else:
+                    value += L * bound * (size - bound * s) - 0.5 * delta * bound * bound
+                    slope += L * bound * bound
+        if not value > 0.0 or slope == 0.0:
+            return s, -1.0 / slope if s > 0.0 and slope > 0.0 else 0.0
+        following = s + value / slope
+        if following >= 1.0:
+            return 1.0, 0.0
+        if following <= s:
+            return s, -1.0 / slope
+        s = following
+    return s, -1.0 / slope
 
 
 @inlined
@@ -131,12 +131,22 @@ def nested_shares(v, omega, L, levels, shares):
     for j in range(v.size):
         a[unit[j]] += (root_delta[j] * v[j]) ** 2
         tau[unit[j]] = root_delta[j] * root_delta[j] / L
-        if bounded and np.inf == L and v[j] != 0.0:
+        if bounded and not np.isfinite(L) and v[j] != 0.0:
             bound = high[j] if v[j] > 0.0 else -low[j]
             floor[unit[j]] = max(floor[unit[j]], abs(v[j]) / bound if bound > 0.0 else np.inf)
-    by_bisection = bounded and np.inf > L
+    by_newton = bounded and np.isfinite(L)
+    # ``Σ_j h_j(0)`` of each unit.
+    slopes = np.zeros(n_units)
+    if by_newton:
+        for j in range(v.size):
+            size, bound = abs(v[j]), high[j] if v[j] > 0.0 else -low[j]
+            delta = root_delta[j] * root_delta[j]
+            if size * L <= bound * delta:
+                slopes[unit[j]] += 0.5 * L * size * (L * size / delta) if size > 0.0 else 0.0
+            elif bound > 0.0:
+                slopes[unit[j]] += L * bound * size - 0.5 * delta * bound * bound
     order, begin = np.empty(0, dtype=np.int64), np.zeros(n_units + 1, dtype=np.int64)
-    if by_bisection:
+    if by_newton:
         order, begin = grouped(unit, n_units)
     finite = True
     for g in range(n_units):
@@ -145,22 +155,28 @@ def nested_shares(v, omega, L, levels, shares):
         floor[g] = min(floor[g], 1.0)
         if forced[g]:
             shares[g] = 1.0
-        elif by_bisection:
-            shares[g] = bounded_share(price[g], v, omega, order, begin[g], begin[g + 1], L)
+        elif by_newton:
+            shares[g] = bounded_share(price[g], v, omega, order, begin[g], begin[g + 1], L)[0]
         else:
             shares[g] = plain_share(a[g], price[g], tau[g], floor[g])
     for c in range(room.size):
-        total, weight = 0.0, 0.0
+        total, weight, steepest = 0.0, 0.0, 0.0
         for place in range(start[c], start[c + 1]):
             total += shares[members[place]]
             weight += a[members[place]]
+            steepest = max(steepest, slopes[members[place]])
         if total <= room[c]:
             levels[c] = 0.0
             continue
         if room[c] <= 0:
             levels[c] = np.inf
         else:
-            sigma = 1.0 / np.sqrt(2.0 * levels[c]) if 0.0 < levels[c] < np.inf else room[c] / max(weight, 1e-300)
+            sigma = room[c] / max(weight, 1e-300)
+            if 0.0 < levels[c] < np.inf:
+                sigma = 1.0 / np.sqrt(2.0 * levels[c])
+            elif by_newton:
+                # Half of the multiplier from which on all shares would be 0.
+                sigma = 1.0 / np.sqrt(max(steepest, 1e-300))
             below, above = 0.0, np.inf
             for _ in range(200):
                 t = 0.5 / (sigma * sigma)
@@ -168,8 +184,10 @@ def nested_shares(v, omega, L, levels, shares):
                 for place in range(start[c], start[c + 1]):
                     g = members[place]
                     m = price[g] + max(mu[g], t)
-                    if by_bisection:
-                        s = bounded_share(m, v, omega, order, begin[g], begin[g + 1], L)
+                    if by_newton:
+                        s, change = bounded_share(m, v, omega, order, begin[g], begin[g + 1], L)
+                        if t > mu[g]:
+                            slope -= change / (sigma * sigma * sigma)
                     else:
                         s = plain_share(a[g], m, tau[g], floor[g])
                         if floor[g] < s < 1.0 and t > mu[g]:
@@ -183,12 +201,12 @@ def nested_shares(v, omega, L, levels, shares):
         for place in range(start[c], start[c + 1]):
             g = members[place]
             mu[g] = max(mu[g], levels[c])
-            if by_bisection:
-                shares[g] = bounded_share(price[g] + mu[g], v, omega, order, begin[g], begin[g + 1], L)
+            if by_newton:
+                shares[g] = bounded_share(price[g] + mu[g], v, omega, order, begin[g], begin[g + 1], L)[0]
             else:
                 shares[g] = plain_share(a[g], price[g] + mu[g], tau[g], floor[g])
             total += shares[g]
-        finite = finite and (by_bisection or total <= room[c] + 1e-6 * (room[c] + 1.0))
+        finite = finite and (by_newton or total <= room[c] + 1e-6 * (room[c] + 1.0))
     return finite
 
 
