@@ -34,7 +34,14 @@ STORAGES = {
     "read-only": lambda X: sealed(np.ascontiguousarray(X)),
     "read-only F": lambda X: sealed(np.asfortranarray(X)),
 }
-FORMS = ({"k": 2}, {"l0_penalty": 0.4}, {"k": 0}, {"k": 1}, {"k": 4, "include": (1, 3), "exclude": (0,)})
+FORMS = (
+    {"k": 2},
+    {"l0_penalty": 0.4},
+    {"k": 2, "l0_penalty": {0: 0.4}},
+    {"k": 0},
+    {"k": 1},
+    {"k": 4, "include": (1, 3), "exclude": (0,)},
+)
 
 
 class Listener(event.Listener):

@@ -35,6 +35,9 @@ def warmup() -> None:
     best_subset(X, y, 3, gamma=np.inf)
     best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
     best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
+    # A price of its own for a feature makes a problem one with a structure.
+    best_subset(X, y, 4, l0_penalty={0: 0.1}, gamma=1.0, n_jobs=1)
+    best_subset(X, labels, 4, l0_penalty={0: 0.1}, gamma=1.0, loss="logistic", n_jobs=1)
     stored = np.asfortranarray(X)
     stored.flags.writeable = False
     # Dense columns with large means are not handled by the compiled walk.

@@ -1,5 +1,7 @@
 """Bounds of regions for problems with a structure, against enumeration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,13 @@ from samples import sample, sample_weights
 from sparsest import Structure
 from sparsest.core.problem import make_problem
 from sparsest.core.sparsity import Region
+from sparsest.core.structure.rules import Rules
+from sparsest.runtime.events import Status
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree.bounder import Request
 from sparsest.subset.tree.bounders import make_bounder
+from sparsest.subset.tree.method import Tree
 from sparsest.subset.tree.structured_bounder import StructuredBounder
 from sparsest.subset.tree.tuning import DEFAULT_TUNING
 
@@ -60,3 +65,31 @@ def test_bounds_and_fixings_are_valid(loss, full_gram, rounding):
             chosen = np.isin(np.arange(P), support)
             if not tightened.bound < np.inf or not (chosen[state == 1].all() and not chosen[state == -1].any()):
                 assert value >= cutoff * (1.0 - 1e-9)
+
+
+class NumberAlone(Rules):
+    """Rules of which bounds keep only the number of units; propagation keeps all."""
+
+    def nested(self, k):
+        """The limits of no rules."""
+        return Rules(self.n_units).nested(k)
+
+
+@pytest.mark.parametrize(("k", "seed"), [(8, 0), (6, 1), (6, 2)])
+def test_nested_limits_need_at_most_a_quarter_of_the_nodes(k, seed):
+    """At most one feature of each of 20 groups of 3, where the strongest nine features are in three groups."""
+    rng = np.random.default_rng(seed)
+    n, n_groups = 200, 20
+    X, w = rng.standard_normal((n, 3 * n_groups)), np.zeros(3 * n_groups)
+    for group in range(3):
+        w[3 * group : 3 * group + 3] = rng.uniform(1.0, 1.5, 3)
+    for group in range(3, k):
+        w[3 * group] = rng.uniform(0.5, 1.0)
+    y = X @ w + rng.standard_normal(n)
+    structure = Structure(limits=[(range(3 * group, 3 * group + 3), 1) for group in range(n_groups)])
+    problem = make_problem(X, y, k, gamma=5.0 / n, structure=structure)
+    result = Tree(time_limit=np.inf, n_jobs=1).solve(problem)
+    rules = problem.sparsity.rules
+    weak = problem.with_sparsity(replace(problem.sparsity, rules=NumberAlone(rules.n_units, rules.limits)))
+    other = Tree(time_limit=np.inf, n_jobs=1, node_limit=4 * result.n_nodes).solve(weak)
+    assert result.status is Status.OPTIMAL and other.status is Status.NODE_LIMIT
