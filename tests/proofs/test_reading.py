@@ -145,3 +145,11 @@ def test_large_arrays_are_read_by_rows(monkeypatch):
     assert isinstance(as_matrix(X), RowBlocks) and np.array_equal(as_matrix(X).columns(slice(None)), X)
     for other in (np.asfortranarray(X), X[:2], X[:, :1]):
         assert isinstance(as_matrix(other), np.ndarray)
+
+
+def test_rows_from_which_columns_are_picked():
+    X = np.arange(12.0).reshape(4, 3)
+    blocks = RowBlocks(X.shape, lambda begin, end: X[begin:end], 3, lambda features: X[:, features])
+    assert np.array_equal(blocks.columns(np.array([2, 0])), X[:, [2, 0]])
+    with pytest.raises(ValueError, match="a block of X has shape"):
+        RowBlocks(X.shape, blocks.read, 3, lambda features: X).columns(np.array([0]))

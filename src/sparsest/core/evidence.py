@@ -92,7 +92,8 @@ class Evidence:
 def _blocks_of(design: Design) -> ColumnBlocks | RowBlocks:
     """The entries of a design that does not store a matrix, in blocks of the lines that it reads together."""
     if isinstance(design, Streamed) and design.reads_rows:
-        return RowBlocks(design.shape, design.read_rows, design.source.width(design.block_bytes))
+        height = design.source.width(design.block_bytes)
+        return RowBlocks(design.shape, design.read_rows, height, design.columns)
     return ColumnBlocks(design.shape, design.columns)
 
 

@@ -180,5 +180,7 @@ class AllColumns(Columns):
 
 def _mapped(data: Data, features: Indices, work: Callable[[slice], T]) -> list[T]:
     """Call a function for parts of some columns, on all cores if there are enough data."""
-    several = data.in_memory and 8 * data.n * features.size >= _WORTH_THREADS
-    return list(mapped(work, data.parts(features.size), data.room.threads if several else 1))
+    several = 8 * data.n * features.size >= _WORTH_THREADS
+    # Only one thread at a time reads what is stored elsewhere, while the others compute; a thread of BLAS for each.
+    small = several or not data.in_memory
+    return list(mapped(work, data.parts(features.size), data.room.threads if several else 1, small))

@@ -45,12 +45,13 @@ class ColumnBlocks:
 class RowBlocks:
     """A matrix whose rows are stored together, elsewhere or mapped; ``read`` returns the rows from begin to end.
 
-    ``height`` rows are read at a time.
+    ``height`` rows are read at a time.  ``pick`` returns some columns, if that is faster than reading all rows.
     """
 
     shape: tuple[int, int]
     read: Callable[[int, int], NDArray[Any]]
     height: int
+    pick: Callable[[Indices], NDArray[Any]] | None = None
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
         """All rows in blocks, in the type that ``read`` returns."""
@@ -66,6 +67,8 @@ class RowBlocks:
     def columns(self, features: Indices | slice) -> NDArray[Any]:
         """Some columns, in one pass."""
         chosen = np.arange(self.shape[1])[features]
+        if self.pick is not None:
+            return ColumnBlocks(self.shape, self.pick).columns(chosen)
         parts = [np.take(block, chosen, axis=1) for _, block in self.blocks()]
         return np.concatenate(parts)
 
@@ -79,7 +82,7 @@ def _in_rows(array: NDArray[Any]) -> RowBlocks:
 def _of_object(X: Any) -> ColumnBlocks | RowBlocks:
     """The blocks of an object with a method ``columns`` and, if it ``reads_rows``, a method ``read_rows``."""
     if getattr(X, "reads_rows", False):
-        return RowBlocks(X.shape, X.read_rows, max(1, BLOCK_BYTES // (8 * X.shape[1])))
+        return RowBlocks(X.shape, X.read_rows, max(1, BLOCK_BYTES // (8 * X.shape[1])), X.columns)
     return ColumnBlocks(X.shape, X.columns, getattr(X, "whole_grid", None))
 
 

@@ -96,9 +96,9 @@ class _SingleBlas:
 _single_blas = _SingleBlas()
 
 
-def mapped(work: Callable[[S], T], parts: Iterable[S], threads: int) -> Iterator[T]:
-    """Call a function for all parts, in order."""
-    with Workers[T](threads) as workers:
+def mapped(work: Callable[[S], T], parts: Iterable[S], threads: int, small: bool = False) -> Iterator[T]:
+    """Call a function for all parts, in order; products are ``small`` if threads of BLAS would slow them down."""
+    with Workers[T](threads, small) as workers:
         for part in parts:
             workers.submit(lambda part=part: work(part))  # type: ignore[misc]
         yield from workers.collect()

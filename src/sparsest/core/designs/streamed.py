@@ -329,7 +329,8 @@ class Streamed(Design):
                 return block if self.across is None else block.take(self.across)
             return block if part.inside is None else block.take(part.inside)
 
-        for part, block in self._pass(self.lines, work):
+        share = 1.0 if self.across is None else self.source.share_of_rows(self.across.size)
+        for part, block in self._pass(self.lines, work, share):
             stored = block.matrix if isinstance(block, Sparse) else block.array if isinstance(block, Dense) else None
             found.append((np.arange(self.source.n_lines)[part.at] if isinstance(part.at, slice) else part.at, stored))
         whole = in_memory(_joined(found, (n, p), by_rows))
