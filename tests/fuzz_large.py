@@ -268,7 +268,7 @@ def _proved(instance, result, y, k):
     if result.certificate is None:
         yield "no certificate", f"bound {result.lower_bound!r}"
         return
-    named = ("loss", "fit_intercept", "standardize", "include", "exclude", "max_coef", "k")
+    named = ("loss", "fit_intercept", "standardize", "include", "exclude", "max_coef", "lower", "upper", "k")
     expected = {name: value for name, value in instance.problem.items() if name in named}
     if k is not None:
         expected["k"] = k
@@ -311,6 +311,9 @@ def _measured(instance, result, y):
         sizes = measure.sizes(result.support, result.coef[result.support])
         if sizes.max() > most * (1.0 + MODEL_TOLERANCE):
             yield "box", f"a coefficient of size {sizes.max()!r}, at most {most!r} is admitted"
+    coef, (low, high) = result.coef[result.support], measure.limits(result.support)
+    if ((coef < low) | (coef > high)).any():
+        yield "signs", f"the coefficients {coef[(coef < low) | (coef > high)]} do not have the sign that is admitted"
     if instance.seed % RIVALS_EVERY:
         return
     k = result.statement.k

@@ -96,6 +96,7 @@ def make_large_instance(seed, loss=None, method=None, use=None, entries=ENTRIES,
     problem |= _forced(rng, p, planted, traits)
     problem |= _sparsity(rng, p, y, problem)
     problem |= _box(rng, dense, y, problem, traits)
+    problem |= _signs(seed, traits)
     problem["gamma"] = _gamma(rng, dense, problem, method, weights)
     search, stop_after = _search(rng, method, seconds, traits)
     extra = _extra(rng, use, problem)
@@ -252,6 +253,15 @@ def _box(rng, X, y, problem, traits):
         1.0 if problem["standardize"] else spread
     )
     return {"max_coef": float(unit * 10.0 ** rng.uniform(-1.5, 0.5))}
+
+
+def _signs(seed, traits):
+    """The sign that coefficients must have, for some instances; by random numbers of its own."""
+    rng = np.random.default_rng([seed, 26])
+    if rng.random() < 0.8:
+        return {}
+    traits.append("signs")
+    return {"lower": 0.0} if rng.random() < 0.7 else {"upper": 0.0}
 
 
 def _gamma(rng, X, problem, method, weights):

@@ -93,14 +93,20 @@ class Measure:
             y, added = self.y - self.added, np.zeros_like(self.added)
             shift = np.median(y) if self.problem["fit_intercept"] else WIDE(0.0)
             y = y - shift
-        w, b = self._fit((about / scale).astype(float), y, added, (factors / scale**2).astype(float), scale)
+        limits = self.limits(support)
+        w, b = self._fit((about / scale).astype(float), y, added, (factors / scale**2).astype(float), scale, limits)
         margin = about @ (w / scale) + b + added
         value = self._losses(y, margin) + self.price * len(support)
         if np.isfinite(self.gamma):
             value += (factors @ (w / scale) ** 2) / (2.0 * WIDE(self.gamma))
         return float(value)
 
-    def _fit(self, A, y, added, factors, scale):
+    def limits(self, support):
+        """The limits of coefficients, each 0 or infinite, so that they do not depend on units."""
+        sides = self.problem.get("lower", -np.inf), self.problem.get("upper", np.inf)
+        return [np.broadcast_to(side, self.instance.X.shape[1])[np.asarray(support, dtype=np.intp)] for side in sides]
+
+    def _fit(self, A, y, added, factors, scale, limits):
         """Coefficients of columns of mean square 1, and the constant beside them."""
         pieces, omega = Pieces(self.loss, y.astype(float), float(self.parameter)), self.weights.astype(float)
         added, with_constant, m = added.astype(float), self.problem["fit_intercept"], A.shape[1]
@@ -119,7 +125,7 @@ class Measure:
         if not self.problem["standardize"]:
             most = most * scale.astype(float)
         most = np.broadcast_to(most, m)
-        bounds = [*((-limit, limit) for limit in most), (None, None)]
+        bounds = [*zip(np.maximum(-most, limits[0]), np.minimum(most, limits[1]), strict=True), (None, None)]
         start = np.zeros(m + 1)
         if self.loss in LOGARITHMIC and with_constant:
             start[m] = np.log(float(self.weights @ y / (self.weights @ np.exp(added.astype(WIDE)))))

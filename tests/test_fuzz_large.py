@@ -107,6 +107,9 @@ def test_false_claims_are_found():
     assert "forced features" in kinds(forced, result)
     boxed = replace(instance, problem={**instance.problem, "max_coef": 1e-3})
     assert {"box", "certificate refused"} <= kinds(boxed, result)
+    side = "lower" if result.coef.min() < 0.0 else "upper"
+    signed = replace(instance, problem={**instance.problem, side: 0.0})
+    assert {"signs", "certificate refused"} <= kinds(signed, result)
 
 
 def test_a_bound_above_a_planted_model_is_found():
@@ -184,8 +187,8 @@ def test_instances_are_the_same_for_the_same_seed_and_cover_what_they_should():
     traits = {trait for instance in instances for trait in instance.traits}
     wanted = {
         *TYPES, "C", "Fortran", "CSC", "zeros", "equal columns", "near columns", "means", "scales", "constant", "box",
-        "forced", "offset", "exposure", "early limit", "node limit", "interrupted", "y offset", "y mean", "y scaled",
-        "weights some zero", "weights extreme",
+        "signs", "forced", "offset", "exposure", "early limit", "node limit", "interrupted", "y offset", "y mean",
+        "y scaled", "weights some zero", "weights extreme",
     }  # fmt: skip
     assert wanted <= traits
     assert {"k", "l0_penalty"} <= {name for instance in instances for name in instance.problem}
