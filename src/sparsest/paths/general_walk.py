@@ -148,8 +148,10 @@ class GeneralWalk(Walk):
         task = self.task
         lam = alpha * task.factor[self.set.index]
         # Few features cost little to check, and most were foreseen.
-        few = self.outside.size <= FEW_FEATURES
-        goal = tol if few else float(first_goal(tol, alpha))
+        goal = tol
+        if self.outside.size > FEW_FEATURES:
+            # Precision costs models of a loss that is not quadratic: only the whole set is worth them.
+            goal = float(first_goal(tol, alpha)) if self.set.exact else max(tol, GROWING_VIOLATION * alpha)
         worst = np.inf
         for _ in range(MAX_ROUNDS):
             # When all features are in the set, gradients of features that were outside before do not matter.
