@@ -1,6 +1,6 @@
 """Cross-validation of all models of a grid at once, and the choice of one.
 
-In each fold everything, centring and scaling included, is done with the rows that are fitted to and with no others.
+In each fold all steps, centring and scaling included, use the training rows only.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from sparsest.selection.models import Models
 from sparsest.selection.repeating import collect
 from sparsest.selection.scores import Score
 
-# Scores that differ by less than this part of them are equal but for rounding.
+# Relative difference below which two scores are equal up to rounding errors.
 _EQUAL = 1e-12
 
 
 def check_selection(selection: Any, n_folds: int) -> None:
-    """Refuse an unknown rule of choice, and one that needs more folds."""
+    """Raise ValueError for an unknown rule of choice, and for one that needs more folds."""
     if checked("selection", selection) == "one_se" and n_folds < 2:
         raise ValueError("selection='one_se' needs at least two folds: give another cv, or selection='best'")
 
 
 class Validation(NamedTuple):
-    """Scores and numbers of features, a row for each model of the grid and a column for each fold.
+    """Scores and numbers of features, with a row for each model of the grid and a column for each fold.
 
-    ``n_missing`` folds were left out when Ctrl-C, or the callback, asked to stop.
+    ``n_missing`` is the number of folds that were left out because Ctrl-C or the callback stopped the validation.
     """
 
     scores: Array
@@ -58,7 +58,7 @@ class Validation(NamedTuple):
             return self.scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
 
     def best(self, among: Mask | None = None) -> int:
-        """The number of the model with the largest mean score, at equal scores the first; ``among`` some or all."""
+        """The index of the model with the largest mean score, the first of equal ones; ``among`` restricts it."""
         mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
         if not np.isfinite(mean).any():
             raise ValueError("no model has a finite score: look at the folds (cv) and at scoring")
@@ -68,9 +68,9 @@ class Validation(NamedTuple):
         return int(np.flatnonzero(mean >= top - _EQUAL * abs(top))[0])
 
     def difference(self, one: int, other: int) -> float:
-        """How much better one model is than another, in standard errors of the difference between their folds' scores.
+        """The mean difference between the scores of two models, in standard errors of that difference.
 
-        A single fold has no standard error: any difference is infinite then.
+        With a single fold there is no standard error, and any difference is infinite.
         """
         with np.errstate(invalid="ignore"):
             apart = self.scores[one] - self.scores[other]
@@ -83,19 +83,19 @@ class Validation(NamedTuple):
         return mean / error if error > 0.0 else float(np.sign(mean) * np.inf)
 
     def with_rows(self, other: Validation, order: Indices) -> Validation:
-        """The models of both, in another order."""
+        """The models of both validations, in the given order."""
         scores, counts = (np.vstack(pair)[order] for pair in zip(self[:2], other[:2], strict=True))
         return self._replace(scores=scores, n_features=counts)
 
     def choose(self, selection: str, complexity: Array, family: Indices | None = None) -> int:
-        """The number of the chosen model.
+        """The index of the chosen model.
 
         Parameters
         ----------
-        selection : "best" is the largest mean score, at equal scores the first; "one_se" the simplest model whose mean
-            is within one standard error of it, and the best of these at equal complexity
-        complexity : of each model
-        family : "one_se" chooses among the models of the family of the best one; None means all
+        selection : "best" chooses the largest mean score, the first of equal ones; "one_se" the simplest model whose
+            mean is within one standard error of the largest, and of equally simple ones the best
+        complexity : the complexity of each model
+        family : the family of each model; "one_se" chooses within the family of the best model.  None means one family
         """
         best, mean = self.best(), np.where(np.isnan(self.mean), -np.inf, self.mean)
         only_one_is_left = self.n_missing > 0 and self.scores.shape[1] == 1
@@ -111,7 +111,7 @@ class Validation(NamedTuple):
         return int(np.flatnonzero(simplest & (mean >= mean[simplest].max()))[0])
 
     def table(self, **params: Any) -> dict[str, NDArray[Any]]:
-        """What was tried and how good it was, a row for each model: arrays that make a data frame.
+        """The models and their scores as columns of a data frame, with a row for each model.
 
         ``params`` become columns ``param_…``; then come ``mean_test_score``, ``se_test_score`` (the standard error),
         ``rank_test_score``, ``split0_test_score`` and so on, and ``mean_n_features``.
@@ -133,15 +133,15 @@ def cross_validate(
     n_jobs: int | None = None,
     told: Callback | None = None,
 ) -> Validation:
-    """Fit all models to each fold's rows and score them on its other rows.
+    """Fit all models to the training rows of each fold, and score them on its test rows.
 
-    The first Ctrl-C ends it with the folds that are done; where there are none yet, KeyboardInterrupt is raised.
+    The first Ctrl-C stops with the folds that are finished.  If there are none yet, KeyboardInterrupt is raised.
 
     Parameters
     ----------
-    fit : from data to models, always as many
-    n_jobs : folds at a time, by joblib's conventions and its backend
-    told : hears of every fold that is done; what it returns as True ends it likewise
+    fit : fits models to data, the same number for all data
+    n_jobs : number of parallel folds, with joblib's conventions and its backend
+    told : called with an event after every fold; it stops the validation by returning True
     """
     calls = (delayed(_validate)(fit, data, fold, score) for fold in folds)
     found = collect(calls, n_jobs, told, lambda seconds, n_done: FoldDone(seconds, n_done, len(folds)))
@@ -150,7 +150,7 @@ def cross_validate(
 
 
 def _validate(fit: Callable[[Data], Models], data: Data, fold: Fold, score: Score) -> tuple[Array, NDArray[np.intp]]:
-    # One thread in any case: so scores do not depend on the number of jobs.
+    # Always one thread, so that scores do not depend on the number of jobs.
     with single_threaded():
         models = fit(data.rows(fold.train))
         return score(models, data, fold.test), models.n_features

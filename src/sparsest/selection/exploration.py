@@ -1,4 +1,4 @@
-"""Cross-validation of a grid of best subsets that is extended where the best model is at its end."""
+"""Cross-validation of a grid of best subsets, which is extended if the best model lies at its end."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sparsest.selection.cross_validation import Validation
 from sparsest.selection.grids import GAMMA_FACTOR, larger_ks
 from sparsest.selection.subsets import SubsetGrid
 
-# How often a grid is extended at most by smaller γs, by larger γs, and by larger numbers of features.
+# Largest number of extensions of a grid by smaller γs, by larger γs, and by larger numbers of features, each.
 _MOST_EXTENSIONS = 4
-# A stronger, or a weaker, ridge is tried only if that at the end is better than the next one by more than this number
-# of standard errors of the difference.  A weak ridge needs more evidence: with few rows its score is good by chance
-# more often, and its models are worse on other rows than those of a ridge that is too strong.
+# A stronger or weaker ridge is tried only if the ridge at that end of the grid is better than its neighbour by more
+# than this number of standard errors of the difference.  A weaker ridge needs more evidence: with few rows its score is
+# more often good by chance, and a ridge that is too weak does more harm on new rows than one that is too strong.
 _EVIDENCE_FOR_STRONGER, _EVIDENCE_FOR_WEAKER = 0.1, 1.0
-# It must also be better by this part of its score: differences between very strong, and between very weak, ridges are
-# certain but small.
+# It must also be better by this share of its score: differences between two very strong or two very weak ridges may be
+# significant but are small.
 _NOTABLE = 1e-3
-# Standard errors of the difference from the best score within which the strongest ridge is chosen, and within which the
-# largest of the first numbers of features leads to larger ones.
+# Distances from the best score, in standard errors of the difference: the strongest ridge within the first one is
+# chosen; larger numbers of features are tried if the largest one of the first grid is within the second one.
 _RIDGE_WITHIN, _LARGEST_WITHIN = 1.0, 0.5
 
 
 class Tried(NamedTuple):
-    """Models by number of features, then by ridge, and their scores."""
+    """The models tried so far, sorted by number of features and then by ridge, and their scores."""
 
     ks: Array
     gammas: Array
@@ -43,7 +43,7 @@ class Tried(NamedTuple):
         return np.sort(self.gammas[self.ks == k])
 
     def place(self, k: int, gamma: float) -> int:
-        """The number of a model."""
+        """The index of a model."""
         return int(np.flatnonzero((self.ks == k) & (self.gammas == gamma))[0])
 
     def with_block(self, grid: SubsetGrid, validation: Validation) -> Tried:
@@ -54,7 +54,7 @@ class Tried(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What has been tried, in words what is still the best at an end, and whether the user interrupted."""
+    """The models tried, a sentence if the best is at an end of the grid, and whether the user interrupted."""
 
     tried: Tried
     at_an_end: str
@@ -64,9 +64,9 @@ class Found(NamedTuple):
 def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], most: int) -> Found:
     """Cross-validate a grid, and extend it at its ends.
 
-    Larger k are tried where the largest one is as good as the best, and then as long as it is the best; further γs as
-    long as the first or the last one is the best.  Larger k are tried with the best γ and those next to it alone.
-    After an interruption of an extension the scores from before it are returned.
+    Larger k are tried if the largest one is about as good as the best, and further ones as long as the largest is the
+    best.  Further γs are tried as long as the first or the last one is the best.  Larger k are tried only with the best
+    γ and its neighbours.  If an extension is interrupted, the scores without it are returned.
 
     Parameters
     ----------
@@ -93,10 +93,10 @@ def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], most: i
 
 
 def strongest_ridge(tried: Tried) -> int:
-    """The number of the model to choose where ridges are automatic.
+    """The index of the model to choose if the ridges are automatic.
 
-    Of small data the best ridge is mostly a matter of chance: over splits of the same rows it differs by factors of
-    hundreds.  So the strongest ridge is taken whose best model is not distinguishable from the best of all.
+    With few rows the best ridge is mostly due to chance: between splits of the same rows it varies by factors of
+    hundreds.  So this is the best model of the strongest ridge for which it cannot be told from the best of all.
     """
     validation = tried.validation
     best = validation.best()
@@ -108,16 +108,16 @@ def strongest_ridge(tried: Tried) -> int:
 
 
 def _blocks(grid: SubsetGrid, tried: Tried, most: int) -> list[tuple[str, SubsetGrid]]:
-    """The extensions that the best model asks for, ridges first."""
+    """The extensions that the present scores call for, ridges first."""
     found = ((name, extension(grid, tried, most)) for name, extension in _EXTENSIONS.items())
     return [(name, block) for name, block in found if block is not None]
 
 
 def _larger_ks(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | None:
-    """Further numbers of features, where the largest one is the best or, of the first ones, as good as the best.
+    """Larger numbers of features, if the largest one is the best; after the first grid also if it is about as good.
 
-    Strong ridges make many features as good as few: without an end to that models of more features than rows would be
-    tried.
+    With a strong ridge many features are as good as few, so the weaker condition alone would lead to models with more
+    features than rows.
     """
     last, validation = int(tried.ks.max()), tried.validation
     ks = larger_ks(last, most) if grid.more_ks else []
@@ -132,17 +132,17 @@ def _larger_ks(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | None:
 
 
 def _smaller_gamma(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | None:
-    """A stronger ridge, where the strongest one is the best."""
+    """A stronger ridge, if the strongest one is the best."""
     return _next_gamma(grid, tried, 0, 1.0 / GAMMA_FACTOR, _EVIDENCE_FOR_STRONGER)
 
 
 def _larger_gamma(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | None:
-    """A weaker ridge, where the weakest one is the best."""
+    """A weaker ridge, if the weakest one is the best."""
     return _next_gamma(grid, tried, -1, GAMMA_FACTOR, _EVIDENCE_FOR_WEAKER)
 
 
 def _next_gamma(grid: SubsetGrid, tried: Tried, end: int, factor: float, evidence: float) -> SubsetGrid | None:
-    """The ridge after the last one, where that is the best by enough standard errors, for all k without it."""
+    """The ridge beyond an end of the grid, for all k not tried with it, if the ridge there is clearly the best."""
     k, gamma = tried.best()
     ridges = tried.ridges(k)
     if not grid.more_gammas or k == 0 or ridges.size < 2 or gamma != ridges[end]:
@@ -163,7 +163,7 @@ _EXTENSIONS = {"smaller gamma": _smaller_gamma, "larger gamma": _larger_gamma, "
 
 
 def _at_an_end(grid: SubsetGrid, tried: Tried, most: int) -> str:
-    """What a user should know about a grid that could be extended further; the weakest ridge hardly shrinks."""
+    """A sentence for the user if the best model is at an end of the grid; weak ridges are not mentioned."""
     k, gamma = tried.best()
     names = [name for name, _ in _blocks(grid, tried, most)]
     if "larger ks" in names and k == tried.ks.max():

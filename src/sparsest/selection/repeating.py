@@ -1,4 +1,4 @@
-"""The same work many times in parallel, with progress, and without losing what is done when it is interrupted."""
+"""Run the same function many times in parallel, with progress; an interruption keeps the finished calls."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from sparsest.runtime.events import Event
 def collect(
     calls: Iterable[Any], n_jobs: int | None, told: Callback | None, event: Callable[[float, int], Event]
 ) -> list[Any]:
-    """Run calls that joblib's ``delayed`` has made, and return what they return, in order.
+    """Run calls made by joblib's ``delayed``, and return their results in order.
 
-    The first Ctrl-C, or a callback that returns True, ends it with what is done; where nothing is done yet,
+    The first Ctrl-C, or a callback that returns True, stops with the results so far.  If there are none yet,
     KeyboardInterrupt is raised.
 
     Parameters
     ----------
-    n_jobs : calls at a time, by joblib's conventions and its backend
-    told : hears of every call that is done
-    event : from seconds and the number of calls that are done to what is told
+    n_jobs : number of parallel calls, with joblib's conventions and its backend
+    told : called with an event after every call
+    event : makes the event from the seconds so far and the number of finished calls
     """
     clock = Clock(np.inf, told)
     found: list[Any] = []
@@ -34,7 +34,7 @@ def collect(
     with clock.listening():
         try:
             for one in work:
-                # A call during which somebody asked to stop may have been cut short.
+                # A call that was running when the user asked to stop may be incomplete.
                 if clock.expired():
                     break
                 found.append(one)
@@ -46,7 +46,7 @@ def collect(
                 raise
         finally:
             with warnings.catch_warnings():
-                # That calls were left out is told by whoever asked for them.
+                # The caller warns of calls that were left out.
                 warnings.simplefilter("ignore", UserWarning)
                 work.close()
     if not found:
@@ -55,12 +55,12 @@ def collect(
 
 
 def warn_of_the_rest(n_done: int, n_wanted: int, what: str, n_unproved: int) -> None:
-    """Warn once of what was left out, and of searches that ended without their proof.
+    """Warn if repetitions were left out, and if searches ended without a proof.
 
     Parameters
     ----------
-    what : what was repeated, in the plural
-    n_unproved : how many of the repetitions had such a search
+    what : the name of the repetitions, in the plural
+    n_unproved : number of repetitions with such a search
     """
     from sklearn.exceptions import ConvergenceWarning
 
