@@ -19,7 +19,7 @@ from sparsest.subset.tree.kernels.regions import distance_to_integral, tighten
 
 
 def warmup() -> None:
-    """Solve tiny problems that together call every kernel with all the types it is ever called with.
+    """Solve tiny problems that together call every kernel with all the types that are usual.
 
     Storage, dtype and method hardly matter: kernels get float64 in C order, whatever the data are.
     """
@@ -48,6 +48,11 @@ def warmup() -> None:
         penalty_path(matrix, labels, penalty, loss="logistic", alphas=5, l1_ratio=share, max_features=3, tol=0.1)
         # Concave penalties are rescaled for losses that are not squared; penalty objects are not.
         penalty_path(matrix, labels, make_penalty(penalty, share), loss="logistic", alphas=5, max_features=3, tol=0.1)
+    # Limits and groups with the Lasso; other penalties with them are compiled when they are first used.
+    for matrix in (stored, sp.csc_array(X)):
+        penalty_path(matrix, y, positive=True, alphas=5, tol=1e-6)
+    for p in (10, 16):
+        penalty_path(stored[:, :p], y, feature_groups=np.arange(p) // 2, alphas=5, tol=1e-6)
     # Newton steps of rescaled penalties, which these paths need not make.
     zeros = np.zeros(1)
     for concave in (path_penalty("mcp"), path_penalty("scad")):
