@@ -47,7 +47,8 @@ def _finite(value: Any) -> Any:
 def print_model(result: Result, title: str, *more: str) -> None:
     """Print the selected features, the largest effects first, then what is proved, then further lines."""
     print_grid(title, list(result.heads), [list(row) for row in result.rows()])
-    Console().print(*result.proof_lines(), *(escape(line) for line in (*result.explained_lines(), *more)), sep="\n")
+    lines = *result.group_lines(), *result.proof_lines(), *result.explained_lines(), *more
+    Console().print(*(escape(line) for line in lines), sep="\n")
 
 
 def print_coefficients(title: str, rows: list[tuple[str, str]]) -> None:

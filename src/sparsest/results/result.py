@@ -293,12 +293,18 @@ class Result:
     def rows(self) -> list[tuple[str, str, str]]:
         """Names, coefficients and effects per standard deviation as text, by size of the effects; the intercept last.
 
-        Where standard deviations are not known, the largest coefficients are first.
+        Where standard deviations are not known, the largest coefficients are first.  Columns of a group stay together.
         """
         coef, names = self.coef[self.support], self.names
         effects = coef if self.deviations is None else coef * self.deviations
         texts = [f"{effect:.6g}" if self.deviations is not None else "" for effect in effects]
-        order = np.argsort(-np.abs(effects), kind="stable")
+        groups = (
+            self.support if self.feature_groups is None else [self.feature_groups[j] for j in self.support.tolist()]
+        )
+        _, group = np.unique(np.array(groups), return_inverse=True)
+        largest = np.zeros(group.size)
+        np.maximum.at(largest, group, np.abs(effects))
+        order = np.lexsort((-np.abs(effects), group, -largest[group]))
         return [*((names[i], f"{coef[i]:.6g}", texts[i]) for i in order), ("(intercept)", f"{self.intercept:.6g}", "")]
 
     def proof_lines(self) -> tuple[str, str]:
@@ -311,9 +317,14 @@ class Result:
     def summary(self) -> str:
         """Return the problem in words, the model, and what is proved of it, as text."""
         model = text_table(self.heads, self.rows())
-        return "\n".join(
-            [self.statement.sentence(self.feature_names), *model, *self.proof_lines(), *self.explained_lines()]
-        )
+        proved = *self.proof_lines(), *self.explained_lines()
+        return "\n".join([self.statement.sentence(self.feature_names), *model, *self.group_lines(), *proved])
+
+    def group_lines(self) -> list[str]:
+        """The chosen groups in a line; none where columns are not grouped."""
+        if self.feature_groups is None:
+            return []
+        return [f"{len(self.terms)} group{'' if len(self.terms) == 1 else 's'}: {', '.join(self.terms)}"]
 
     def explained_lines(self) -> list[str]:
         """What objective and bound mean: how much this model explains, and any other could; and what to do."""

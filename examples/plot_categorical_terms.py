@@ -1,0 +1,53 @@
+"""
+Categorical terms, chosen as a whole
+====================================
+
+A table with factors of three to eight levels and some measurements. Which *columns of the table* matter? Levels that are
+chosen one by one answer another question. With ``feature_groups`` the dummies of a factor enter a model together, k counts
+columns of the table, and the proof is about all other choices of columns.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import sparsest
+
+rng = np.random.default_rng(0)
+n = 400
+levels = {"region": 8, "diet": 3, "blood": 4, "ward": 5, "shift": 3, "month": 6}
+table = pd.DataFrame({name: rng.integers(0, count, n) for name, count in levels.items()})
+for name in ("age", "weight", "pressure", "pulse"):
+    table[name] = rng.standard_normal(n)
+effects = {"region": rng.normal(0.0, 0.7, 8), "diet": np.array([-0.8, 0.0, 0.8])}
+response = sum(effect[table[name]] for name, effect in effects.items()) + 0.6 * table["age"] + rng.standard_normal(n)
+
+encoded = pd.get_dummies(table, columns=list(levels), prefix_sep="=", dtype=float)
+terms = [name.split("=")[0] for name in encoded.columns]
+model = sparsest.best_subset(encoded, response, k=3, feature_groups=terms)
+print(model.terms, model.status.name)
+
+# %%
+# Every other choice of three columns is excluded by the certificate. A fourth one would be arbitrary: ``near_optimal`` finds
+# all choices of four whose objective is larger by up to two per cent, with a proof that there are no others.
+four = sparsest.best_subset(encoded, response, k=4, feature_groups=terms)
+near = sparsest.near_optimal(four, encoded, response, within=0.02)
+for support, objective in zip(near.supports, near.objectives, strict=True):
+    choice = dict.fromkeys(terms[j] for j in support)
+    print(f"{max(objective / four.objective - 1.0, 0.0):5.1%}  {', '.join(choice)}")
+print("all of them:", near.complete)
+
+# %%
+# Levels one by one spend three features on three levels of a factor.
+separate = sparsest.best_subset(encoded, response, k=3)
+print(separate.names)
+
+models = {f"terms, k = {k}": sparsest.best_subset(encoded, response, k=k, feature_groups=terms) for k in range(1, 6)}
+total = 0.5 * ((response - response.mean()) ** 2).sum()
+figure, ax = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
+shares = [1.0 - result.objective / total for result in models.values()]
+ax.plot(range(1, 6), shares, "o-", color="#0072b2")
+for k, (share, result) in enumerate(zip(shares, models.values(), strict=True), start=1):
+    ax.annotate(", ".join(result.terms), (k, share), xytext=(4, -12), textcoords="offset points", fontsize=7)
+ax.set(xlabel="number of terms", ylabel="explained share of the variance", xticks=range(1, 6), xlim=(0.8, 6.4))
+plt.show()
