@@ -2,9 +2,9 @@
 Categorical terms, chosen as a whole
 ====================================
 
-A table with factors of three to eight levels and some measurements. Which *columns of the table* matter? Levels that are
-chosen one by one answer another question. With ``feature_groups`` the dummies of a factor enter a model together, k counts
-columns of the table, and the proof is about all other choices of columns.
+A table with factors of three to eight levels and some measurements. Which *columns of the table* matter? Levels that
+are chosen one by one answer another question. With ``feature_groups`` the dummies of a factor enter a model together,
+k counts columns of the table, and the proof is about all other choices of columns.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ model = sparsest.best_subset(encoded, response, k=3, feature_groups=terms)
 print(model.terms, model.status.name)
 
 # %%
-# Every other choice of three columns is excluded by the certificate. A fourth one would be arbitrary: ``near_optimal`` finds
-# all choices of four whose objective is larger by up to two per cent, with a proof that there are no others.
+# Every other choice of three columns is excluded by the certificate. A fourth one would be arbitrary: ``near_optimal``
+# finds all choices of four whose objective is larger by up to two per cent, with a proof that there are no others.
 four = sparsest.best_subset(encoded, response, k=4, feature_groups=terms)
 near = sparsest.near_optimal(four, encoded, response, within=0.02)
 for support, objective in zip(near.supports, near.objectives, strict=True):
@@ -42,12 +42,12 @@ print("all of them:", near.complete)
 separate = sparsest.best_subset(encoded, response, k=3)
 print(separate.names)
 
-models = {f"terms, k = {k}": sparsest.best_subset(encoded, response, k=k, feature_groups=terms) for k in range(1, 6)}
+# %%
+# The best terms for each k, and the share of the variance that they explain.
 total = 0.5 * ((response - response.mean()) ** 2).sum()
+models = [sparsest.best_subset(encoded, response, k=k, feature_groups=terms) for k in range(1, 6)]
 figure, ax = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
-shares = [1.0 - result.objective / total for result in models.values()]
-ax.plot(range(1, 6), shares, "o-", color="#0072b2")
-for k, (share, result) in enumerate(zip(shares, models.values(), strict=True), start=1):
-    ax.annotate(", ".join(result.terms), (k, share), xytext=(4, -12), textcoords="offset points", fontsize=7)
-ax.set(xlabel="number of terms", ylabel="explained share of the variance", xticks=range(1, 6), xlim=(0.8, 6.4))
+ax.barh([", ".join(one.terms) for one in models], [1.0 - one.objective / total for one in models], color="#0072b2")
+ax.invert_yaxis()
+ax.set(xlabel="explained share of the variance, after the ridge")
 plt.show()

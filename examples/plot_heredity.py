@@ -2,9 +2,9 @@
 Interactions with heredity
 ==========================
 
-Products of pairs of 40 measurements are 780 further features. A model with the product of two measurements but without the
-measurements themselves is hard to defend, because it changes with the units. *Strong heredity* admits a product only
-together with both of its factors. The products are computed when they are needed.
+Products of pairs of 40 measurements are 780 further features. A model with the product of two measurements but without
+the measurements themselves is hard to defend, because it changes with their zero points. *Strong heredity* admits a
+product only together with both of its factors. The products are computed when they are needed.
 """
 
 import matplotlib.pyplot as plt
@@ -34,6 +34,6 @@ total = 0.5 * ((y - y.mean()) ** 2).sum()
 figure, ax = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 for models, label, color in ((without, "any features", "#999999"), (with_rule, "strong heredity", "#0072b2")):
     ax.plot(list(models), [1.0 - model.objective / total for model in models.values()], "o-", label=label, color=color)
-ax.set(xlabel="number of features", ylabel="explained share of the variance")
+ax.set(xlabel="number of features", ylabel="explained share of the variance", xticks=range(1, 5))
 ax.legend(frameon=False)
 plt.show()

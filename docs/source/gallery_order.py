@@ -8,6 +8,8 @@ ORDER = (
     "plot_messy_table.py",
     "plot_insurance_counts.py",
     "plot_forced_features.py",
+    "plot_categorical_terms.py",
+    "plot_heredity.py",
     "plot_sparse_svm.py",
     "plot_text.py",
     "plot_certificate_by_hand.py",
