@@ -7,9 +7,9 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.clusters import two_workers
 
 import sparsest
+from clusters import two_workers
 from sparsest.core.designs import as_design
 
 N, P = 5000, 7

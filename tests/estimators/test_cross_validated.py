@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import distributed
 import joblib
 import numpy as np
 import pandas as pd
@@ -26,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from checks import check_certificate
+from clusters import two_workers
 from samples import sample
 from sparsest import (
     BestSubsetClassifierCV,
@@ -254,11 +254,7 @@ def test_jobs_do_not_matter(estimator):
 def test_dask_cluster():
     X, y = regression()
     here = BestSubsetRegressorCV(**SMALL).fit(X, y)
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config(backend="dask"),
-    ):
+    with two_workers(), joblib.parallel_config(backend="dask"):
         there = BestSubsetRegressorCV(**SMALL, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(means(here), means(there))
     assert (here.k_, here.gamma_) == (there.k_, there.gamma_)

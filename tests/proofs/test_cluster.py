@@ -11,8 +11,8 @@ import dask.array as da
 import distributed
 import numpy as np
 import pytest
-from tests.clusters import two_workers, worker_processes
 
+from clusters import two_workers, worker_processes
 from sparsest.proofs.cluster import DaskGrid, is_dask_array
 from sparsest.proofs.grid import Call
 

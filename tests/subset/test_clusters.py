@@ -7,9 +7,9 @@ import dask.array as da
 import distributed
 import numpy as np
 import pytest
-from tests.clusters import two_workers, wait_for_death, worker_processes
 
 import sparsest
+from clusters import two_workers, wait_for_death, worker_processes
 from sparsest.core.designs.blocked import Blocked
 from sparsest.proofs.cluster import DaskGrid
 from sparsest.proofs.columns import AllColumns

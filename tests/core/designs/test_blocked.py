@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.core.designs.storages import matrix
-from tests.design_contract import DesignContract
 
+from core.designs.storages import matrix
+from design_contract import DesignContract
 from sparsest.core.designs.blocked import Blocked
 from sparsest.proofs.grid import ArrayGrid
 

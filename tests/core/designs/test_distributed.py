@@ -3,10 +3,10 @@
 import dask.array as da
 import numpy as np
 import pytest
-from tests.clusters import two_workers
-from tests.core.designs.storages import WEIGHTS, N, P, matrix
-from tests.design_contract import DesignContract
 
+from clusters import two_workers
+from core.designs.storages import WEIGHTS, N, P, matrix
+from design_contract import DesignContract
 from sparsest.core.designs import as_design
 from sparsest.core.designs.blocked import Blocked
 from sparsest.proofs.fingerprint import Fingerprint

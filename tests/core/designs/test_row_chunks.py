@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.core.designs.storages import N, P, matrix
-from tests.design_contract import DesignContract
 
 import sparsest
+from core.designs.storages import N, P, matrix
+from design_contract import DesignContract
 from sparsest.core.designs import as_design
 from sparsest.core.designs.blocked import Blocked, BlockedPack
 from sparsest.core.designs.row_chunks import stored_type

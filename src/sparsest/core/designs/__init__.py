@@ -9,6 +9,10 @@
 ``sources``      matrices that are read on demand, such as from disk
 ``streamed``     the design of such a matrix, read in blocks
 ``combining``    results of a matrix from those of blocks of its rows
+``blocked``      a matrix in blocks, which may be on the workers of a cluster
+``block_work``   what it computes for each block
+``distributed``  arrays of Dask
+``row_chunks``   lists of row chunks
 ``mapped``       arrays that are mapped from files
 ``files``        files as designs, by their names
 ``hdf5``         HDF5 datasets and AnnData
