@@ -95,6 +95,7 @@ def _groups(instance):
         "method": instance.settings["method"],
         "gap_tol": f"{instance.settings['gap_tol']:g}",
         "data": "ordinary" if "ordinary" in instance.traits else "hazards",
+        "structure": "yes" if instance.question.rules is not None else "no",
         "limits": "yes" if {"box", "limits"} & set(instance.traits) else "no",
     }
 
@@ -112,7 +113,11 @@ def _sound(instance, result):
         yield "bound above objective", f"{result.lower_bound!r} > {result.objective!r}"
     if not set(settings["include"]) <= support or set(settings["exclude"]) & support:
         yield "forced features", f"support {sorted(support)}"
-    if len(support) > settings.get("k", len(result.coef)) or not set(np.flatnonzero(result.coef)) <= support:
+    rules = instance.question.rules
+    if rules is not None and tuple(sorted(support)) not in instance.question.supports():
+        yield "structure", f"support {sorted(support)}"
+    most = settings.get("k", len(result.coef)) if rules is None else len(result.coef)
+    if len(support) > most or not set(np.flatnonzero(result.coef)) <= support:
         yield "support", f"support {sorted(support)}, coefficients at {np.flatnonzero(result.coef).tolist()}"
     if instance.question.limited and outside(instance.question, result.coef):
         yield "limits", f"coefficients {outside(instance.question, result.coef)} leave them"

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from fuzz_losses import CLASSIFICATION, DIFFERENCES, LOGARITHMIC, REGRESSION
 from fuzz_oracle import Question
+from fuzz_structure import draw_structure
 
 MAX_ROWS, MAX_COLUMNS = 40, 10
 NEEDS_RIDGE = ("cuts", "relaxation", "subgradient")
@@ -90,11 +91,18 @@ def make_instance(seed, losses=LOSSES, shares=SHARES):
     settings |= _limits(seed, values, y, settings, traits)
     if settings["method"] == "cuts" and rng.random() < 0.2:
         settings["engine"] = "scip"
+    structure, rules = draw_structure(seed, p, settings, traits)
     kept = {key: value for key, value in settings.items() if key in Question.__dataclass_fields__}
+    settings |= structure
     label = np.where(y > 0, 1.0, -1.0) if loss in CLASSIFICATION else y
     omega = np.ones(n) if weights is None else weights
     question = Question(
-        values[counted], label[counted], omega[counted], parameter=next(iter(parameter.values()), 0.0), **kept
+        values[counted],
+        label[counted],
+        omega[counted],
+        parameter=next(iter(parameter.values()), 0.0),
+        rules=rules,
+        **kept,
     )
     return Instance(seed, _stored(rng, dense, traits), y, weights, settings, question, tuple(traits))
 

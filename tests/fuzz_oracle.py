@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from functools import cached_property
 from itertools import chain, combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,7 @@ class Question:
     include: tuple[int, ...] = ()
     exclude: tuple[int, ...] = ()
     max_coef: float | None = None
+    rules: Any = None
     lower: tuple[float, ...] | None = None
     upper: tuple[float, ...] | None = None
 
@@ -78,14 +79,20 @@ class Question:
     @property
     def size(self):
         """The size of the supports to be tried: more features are never worse; None for any size, with a price."""
-        return None if self.k is None else min(self.k, len(self.include) + len(self.candidates))
+        if self.rules is not None or self.k is None:
+            return None
+        return min(self.k, len(self.include) + len(self.candidates))
 
     def price(self, support):
         """What the features of a support cost."""
+        if self.rules is not None:
+            return self.rules.price(support)
         return 0.0 if self.l0_penalty is None else self.l0_penalty * len(support)
 
     def supports(self):
         """Every support among which the best one is."""
+        if self.rules is not None:
+            return list(self.rules.supports(self.include, self.exclude))
         free = self.candidates
         most = len(free) if self.size is None else self.size - len(self.include)
         # Without a price the largest supports are the best.
@@ -275,6 +282,8 @@ class Oracle:
         if question.loss == "squared":
             self._elimination = Elimination(question)
             found = self._elimination.values(question.include, question.candidates, question.size)
+            if question.rules is not None:
+                found = {support: found[support] for support in question.supports()}
             self.best = min(value + question.price(support) for support, value in found.items())
         else:
             self.best = self._search()

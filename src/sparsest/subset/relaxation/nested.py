@@ -179,7 +179,7 @@ def _with_fixed_shares(H: Array, c: Array, omega: NestedRegulariser, w: Array) -
         trial = np.zeros(w.size)
         trial[used] = solve_positive(factor, c[used])
         if omega.bounded:
-            trial = np.clip(trial, omega.low * s, omega.high * s)
+            trial[used] = np.clip(trial[used], omega.low[used] * s[used], omega.high[used] * s[used])
         at_trial = value(trial)
         if not at_trial < best:
             break

@@ -232,7 +232,9 @@ def nested_proximal(v, L, omega, levels, shares, out):
     for j in range(v.size):
         s, delta = shares[omega.unit[j]], omega.root_delta[j] * omega.root_delta[j]
         w = v[j] * s / (s + delta / L) if s > 0.0 else 0.0
-        out[j] = min(max(w, omega.low[j] * s), omega.high[j] * s) if omega.bounded else w
+        if omega.bounded and s > 0.0:
+            w = min(max(w, omega.low[j] * s), omega.high[j] * s)
+        out[j] = w
 
 
 @kernel
