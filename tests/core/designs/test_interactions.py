@@ -96,3 +96,21 @@ def test_bad_arguments():
     X[2, 3] = np.nan
     with pytest.raises(ValueError, match="NaN or infinity"):
         sparsest.best_subset(interactions(X), np.arange(float(N)), k=2)
+
+
+def test_heredity():
+    """A product is chosen with its factors only; the optimum is that of all admissible supports."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 5))
+    y = X[:, 3] + 2.0 * X[:, 3] * X[:, 1] + 0.5 * rng.standard_normal(80)
+    design, structure = interactions(X), sparsest.Structure(requires=interactions(X).requires)
+    result = best_subset(design, y, k=3, gamma=0.1, structure=structure)
+    assert result.names == ["1", "3", "1:3"] and result.status.name == "OPTIMAL"
+    assert result.certificate.verify(design, y)
+    parents = dict(design.requires)
+    values = [
+        best_subset(stored(X)[:, list(support)], y, k=3, gamma=0.1, include=range(3), method="local").objective
+        for support in combinations(range(design.shape[1]), 3)
+        if all(set(parents.get(j, [])) <= set(support) for j in support)
+    ]
+    assert result.objective == pytest.approx(min(values), rel=1e-7)
