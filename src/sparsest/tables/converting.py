@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sparsest.core.checks import word
 from sparsest.core.designs import Dense, Sparse, Streamed, as_design, on_demand
+from sparsest.core.designs.combining import dense_array
 from sparsest.core.designs.files import OPENERS
 from sparsest.core.designs.sources import in_memory
-from sparsest.core.designs.streamed import dense_array
 from sparsest.tables.on_demand import names_file
 from sparsest.tables.readers import read_source
 

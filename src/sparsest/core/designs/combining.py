@@ -1,13 +1,17 @@
-"""Results for a matrix from those of blocks of its rows, and digests of blocks."""
+"""Results for a matrix from those of its blocks: surveys, digests, and the joined blocks themselves."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.core.arrays import frozen
 from sparsest.core.designs.base import Array, Design, Survey, settled
 from sparsest.core.designs.dense import Dense
+from sparsest.core.designs.sources import PAGE
 from sparsest.core.kernels.dense import line_digests
 
 # Entries that are converted to float64 at a time for digests: they stay in the cache.
@@ -75,3 +79,29 @@ def digests_of(design: Design, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         assert found is not None
         out[:, index] = found
     return out
+
+
+def dense_array(block: Design) -> NDArray[Any]:
+    """The entries of a block as an array, in their own type if it is dense."""
+    if isinstance(block, Dense):
+        return block.array
+    return block.columns(np.arange(block.shape[1]))
+
+
+def touch(stored: Any) -> None:
+    """Bring mapped pages into memory, so that reading and computing can be told apart."""
+    if isinstance(stored, np.ndarray) and (stored.flags.c_contiguous or stored.flags.f_contiguous):
+        stored.reshape(-1, order="A").view(np.uint8)[::PAGE].max(initial=0)
+
+
+def joined(found: list[tuple[Any, Any]], shape: tuple[int, int], by_rows: bool) -> Any:
+    """One matrix of blocks, each with the positions of its lines."""
+    if not found:
+        return np.empty(shape, order="F")
+    places = np.argsort(np.concatenate([at for at, _ in found]))
+    if sp.issparse(found[0][1]):
+        join = sp.vstack if by_rows else sp.hstack
+        whole = join([block for _, block in found], format="csc")
+        return sp.csc_array(whole[places] if by_rows else whole[:, places])
+    lines = np.concatenate([block if by_rows else block.T for _, block in found])[places]
+    return lines if by_rows else lines.T

@@ -17,14 +17,13 @@ from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.core.designs.base import Array, Design, Indices, Moments, PassStopped, Subset, Survey
-from sparsest.core.designs.combining import RowSurveys, digests_of
+from sparsest.core.designs.combining import RowSurveys, dense_array, digests_of, joined, touch
 from sparsest.core.designs.dense import Dense, cores
 from sparsest.core.designs.packs import DensePack
-from sparsest.core.designs.sources import BLOCK_BYTES, PAGE, Source, as_block, in_memory
+from sparsest.core.designs.sources import BLOCK_BYTES, Source, as_block, in_memory
 from sparsest.core.designs.sparse import Sparse
 from sparsest.proofs.fingerprint import Fingerprint
 from sparsest.runtime.threads import single_threaded
@@ -333,7 +332,7 @@ class Streamed(Design):
         for part, block in self._pass(self.lines, work, share):
             stored = block.matrix if isinstance(block, Sparse) else block.array if isinstance(block, Dense) else None
             found.append((np.arange(self.source.n_lines)[part.at] if isinstance(part.at, slice) else part.at, stored))
-        whole = in_memory(_joined(found, (n, p), by_rows))
+        whole = in_memory(joined(found, (n, p), by_rows))
         whole.names = self.names
         return replace(self, source=whole, lines=None, across=None, reading=Reading(), _recent=[])
 
@@ -395,7 +394,7 @@ class Streamed(Design):
             else:
                 stored = self.source.read(part.begin, part.end)
             if self.source.mapped and part.inside is None and share == 1.0:
-                _touch(stored)
+                touch(stored)
             read = perf_counter()
         started = perf_counter()
         block = as_block(stored, thread_bytes)
@@ -418,29 +417,3 @@ class Streamed(Design):
         if self.reading.stop():
             raise PassStopped
         return result
-
-
-def dense_array(block: Design) -> NDArray[Any]:
-    """The entries of a block as an array, in their own type if it is dense."""
-    if isinstance(block, Dense):
-        return block.array
-    return block.columns(np.arange(block.shape[1]))
-
-
-def _touch(stored: Any) -> None:
-    """Bring mapped pages into memory, so that reading and computing can be told apart."""
-    if isinstance(stored, np.ndarray) and (stored.flags.c_contiguous or stored.flags.f_contiguous):
-        stored.reshape(-1, order="A").view(np.uint8)[::PAGE].max(initial=0)
-
-
-def _joined(found: list[tuple[Any, Any]], shape: tuple[int, int], by_rows: bool) -> Any:
-    """One matrix of blocks, each with the positions of its lines."""
-    if not found:
-        return np.empty(shape, order="F")
-    places = np.argsort(np.concatenate([at for at, _ in found]))
-    if sp.issparse(found[0][1]):
-        join = sp.vstack if by_rows else sp.hstack
-        whole = join([block for _, block in found], format="csc")
-        return sp.csc_array(whole[places] if by_rows else whole[:, places])
-    lines = np.concatenate([block if by_rows else block.T for _, block in found])[places]
-    return lines if by_rows else lines.T
