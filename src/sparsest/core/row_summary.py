@@ -90,6 +90,16 @@ class RowSummary:
         ``center``.  It includes all rounding errors.
     center, spread : the point near the means of the columns and the response, and ``s``; the first entry of ``spread``
         is that of the constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((10_000, 3))
+    >>> rows = sparsest.reduce_rows(X, X[:, 0] + rng.standard_normal(10_000))
+    >>> rows.n_rows, rows.X.shape, rows.relative_error < 1e-10
+    (10000, (5, 3), True)
     """
 
     X: Array

@@ -67,6 +67,8 @@ class Units:
         """A number, not negative, for each unit: a list, or a dictionary by feature with zero for the others."""
         found = np.zeros(self.count)
         if isinstance(given, Mapping):
+            if not given:
+                raise ValueError(f"{name} must have a number for at least one of the {self.word}, got {{}}")
             for feature, value in given.items():
                 found[self.unit(feature, name)] = number(value, f"every value of {name}", least=0)
             return tuple(found.tolist())
