@@ -11,7 +11,7 @@ import numpy as np
 from sparsest.core.arrays import Array
 from sparsest.core.checks import as_array, as_numbers, column_names, optional, whole_number
 from sparsest.core.data import make_data
-from sparsest.core.designs import feature_names
+from sparsest.core.designs import feature_names, unstandardized
 from sparsest.core.losses import Loss
 from sparsest.core.penalties import Penalty, path_penalty
 from sparsest.core.settings import checked, documented
@@ -148,12 +148,14 @@ def penalty_path(
     settings = replace(settings, tol=precision)
     path = settings.solve(data, rules, clock)
     warn_unconverged(path, settings)
+    reading = unstandardized(data.design).reading
     return replace(
         path,
         loss=data.stated_loss,
         feature_names=feature_names(X),
         classes=data.classes,
         fit_intercept=data.fit_intercept,
+        reading=None if reading is None else reading.summary(),
     )
 
 

@@ -9,6 +9,7 @@ to λ.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array
 from sparsest.core.data import Data
-from sparsest.core.designs import shift_and_scale
+from sparsest.core.designs import PassStopped, shift_and_scale, stopping, unstandardized
 from sparsest.core.penalties import Penalty
 from sparsest.core.strengths import put_within
 from sparsest.paths.features import FeatureRules
@@ -86,10 +87,14 @@ class PathSolver:
             solved_for = _within_reach(alphas, unit, walk.alpha_max)
             before = self._before(solved_for[0], walk.alpha_max)
             steps = np.concatenate([before, solved_for])
-            fits, stopped = self._follow(walk, steps, clock)
-            if self.n_features is None:
-                most = walk.outside.size if self.max_features is None else self.max_features
-                improve(walk, steps, fits, most, clock)
+            fits: list[Fit] = []
+            # A pass over data on disk or on a cluster may take long: it ends early too, once there is a solution.
+            with stopping(unstandardized(task.view), lambda: bool(fits) and clock.expired()):
+                stopped = self._ended(walk, steps, fits, clock)
+                if self.n_features is None:
+                    most = walk.outside.size if self.max_features is None else self.max_features
+                    with suppress(PassStopped):
+                        improve(walk, steps, fits, most, clock)
         # One may have moved to where a wanted number of features is.
         alphas = np.where(steps[before.size :] == solved_for, alphas, steps[before.size :] / unit)
         path = _collect(task, alphas, fits, before.size, walk.null_intercept, stopped, clock.seconds())
@@ -110,42 +115,47 @@ class PathSolver:
         count = int(np.ceil(np.log(first / alpha_max) / np.log(_STEP_OF_LEAD)))
         return np.geomspace(alpha_max, first, count + 1)[:-1]
 
-    def _follow(self, walk: Walk, alphas: Array, clock: Clock) -> tuple[list[Fit], Stop]:
-        """Solve for one alpha after the other, and say why no more were solved."""
+    def _ended(self, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> Stop:
+        """Append solutions for one alpha after the other, and say why no more were solved."""
+        try:
+            return self._follow(walk, alphas, fits, clock)
+        except PassStopped:
+            return _early(clock)
+
+    def _follow(self, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> Stop:
         # Alphas that the user gives are solved even if the fit is perfect; concave penalties may have no minimum there.
         may_saturate = isinstance(self.alphas, int) or not self.penalty.convex
         counts = [] if self.max_features is None else [self.max_features]
         counts += [] if self.n_features is None else [self.n_features + 1]
         most = min([walk.outside.size + 1, *counts])
-        fits: list[Fit] = []
         while len(fits) < alphas.size:
             expired = clock.expired()
             if fits and expired:
-                return fits, Stop.INTERRUPTED if clock.interrupted else Stop.TIME_LIMIT
+                return _early(clock)
             # However short the time, the first alpha is solved.
             ahead = alphas[:1] if expired else alphas[len(fits) :]
             for fit in walk.follow(ahead, most, may_saturate):
                 if self.n_features is not None and fit.w.size > self.n_features:
-                    return self._last_of(self.n_features, walk, alphas, fits, clock), Stop.N_FEATURES
+                    self._look_for(self.n_features, walk, alphas, fits, clock)
+                    return Stop.N_FEATURES
                 ends = fit.saturated and may_saturate
                 # Where classes are separated or the fit is perfect, a concave penalty may have no minimum: a point that
                 # has not converged is not a solution then.
                 if ends and not self.penalty.convex and fit.kkt > self.tol:
-                    return fits, Stop.SATURATED
+                    return Stop.SATURATED
                 if self.max_features is None or fit.w.size <= self.max_features:
                     fits.append(fit)
                 if self.max_features is not None and fit.w.size >= self.max_features:
-                    return fits, Stop.MAX_FEATURES
+                    return Stop.MAX_FEATURES
                 if ends:
-                    return fits, Stop.SATURATED
-        return fits, Stop.COMPLETE
+                    return Stop.SATURATED
+        return Stop.COMPLETE
 
-    def _last_of(self, k: int, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> list[Fit]:
+    def _look_for(self, k: int, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> None:
         """Look between the last alpha and the next, which has too many features, for one of k; it replaces the next."""
         n_solved = len(fits)
         low, high = float(alphas[n_solved]), float(alphas[n_solved - 1]) if fits else walk.alpha_max
         most = fits[-1].w.size if fits else -1
-        found: list[Fit] = []
         while most < k and high > low * (1.0 + _NEAREST_ALPHAS) and not clock.expired():
             middle = float(np.sqrt(low * high))
             fit = walk.advance(middle)
@@ -153,8 +163,11 @@ class PathSolver:
                 low = middle
             else:
                 high = alphas[n_solved] = middle
-                most, found = fit.w.size, [fit]
-        return fits + found
+                most, fits[n_solved:] = fit.w.size, [fit]
+
+
+def _early(clock: Clock) -> Stop:
+    return Stop.INTERRUPTED if clock.interrupted else Stop.TIME_LIMIT
 
 
 def default_tol(shape: tuple[int, int], convex: bool) -> float:

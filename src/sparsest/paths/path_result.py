@@ -85,6 +85,9 @@ class PathResult:
         then solve an estimating equation, of which ``kkt_violations`` are the violations, and ``locally_convex`` is
         about the objective in which the curvatures of the solution are kept.
     about : what else is worth keeping in a file, in JSON's types.
+    reading : for X that is read in blocks, such as from disk or on a cluster, the ``passes`` over it (a pass over some
+        columns counts as their share), ``bytes``, ``seconds_reading`` and ``seconds_computing``, added up over threads;
+        None for X in memory.  It is not written to files.
 
     Examples
     --------
@@ -115,6 +118,7 @@ class PathResult:
     fit_intercept: bool = True
     rescaled: bool = False
     about: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, float] | None = None
 
     def alpha_of(self, k: int) -> float:
         """The smallest alpha before the first model of more than k features."""

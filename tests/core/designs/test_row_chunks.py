@@ -9,6 +9,7 @@ from design_contract import DesignContract
 from sparsest.core.designs import as_design
 from sparsest.core.designs.blocked import Blocked, BlockedPack
 from sparsest.core.designs.row_chunks import stored_type
+from sparsest.proofs.grid import Call
 
 
 class TestRowChunks(DesignContract):
@@ -31,7 +32,7 @@ def test_mapped_chunks_are_not_copied(tmp_path):
     for i, part in enumerate(np.array_split(X, 3)):
         np.save(tmp_path / f"{i}.npy", part)
     design = as_design([np.load(tmp_path / f"{i}.npy", mmap_mode="r") for i in range(3)])
-    kinds = design.grid.run(lambda block, shared, own: type(block), [(i, 0, None) for i in range(3)])
+    kinds = design.grid.run(lambda block, shared, own: type(block), [Call(i, 0) for i in range(3)])
     assert kinds == [np.memmap] * 3
     assert np.array_equal(design.columns(np.arange(P)), X)
 

@@ -28,8 +28,10 @@ from sparsest.core.designs.block_work import (
     side_by_side,
     unless_all,
 )
+from sparsest.core.designs.counted_grid import CountedGrid
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import DensePack, Pack
+from sparsest.core.designs.passes import Reading
 from sparsest.proofs.grid import ArrayGrid, Call, Grid, Work
 
 # Columns that were fetched from elsewhere are kept up to this size, and designs of few columns are copied.
@@ -47,6 +49,7 @@ class Blocked(Design):
     row_numbers, column_numbers : the chosen rows and columns of the grid; None for all.
     copy_bytes : designs of chosen columns are copied here if they take at most this many bytes.
     pack_bytes : packs copy their columns if these could take at most this many bytes, or if rows are not divided.
+    reading : counts what is read; by default from zero.
     """
 
     accurate = True
@@ -58,10 +61,12 @@ class Blocked(Design):
         column_numbers: Indices | None = None,
         copy_bytes: int = _COPY_BYTES,
         pack_bytes: int = _PACK_BYTES,
+        reading: Reading | None = None,
     ) -> None:
-        self.grid, self._rows, self._columns = grid, row_numbers, column_numbers
+        self.reading = Reading() if reading is None else reading
+        self.grid, self._rows, self._columns = CountedGrid(grid, self.reading), row_numbers, column_numbers
         self._copy_bytes, self._pack_bytes = copy_bytes, pack_bytes
-        self._cache = _Cache()
+        self._cache, self._given = _Cache(), grid
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -84,7 +89,7 @@ class Blocked(Design):
         located = self.grid.located(index)
         work = self._work(block_tdot)
         calls = [Call(i, j, unless_all(inside, self._width(j))) for i in self._present() for j, _, inside in located]
-        found = iter(self.grid.run(work, calls, shared))
+        found = iter(self.grid.run_some(work, calls, shared, index.size))
         out = np.zeros((index.size, *r.shape[1:]))
         for _ in self._present():
             for _, at, _ in located:
@@ -100,7 +105,7 @@ class Blocked(Design):
         calls = [
             Call(i, j, (unless_all(inside, self._width(j)), w[used[at]])) for i in present for j, at, inside in located
         ]
-        found = iter(self.grid.run(work, calls))
+        found = iter(self.grid.run_some(work, calls, None, used.size))
         out = np.zeros((self.grid.shape[0], *w.shape[1:]))
         for i in present:
             for _ in located:
@@ -124,7 +129,7 @@ class Blocked(Design):
         located, present = self.grid.located(index), self._present()
         work = self._work(block_survey)
         calls = [Call(i, j, unless_all(inside, self._width(j))) for i in present for j, _, inside in located]
-        found = iter(self.grid.run(work, calls, shared))
+        found = iter(self.grid.run_some(work, calls, shared, index.size))
         parts = []
         for _ in present:
             row = [next(found) for _ in located]
@@ -140,33 +145,42 @@ class Blocked(Design):
         right = left if other is None else self._numbers(other)
         ones = np.ones(self.shape[0]) if weights is None else weights
         none = np.zeros(left.size), np.zeros(right.size)
-        return self._summed(block_gram, ones, (left, right, *none))[0]
+        return self._summed(block_gram, ones, (left, right, *none), _distinct(left, right))[0]
 
     def about(self, subset: Indices, other: Indices, shift: Array, weights: Array) -> tuple[Array, Array]:
         """``(X_S - c_S)' diag(ω) (X_T - c_T)`` and ``(X_S - c_S)'ω``, summed where the rows are."""
         left, right = self._numbers(subset), self._numbers(other)
-        gram, mass = self._summed(block_gram, weights, (left, right, shift[subset], shift[other]))
+        own = left, right, shift[subset], shift[other]
+        gram, mass = self._summed(block_gram, weights, own, _distinct(left, right))
         return gram, mass
 
     def squares_about(self, subset: Indices, shift: Array, weights: Array) -> Array:
         """``Σ_i ω_i (x_ij - c_j)²`` of some columns."""
-        return self._summed(block_squares, weights, (self._numbers(subset), shift[subset]))[0]
+        return self._summed(block_squares, weights, (self._numbers(subset), shift[subset]), subset.size)[0]
 
     def third_moments_about(self, subset: Indices, shift: Array, scale: Array, weights: Array) -> Array:
         """``Σ_i ω_i z_ij² z_ik`` of all pairs of some columns, with ``z = (x - c) / scale``."""
         own = self._numbers(subset), shift[subset], scale[subset]
-        return self._summed(block_third_moments, weights, own)[0]
+        return self._summed(block_third_moments, weights, own, subset.size)[0]
 
-    def _summed(self, work: Work[tuple[Array, ...]], weights: Array, own: Any) -> tuple[Array, ...]:
+    def _summed(self, work: Work[tuple[Array, ...]], weights: Array, own: Any, n_columns: int) -> tuple[Array, ...]:
         """Add what a function returns for the blocks of a grid with a single column of blocks."""
         omega = self._spread(weights)
         calls = [Call(i, 0, own) for i in self._present()]
-        found = self.grid.run(work, calls, [omega[rows] for rows in self.grid.row_slices])
+        shared = [omega[rows] for rows in self.grid.row_slices]
+        found = self.grid.run_some(work, calls, shared, n_columns)
         return tuple(np.sum(parts, axis=0) for parts in zip(*found, strict=True))
 
     def rows(self, keep: Indices) -> Blocked:
         numbers = np.asarray(keep, dtype=np.intp) if self._rows is None else self._rows[keep]
-        part = Blocked(self.grid, numbers, self._columns, self._copy_bytes, self._pack_bytes)
+        return self._part(numbers, self._columns, self.reading)
+
+    def counted(self) -> Blocked:
+        """The same design, which counts what is read from now on."""
+        return self._part(self._rows, self._columns, None)
+
+    def _part(self, row_numbers: Indices | None, column_numbers: Indices | None, reading: Reading | None) -> Blocked:
+        part = Blocked(self._given, row_numbers, column_numbers, self._copy_bytes, self._pack_bytes, reading)
         part._cache = self._cache
         return part
 
@@ -175,9 +189,7 @@ class Blocked(Design):
         limits = self._copy_bytes, self._pack_bytes
         if n * numbers.size * self.grid.dtype.itemsize <= self._copy_bytes and numbers.size:
             return Blocked(ArrayGrid([[np.asfortranarray(self._fetched(numbers))]]), None, None, *limits)
-        part = Blocked(self.grid, self._rows, numbers, *limits)
-        part._cache = self._cache
-        return part
+        return self._part(self._rows, numbers, self.reading)
 
     def nbytes_of(self, subset: Subset) -> int:
         return self.shape[0] * len(subset) * self.grid.dtype.itemsize
@@ -191,9 +203,8 @@ class Blocked(Design):
         index = self._numbers(None)
         located, present = self.grid.located(index), self._present()
         calls = [Call(i, j, inside) for i in present for j, _, inside in located]
-        found = iter(
-            self.grid.run(block_digests, calls, [np.ascontiguousarray(full[rows].T) for rows in self.grid.row_slices])
-        )
+        shared = [np.ascontiguousarray(full[rows].T) for rows in self.grid.row_slices]
+        found = iter(self.grid.run_some(block_digests, calls, shared, index.size))
         out = np.zeros((2, index.size), dtype=np.uint64)
         for _ in present:
             for _, at, _ in located:
@@ -246,6 +257,11 @@ class Blocked(Design):
     def _work(self, work: Any) -> Any:
         """Bind whether the function may start threads."""
         return partial(work, sys.maxsize if self.grid.parallel else Dense.thread_bytes)
+
+
+def _distinct(left: Indices, right: Indices) -> int:
+    """How many columns are in one of two subsets."""
+    return np.union1d(left, right).size
 
 
 class BlockedPack(DensePack):

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from sparsest.core.designs.base import Array, Design, Indices, Moments, PassStop
 from sparsest.core.designs.combining import RowSurveys, dense_array, digests_of, joined, touch
 from sparsest.core.designs.dense import Dense, cores
 from sparsest.core.designs.packs import DensePack
+from sparsest.core.designs.passes import Part, Reading, parts_of
 from sparsest.core.designs.sources import BLOCK_BYTES, Source, as_block, in_memory
 from sparsest.core.designs.sparse import Sparse
 from sparsest.proofs.fingerprint import Fingerprint
@@ -31,56 +32,10 @@ from sparsest.runtime.threads import single_threaded
 T = TypeVar("T")
 Words = NDArray[np.uint64]
 
-# Lines between two that are needed are read as well if they have fewer bytes: one long read is faster than two.
-_GAP_BYTES = 1 << 18
 # Work on a block is not divided among threads: there is one for each block.
 _UNDIVIDED = 1 << 62
 # Rows and columns that are chosen are copied if they take at most this many bytes.
 COPY_BYTES = 1 << 27
-
-
-class Reading:
-    """How much was read of a matrix so far, and how long it took; threads add up.
-
-    Attributes
-    ----------
-    passes : number of passes over the matrix; a pass over a part counts as its share
-    bytes : number of bytes read
-    seconds_reading, seconds_computing : seconds of all threads
-    stop : asked after every block; if it returns True, the pass ends with :class:`PassStopped`
-    """
-
-    def __init__(self) -> None:
-        self.stop: Callable[[], bool] = lambda: False
-        self.passes, self.bytes = 0.0, 0
-        self.seconds_reading, self.seconds_computing = 0.0, 0.0
-
-    def __getstate__(self) -> dict[str, float]:
-        """The numbers."""
-        return {name: value for name, value in self.__dict__.items() if name != "stop"}
-
-    def __setstate__(self, state: dict[str, float]) -> None:
-        self.__init__()  # type: ignore[misc]
-        self.__dict__.update(state)
-
-    def summary(self) -> dict[str, float]:
-        """The numbers by name."""
-        return {
-            "passes": round(self.passes, 6), "bytes": self.bytes, "seconds_reading": self.seconds_reading,
-            "seconds_computing": self.seconds_computing,
-        }  # fmt: skip
-
-
-class _Part(NamedTuple):
-    """Lines from ``begin`` to ``end`` of the source.
-
-    ``at`` are their positions among the lines in use.  ``inside`` are the lines in use within the part; None means all.
-    """
-
-    begin: int
-    end: int
-    at: Indices | slice
-    inside: Indices | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +97,7 @@ class Streamed(Design):
 
     def block(self, begin: int, end: int) -> Design:
         """Lines of the source, and all entries of each."""
-        part = _Part(begin, end, slice(begin, end), None)
+        part = Part(begin, end, slice(begin, end), None)
         return self._noted(part, 1.0, self._processed(part, lambda block, part: block, _UNDIVIDED, 1.0))
 
     def counted(self) -> Streamed:
@@ -176,7 +131,7 @@ class Streamed(Design):
         moments = Moments(*np.empty((3, p)))
         products = np.empty((p, *((0,) if targets is None else targets.shape[1:])))
 
-        def work(block: Design, part: _Part) -> tuple[Survey, Words | None]:
+        def work(block: Design, part: Part) -> tuple[Survey, Words | None]:
             chosen = block if part.inside is None else block.take(part.inside)
             return chosen.survey(weights, targets), None if keys is None else digests_of(chosen, keys)
 
@@ -191,7 +146,7 @@ class Streamed(Design):
     def _survey_rows(self, weights: Array, targets: Array | None, keys: Words | None, digests: Words) -> Survey:
         combined = RowSurveys(self.shape[1])
 
-        def work(block: Design, part: _Part) -> tuple[Survey, Words | None]:
+        def work(block: Design, part: Part) -> tuple[Survey, Words | None]:
             chosen, own = block if self.across is None else block.take(self.across), weights[part.at]
             chosen_targets = None if targets is None else targets[part.at]
             survey = chosen.survey(own if own.any() else np.ones(own.size), chosen_targets)
@@ -212,7 +167,7 @@ class Streamed(Design):
                 out += found
             return out
 
-        def work(block: Design, part: _Part) -> Words:
+        def work(block: Design, part: Part) -> Words:
             return digests_of(block if part.inside is None else block.take(part.inside), keys)
 
         for part, found in self._pass(self.lines, work):
@@ -240,6 +195,8 @@ class Streamed(Design):
 
     def tdot(self, r: Array, subset: Subset | None = None) -> Array:
         index = None if subset is None else np.asarray(subset, dtype=np.intp)
+        if index is not None and self._remembers(index):
+            return self.columns(index).T @ r
         chosen = (self.across if self.source.by_rows else self.lines) if index is None else self._index(index)
         out = np.zeros((self.shape[1] if index is None else index.size, *r.shape[1:]))
         if self.source.by_rows:
@@ -250,8 +207,13 @@ class Streamed(Design):
                 out[part.at] = product
         return out
 
+    def _remembers(self, index: Indices) -> bool:
+        """Whether columns are copied for a product: where rows are read, the next products with them take no pass."""
+        large = self.source.by_rows and self.source.nbytes > self.copy_bytes
+        return large and 16 * self.shape[0] * index.size <= self.copy_bytes
+
     def columns(self, subset: Subset) -> Array:
-        """Columns in float64; those of the last call are remembered if they take little memory."""
+        """Columns in float64; those of the last calls are remembered if they take little memory."""
         index = np.asarray(subset, dtype=np.intp)
         wanted, places = np.unique(index, return_inverse=True)
         known, block = self._recent[0] if self._recent else (np.empty(0, dtype=np.intp), np.empty((self.shape[0], 0)))
@@ -261,9 +223,20 @@ class Streamed(Design):
         columns[:, found] = block[:, at[found]]
         if not found.all():
             columns[:, ~found] = self._columns(self._index(wanted[~found]))
-            if columns.nbytes <= self.copy_bytes:
-                self._recent[:] = [(wanted, columns)]
+            self._remember(wanted, columns, known, block)
         return np.asfortranarray(columns[:, places])
+
+    def _remember(self, wanted: Indices, columns: Array, known: Indices, block: Array) -> None:
+        """Keep columns, and where rows are read the known ones too, as long as all of them take little memory."""
+        others = np.flatnonzero(~np.isin(known, wanted)) if self.source.by_rows else known[:0]
+        if others.size and columns.nbytes + 8 * self.shape[0] * others.size <= self.copy_bytes:
+            numbers = np.concatenate([known[others], wanted])
+            order = np.argsort(numbers)
+            whole = np.empty((self.shape[0], numbers.size), order="F")
+            whole[:, np.argsort(order)] = np.hstack([block[:, others], columns])
+            self._recent[:] = [(numbers[order], whole)]
+        elif columns.nbytes <= self.copy_bytes:
+            self._recent[:] = [(wanted, columns)]
 
     def _columns(self, index: Indices) -> Array:
         """Columns of the source."""
@@ -274,7 +247,7 @@ class Streamed(Design):
                 out[part.at] = columns
             return out
 
-        def work(block: Design, part: _Part) -> Array:
+        def work(block: Design, part: Part) -> Array:
             return block.columns(np.arange(block.shape[1]) if part.inside is None else part.inside)
 
         for part, columns in self._pass(index, work):
@@ -323,7 +296,7 @@ class Streamed(Design):
         found: list[tuple[Any, Any]] = []
         by_rows = self.source.by_rows
 
-        def work(block: Design, part: _Part) -> Design:
+        def work(block: Design, part: Part) -> Design:
             if by_rows:
                 return block if self.across is None else block.take(self.across)
             return block if part.inside is None else block.take(part.inside)
@@ -336,38 +309,16 @@ class Streamed(Design):
         whole.names = self.names
         return replace(self, source=whole, lines=None, across=None, reading=Reading(), _recent=[])
 
-    def _parts(self, index: Indices | None) -> Iterator[_Part]:
-        """Blocks with the lines of these numbers, or with all lines."""
-        source, width = self.source, self.source.width(self.block_bytes)
-        if index is None:
-            for begin in range(0, source.n_lines, width):
-                end = min(begin + width, source.n_lines)
-                yield _Part(begin, end, slice(begin, end), None)
-            return
-        order = np.argsort(index, kind="stable")
-        ordered, first = index[order], 0
-        direct = source.mapped or (source.picks and not source.by_rows)
-        gap = source.n_lines if direct else max(source.step, _GAP_BYTES // max(source.line_bytes, 1))
-        while first < ordered.size:
-            begin = int(ordered[first]) // source.step * source.step
-            last = min(first + width, ordered.size)
-            if not direct:
-                last = min(last, int(np.searchsorted(ordered, begin + width)))
-            jumps = np.flatnonzero(np.diff(ordered[first:last]) > gap)
-            last = first + int(jumps[0]) + 1 if jumps.size else last
-            yield _Part(begin, int(ordered[last - 1]) + 1, order[first:last], ordered[first:last] - begin)
-            first = last
-
     def _pass(
-        self, index: Indices | None, work: Callable[[Design, _Part], T], share: float = 1.0
-    ) -> Iterator[tuple[_Part, T]]:
+        self, index: Indices | None, work: Callable[[Design, Part], T], share: float = 1.0
+    ) -> Iterator[tuple[Part, T]]:
         """Read blocks and yield the results of ``work``, in order; ``share`` is that of each line which is read."""
-        parts = list(self._parts(index))
+        parts = list(parts_of(self.source, index, self.block_bytes))
         if len(parts) <= 1:
             for part in parts:
                 yield part, self._noted(part, share, self._processed(part, work, Dense.thread_bytes, share))
             return
-        waiting: deque[tuple[_Part, Future[tuple[T, float, float]]]] = deque()
+        waiting: deque[tuple[Part, Future[tuple[T, float, float]]]] = deque()
         threads = min(len(parts), max(cores(), 2))
         with single_threaded(), ThreadPoolExecutor(threads) as pool:
             try:
@@ -384,7 +335,7 @@ class Streamed(Design):
                     done.cancel()
 
     def _processed(
-        self, part: _Part, work: Callable[[Design, _Part], T], thread_bytes: int, share: float
+        self, part: Part, work: Callable[[Design, Part], T], thread_bytes: int, share: float
     ) -> tuple[T, float, float]:
         """The result of ``work`` for a part, and the seconds of reading and computing."""
         with nullcontext() if self.source.concurrent else self._lock:
@@ -405,7 +356,7 @@ class Streamed(Design):
         result = work(block, part)
         return result, read - began, perf_counter() - started
 
-    def _noted(self, part: _Part, share: float, done: tuple[T, float, float]) -> T:
+    def _noted(self, part: Part, share: float, done: tuple[T, float, float]) -> T:
         """Count what was read for a part, and return its result."""
         result, reading, computing = done
         direct = part.inside is not None and (self.source.mapped or self.source.picks)
