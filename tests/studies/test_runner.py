@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clusters import two_workers
 from sparsest.studies import runner
 from sparsest.studies.procedures import Plan
 from sparsest.studies.runner import estimate, run
@@ -120,11 +121,9 @@ def test_progress_and_failures(tmp_path):
 
 
 def test_a_dask_cluster_does_the_same(tmp_path):
-    from dask.distributed import LocalCluster
-
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with two_workers() as client:
         store = Store(tmp_path / "results")
-        ended = run([TASK], store, cluster=cluster.scheduler_address)
+        ended = run([TASK], store, cluster=client.cluster.scheduler_address)
     assert ended.done == 1
     local = Store(tmp_path / "local")
     run([TASK], local, n_jobs=1)

@@ -11,6 +11,8 @@
 ``combining``    results of a matrix from those of blocks of its rows
 ``blocked``      a matrix in blocks, which may be on the workers of a cluster
 ``block_work``   what it computes for each block
+``passes``       the blocks that a pass reads, and counts of passes
+``counted_grid`` grids of blocks that count what is read
 ``distributed``  arrays of Dask
 ``row_chunks``   lists of row chunks
 ``mapped``       arrays that are mapped from files
