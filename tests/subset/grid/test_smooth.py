@@ -89,3 +89,13 @@ def test_columns_that_cannot_move_or_help():
     model = RidgeModel(SUPPORT, np.zeros(3), 0.0, np.inf)
     stay = polish(SmoothSpace(data), model, 1.0, 3, np.zeros(8, dtype=bool))
     assert stay.support.tolist() == SUPPORT.tolist()
+
+
+def test_large_supports_are_completed_but_not_swapped():
+    X, y = sample("logistic", 80, 30)
+    data = make_data(X, y, loss="logistic")
+    space = SmoothSpace(data)
+    worst = np.argsort(np.abs(X.T @ (y > 0)), kind="stable")[:24]
+    start = RidgeModel(np.sort(worst), np.zeros(24), 0.0, np.inf)
+    found = polish(space, start, 1.0, 25, np.ones(30, dtype=bool)).support
+    assert found.size == 25 and set(worst.tolist()) < set(found.tolist())

@@ -55,6 +55,8 @@ def _moves(space: Space, found: Fitted, ridge: float, grows: bool, movable: Mask
     A move is the position of the feature that leaves the support, or None, and the feature that enters.
     """
     support, w = found.model.support, found.model.w
+    if not grows and support.size > space.swapped_up_to:
+        return
     gradient = space.gradient(found)
     outside = movable.copy()
     outside[support] = False

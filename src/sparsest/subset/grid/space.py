@@ -47,6 +47,7 @@ class Space(ABC):
     norms : the norms of all columns
     improvement : smallest relative improvement of the objective by a move; smaller ones are rounding errors
     trials : number of moves that are fitted without success before a support counts as a local optimum
+    swapped_up_to : largest number of features of supports that are improved by swaps; larger ones are only completed
     working_gap : gap of the relaxation on a working set, relative to ``null``
     most_iterations : largest number of iterations of a relaxation
     """
@@ -55,6 +56,7 @@ class Space(ABC):
     norms: Array
     improvement: float
     trials: int
+    swapped_up_to: float
     working_gap: float
     most_iterations: int
 

@@ -25,7 +25,7 @@ _NO_ALPHA = np.empty(0)
 class SquaredSpace(Space):
     """Ridge regressions in Gram space."""
 
-    improvement, trials = 1e-9, 1
+    improvement, trials, swapped_up_to = 1e-9, 1, np.inf
     working_gap, most_iterations = 3e-4, 300
 
     def __init__(self, data: Data) -> None:
