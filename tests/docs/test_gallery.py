@@ -109,6 +109,21 @@ def test_phase_transition(run):
     assert shares["best subset"][-1].mean() == 1.0 and shares["best subset"][0].mean() < 0.5
 
 
+def test_categorical_terms(run):
+    left = run("plot_categorical_terms")
+    assert left["model"].terms == ["age", "region", "diet"] and left["model"].status.name == "OPTIMAL"
+    assert left["near"].complete and len(left["near"].supports) > 1
+
+
+def test_heredity(run):
+    left = run("plot_heredity")
+    for k, model in left["with_rule"].items():
+        assert model.status.name == "OPTIMAL" and model.objective >= left["without"][k].lower_bound
+        factors = {factor for name in model.names if ":" in name for factor in name.split(":")}
+        assert factors <= set(model.names)
+    assert left["with_rule"][3].names == ["5", "20", "5:20"]
+
+
 def test_every_example_is_tested():
     tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
     assert NAMES and {name.removeprefix("plot_") for name in NAMES} <= tested

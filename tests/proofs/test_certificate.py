@@ -107,7 +107,7 @@ def test_data_that_do_not_fit(valid):
         (np.hstack([X, X]), y, "is for data of shape"),
         (X, y[:-1], "y must have 25 entries"),
         (np.full_like(X, np.nan), y, "NaN or infinity"),
-        ("text", y, "X must be a matrix"),
+        ("text", y, "give a matrix, or the path of a file"),
         (None, y, "X must be a matrix"),
     ):
         verdict = certificate.verify(other_X, other_y)
