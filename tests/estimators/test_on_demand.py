@@ -72,7 +72,7 @@ def test_bad_data(stored):
         model.predict(as_design(X[:, :6]))
     with pytest.raises(ValueError, match="X has 60 rows but y has 59"):
         BestSubsetRegressor(k=2).fit(path, y[1:])
-    with pytest.raises(ValueError, match="needs X in memory"):
+    with pytest.raises(ValueError, match="need X in memory"):
         BestSubsetRegressorCV(ks=[1, 2], scoring="r2").fit(path, y)
     X[0, model.support_[0]] = np.nan
     np.save(path, X)

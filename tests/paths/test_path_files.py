@@ -81,11 +81,11 @@ def test_what_is_broken_is_refused(tmp_path, name):
     fitted()[0].save(file)
     kept = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps(kept | {name: CHANGES[name]}), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"is not a file of a path|unknown end|unknown loss"):
+    with pytest.raises(ValueError, match=r"is not a valid path file|unknown end|unknown loss"):
         PathResult.load(file)
     kept.pop(name)
     file.write_text(json.dumps(kept), encoding="utf-8")
-    with pytest.raises(ValueError, match="is not a file of a path"):
+    with pytest.raises(ValueError, match="is not a valid path file"):
         PathResult.load(file)
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_json_is_refused(tmp_path):
     file = tmp_path / "path.json"
     for text in (b"", b"[" * 100_000, b"\xff", b'{"a": NaN}', b'{"a": 1, "a": 2}'):
         file.write_bytes(text)
-        with pytest.raises(ValueError, match="is not a file of a path"):
+        with pytest.raises(ValueError, match="is not a valid path file"):
             PathResult.load(file)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         PathResult.load(tmp_path / "nothing.json")

@@ -72,7 +72,7 @@ def test_dependent_and_constant_columns_are_named():
 
 def test_no_degrees_of_freedom():
     X = columns()[:4]
-    with pytest.raises(ValueError, match="4 observations leave no degree of freedom beside 4 coefficients"):
+    with pytest.raises(ValueError, match="4 observations leave no degrees of freedom for 4 coefficients"):
         fit(X, np.arange(4.0), "squared")
 
 

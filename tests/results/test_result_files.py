@@ -104,7 +104,7 @@ def test_a_certificate_of_another_problem_is_refused(tmp_path):
 )
 def test_json_that_is_not_strict(tmp_path, text):
     (tmp_path / "model.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="is not a file of a result"):
+    with pytest.raises(ValueError, match="is not a valid result file"):
         Result.load(tmp_path / "model.json")
 
 
@@ -117,7 +117,7 @@ def test_a_bound_that_is_infinite_is_kept(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"garbage", b"PK\x03\x04 an archive", b"\xff\xfe{}"], ids=str)
 def test_files_that_are_no_results(tmp_path, content):
     (tmp_path / "model.json").write_bytes(content)
-    with pytest.raises(ValueError, match="is not a file of a result"):
+    with pytest.raises(ValueError, match="is not a valid result file"):
         Result.load(tmp_path / "model.json")
     with pytest.raises(FileNotFoundError, match="there is no file"):
         Result.load(tmp_path / "missing.json")
@@ -129,7 +129,7 @@ def test_nothing_may_be_missing(tmp_path, name):
     kept = json.loads(file.read_text(encoding="utf-8"))
     del kept[name]
     file.write_text(json.dumps(kept), encoding="utf-8")
-    with pytest.raises(ValueError, match="is not a file of a result"):
+    with pytest.raises(ValueError, match="is not a valid result file"):
         Result.load(file)
 
 

@@ -191,7 +191,7 @@ def test_it_can_be_interrupted_and_tells_its_progress():
         events.append(event)
         return event.n_done == 3
 
-    with pytest.warns(ConvergenceWarning, match="interrupted after 3 of 8 resamples: the result rests on these"):
+    with pytest.warns(ConvergenceWarning, match="interrupted after 3 of 8 resamples: the result uses only these"):
         found = bootstrap(BestSubsetRegressor(K), X, y, n_resamples=8, random_state=0, callback=listen)
     assert found.n_resamples == 3 and found.n_requested == 8 and "3 resamples of 8" in found.summary()
     assert [(event.n_done, event.n_repetitions) for event in events] == [(1, 8), (2, 8), (3, 8)]

@@ -59,7 +59,7 @@ def test_draws_have_all_classes():
     for _ in range(20):
         rows = drawn_with_all_classes(lambda: rng.integers(0, 6, 6), lambda drawn: [drawn], y, np.unique(y))
         assert y[rows].any() and not y[rows].all()
-    with pytest.raises(ValueError, match="one of the classes is so rare that draws miss it: give stratify=True"):
+    with pytest.raises(ValueError, match="one of the classes is so rare that random draws miss it: give stratify=True"):
         drawn_with_all_classes(lambda: np.arange(1, 6), lambda drawn: [drawn], y, np.unique(y))
 
 

@@ -8,7 +8,7 @@ from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsest.runtime.events import Repetition
-from sparsest.selection.repeating import collect, warn_of_the_rest
+from sparsest.selection.repeating import collect, warn_if_incomplete
 
 
 def interrupted_at(i, at):
@@ -36,9 +36,9 @@ def test_ctrl_c_keeps_what_is_done(keyboard):
 
 def test_one_warning_for_each_fact():
     with pytest.warns(ConvergenceWarning) as caught:
-        warn_of_the_rest(3, 5, "splits", 2)
+        warn_if_incomplete(3, 5, "splits", 2)
     assert [str(one.message).split(":")[0] for one in caught] == [
         "interrupted after 3 of 5 splits",
         "in 2 of 3 splits the search ended without a proof",
     ]
-    warn_of_the_rest(5, 5, "splits", 0)
+    warn_if_incomplete(5, 5, "splits", 0)

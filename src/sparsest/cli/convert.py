@@ -32,8 +32,8 @@ def convert(
 
     refuse_overwriting(force, out)
     start = time.perf_counter()
-    with _progress(Path(out).name) as told:
-        notes = write(data, Path(out), dtype, told)
+    with _progress(Path(out).name) as show_share:
+        notes = write(data, Path(out), dtype, show_share)
     for note in notes:
         typer.echo(note)
     typer.echo(f"written to {out} in {time.perf_counter() - start:.1f} s")
@@ -41,7 +41,7 @@ def convert(
 
 @contextmanager
 def _progress(title: str) -> Iterator[Callable[[float], Any]]:
-    """Yield a function that is told the share that is done; a bar on stderr shows it if that is a terminal."""
+    """Yield a function to call with the finished share; a bar shows it if stderr is a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -1,7 +1,7 @@
 """Synthetic designs of the studies, and loaders of real data.
 
 ===============  =====================================================
-``dataset``      a design with its response, and the truth if it is known
+``dataset``      a design with its response, and the true coefficients if known
 ``synthetic``    Gaussian designs of the studies
 ``shipped``      tables that come with scikit-learn
 ``folders``      data of one folder

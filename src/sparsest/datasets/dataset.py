@@ -24,7 +24,7 @@ class Dataset(NamedTuple):
     feature_names, target_names : ndarray of str, or None
         Names of the columns of X and of the classes.
     sample_weight, offset, exposure : ndarray of shape (n,), or None
-        Weights of the observations, what is added to their predictions, and what their means are proportional to.
+        Weights of the observations, offsets of their predictions, and exposures, to which their means are proportional.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Synthetic designs of the studies.
 
 The response is `y = Xw + ε` or `sign(Xw + ε)`, with Gaussian noise scaled so that
-`√SNR = ‖Xw‖ / ‖ε‖` holds exactly. Columns are scaled to unit root mean square after the response was made.
-Data are made in float64, one block of columns after the other: memory stays near one X, and a seed means the
-same data in float32 and float64.
+`√SNR = ‖Xw‖ / ‖ε‖` holds exactly. Columns are scaled to unit root mean square after the response has been generated.
+Data are generated in float64, block by block: memory stays close to one copy of X, and a seed gives the same data in
+float32 and float64.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sparsest.datasets.dataset import Dataset
 Task = Literal["regression", "classification"]
 Seed = int | np.random.Generator | None
 
-# Random numbers that are drawn at a time: 8 MB.
+# Number of random numbers drawn at a time: 8 MB.
 _BLOCK_ENTRIES = 2**20
 
 _documented = partial(

@@ -106,11 +106,11 @@ class CrossValidated(SparseLinearModel):
         folds = make_folds(self.cv, X, y, classification=classes is not None, weights=kept, **split)
         check_selection(self.selection, len(folds))
         params = {name: _of_kept(value, kept) for name, value in score.items()}
-        judge, told = make_score(self.scoring, params, classes), getattr(self, "callback", None)
+        judge, callback = make_score(self.scoring, params, classes), getattr(self, "callback", None)
         n_jobs = check_jobs(self.n_jobs)
 
         def validate(fit: Callable[[Data], Models]) -> Validation:
-            return cross_validate(fit, data, folds, judge, n_jobs, told)
+            return cross_validate(fit, data, folds, judge, n_jobs, callback)
 
         return validate
 

@@ -46,7 +46,7 @@ def describe(result: Result, near: NearOptimal, within: float) -> Alternatives:
     better = sum(value < result.objective for _, value in others)
     if better:
         which = "One of them fits" if better == 1 else f"{better} of them fit"
-        sentences.append(f"{which} better than the answer above: the search for that had ended before finding it.")
+        sentences.append(f"{which} better than the answer above: the first search ended before finding it.")
     rows = [
         [
             str(i + 1 + (value >= result.objective)),

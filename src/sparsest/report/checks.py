@@ -28,7 +28,7 @@ class HeldOut(NamedTuple):
 
 
 def correlated_pairs(result: Result, found: Diagnosis) -> Markup | None:
-    """The chosen features that correlate most with each other; None where none do."""
+    """The chosen features that correlate most with each other; None if none do."""
     m = result.support.size
     pairs = [(float(found.correlations[i, j]), i, j) for i in range(m) for j in range(i)]
     pairs = [pair for pair in sorted(pairs, key=lambda pair: -abs(pair[0])) if abs(pair[0]) >= _WORTH_TELLING]
@@ -39,7 +39,7 @@ def correlated_pairs(result: Result, found: Diagnosis) -> Markup | None:
 
 
 def substitute_table(result: Result, found: Diagnosis) -> Markup:
-    """For every feature the columns outside the model that are most like it."""
+    """For every feature, the columns outside the model that correlate most with it."""
     names = result.feature_names
     rows = []
     for name, near in zip(result.names, found.substitutes, strict=True):
@@ -89,7 +89,7 @@ def _classes_held_out(result: Result, scores: Array, y: Array, weights: Array | 
 
 
 def influential_rows(result: Result, found: Diagnosis, ids: Sequence[str] | None) -> Markup | None:
-    """The rows that the model depends on most, where some stand out; None without a curvature, or without such rows."""
+    """The most influential rows above the usual threshold; None if there are none, or the loss has no curvature."""
     if found.influence is None:
         return None
     # Four times the average of a well-behaved fit is the usual threshold.

@@ -12,19 +12,19 @@ from sparsest.paths.path_result import PathResult
 from sparsest.results.markup import Series, chart, paths_chart
 from sparsest.runtime.progress import Record
 
-# The chart of a search shows at least this part of the misfit: a gap that does not matter is not to look large.
+# The chart of a search shows at least this share of the misfit, so that negligible gaps do not look large.
 _LEAST_HEIGHT = 0.05
 
 
 def bound_and_incumbent(record: Record) -> Markup:
-    """The search: what was found, and what no model can be better than."""
+    """The progress of a search: the best model found, and the lower bound."""
     seconds, objective, bound = (np.array(part, dtype=float) for part in zip(*record.points, strict=True))
     lines = [Series(seconds, objective, "best model found", "step"), Series(seconds, bound, "proved limit", "step")]
     return chart(lines, "seconds", "misfit (less is better)", least_height=_LEAST_HEIGHT * abs(objective[-1]))
 
 
 def path_lines(path: PathResult, names: Sequence[str], alpha: float | None = None) -> Markup:
-    """Coefficients over the penalty; the largest ones are named, and a line stands at the choice."""
+    """Coefficients over the penalty; the largest are labelled, and a line marks the chosen penalty."""
     used, known = np.unique(path.coefs.indices), path.solved
     lines = path.coefs[used].toarray()[:, known]
     return paths_chart(path.alphas[known], lines, [names[j] for j in used], alpha)
@@ -37,7 +37,7 @@ def features_over_penalty(path: PathResult, alpha: float | None = None) -> Marku
 
 
 def predicted_and_observed(predicted: Array, observed: Array, target: str) -> Markup:
-    """Held-out predictions beside the truth."""
+    """Observed values over held-out predictions."""
     return chart([Series(predicted, observed, "", "dots")], f"predicted {target}", f"observed {target}", diagonal=True)
 
 
@@ -53,6 +53,6 @@ def roc(false_positives: Array, true_positives: Array) -> Markup:
 
 
 def calibration(predicted: Array, observed: Array) -> Markup:
-    """Whether probabilities mean what they say."""
+    """Calibration: observed shares over predicted probabilities."""
     lines = [Series(predicted, observed), Series(predicted, observed, "", "dots", like=0)]
     return chart(lines, "predicted probability", "observed share", diagonal=True)

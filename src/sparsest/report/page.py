@@ -30,7 +30,7 @@ from sparsest.subset.solvers import make_solver
 from sparsest.subset.task import problem_of, problem_on
 from sparsest.subset.tree.near_optimal import NearOptimalSearch
 
-# How near to the optimum other choices are looked for, how many of them, and for how many seconds.
+# Alternatives: relative distance from the optimum, largest number, and time limit in seconds.
 _WITHIN, _MOST_ALTERNATIVES, _SECONDS = 0.01, 50, 20.0
 _PATH_ROWS = 10
 
@@ -69,11 +69,11 @@ def model_report(
     Parameters
     ----------
     result : what ``best_subset`` returned
-    X, y : the data of the result, which does not keep them
-    rows : their ``sample_weight``, ``offset`` and ``exposure``, as far as there are any
-    prepared : the same data as the search has prepared them; by default they are prepared here
+    X, y : the data of the fit, which the result does not hold
+    rows : those of ``sample_weight``, ``offset`` and ``exposure`` that were given
+    prepared : the data as prepared by the search; by default they are prepared here
     target : what is predicted
-    record : listener that heard the search, for the chart of bound and incumbent
+    record : events of the search, for the chart of bound and incumbent
     curve : the choice of the number of features
     ids : names of the rows
     command : how the model was made
@@ -81,7 +81,7 @@ def model_report(
     data, model : names of the files, for the command that verifies; None for a model that is in no file
     target_file : the file that holds the target, where that is not in the data
     stability : what a bootstrap of the selection found
-    hurry : asked before what takes long; it is left out where the answer is True
+    hurry : called before each slow part; the part is left out if it returns True
     """
     beside = rows or {}
     problem = problem_of(result, X, y, **beside) if prepared is None else problem_on(result, prepared)
@@ -125,7 +125,7 @@ def model_report(
 
 
 def _alternatives(result: Result, problem: Problem) -> alternatives.Alternatives | None:
-    """None where there is no way to find them: losses and ridges that the tree cannot search."""
+    """The alternatives; None for losses and ridges that the tree cannot search."""
     reach("report")
     search = NearOptimalSearch(_WITHIN, _MOST_ALTERNATIVES, make_solver("tree", time_limit=_SECONDS))
     try:
@@ -153,7 +153,7 @@ def path_report(
     names : of all columns
     target : what is predicted
     command : how the path was made
-    alpha : of the model that was chosen, if one was
+    alpha : penalty of the chosen model, if one was chosen
     notes : what was noted about the data
     data, file : names of the files, for the command that predicts; None for a path that is in no file
     """
@@ -201,7 +201,7 @@ def _chosen(path: PathResult, names: Sequence[str], alpha: float) -> Markup:
 
 @cache
 def _environment() -> Environment:
-    """Templates with everything escaped, and an error for every name that is not given."""
+    """Templates that escape everything and raise an error for undefined names."""
     return Environment(
         loader=PackageLoader("sparsest.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

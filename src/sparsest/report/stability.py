@@ -22,7 +22,7 @@ class Stability(NamedTuple):
 
 
 def describe(found: BootstrapResult) -> Stability:
-    """What resamples chose, beside the choice on all rows."""
+    """The selections of the resamples, compared with that on all rows."""
     low, median, high = found.percentiles()
     own = tuple(found.support.tolist())
     rows = []

@@ -1,4 +1,4 @@
-"""The warning about a search that was to prove its model and stopped short of it."""
+"""The warning about a search that ended without the proof it was meant to find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import isinf
 from sparsest.results.result import Result
 from sparsest.runtime.events import Status
 
-# Methods that search until there is a proof; the others promise none.
+# Methods that search until the model is proved; the others do not promise a proof.
 _PROVING = ("tree", "cuts")
 _ADVICE = {
     Status.TIME_LIMIT: "give it more time (time_limit), or make the problem easier (a smaller gamma or k)",
@@ -18,13 +18,13 @@ _ADVICE = {
     Status.HEURISTIC: "rounding errors leave no more to prove; a larger gap_tol accepts it",
 }
 _NO_RIDGE = (
-    "without a ridge (gamma=inf) nothing could be proved of this model: that needs the squared loss, more observations "
-    "than features and a fit that is not perfect, or so few supports that all can be tried; give a finite gamma"
+    "without a ridge (gamma=inf) nothing could be proved about this model. A proof needs the squared loss with more "
+    "observations than features and an imperfect fit, or few enough supports to try them all; give a finite gamma"
 )
 
 
 def warn_if_short(results: Sequence[Result], method: str) -> None:
-    """Warn once if a search for a proof has ended without it, and not because the user wanted that."""
+    """Warn once if a search ended without its proof, unless the user interrupted it."""
     short = [result for result in results if result.status in _ADVICE]
     if method not in _PROVING or not short:
         return
@@ -44,14 +44,14 @@ def _message(result: Result) -> str:
 
 
 def _floor(result: Result) -> float:
-    """What is proved before any search: losses are not negative, and features that are forced in have their price."""
+    """The bound that holds without a search: losses are nonnegative, and forced features have their price."""
     return (result.statement.l0_penalty or 0.0) * len(result.statement.include)
 
 
 def convergence_warning() -> type[UserWarning]:
     """Scikit-learn's ConvergenceWarning, or its base class UserWarning where scikit-learn is not loaded.
 
-    Who names the class in a filter has loaded it.  Loading it here takes a second, which a time limit does not have.
+    Code that names the class in a filter has already imported scikit-learn.  Importing it here would take a second.
     """
     if "sklearn" not in sys.modules:
         return UserWarning
@@ -62,7 +62,7 @@ def convergence_warning() -> type[UserWarning]:
 
 
 def level_of_the_user() -> int:
-    """How far up the stack the call from outside of the package is, seen from the one who warns."""
+    """The ``stacklevel`` at which a warning points to the call from outside the package."""
     level, frame = 0, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsest":
         level, frame = level + 1, frame.f_back

@@ -1,7 +1,7 @@
-"""Statistical facts beside a proof: how much data there is for the chosen features, and what a model has to beat.
+"""Statistical facts that a proof does not cover: the amount of data per feature, and the error without features.
 
-A proof says that no other choice fits these rows better.  It does not say that there were enough of them: with 7 deaths
-in 400 rows the best model of 19 features can be proved too.
+A proof says that no other choice fits these rows better.  It does not say that there are enough rows: with 7 deaths in
+400 rows, the best model of 19 features can be proved as well.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sparsest.core.designs import as_design, unstandardized
 from sparsest.core.losses import mean_of
 from sparsest.results.result import Result
 
-# Events per feature below which coefficients are biased and too variable (Peduzzi and others 1996); and rows from which
-# on a feature that is the same in all others counts as more than a mark of single rows.
+# With fewer events per feature, coefficients are biased and too variable (Peduzzi and others 1996).  A feature that
+# differs from its most frequent value in fewer than the second number of rows is reported as rare.
 _EVENTS_PER_FEATURE, _RARE = 10, 5
 
 
@@ -41,11 +41,11 @@ class Facts:
     n_events : what limits the number of features: rows of the rarer class, rows above zero for losses of counts and
         amounts, or all rows
     n_features : number of chosen features
-    effective_n : sample size that equal weights would need for the same precision, ``(Σω)² / Σω²``
+    effective_n : effective sample size ``(Σω)² / Σω²``
     rare : chosen features that differ from their most frequent value in fewer than five rows
-    error, null_error : of the model and of the one without features, on these rows: the share of wrong labels, or the
-        root mean squared error
-    event : what ``n_events`` counts
+    error, null_error : errors of the model and of the model without features on these rows: the share of wrong labels,
+        or the root mean squared error
+    event : what ``n_events`` counts, in words
     """
 
     n: int
@@ -64,7 +64,7 @@ class Facts:
         return self.n_events / self.n_features if self.n_features else np.inf
 
     def sentences(self) -> list[str]:
-        """All facts but the warnings, each in a sentence."""
+        """One sentence for each fact, without the warnings."""
         said = []
         if self.class_counts is not None:
             said.append(f"Rows of each class: {_listed(self.class_counts)}.")
@@ -78,7 +78,7 @@ class Facts:
         return [*said, self.error_sentence()]
 
     def error_sentence(self) -> str:
-        """The error on these rows, beside that of the model without features."""
+        """The error on these rows, compared with that of the model without features."""
         if self.class_counts is None:
             return (
                 f"Without features the typical error is {self.null_error:.4g}; with them it is {self.error:.4g} on the "
@@ -90,7 +90,7 @@ class Facts:
         )
 
     def warnings(self) -> list[str]:
-        """What makes the model doubtful, however well it is proved."""
+        """Reasons to doubt the model even if it is proved."""
         said = []
         if self.events_per_feature < _EVENTS_PER_FEATURE:
             most = self.n_events // _EVENTS_PER_FEATURE
@@ -105,7 +105,7 @@ class Facts:
         return said
 
     def short(self) -> list[str]:
-        """One line of figures, and the warnings, for a terminal."""
+        """One line of numbers, and the warnings, for a terminal."""
         counts = "" if self.class_counts is None else f" ({_listed(self.class_counts)})"
         each = f", {self.events_per_feature:.3g} {self.event} for each feature" if self.n_features else ""
         return [f"{self.n} rows{counts}{each}", *self.warnings()]
@@ -114,7 +114,7 @@ class Facts:
 def facts_of(
     result: Result, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None, exposure: Any = None
 ) -> Facts:
-    """Look at the data of a model for what its proof does not say.
+    """Compute statistical facts about a model from its data.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def facts_of(
 
 
 def facts_on(result: Result, data: Data) -> Facts:
-    """The same for all columns of the data, prepared already."""
+    """The same for data that are already prepared."""
     return _facts(result, data, result.support)
 
 
@@ -156,7 +156,7 @@ def _facts(result: Result, data: Data, support: Indices) -> Facts:
 
 
 def _events(data: Data) -> tuple[dict[str, int] | None, int, str]:
-    """Rows of each class, what limits the number of features, and what that is called."""
+    """Rows of each class, the number of events, and what an event is called."""
     if data.classes is not None:
         positive = data.response > 0.0
         counts = {str(label): int((positive == i).sum()) for i, label in enumerate(data.classes)}

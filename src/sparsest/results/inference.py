@@ -9,8 +9,8 @@ With the rows ``z`` of the chosen columns, weights ω and losses ℓ at the refi
   variance and holds for every smooth loss; ``HC1`` multiplies it by ``n/(n - m)``, ``HC2`` and ``HC3`` divide ``ℓ'²``
   by ``1 - h`` and ``(1 - h)²`` with the leverages ``h = ω ℓ'' z'H⁻¹z`` (MacKinnon and White 1985).
 
-All of it is conditional on the features.  Where the same rows have chosen them, p-values are too small and intervals
-too narrow, the more so the more candidates there were: :func:`sparsest.bootstrap` shows how stable the choice is, and
+All results are conditional on the features.  If the same rows were used to select them, p-values are too small and
+intervals too narrow, more so with more candidates: :func:`sparsest.bootstrap` shows how stable the selection is, and
 :func:`sparsest.multi_split` gives p-values that hold after selection.
 """
 
@@ -44,15 +44,15 @@ OTHER_ROWS = "Conditional on the chosen features, which other rows have chosen: 
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What :meth:`sparsest.Result.inference` returns: one entry for each chosen feature, and the intercept last.
+    """The result of :meth:`sparsest.Result.inference`: one entry for each chosen feature, and the intercept last.
 
     Attributes
     ----------
     names : of the features, and "(intercept)" if there is one
     model : coefficients of the model, which a ridge may have shrunk
-    coef : coefficients of the refit without shrinkage, to which all that follows belongs
+    coef : coefficients of the refit without shrinkage; the following fields are about these
     per_deviation : ``coef`` times the standard deviation of its feature; NaN for the intercept
-    standard_error, statistic, p_value : of the hypothesis that a coefficient is zero
+    standard_error, statistic, p_value : of the test that a coefficient is zero
     lower, upper : ends of the confidence intervals
     covariance : matrix of the covariances of ``coef``
     confidence : level of the intervals
@@ -60,7 +60,7 @@ class Inference:
     distribution : of the statistics, "t" or "z"
     degrees_of_freedom : observations (or the sum of their frequencies) less coefficients
     dispersion : the factor φ of the variance; NaN for robust covariances of losses without a model of the response
-    same_rows : whether the rows are those that chose the features
+    same_rows : whether the features were selected on the same rows
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Inference:
 
     @property
     def note(self) -> str:
-        """What the numbers are conditional on."""
+        """A sentence on what the results are conditional on."""
         return SAME_ROWS if self.same_rows else OTHER_ROWS
 
     def to_frame(self) -> Any:
@@ -158,7 +158,7 @@ def infer(
     same_rows: bool = True,
     **given: Any,
 ) -> Inference:
-    """Refit columns without shrinkage and compute what is known of their coefficients.
+    """Refit columns without shrinkage, and compute standard errors, tests and intervals.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def infer(
     names : of the columns
     model : coefficients of the model, the intercept last; by default those of the refit
     cov_type, confidence, use_t, weights : see :meth:`sparsest.Result.inference`
-    same_rows : whether the rows have chosen the features
+    same_rows : whether the features were selected on these rows
     **given : ``sample_weight``, ``offset`` and ``exposure``
     """
     kind = optional(_covariance)(cov_type, "cov_type") or ("HC0" if loss.dispersion is None else "nonrobust")
@@ -179,14 +179,14 @@ def infer(
     fit = refit(columns, y, names, loss=loss, fit_intercept=fit_intercept, **given)
     free = (float(fit.data.weights.sum()) if frequency else fit.data.n) - fit.rows.shape[1]
     if free <= 0.0:
-        raise ValueError("the weights, taken as frequencies, leave no degree of freedom: give weights='precision'")
+        raise ValueError("weights taken as frequencies leave no degrees of freedom: give weights='precision'")
     dispersion = _dispersion(fit, free)
     inner = dispersion * _inverse(fit, fit.expected_curvature) if kind == "nonrobust" else _robust(fit, kind, frequency)
     covariance = fit.to_data @ inner @ fit.to_data.T
     error = np.sqrt(np.diag(covariance))
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(error > 0.0, fit.coef / error, np.sign(fit.coef) * np.inf)
-    # Of the losses with a dispersion only that of normal responses has a quadratic conjugate.
+    # Among losses with a dispersion, only the squared loss has a quadratic conjugate.
     normal = kind == "nonrobust" and loss.conjugate_is_quadratic
     student = normal if use_t is None else flag(use_t, "use_t")
     law = stats.t(free) if student else stats.norm()
@@ -226,12 +226,12 @@ def _dispersion(fit: Refit, free: float) -> float:
 
 
 def _inverse(fit: Refit, curvature: Any) -> Array:
-    """``(Σ ωc zz')⁻¹`` through an orthogonal factorisation, which keeps digits."""
+    """``(Σ ωc zz')⁻¹`` by an orthogonal factorisation, for accuracy."""
     root = la.qr(np.sqrt(fit.data.weights * curvature)[:, None] * fit.rows, mode="r")[0][: fit.rows.shape[1]]
     try:
         inverse = la.solve_triangular(root, np.eye(root.shape[0]))
     except la.LinAlgError as error:
-        raise NoRefit("too few observations are curved at the refit: there are no standard errors") from error
+        raise NoRefit("too few observations have a curved loss at the refit: standard errors do not exist") from error
     return np.asarray(inverse @ inverse.T)
 
 
@@ -239,7 +239,7 @@ def _robust(fit: Refit, kind: str, frequency: bool) -> Array:
     """The sandwich of Huber and White in the coordinates of the rows."""
     weights, (n, m) = fit.data.weights, fit.rows.shape
     bread = _inverse(fit, fit.curvature)
-    # A frequency counts equal observations, each with the score of one.
+    # A frequency counts equal observations, each with its own score.
     score = (weights if frequency else weights**2) * fit.slope**2
     total = float(weights.sum()) if frequency else n
     if kind == "HC1":
@@ -247,6 +247,6 @@ def _robust(fit: Refit, kind: str, frequency: bool) -> Array:
     elif kind in ("HC2", "HC3"):
         curvature = weights * fit.curvature
         leverage = (fit.curvature if frequency else curvature) * squared_lengths(fit.rows, curvature, 0.0, False)
-        # A leverage of 1 belongs to an observation that is fitted perfectly, whatever it is.
+        # An observation with leverage 1 is always fitted perfectly.
         score = score / np.maximum(1.0 - leverage, 1e-10) ** (1 if kind == "HC2" else 2)
     return np.asarray(bread @ (fit.rows.T @ (score[:, None] * fit.rows)) @ bread)

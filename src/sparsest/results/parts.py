@@ -1,4 +1,4 @@
-"""Named parts of a result: what a later search may begin from, and what screening has done."""
+"""Parts of a result: starting points for a later search, and the outcome of screening."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RelaxedPoint(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """Where a later search of a similar problem may begin, beside the support of the model.
+    """Starting points for a later search of a similar problem, in addition to the support.
 
     Attributes
     ----------
@@ -31,15 +31,15 @@ class Restart(NamedTuple):
 
 
 class Screening(NamedTuple):
-    """What screening has kept, and what is proved of the features that it dropped.
+    """The outcome of screening: the kept features, and what is proved about the dropped ones.
 
     Attributes
     ----------
-    kept : the columns that the method has solved for
+    kept : the columns that the method was run on
     safe : whether it is proved that no better model has one of the dropped features
     bound_of_dropped : a lower bound of the objective of all models that have one of them
-    n_not_excluded : how many of them may be in a better model
-    restricted_lower_bound, restricted_certificate : what is proved of models of the kept columns alone
+    n_not_excluded : number of dropped features that may be in a better model
+    restricted_lower_bound, restricted_certificate : bound and certificate for models of the kept columns only
     """
 
     kept: Indices

@@ -7,14 +7,14 @@ from typing import Any
 
 _WIDTH = 80
 _INDENT, _BETWEEN = "  ", "  "
-# A first column may take this part of the width, or all that others leave; longer names are cut in the middle.
+# The first column may take this share of the width, or what the others leave; longer names are cut in the middle.
 _LARGEST_PART = 0.45
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int = _WIDTH) -> list[str]:
     """Lines of a table: names at the left, all other columns at the right.
 
-    Columns that do not fit into the width follow below, in a further block with the names repeated.
+    Columns that do not fit into the width follow in further blocks, with the names repeated.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _blocks(columns: list[list[str]], room: int) -> list[list[list[str]]]:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters, the middle of a longer one replaced by an ellipsis."""
+    """Cut a text to at most ``most`` characters by replacing its middle with an ellipsis."""
     if len(text) <= most:
         return text
     head = most // 2

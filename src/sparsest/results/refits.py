@@ -1,4 +1,4 @@
-"""Models without any shrinkage on a few columns, as standard errors need them, and why there may be none.
+"""Refits without shrinkage on a few columns, as needed for standard errors, and the reasons why they may not exist.
 
 The columns are centred and scaled as in every fit, and the coordinates are those of the scaled columns with the
 intercept last.  Newton's method with a line search serves all smooth losses; for the squared loss it takes one step.
@@ -18,24 +18,24 @@ from sparsest.core.designs import shift_and_scale
 from sparsest.core.losses import Loss, PiecewiseLinear, mean_of
 
 _STEPS = 100
-# Steps of no more than this, in units of the scaled columns, are lost in rounding.
+# Steps up to this size, in units of the scaled columns, are rounding errors.
 _SMALLEST_STEP = 1e-12
-# Decreases of the objective below this part of it are not told from rounding errors: the step is taken as it is.
+# Relative decreases of the objective below this are rounding errors: the full step is taken.
 _NO_DECREASE = 1e-10
-# Directions of the scaled columns that are shorter than this part of the longest are rounding errors.
+# Singular values of the scaled columns below this share of the largest are rounding errors.
 _NO_DIRECTION = 1e-9
-# Where the curvature in some direction falls to this part of that without features, the fit may have no end.
+# If the curvature in some direction falls to this share of that without features, the fit may be infinite.
 _FLAT = 1e-4
-# The share of a typical curvature that observations get where too few of them are curved, as with many outliers.
+# If too few observations have curvature (many outliers), all get at least this share of a typical one.
 _LEAST_CURVATURE = 1e-2
 # Predictions this large are infinite for every loss, and slopes this small are zero.
 _FAR, _NO_SLOPE = 300.0, 1e-12
-# How far along a direction observations must be separated, with rows of size about 1, to be called so.
+# Smallest margin, for rows of size about 1, at which observations count as separated.
 _SEPARATED = 1e-6
 
 
 class NoRefit(ValueError):
-    """These rows have no fit without a ridge, or none that has standard errors."""
+    """These rows have no fit without a ridge, or its standard errors do not exist."""
 
 
 class Refit(NamedTuple):
@@ -61,12 +61,12 @@ class Refit(NamedTuple):
 
 
 def refit(columns: Array, y: Any, names: Sequence[str], *, loss: Loss, fit_intercept: bool, **given: Any) -> Refit:
-    """Fit the columns without a ridge, or say why there is no such fit.
+    """Fit the columns without a ridge, or raise an error that says why the fit does not exist.
 
     Parameters
     ----------
     columns : n × m, finite
-    names : of the columns, for complaints
+    names : of the columns, for error messages
     loss : must be smooth
     **given : ``sample_weight``, ``offset`` and ``exposure``
 
@@ -81,7 +81,7 @@ def refit(columns: Array, y: Any, names: Sequence[str], *, loss: Loss, fit_inter
             "selection on resampled rows with sparsest.bootstrap"
         )
     settings = {"loss": loss, "fit_intercept": fit_intercept, "standardize": True, **given}
-    # Data have at least one column; without features it is a column of zeros that no row uses.
+    # Data need at least one column: without features, use a column of zeros.
     data = make_data(columns if columns.shape[1] else np.zeros((columns.shape[0], 1)), y, **settings)
     index = np.arange(columns.shape[1])
     shift, scale = shift_and_scale(data.design, index)
@@ -105,16 +105,16 @@ def refit(columns: Array, y: Any, names: Sequence[str], *, loss: Loss, fit_inter
 
 
 def _inside(data: Data) -> Array | float:
-    """The offset that the loss adds to its argument: that of differences is taken from y instead."""
+    """The offset that the loss adds to its argument; losses of ``y - u`` subtract it from y instead."""
     return data.added if data.loss.classification or data.loss.log_link else 0.0
 
 
 def _check_rank(rows: Array, data: Data, names: Sequence[str]) -> None:
-    """Refuse columns without unique coefficients, and fits without degrees of freedom."""
+    """Raise an error if coefficients are not unique, or no degrees of freedom are left."""
     n, m = rows.shape
     if n <= m:
         raise NoRefit(
-            f"{n} observations leave no degree of freedom beside {m} coefficients: standard errors need more "
+            f"{n} observations leave no degrees of freedom for {m} coefficients: standard errors need more "
             "observations, or fewer features"
         )
     if not m:
@@ -167,7 +167,7 @@ def _smallest_curvature(rows: Array, data: Data, t: Array) -> float:
 
 
 def _step(rows: Array, data: Data, t: Array) -> Array | None:
-    """The step of Newton's method, shortened until it decreases the objective; None where there is none."""
+    """The Newton step, shortened until it decreases the objective; None if no step does."""
     margin = rows @ t
     gradient = rows.T @ (data.weights * data.loss.derivative(data.y, margin))
     curvature = data.loss.second_derivative(data.y, margin)
@@ -184,7 +184,7 @@ def _step(rows: Array, data: Data, t: Array) -> Array | None:
 
 
 def _length(rows: Array, data: Data, margin: Array, direction: Array, slope: float) -> float:
-    """How much of a step to take; 0 where no part of it decreases the objective."""
+    """The step length; 0 if no part of the step decreases the objective."""
     move = rows @ direction
     value = float(data.weights @ data.loss.value(data.y, margin))
     if -slope <= _NO_DECREASE * abs(value):
@@ -198,11 +198,11 @@ def _length(rows: Array, data: Data, margin: Array, direction: Array, slope: flo
 
 
 def _check_separation(rows: Array, data: Data, names: Sequence[str]) -> None:
-    """Refuse data along some direction of which the loss falls without end.
+    """Raise an error if the loss decreases forever along some direction, so that no minimum exists.
 
-    The loss of an observation stays bounded on a side where its slope tends to zero: for the logistic loss the side of
-    its label, for counts of zero that of small means.  Linear programming finds a direction in which some observations
-    move, and all of them to such a side (Konis 2007 for the logistic loss).
+    The loss of an observation stays bounded on the side where its slope tends to zero: for the logistic loss the side
+    of its label, for counts of zero that of small means.  Linear programming finds a direction along which every
+    observation that moves goes to such a side (Konis 2007 for the logistic loss).
     """
     from scipy.optimize import linprog
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A model, the bound no other model can beat, and the proof of it; the data are no part of it.
+    """A model, a lower bound for all models, and the proof of that bound.  The data are not stored.
 
     Attributes
     ----------
@@ -40,19 +40,19 @@ class Result:
     gap : relative distance between them
     status : how the search ended
     statement : the problem, all of it but the data, and the data's fingerprint
-    certificate : what proves the bound; None where ``proof=False`` was asked for, and only the trivial bound is claimed
-    trace : what the method tells of its work
-    seconds : from the call to the result, with the preparation of the data, without the compilation of kernels
+    certificate : the proof of the bound; None with ``proof=False``, when only the trivial bound is claimed
+    trace : details of the computation, which depend on the method
+    seconds : duration of the call, including preparation of the data and excluding compilation of kernels
     n_nodes : number of nodes of the search
     feature_names : names of all columns, or None
     feature_groups : the group of every column, if columns were chosen by groups; None otherwise
     classes : the two labels in sorted order, the second one the positive class; None for a regression
-    about : what else is worth keeping in a file, in JSON's types; the command line notes its settings here, and how it
-        has read the columns
+    about : further information to keep in a file, in JSON's types; the command line stores its settings and the
+        encoding of the columns here
     null_loss : the loss of the model without features; None for a result from a file that does not have it
     deviations : standard deviations of the chosen columns; None likewise
-    screening : what screening has done, if features were screened; not kept in files
-    restart : where a later search may begin, beside the support; not kept in files
+    screening : the outcome of screening, if features were screened; not kept in files
+    restart : starting points for a later search; not kept in files
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Result:
     restart: Restart = field(default=Restart(), repr=False)
     feature_groups: tuple[str | int, ...] | None = field(default=None, repr=False)
 
-    # What the columns of ``rows`` are.
+    # Names of the columns of ``rows``.
     heads: ClassVar[tuple[str, ...]] = ("feature", "coefficient", "per standard deviation")
 
     @property
@@ -126,7 +126,7 @@ class Result:
         return np.asarray(chosen @ self.coef[self.support] + self.intercept + added)
 
     def _columns_of(self, X: Any) -> tuple[Design, Array]:
-        """X as a design, and the chosen columns of it; or what is wrong with them."""
+        """X as a design, and its chosen columns; ValueError if they do not suit the model."""
         design = as_design(X)
         if design.shape[1] != self.coef.size:
             raise ValueError(f"X has {design.shape[1]} columns, the model is for {self.coef.size}")
@@ -170,8 +170,8 @@ class Result:
     ) -> Inference:
         """Standard errors, tests and intervals of the chosen features' coefficients, from a refit without shrinkage.
 
-        They are conditional on the chosen features.  Where the same rows have chosen them, which the fingerprint of the
-        data tells, p-values are too small and intervals too narrow; for rows that the selection has not seen they hold.
+        They are conditional on the chosen features.  If the same rows were used to select them, which the fingerprint
+        of the data reveals, p-values are too small and intervals too narrow.  They are valid for other rows.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Result:
         use_t : whether statistics are compared with Student's t instead of the normal distribution; by default for the
             squared loss with "nonrobust" errors, as in statsmodels
         weights : what ``sample_weight`` means: "precision" (the variance of a response is inverse to its weight) or
-            "frequency" (an observation occurred so many times)
+            "frequency" (the number of times an observation occurred)
 
         Returns
         -------
@@ -211,7 +211,7 @@ class Result:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the model and what is proved of it in JSON's types."""
+        """Return the model, its bound and its status in JSON's types."""
         return {
             "features": dict(zip(self.names, self.coef[self.support].tolist(), strict=True)),
             "terms": self.terms,
@@ -281,7 +281,7 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        """Objective, bound, gap and size at a glance."""
+        """One line with status, size, objective and gap."""
         size = f"{self.support.size} features"
         if self.feature_groups is not None:
             size = f"{len(self.terms)} groups of {self.support.size} columns"
@@ -293,7 +293,7 @@ class Result:
     def rows(self) -> list[tuple[str, str, str]]:
         """Names, coefficients and effects per standard deviation as text, by size of the effects; the intercept last.
 
-        Where standard deviations are not known, the largest coefficients are first.  Columns of a group stay together.
+        If standard deviations are not known, the largest coefficients come first.  Columns of a group stay together.
         """
         coef, names = self.coef[self.support], self.names
         effects = coef if self.deviations is None else coef * self.deviations
@@ -315,7 +315,7 @@ class Result:
         )
 
     def summary(self) -> str:
-        """Return the problem in words, the model, and what is proved of it, as text."""
+        """Return the problem, the model and its bound as text."""
         model = text_table(self.heads, self.rows())
         proved = *self.proof_lines(), *self.explained_lines()
         return "\n".join([self.statement.sentence(self.feature_names), *model, *self.group_lines(), *proved])
@@ -327,14 +327,14 @@ class Result:
         return [f"{len(self.terms)} group{'' if len(self.terms) == 1 else 's'}: {', '.join(self.terms)}"]
 
     def explained_lines(self) -> list[str]:
-        """What objective and bound mean: how much this model explains, and any other could; and what to do."""
+        """How much this model explains, how much any other could explain, and what to do."""
         found = shares_of(self.statement, self.objective, self.lower_bound, self.null_loss, self.support)
         if found is None:
             return []
         return [explained_sentence(self.statement, found), advice_sentence(self.statement, self.status.name, found)]
 
     def _repr_html_(self) -> str:
-        """The parts of a report that need no data, for notebooks."""
+        """The parts of a report that do not need the data, for notebooks."""
         from sparsest.results.markup import fragment, paragraph, table
 
         sentence = proof_sentence(self.statement, self.status.name, self.gap)

@@ -1,4 +1,4 @@
-"""Files of results: one JSON object with the model, its problem, what is proved of it, and the certificate.
+"""Files of results: one JSON object with the model, its problem, its bound and the certificate.
 
 ==================  =================================================================================================
 ``format``          "sparsest model"
@@ -12,18 +12,18 @@
 ``coef``            their coefficients, for the data as given
 ``intercept``       the constant, for the data as given
 ``classes``         two labels, the second one the positive class; null for a regression
-``objective``       value of the problem, and ``lower_bound``, which no model is below
+``objective``       value of the objective, and ``lower_bound`` of all models
 ``null_loss``       loss of the model without features; older files lack it, or it is null
 ``deviations``      standard deviations of the chosen columns; likewise
 ``status``          OPTIMAL, TIME_LIMIT, NODE_LIMIT, INTERRUPTED or HEURISTIC
-``seconds``         what it took, and ``n_nodes``
+``seconds``         duration, and ``n_nodes``
 ``about``           what the writer has added, any object: the command line puts its settings there, and the encoding of
                     the data's columns
 ``certificate``     see :mod:`sparsest.proofs.files`; null without a proof
 ==================  =================================================================================================
 
-Numbers are written with all their digits; infinity, which JSON has not, is text.  Reading executes nothing and takes no
-type on trust.
+Numbers are written with all digits.  Infinity, which JSON lacks, is written as text.  Reading executes nothing and
+checks every type.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NAMES = {*_NUMBERS, *_MODEL, "format", "version", "written_by", "problem", "cer
 
 
 def write(path: str | Path, kept: dict[str, Any], statement: Statement, certificate: Certificate | None) -> None:
-    """Write what a result keeps, in JSON's types, its problem and its certificate; whole or not at all."""
+    """Write a result, its problem and its certificate atomically."""
     labels = kept["classes"] or []
     if not all(type(label) in _LABELS for label in labels):
         raise ValueError(f"labels of type {type(labels[0]).__name__} cannot be saved: use text or numbers")
@@ -66,18 +66,18 @@ def write(path: str | Path, kept: dict[str, Any], statement: Statement, certific
         **{name: _finite(kept[name]) for name in _NUMBERS},
     }
     text = json.dumps(model, allow_nan=False, ensure_ascii=False)
-    # A certificate may be large: its text is put in as it is, at the end.
+    # A certificate may be large: its text is appended without parsing it.
     proof = "null" if certificate is None else certificate.to_json()
     write_whole(path_name(path), f'{text[:-1]}, "certificate": {proof}}}\n')
 
 
 def versions() -> dict[str, str]:
-    """Versions of what has computed a result."""
+    """Versions of sparsest, Python and NumPy."""
     return {"sparsest": version("sparsest"), "python": platform.python_version(), "numpy": np.__version__}
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | None]:
-    """Return what a result keeps, its problem and its certificate, or say what is wrong with the file."""
+    """Read a result, its problem and its certificate; raise ValueError if the file is not valid."""
     kept = read_checked(path, Form(FORMAT, _VERSION, _NAMES, _LATER), _complaint, "result")
     kept = dict.fromkeys(_LATER) | kept
     statement = Statement.from_json(kept["problem"])
@@ -93,7 +93,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], Statement, Certificate | Non
 
 
 def is_of_format(path: str | Path, name: str) -> bool:
-    """Whether there is a file that says at its beginning that it has this format."""
+    """Whether the file exists and begins with the name of this format."""
     file = path_name(path)
     if not file.is_file():
         return False
@@ -102,9 +102,9 @@ def is_of_format(path: str | Path, name: str) -> bool:
 
 
 class Form(NamedTuple):
-    """What every file of a kind has: the name and the version of its format, and just these entries.
+    """A file format: its name, its version and its entries.
 
-    Those that came ``later`` may be missing.
+    Entries that were added ``later`` may be missing.
     """
 
     name: str
@@ -113,18 +113,18 @@ class Form(NamedTuple):
     later: tuple[str, ...] = ()
 
     def complaint(self, kept: Any) -> str:
-        """What is wrong with a file apart from the content of its entries."""
+        """Why a file is not valid, apart from the content of its entries; empty if it is."""
         if not isinstance(kept, dict) or kept.get("format") != self.name:
             return f"it is not of the format {self.name!r}"
         if kept.get("version") != self.version:
             return f"its version is {kept.get('version')!r}, this sparsest reads {self.version}"
         if not self.entries - set(self.later) <= set(kept) <= self.entries:
-            return f"it has not exactly the entries {', '.join(sorted(self.entries))}"
+            return f"fields are missing or unexpected; the fields are {', '.join(sorted(self.entries))}"
         return ""
 
 
 def read_checked(path: str | Path, form: Form, complaint_of: Callable[[Any], str], kind: str) -> Any:
-    """Return the JSON of a file of which there is no complaint, or say what is wrong with it."""
+    """Read a JSON file; raise ValueError with the reason if it is not valid."""
     file = path_name(path)
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {path}")
@@ -134,12 +134,12 @@ def read_checked(path: str | Path, form: Form, complaint_of: Callable[[Any], str
     except (UnicodeError, ValueError, RecursionError) as error:
         complaint = str(error)
     if complaint:
-        raise ValueError(f"{path} is not a file of a {kind}: {complaint}")
+        raise ValueError(f"{path} is not a valid {kind} file: {complaint}")
     return kept
 
 
 def strict_json(text: str) -> Any:
-    """Read JSON without keys that occur twice, and without NaN."""
+    """Parse JSON; duplicate keys and NaN are errors."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -159,27 +159,27 @@ def _finite(value: float) -> float | str:
 
 
 def _complaint(kept: Any) -> str:
-    """What is wrong with the model of a file that has the right entries."""
+    """Why the model of a file is not valid; empty if it is."""
     columns, coef, names, labels = (kept[name] for name in ("support", "coef", "feature_names", "classes"))
     if not (is_list(columns, (int,)) and all(j >= 0 for j in columns) and columns == sorted(set(columns))):
         return "its support is not a list of column numbers in increasing order"
     if not (is_list(coef, (int, float)) and len(coef) == len(columns)):
-        return "it has not one coefficient for each column of the support"
+        return "it does not have one coefficient for each column of the support"
     if not all(_is_number(kept[name]) for name in _NUMBERS) or type(kept["n_nodes"]) is not int:
         return f"one of {', '.join(_NUMBERS)}, n_nodes is not a number"
     if not (kept.get("null_loss") is None or type(kept["null_loss"]) in (int, float)):
         return "its null_loss is not a number"
     scale = kept.get("deviations")
     if not (scale is None or (is_list(scale, (int, float)) and len(scale) == len(columns))):
-        return "it has not one standard deviation for each column of the support"
+        return "it does not have one standard deviation for each column of the support"
     groups = kept.get("feature_groups")
     if not (groups is None or is_list(groups, (str, int))):
         return "its groups are neither texts nor whole numbers"
     if not isinstance(kept["status"], str) or not (names is None or is_list(names, (str,))):
-        return "its status or its names are no texts"
+        return "its status or its names are not text"
     if not isinstance(kept["about"], dict) or not isinstance(kept["certificate"], (dict, type(None))):
-        return "what is said about it, or its certificate, is not an object"
-    return "" if labels is None or (is_list(labels, _LABELS) and len(labels) == 2) else "it has not two labels"
+        return "its entry about or certificate is not an object"
+    return "" if labels is None or (is_list(labels, _LABELS) and len(labels) == 2) else "it does not have two labels"
 
 
 def _is_number(value: Any) -> bool:
@@ -187,5 +187,5 @@ def _is_number(value: Any) -> bool:
 
 
 def is_list(values: Any, types: tuple[type, ...]) -> bool:
-    """Whether a value is a list of entries of just these types."""
+    """Whether a value is a list whose entries have these types."""
     return isinstance(values, list) and all(type(value) in types for value in values)

@@ -1,4 +1,4 @@
-"""What a model is and what is proved of it, in words for people who are no statisticians."""
+"""Sentences that describe a model and its proof for readers who are not statisticians."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sparsest.core.losses import LOSSES
 from sparsest.proofs.statement import Statement
 
 _DIGITS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-# Shares below this are not told apart.
+# Smaller shares are not distinguished.
 _SMALLEST_SHARE = 1e-6
-# Percentage points that no held-out score would show.
+# A difference in percentage points that held-out scores would not show.
 _HARDLY = 1.0
 _NAMES = ((10**12, "million million"), (10**9, "billion"), (10**6, "million"))
 
 
 def percent_above(share: float) -> str:
-    """A share in per cent with two digits, rounded up: what is claimed is never less than what holds."""
+    """A share in per cent with two digits, rounded up so that the claim stays true."""
     if not math.isfinite(share):
         return "∞ %"
     least = Decimal(max(share, _SMALLEST_SHARE)) * 100
@@ -28,7 +28,7 @@ def percent_above(share: float) -> str:
 
 
 def choices(statement: Statement) -> str:
-    """How many sets of features, or of groups, a problem has, in words; further rules are not counted."""
+    """The number of supports of a problem in words; rules of a structure are not counted."""
     forced, banned = (len(statement.units_of(columns)) for columns in (statement.include, statement.exclude))
     free = _n_units(statement) - forced - banned
     if statement.k is None:
@@ -48,13 +48,13 @@ def _counted(statement: Statement, count: int) -> str:
 
 
 def _has_rules(statement: Statement) -> bool:
-    """Whether not all sets of that many features, or groups, are admissible."""
+    """Whether rules exclude some sets of features."""
     rules = statement.structure
     return rules is not None and bool(rules.limits or rules.requires or rules.budgets)
 
 
 def large(count: int) -> str:
-    """A whole number as people say it."""
+    """A whole number in words."""
     if count < 10**6:
         return f"{count:,}"
     if count >= 10**15:
@@ -77,7 +77,7 @@ def _has_price(statement: Statement) -> bool:
 
 
 def proof_sentence(statement: Statement, status: str, gap: float) -> str:
-    """What is proved, as one says it to a physician.
+    """What is proved, in words for a physician.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def proof_sentence(statement: Statement, status: str, gap: float) -> str:
 
 
 class Shares(NamedTuple):
-    """How much of the null model's loss this model takes away, and at most any admissible one of its size."""
+    """The share of the null model's loss that this model explains, and a bound for any model of its size."""
 
     own: float
     largest: float
@@ -117,9 +117,9 @@ def shares_of(
     ``L + R + λ0 m ≥ lower bound``, so none of this size (or, without a price, of any admissible size) explains more
     than ``1 - (lower bound - λ0 m)/N``.  If prices differ, the m largest ones take the place of λ0 m.
 
-    Without a ridge R is 0, and this is a bound of R² itself, or of the share of the deviance.  With one it is not: a
-    model that is fitted without the penalty may have a smaller loss than any bound of ``L + R`` says, so the penalty
-    has to count as a part of what is not explained, in both numbers.
+    Without a ridge R is 0, and this bounds R² itself, or the share of the deviance.  With a ridge it does not: a model
+    fitted without the penalty may have a smaller loss than the bound of ``L + R``, so the penalty counts as not
+    explained in both numbers.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def shares_of(
     prices = None if statement.structure is None else statement.structure.prices
     dearest = price if prices is None else math.fsum(sorted(prices, reverse=True)[:size])
     own = 1.0 - (objective - price) / null_loss
-    # Losses are not negative, whatever the bound is.
+    # Losses are nonnegative, so the share is at most 1.
     return Shares(own, max(1.0 - max(lower_bound - dearest, 0.0) / null_loss, own), size)
 
 
@@ -151,11 +151,11 @@ def explained_sentence(statement: Statement, shares: Shares) -> str:
 
 
 def _whole(statement: Statement) -> str:
-    """What shares are of: the loss of the model without features, by its usual name."""
+    """What the shares refer to: the loss of the model without features, by its usual name."""
     loss = LOSSES[statement.loss]
     if loss.dispersion is None:
         return f"of the {statement.loss.replace('_', ' ')} loss that a model without features has"
-    # Of the losses with a dispersion only the squared one has a quadratic conjugate.
+    # Among losses with a dispersion, only the squared loss has a quadratic conjugate.
     if not loss.conjugate_is_quadratic:
         return "of the null deviance"
     if not statement.fit_intercept:
@@ -164,7 +164,7 @@ def _whole(statement: Statement) -> str:
 
 
 def advice_sentence(statement: Statement, status: str, shares: Shares) -> str:
-    """What to do about the difference between what a model explains and what another one could."""
+    """Advice on the difference between what this model explains and what another could."""
     if status == "OPTIMAL":
         return "A longer search cannot improve the fit noticeably; held-out data tell whether the model predicts well."
     if shares.largest >= 1.0:
@@ -180,7 +180,7 @@ def advice_sentence(statement: Statement, status: str, shares: Shares) -> str:
 
 
 def _percent(share: float, rounding: str) -> str:
-    """A share in per cent, with at least one decimal, and as many as tell it from 100 %."""
+    """A share in per cent, with at least one decimal and enough to distinguish it from 100 %."""
     return f"{_rounded(100.0 * max(share, 0.0), rounding)} %"
 
 
@@ -191,7 +191,7 @@ def _rounded(percent: float, rounding: str) -> str:
 
 
 def asked_sentence(statement: Statement, target: str, labels: tuple[str, str] | None) -> str:
-    """What was asked, in a sentence."""
+    """The question that the model answers."""
     few = "Which" if statement.k is None else f"Which {statement.k} (or fewer)"
     of = _counted(statement, _n_units(statement))
     aim = f"“{target}”" if labels is None else f"whether “{target}” is “{labels[1]}” rather than “{labels[0]}”"

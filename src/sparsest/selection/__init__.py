@@ -1,1 +1,1 @@
-"""Choosing the number of features, the ridge and the method; with a proof where there can be one."""
+"""Choice of the number of features, the ridge and the method, with a proof where one is possible."""

@@ -1,7 +1,7 @@
-"""Which method to use: from the size of the data, their correlation and noise, and what the user is after.
+"""Advice on which method to use, from the size, correlation and noise of the data and the aim of the user.
 
 The rules are those of Bertsimas, Pauphilet and Van Parys (2020), "Sparse Regression: Scalable Algorithms and Empirical
-Performance", Statistical Science 35; where they say nothing, those of our own measurements.
+Performance", Statistical Science 35.  Cases that the paper does not cover follow our own benchmarks.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ PAPER = "Bertsimas, Pauphilet and Van Parys (2020)"
 
 # The paper's regimes: SNR of 6 is low noise, 1 medium, 0.05 high; ρ of 0.2 is low correlation, 0.7 high.
 _HIGH_NOISE, _LOW_NOISE, _HIGH_CORRELATION = 0.25, 2.5, 0.6
-# Features that the signal-to-noise ratio is estimated with, at most a part of the observations; and folds.
+# The signal-to-noise ratio is estimated with this many features, at most n divided by the second number, and folds.
 _FEATURES, _PART_OF_ROWS, _FOLDS = 10, 10, 3
-# Columns whose largest correlations are looked at.
+# Number of sampled columns whose largest correlations are computed.
 _SAMPLED_COLUMNS = 40
-# Entries of the data, and features, up to which a search for a proof is the first choice.
+# Up to this many entries and features, an exact search of all features is proposed first.
 _EXACT_ENTRIES, _EXACT_FEATURES = 1e8, 20_000
-# With so many times more observations than features least squares bounds prove models without a ridge.
+# Least-squares bounds prove models without a ridge if n ≥ 4p and p is at most the second number.
 _TALL, _FEW_FEATURES = 4, 60
-# Counts have a mean of less than this and a zero; with so many times its variance they are not Poisson's.
+# A target is taken for counts if its mean is below this and it contains a zero.  Counts whose
+# variance is more than three times the mean get the negative binomial loss.
 _SMALL_COUNTS, _MUCH_SPREAD = 20.0, 3.0
-# Features that a screening keeps.
+# Number of features that screening keeps.
 _KEPT = 500
 
 
 class Facts(NamedTuple):
-    """What the advice rests on."""
+    """Facts about the data on which the advice is based."""
 
     n: int
     p: int
@@ -50,7 +51,7 @@ class Facts(NamedTuple):
 
     @property
     def about_the_target(self) -> str:
-        """What the target was taken for, as a sentence; nothing for amounts."""
+        """How the target was interpreted, as a sentence; empty for continuous amounts."""
         if self.n_events is not None:
             few = f": at 10 rows each that is enough for {self.events // 10} features" if self.events < 100 else ""
             few = ": fewer than the 10 that a single feature needs" if self.events < 10 else few
@@ -62,7 +63,7 @@ class Facts(NamedTuple):
 
     @property
     def events(self) -> int:
-        """Rows that tell how many features there can be: those of the rarer class, or all."""
+        """Number of rows that limits the number of features: the rows of the rarer class, or all rows."""
         return self.n if self.n_events is None else self.n_events
 
     def opening(self) -> str:
@@ -76,15 +77,15 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use, why, and who says so.
+    """A recommended method, with reasons and sources.
 
     Attributes
     ----------
     method : the public name to call or to fit, such as "best_subset" or "StabilitySelection"
-    settings : its arguments beside the data
+    settings : its arguments other than the data
     why : two sentences
     sources : where each rule that was applied comes from
-    facts : what the advice rests on
+    facts : the facts about the data on which the advice is based
 
     Examples
     --------
@@ -115,19 +116,19 @@ class _Rule(NamedTuple):
 
 
 def advise(X: Any, y: Any, aim: str = "prediction", *, exposure: Any = None) -> Advice:
-    """Propose a method and its settings, and say why.
+    """Recommend a method and its settings, with reasons.
 
     Parameters
     ----------
     X : matrix, sparse matrix or data frame of shape (n, p)
-    y : n responses, or labels of two classes; small whole numbers from 0 on are taken for counts
+    y : n responses, or labels of two classes; small nonnegative integers are taken for counts
     exposure : n numbers above zero that counts or totals are proportional to
     aim : "prediction" of new responses, "few_false_features" among those chosen, or "proof" that no better model exists
 
     Returns
     -------
     Advice
-        The public name to use, its settings, a few sentences why, and the sources of the rules.
+        The public name to use, its settings, the reasons, and the sources of the rules.
 
     Examples
     --------
@@ -148,7 +149,7 @@ def advise(X: Any, y: Any, aim: str = "prediction", *, exposure: Any = None) -> 
 
 
 def look_at(X: Any, y: Any, exposure: Any = None) -> Facts:
-    """Size, correlation and noise of the data; classes where y has two values and no exposure, counts where it may."""
+    """Measure size, correlation and noise; guess from y and the exposure whether y holds classes, counts or amounts."""
     classification = exposure is None and _has_two_values(y)
     loss = "logistic" if classification else _loss_of_numbers(y, exposure is not None)
     data = make_data(X, y, loss=loss, standardize=True, exposure=exposure)
@@ -158,7 +159,7 @@ def look_at(X: Any, y: Any, exposure: Any = None) -> Facts:
 
 
 def _loss_of_numbers(y: Any, exposed: bool) -> str:
-    """Poisson's loss or the negative binomial one for counts, others for totals of exposures, else least squares."""
+    """The loss for a numeric target: one for counts, gamma or Tweedie for totals with an exposure, else squared."""
     target = np.ravel(as_numbers(as_array(y, "y"), "y"))
     if not (target.size and np.isfinite(target).all() and (target >= 0.0).all() and target.any()):
         return "squared"
@@ -179,7 +180,7 @@ def _has_two_values(y: Any) -> bool:
 
 
 def _typical_correlation(data: Data) -> float:
-    """The median, over some columns, of the largest correlation with another."""
+    """The median over sampled columns of their largest absolute correlation with another column."""
     alive = np.flatnonzero(data.column_norms > 0.0)
     if alive.size < 2:
         return 0.0
@@ -190,7 +191,7 @@ def _typical_correlation(data: Data) -> float:
 
 
 def _signal_to_noise(data: Data) -> float:
-    """``PVE / (1 - PVE)`` of a sparse model, PVE the part of the loss that it explains on rows it has not seen."""
+    """``PVE / (1 - PVE)`` of a sparse model; PVE is the proportion of the loss that it explains on held-out rows."""
     k = min(_FEATURES, max(1, data.n // _PART_OF_ROWS), data.p)
     order = np.random.default_rng(0).permutation(data.n)
     matrix, left, null = unstandardized(data.design), 0.0, 0.0
@@ -236,7 +237,7 @@ def _few_false_features(facts: Facts) -> _Rule:
             "StabilitySelection",
             {"max_false": 1.0},
             "one fit cannot tell true features from noise: keep those that are chosen in most halves of the data",
-            "The bound of the number that is kept by chance holds whatever the noise is",
+            "The bound on the number kept by chance holds at every noise level",
             (
                 "Meinshausen and Bühlmann (2010), theorem 1; Shah and Samworth (2013), theorems 1 and 2",
                 f"{PAPER}, Summary and guidelines, 2nd point: cardinality constraints have the fewest false features",
@@ -247,7 +248,7 @@ def _few_false_features(facts: Facts) -> _Rule:
         "certified_choice",
         {"criterion": "ebic", "ks": min(50, max(1, facts.n // 5))},
         f"a cardinality constraint finds true features and few others, where Lasso finds many false ones{misled}",
-        "EBIC counts all candidates, so that chance finds are dear, and its choice of k is proved",
+        "EBIC accounts for the number of candidates, which avoids chance findings, and its choice of k is proved",
         (
             f"{PAPER}, Summary and guidelines, 2nd point, and Conclusion: exact solutions have the fewest false ones",
             f"{PAPER}, table of advantages: Lasso's false detection is sensitive to noise, its accuracy to correlation",
@@ -272,8 +273,8 @@ def _proof(facts: Facts) -> _Rule:
         return _Rule(
             "best_subset",
             settings,
-            "branch and bound with a ridge proves the model, the sooner the stronger the ridge is",
-            "Where the time ends first, the gap says what is not proved",
+            "branch and bound with a ridge proves the model; a stronger ridge makes it faster",
+            "If the time runs out first, the gap tells how far the model may be from the best one",
             (time,),
         )
     return _Rule(

@@ -1,18 +1,19 @@
 """The whole selection repeated on resampled rows, as Heinze, Wallisch and Dunkler (2018) recommend.
 
-Each of B resamples draws n rows with replacement and chooses anew.  With ``β_bj`` the coefficient of feature j in
-resample b (zero where it was not chosen), and ``β_j`` with standard error ``s_j`` that of a reference model without
-selection:
+Each of B resamples draws n rows with replacement and repeats the selection.  Let ``β_bj`` be the coefficient of feature
+j in resample b (zero if j was not selected), and ``β_j`` its coefficient in a reference model without selection, with
+standard error ``s_j``.
 
-- the inclusion frequency is the share of resamples in which j is chosen, the pairwise one that in which two are;
-- model frequencies are shares of resamples in which just these features are chosen;
-- the root mean squared difference ratio is ``√(Σ_b (β_bj - β_j)² / B) / s_j``: above 1 the choice has added variance or
-  bias to that of the reference model, below 1 it has taken some away;
-- the relative conditional bias is the mean of ``β_bj`` over those resamples that chose j, divided by ``β_j``, minus 1:
-  how far a coefficient is too large because it is only looked at where it was large enough to be chosen;
-- medians and percentiles of ``β_bj`` over all resamples, zeros included, are intervals that know of the choice.
+- The inclusion frequency of j is the share of resamples that select it; that of a pair, the share that select both.
+- The frequency of a model is the share of resamples that select exactly its features.
+- The root mean squared difference ratio is ``√(Σ_b (β_bj - β_j)² / B) / s_j``.  Above 1, selection adds variance or
+  bias to those of the reference model; below 1, it reduces them.
+- The relative conditional bias is the mean of ``β_bj`` over the resamples that select j, divided by ``β_j``, minus 1.
+  It measures how much a coefficient is overestimated because it is reported only if it was large enough to be selected.
+- Medians and percentiles of ``β_bj`` over all resamples, zeros included, give intervals that account for selection.
 
-The reference model has all features, without a ridge, where the data allow that; else the features chosen on all rows.
+The reference model has all features and no ridge if that fit exists; otherwise it has the features selected on all
+rows.
 
 Heinze, Wallisch and Dunkler (2018), Variable selection: a review and recommendations for the practicing statistician,
 Biometrical Journal 60, 431-449.
@@ -24,15 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sparsest.core.arrays import Array
 from sparsest.core.checks import flag, function, optional, whole_number
 from sparsest.results.inference import infer
-from sparsest.runtime.events import Repetition
-from sparsest.runtime.progress import Listener, watching
+from sparsest.runtime.progress import Listener
 from sparsest.selection.bootstrap_result import BootstrapResult
 from sparsest.selection.refitting import (
     Choice,
@@ -44,7 +43,7 @@ from sparsest.selection.refitting import (
     make_observations,
     two_classes,
 )
-from sparsest.selection.repeating import collect, warn_of_the_rest
+from sparsest.selection.repeating import repeat
 
 
 def bootstrap(
@@ -62,22 +61,22 @@ def bootstrap(
     callback: Listener | None = None,
     verbose: bool = False,
 ) -> BootstrapResult:
-    """Repeat a selection on resampled rows, and see how stable it is.
+    """Measure how stable a selection is by repeating it on resampled rows.
 
-    Ctrl-C, or a callback that returns True, ends it with the resamples that are done.
+    Ctrl-C, or a callback that returns True, stops it; the result then uses the resamples finished so far.
 
     Parameters
     ----------
-    estimator : what chooses features: any estimator of this package, or one with ``get_support`` or ``coef_``.  It is
-        cloned; cross-validation inside of it is a part of the selection
+    estimator : selects the features: any estimator of this package, or one with ``get_support`` or ``coef_``.  It is
+        cloned; its own cross-validation is repeated as a part of the selection
     X : matrix, sparse matrix or data frame of shape (n, p)
     y : n responses or labels
     sample_weight, offset, exposure : of the n rows; they are resampled with them
-    n_resamples : number of resamples; 200 tell frequencies to about 3 per cent
+    n_resamples : number of resamples; 200 give frequencies with a standard error of at most 3.5 percentage points
     stratify : whether every resample has as many rows of each class as the data; for classifiers
     n_jobs : resamples at a time, by joblib's conventions and its backend
     random_state : seed of the resamples
-    callback : called with an event ``Repetition`` for every resample that is done; returning True stops it
+    callback : called with an event ``Repetition`` after every resample; returning True stops the bootstrap
     verbose : show how many resamples are done
 
     Returns
@@ -101,12 +100,8 @@ def bootstrap(
     classes = two_classes(estimator, data.y, flag(stratify, "stratify"))
     fitted, whole = fit_to(estimator, data)
     seed = check_random_state(random_state)
-    draws = [_draw(data.y, classes, stratify, seed) for _ in range(count)]
-    with watching(live, listener, "bootstrap") as told:
-        calls = (delayed(_resample)(estimator, data, drawn) for drawn in draws)
-        found = collect(calls, n_jobs, told, lambda seconds, n_done: Repetition(seconds, n_done, count))
-    unproved = sum(choice.unproved for choice in found)
-    warn_of_the_rest(len(found), count, "resamples", unproved)
+    draws = [(estimator, data, _draw(data.y, classes, stratify, seed)) for _ in range(count)]
+    found = repeat(_resample, draws, "resamples", title="bootstrap", n_jobs=n_jobs, callback=listener, verbose=live)
     p = data.design.shape[1]
     reference = _reference(fitted, data, whole)
     return BootstrapResult(
@@ -120,12 +115,12 @@ def bootstrap(
         reference_error=reference.error,
         reference_kind=reference.kind,
         n_requested=count,
-        n_unproved=unproved,
+        n_unproved=sum(choice.unproved for choice in found),
     )
 
 
 def _draw(y: NDArray[Any], classes: NDArray[Any] | None, stratify: bool, seed: np.random.RandomState) -> NDArray:
-    """How often each row is drawn; all classes are there."""
+    """Draw a resample that contains every class; return how often each row occurs."""
     n = y.size
     if classes is not None and stratify:
         rows = [seed.choice(group, group.size) for group in (np.flatnonzero(y == label) for label in classes)]
@@ -150,7 +145,7 @@ def _spread(choices: list[Choice], p: int) -> sp.csr_array:
 
 
 class _Reference(NamedTuple):
-    """Coefficients and standard errors without selection, NaN where there are none, and what they are of."""
+    """Coefficients and standard errors of the reference model, NaN where unknown, and which model it is."""
 
     coef: Array
     error: Array
@@ -158,7 +153,7 @@ class _Reference(NamedTuple):
 
 
 def _reference(fitted: Any, data: Observations, whole: Choice) -> _Reference:
-    """The model of all features; or of the chosen ones, where that one does not exist; or none."""
+    """Fit all features or, if that fit does not exist, the selected ones; NaN if neither exists."""
     n, p = data.design.shape
     weighted = getattr(fitted, "_weights", None)
     given: dict[str, Any] = dict(data.given)

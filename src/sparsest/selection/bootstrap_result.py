@@ -1,4 +1,4 @@
-"""What :func:`sparsest.bootstrap` returns: frequencies of features, pairs and models, and effects of the choice."""
+"""What :func:`sparsest.bootstrap` returns: frequencies of features, pairs and models, and the effects of selection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REFERENCES = {
 
 
 class ModelFrequency(NamedTuple):
-    """Features that were chosen together in some share of the resamples, and nothing else with them."""
+    """A set of features, and the share of resamples that chose exactly this set."""
 
     support: tuple[int, ...]
     frequency: float
@@ -49,7 +49,7 @@ class BootstrapResult:
     feature_names : their names, or None
     support, coef : the choice on all rows; ``coef`` has p entries
     chosen : B × p sparse matrix, True where a resample chose a feature
-    coefs : B × p sparse matrix of the estimator's coefficients, shrunk as it shrinks them, for the data as given; None
+    coefs : B × p sparse matrix of the estimator's coefficients (with its shrinkage), for the data as given; None
         for estimators without coefficients
     reference, reference_error : p coefficients and standard errors of a model without selection; NaN where unknown
     reference_kind : "all" features, the "chosen" ones, or None
@@ -90,7 +90,7 @@ class BootstrapResult:
 
     @cached_property
     def used(self) -> Indices:
-        """The features that were chosen at least once, here or on all rows; the most frequent first."""
+        """The features chosen in at least one resample or on all rows; the most frequent first."""
         ever = np.union1d(np.flatnonzero(self.inclusion), self.support)
         return ever[np.argsort(-self.inclusion[ever], kind="stable")].astype(np.intp)
 
@@ -102,7 +102,7 @@ class BootstrapResult:
 
     @cached_property
     def pairs(self) -> list[PairFrequency]:
-        """All pairs of used features, those first whose frequency differs most from that of independent ones."""
+        """All pairs of used features, sorted by how much their frequency differs from that under independence."""
         share = self.inclusion[self.used]
         rows, columns = np.triu_indices(self.used.size, 1)
         together, expected = self.pairwise_inclusion[rows, columns], share[rows] * share[columns]
@@ -127,7 +127,7 @@ class BootstrapResult:
 
     @cached_property
     def relative_conditional_bias(self) -> Array:
-        """Mean coefficient where a feature was chosen, over the reference's, minus 1; NaN where one is unknown."""
+        """Mean coefficient over the resamples with a feature, divided by the reference, minus 1; NaN where unknown."""
         if self.coefs is None:
             return np.full(self.n_features, np.nan)
         total, times = (np.asarray(part.sum(axis=0), dtype=float).ravel() for part in (self.coefs, self.chosen))
@@ -136,7 +136,7 @@ class BootstrapResult:
 
     @cached_property
     def rmsd_ratio(self) -> Array:
-        """Root mean squared difference from the reference's coefficient, over its standard error; NaN where unknown."""
+        """Root mean squared difference from the reference coefficient, over its standard error; NaN where unknown."""
         if self.coefs is None:
             return np.full(self.n_features, np.nan)
         differences = np.abs(self.reference)

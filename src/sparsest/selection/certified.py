@@ -1,13 +1,13 @@
 """The certified choice: the best number of features by an information criterion, and the proof that no other is better.
 
-The criterion of a support S is ``C(f(S)) + penalty(|S|)``: f(S) is the least objective on S, losses and ridge, in the
-place of the sum of losses; every feature is one degree of freedom.  Without a ridge that is the classical criterion.
-With one it is that of the penalised likelihood, the ridge being a normal prior of the coefficients: the losses of the
-shrunk coefficients alone would not do, because nothing bounds them over all supports.
+The criterion of a support S is ``C(f(S)) + penalty(|S|)``.  Here f(S), the minimum of losses plus ridge on S, replaces
+the sum of losses, and every feature counts as one degree of freedom.  Without a ridge this is the classical criterion.
+With a ridge it is the criterion of the penalised likelihood, in which the ridge is a normal prior of the coefficients.
+The losses of the shrunk coefficients alone cannot be used, because there is no lower bound of them over all supports.
 
 **Theorem.**  Let ``L_k ≤ f(S)`` for all supports of at most k features, which is what a certificate for k proves.  As C
-grows, ``C(max_{k' ≥ k} L_k') + penalty(k)`` is a lower bound of the criterion of every support of k features.  A size
-whose bound exceeds the value of some model is excluded: no support of that size is the best.
+is increasing, ``C(max_{k' ≥ k} L_k') + penalty(k)`` is a lower bound of the criterion of every support of k features.
+A size whose bound exceeds the value of some model is excluded: no support of that size is the best.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sparsest.selection.criteria import Criterion
 
 
 class ChoiceVerdict(NamedTuple):
-    """What a check of a certified choice found; true exactly when nothing is wrong."""
+    """The outcome of a check of a certified choice; true if and only if everything claimed is proved."""
 
     valid: bool
     reasons: tuple[str, ...]
@@ -36,26 +36,26 @@ class ChoiceVerdict(NamedTuple):
     not_excluded: tuple[int, ...]
 
     def __bool__(self) -> bool:
-        """Whether all that is claimed is proved."""
+        """Whether everything claimed is proved."""
         return self.valid
 
 
-# How many of the numbers of features that are not excluded are named.
+# At most this many of the sizes that are not excluded are listed.
 _SHOWN_SIZES = 8
 
 
 @dataclass(frozen=True, eq=False)
 class CertifiedChoice:
-    """The best model by a criterion, and for every number of features what is proved of all its supports.
+    """The best model by a criterion, and for every number of features a bound that holds for all its supports.
 
     Attributes
     ----------
-    result : the best model, with its certificate for models of at most as many features
-    criterion : the criterion, with all that it depends on
-    sizes : the numbers of features that were admitted, rising
+    result : the best model; its certificate is about models with at most that number of features
+    criterion : the criterion with its parameters
+    sizes : the numbers of features that were considered, in increasing order
     results : for some sizes a result whose certificate bounds the objective of all supports of at most that size
     status : OPTIMAL if every other size is excluded, and the model is the best of its size within ``gap_tol``
-    seconds : from the call to the choice, with the preparation of the data, without the compilation of kernels
+    seconds : duration of the call, including preparation of the data and excluding compilation of kernels
 
     Examples
     --------
@@ -82,18 +82,18 @@ class CertifiedChoice:
 
     @property
     def value(self) -> float:
-        """The criterion of the chosen model, from above."""
+        """The criterion of the chosen model, rounded up."""
         return value_above(self.criterion, self.result.objective, self.k)
 
     @property
     def bounds(self) -> Array:
-        """For every size a lower bound of the criterion of all its supports."""
+        """A lower bound of the criterion for each size."""
         known = {k: result.lower_bound for k, result in self.results.items()}
         return bounds_of_sizes(self.criterion, self.sizes, known)
 
     @property
     def values(self) -> Array:
-        """For every size the criterion of the best model that is known; NaN where none is."""
+        """The criterion of the best known model of each size; NaN if no model is known."""
         found = dict.fromkeys(self.sizes, np.nan)
         for result in [*self.results.values(), self.result]:
             size = result.support.size
@@ -108,7 +108,7 @@ class CertifiedChoice:
 
     @property
     def not_excluded(self) -> tuple[int, ...]:
-        """The sizes, beside the chosen one, of which a support might be better."""
+        """The other sizes for which it is not proved that no support is better."""
         return open_sizes(self.sizes, self.bounds, self.value, self.k)
 
     def verify(
@@ -121,7 +121,7 @@ class CertifiedChoice:
         exposure: Any = None,
         exact: bool = False,
     ) -> ChoiceVerdict:
-        """Check all certificates again from the data, and from them alone which sizes are excluded.
+        """Check all certificates against the data, and derive from them alone which sizes are excluded.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class CertifiedChoice:
         return ChoiceVerdict(not reasons, tuple(reasons), value, lower, left)
 
     def to_frame(self) -> Any:
-        """A pandas data frame: for each size bound and value of the criterion, and whether it is excluded."""
+        """A pandas data frame with bound and value of the criterion for each size, and whether it is excluded."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -165,7 +165,7 @@ class CertifiedChoice:
         return pd.DataFrame(columns, index=pd.Index(self.sizes, name="k"))
 
     def __repr__(self) -> str:
-        """The choice, and what is not excluded, at a glance."""
+        """A one-line description."""
         left = list(self.not_excluded)
         shown = f"{left}" if len(left) <= _SHOWN_SIZES else f"{len(left)} of {len(self.sizes)} sizes"
         return (
@@ -174,7 +174,7 @@ class CertifiedChoice:
         )
 
 
-# What all certificates of a choice must have in common; a price of features would make their bounds others.
+# Fields that all certificates of a choice must share.  Prices of features are refused: they would change the bounds.
 _COMMON = (
     "n",
     "p",
@@ -198,7 +198,7 @@ def _certificate(result: Result) -> Certificate:
 
 
 def _complaints(choice: CertifiedChoice, sample_weight: Any) -> Iterable[str]:
-    """What is wrong with a choice before any proof is looked at."""
+    """Contradictions between a choice and its certificates that show without checking a proof."""
     about, criterion = choice.result.statement, choice.criterion
     total = float(about.n) if sample_weight is None else float(np.sum(np.asarray(sample_weight, dtype=np.float64)))
     if not np.isclose(total, criterion.n, rtol=1e-12, atol=0.0):
@@ -214,7 +214,7 @@ def _complaints(choice: CertifiedChoice, sample_weight: Any) -> Iterable[str]:
 
 
 def about_other_sizes(left: Sequence[int]) -> str:
-    """What is proved of the numbers of features that were not chosen, in words; those ``left`` are not excluded."""
+    """A sentence about the numbers of features that were not chosen; those in ``left`` are not excluded."""
     if not left:
         return "every other number of features is excluded by a proof"
     shown = ", ".join(str(k) for k in left[:_SHOWN_SIZES])
@@ -224,12 +224,12 @@ def about_other_sizes(left: Sequence[int]) -> str:
 
 
 def value_above(criterion: Criterion, objective: float, size: int) -> float:
-    """An upper bound, against rounding, of the criterion of a model with ``size`` features."""
+    """The criterion of a model with ``size`` features, plus an allowance for rounding."""
     return criterion.value(objective, size) + criterion.rounding(objective, size)
 
 
 def bounds_of_sizes(criterion: Criterion, sizes: Sequence[int], known: Mapping[int, float]) -> Array:
-    """The theorem, with an allowance for rounding: ``known`` has bounds for models of at most k features, by k."""
+    """The theorem, less an allowance for rounding; ``known`` maps k to the bound for at most k features."""
     order = sorted(known)
     best = np.maximum.accumulate([known[k] for k in reversed(order)])[::-1] if order else np.empty(0)
     found = np.full(len(sizes), -inf)

@@ -1,7 +1,7 @@
-"""The function :func:`certified_choice`: where it searches, and for how long.
+"""The function :func:`certified_choice`: the order of its searches, and their time limits.
 
-Sizes are bounded first by all features at once, then by relaxations, and where the choice is still open by the tree,
-which needs to go only as far as the size is excluded.
+Sizes are bounded by the fit of all features, then by relaxations, and if they are still not excluded by the tree, which
+stops as soon as its bound excludes the size.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from sparsest.subset.solvers import make_solver
 from sparsest.subset.task import Task, make_task
 from sparsest.subset.tree.method import Tree
 
-# More features than any data have: their number is known when these have been read.
+# Larger than any number of features; replaced when the data have been read.
 _ALL = 2**31
-# Parts of the time for relaxations of rising sizes, and of the largest open ones.
+# Shares of the time limit after which relaxations of increasing sizes end, and those of the largest open sizes.
 _SHARE_OF_WALK, _SHARE_OF_COVER = 0.3, 0.5
 # The walk ends this many sizes, or this part of the best, after the last improvement.
 _PATIENCE, _PATIENCE_SHARE = 4, 0.5
-# A size is searched to this part of the gap that excludes it, and to no smaller one than rounding allows.
+# A size is searched to this share of the gap that excludes it, within these limits (rounding allows no smaller gap).
 _EXCLUDING_SHARE, _LEAST_GAP, _LARGEST_GAP = 0.95, 1e-8, 0.9
-# Least number of seconds of a search, and by how much it grows from round to round if there is no time limit: a search
-# cannot go on, it begins anew.
+# Least number of seconds of a search, and the factor by which it grows from round to round without a time limit: a
+# search cannot be resumed, it starts again.
 _FIRST_SECONDS, _SECONDS_GROWTH = 1.0, 4.0
 
 
@@ -94,12 +94,12 @@ def certified_choice(
     Parameters
     ----------
     criterion : "aic", "aicc", "bic", "ebic", "gic" or "mbic"; see :mod:`sparsest.selection.criteria`
-    ks : the numbers of features that are admitted, or the largest; all by default (without a ridge, where all features
-        fit perfectly, up to half of the observations)
-    noise_variance : that of the responses, where it is known (squared loss)
+    ks : the numbers of features to consider, or the largest one; all by default (up to half the number of observations
+        if there is no ridge and all features fit perfectly)
+    noise_variance : variance of the noise, if it is known (squared loss)
     xi : the ξ of EBIC, between 0 (BIC) and 1
     gamma : the ridge is ``‖w‖²/(2γ)``, the same for all sizes: a number, ``inf`` for no ridge, or "auto"
-    time_limit : seconds for all sizes together, without those for compiling kernels
+    time_limit : seconds for all sizes together, excluding compilation of kernels
     gap_tol : relative gap of the objective at which the model counts as the best of its size
 
     Returns
@@ -110,7 +110,7 @@ def certified_choice(
     Warns
     -----
     ConvergenceWarning
-        If sizes are left that might be better.
+        If some sizes are not excluded.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def certified_choice(
 
 
 def settings_of_a_choice(settings: dict[str, Any]) -> dict[str, Any]:
-    """Those settings of :func:`sparsest.best_subset` that a choice has; others must be as they are by default."""
+    """The settings of :func:`sparsest.best_subset` that this function shares; all others must be at their defaults."""
     known = signature(certified_choice).parameters
     usual = {"options": {}} | {name: SETTINGS[name].default for name in ("method", "screen_by")}
     for name, value in settings.items():
@@ -159,7 +159,7 @@ def settings_of_a_choice(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_sizes(ks: Any, problem: Problem, candidates: int) -> tuple[int, ...]:
-    """The sizes that are admitted."""
+    """The numbers of features to consider."""
     least = problem.include.size
     if ks is None:
         perfect = np.isinf(problem.gamma) and candidates > problem.n - 2
@@ -175,12 +175,12 @@ def _check_sizes(ks: Any, problem: Problem, candidates: int) -> tuple[int, ...]:
 
 
 def _finish(search: _Search, task: Task) -> CertifiedChoice:
-    """Put the choice together, and warn if it is not proved."""
+    """Build the choice, and warn if it is not proved."""
     best, gap_tol = search.best, search.tree.gap_tol
     early = search.clock.early() if search.clock.expired() else Status.HEURISTIC
 
     def completed(result: Result) -> Result:
-        # A search that was to exclude its size may have had another tolerance.
+        # A search that only had to exclude its size may have used another tolerance.
         status = Status.OPTIMAL if result.gap <= gap_tol else early
         return task.complete(replace(result, status=status))
 
@@ -204,7 +204,7 @@ def _finish(search: _Search, task: Task) -> CertifiedChoice:
 
 
 class _Search:
-    """One search for a certified choice: the best result so far, and for sizes those that bound them."""
+    """The state of a search: the best model so far, and the results that bound each size."""
 
     def __init__(
         self,
@@ -219,9 +219,9 @@ class _Search:
         # For each size the result with the best bound, and for each number of features the best model.
         self.results: dict[int, Result] = {}
         self.models: dict[int, Result] = {}
-        # Sizes whose models swaps have improved.
+        # Sizes whose models have been improved by swaps.
         self.polished: set[int] = set()
-        # The tolerance at which the last search of a size ended by itself; searching to the same one again is useless.
+        # The tolerance that the last search of a size reached; the same tolerance need not be tried again.
         self.finished: dict[int, float] = {}
         first = self._single_support(sizes[0]) if sizes[0] == problem.include.size else None
         self.best = first or self._relaxed(sizes[0], True, _SHARE_OF_WALK)
@@ -229,7 +229,7 @@ class _Search:
         self._offer(sizes[0], self.best)
 
     def run(self) -> None:
-        """Bound all sizes at once, then by relaxations, then by trees where the choice is open."""
+        """Bound all sizes by the fit of all features, then by relaxations, then open sizes by trees."""
         if self.sizes[-1] == self.criterion.p:
             self._bound_all()
         self._walk()
@@ -237,7 +237,7 @@ class _Search:
         self._prove()
 
     def open_sizes(self) -> tuple[int, ...]:
-        """The sizes that are not excluded, beside that of the best model."""
+        """The sizes that are not excluded, without that of the best model."""
         known = {k: result.lower_bound for k, result in self.results.items()}
         bounds = bounds_of_sizes(self.criterion, self.sizes, known)
         return open_sizes(self.sizes, bounds, self.value, self.best.support.size)
@@ -247,12 +247,12 @@ class _Search:
         return self.problem.with_sparsity(sparsity)
 
     def _value(self, result: Result) -> float:
-        """The criterion of a result's model; one that is not admitted has none."""
+        """The criterion of a result's model; infinite if its size is not considered."""
         size = int(result.support.size)
         return value_above(self.criterion, result.objective, size) if size in self.sizes else inf
 
     def _offer(self, k: int, result: Result) -> bool:
-        """Keep the better bound and the better model; say whether the model is better."""
+        """Keep the better bound and the better model; return whether the model is the best so far."""
         if k not in self.results or result.lower_bound >= self.results[k].lower_bound:
             self.results[k] = result
         size = int(result.support.size)
@@ -269,7 +269,7 @@ class _Search:
     def _incumbent(self, k: int) -> Result | None:
         """The best known model of at most k features.
 
-        A search may find a better model and prove less than one before it, so it is not always that of ``results[k]``.
+        This may differ from ``results[k]``: a search can find a better model but prove a weaker bound.
         """
         admissible = [model for size, model in self.models.items() if size <= k]
         return min(admissible, key=lambda model: model.objective, default=None)
@@ -296,7 +296,7 @@ class _Search:
             )  # fmt: skip
 
     def _relaxed(self, k: int, polish: bool, share: float) -> Result:
-        """Solve a size without a search for its proof."""
+        """Solve a size by its relaxation, or by swaps without a ridge."""
         seconds, gap_tol = self._left(share), self.tree.gap_tol
         self.polished |= {k} if polish else set()
         solver = Local(gap_tol=gap_tol) if np.isinf(self.problem.gamma) else Relaxation(gap_tol=gap_tol, polish=polish)
@@ -309,7 +309,7 @@ class _Search:
         return self.clock.expired() or self.clock.seconds() > share * self.clock.limit
 
     def _walk(self) -> None:
-        """Relax rising sizes until they have not become better for a while."""
+        """Relax increasing sizes until the criterion has not improved for a while."""
         last = 0
         for i, k in enumerate(self.sizes):
             if self._late(_SHARE_OF_WALK) or i - last > max(_PATIENCE, _PATIENCE_SHARE * last):
@@ -318,7 +318,7 @@ class _Search:
                 last = i
 
     def _cover(self) -> None:
-        """Relax the largest open size, whose bound holds for smaller ones too, until all have been looked at."""
+        """Relax the largest open size, whose bound also holds for smaller sizes, until every open size has a result."""
         while not self._late(_SHARE_OF_COVER) and not np.isinf(self.problem.gamma):
             left = [k for k in self.open_sizes() if k not in self.results]
             if not left:
@@ -326,7 +326,7 @@ class _Search:
             self._offer(left[-1], self._relaxed(left[-1], False, _SHARE_OF_COVER))
 
     def _prove(self) -> None:
-        """Search the open sizes, those nearest to being excluded first, until none is left that needs more time."""
+        """Search the open sizes with the tree, those nearest to being excluded first."""
         first = _FIRST_SECONDS
         while left := self._to_search():
             for i, k in enumerate(left):
@@ -335,16 +335,16 @@ class _Search:
             first *= _SECONDS_GROWTH
 
     def _share(self, n_open: int, least: float) -> float:
-        """The seconds of one of the open sizes: an equal share of the time that is left, but at least some seconds.
+        """The seconds for one open size: an equal share of the remaining time, but at least ``least``.
 
-        Sizes that end early so leave their time to the harder ones.  Without a time limit a search gets the least
-        number of seconds, because a better model may exclude the size before its search ends.
+        Sizes that finish early leave their time to harder ones.  Without a time limit a search gets ``least`` seconds,
+        because a better model found later may exclude the size at once.
         """
         left = self._left()
         return least if np.isinf(left) else min(max(left / n_open, _FIRST_SECONDS), left)
 
     def _to_search(self) -> list[int]:
-        """The best model's size if it is not proved, then the open ones in order of what is missing."""
+        """The size of the best model if it is not proved, then the open sizes by the gap that is left."""
         if self.clock.expired():
             return []
         first = [int(self.best.support.size)] if self.best.gap > self.tree.gap_tol else []
@@ -352,7 +352,7 @@ class _Search:
         return [k for k in left if self.finished.get(k, inf) > self._tolerance(k)]
 
     def _missing(self, k: int) -> float:
-        """The part of a size's gap that has to be closed to exclude it."""
+        """The share of a size's gap that must be closed to exclude it."""
         result, model = self.results.get(k), self._incumbent(k)
         if result is None or model is None:
             return 1.0
@@ -368,10 +368,10 @@ class _Search:
         return float(np.clip(_EXCLUDING_SHARE * needed, _LEAST_GAP, _LARGEST_GAP))
 
     def _searched(self, k: int, seconds: float) -> Result:
-        """Search a size as far as it takes to exclude it, or to prove its model.
+        """Search a size until it is excluded, or its model is proved.
 
-        A better model makes the gap that excludes the size smaller, so it is looked for first: a search that found it
-        on its way would end too soon and be repeated.
+        Better models are looked for first, because they reduce the gap that excludes the size: if the tree found one on
+        its way, it would stop too early and have to be repeated.
         """
         if k not in self.polished:
             self._offer(k, self._relaxed(k, True, 1.0))

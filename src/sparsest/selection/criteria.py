@@ -12,10 +12,10 @@ chosen features and p that of the candidates, before any screening:
 ``mbic``  ``bic + 2s log max(p/4 - 1, 1)``                Bogdan, Ghosh and Doerge (2004), 4 features expected
 ========  ==============================================  =========================================================
 
-Degrees of freedom count the intercept and, for the squared loss, the noise variance unless it is given: so AIC and BIC
-of least squares are those of R.  The features of a model with a ridge count by the trace of its hat matrix, those of a
-path by their number: for the Lasso that is unbiased (Zou, Hastie and Tibshirani 2007), for the elastic net an upper
-bound, for MCP and SCAD the custom.
+Degrees of freedom include the intercept and, for the squared loss, the noise variance unless it is given, so that AIC
+and BIC of least squares equal those of R.  The features of a model with a ridge count by the trace of its hat matrix.
+Those of a path count by their number: this is unbiased for the Lasso (Zou, Hastie and Tibshirani 2007), an upper bound
+for the elastic net, and customary for MCP and SCAD.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from sparsest.subset.fits.influence import influence
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.task import problem_of
 
-# Losses whose sum is the negative log-likelihood, but for a constant of the data.
+# Losses whose sum is the negative log-likelihood up to a constant.
 _LIKELIHOODS = ("logistic", "poisson", "negative_binomial")
 _GAUSSIAN = "squared"
-# More than the rounding errors of a logarithm and of the sums and products here, as a part of the terms.
+# A relative bound of the rounding errors of the logarithm, sums and products below.
 _ROUNDING = 1e-14
 
 
@@ -48,7 +48,7 @@ def _log_binomial(p: int, s: int) -> float:
     return lgamma(p + 1) - lgamma(s + 1) - lgamma(p - s + 1) if 0 <= s <= p else inf
 
 
-# What a criterion adds to -2 log L, for degrees of freedom d, s features, N observations, p candidates and ξ.
+# The terms added to -2 log L, for d degrees of freedom, s features, N observations, p candidates and ξ.
 _PENALTIES: dict[str, Callable[[float, int, float, int, float], float]] = {
     "aic": lambda d, s, n, p, xi: 2.0 * d,
     "aicc": lambda d, s, n, p, xi: 2.0 * d * n / (n - d - 1.0) if n > d + 1.0 else inf,
@@ -62,7 +62,7 @@ CRITERIA = tuple(_PENALTIES)
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion for models of some data; it grows with the sum of their losses.
+    """A criterion for models of one data set; it increases with the sum of losses.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Criterion:
     n : the sum of the weights
     p : the number of candidates
     fit_intercept : whether models have an intercept
-    noise_variance : that of the squared loss where it is known; None where every model has its own
+    noise_variance : known variance of the noise (squared loss); None if it is estimated for each model
     xi : the ξ of EBIC, between 0 (BIC) and 1
     """
 
@@ -84,7 +84,7 @@ class Criterion:
     xi: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse unknown criteria, and losses without a likelihood."""
+        """Raise ValueError for unknown criteria and for losses without a likelihood."""
         word(self.name, "criterion", words=CRITERIA)
         optional(number, above=0)(self.noise_variance, "noise_variance")
         number(self.xi, "xi", least=0, most=1)
@@ -100,13 +100,13 @@ class Criterion:
 
     @property
     def n_nuisance(self) -> int:
-        """Degrees of freedom beside those of the features: intercept and noise variance."""
+        """Degrees of freedom of the intercept and the noise variance."""
         return int(self.fit_intercept) + int(self.loss == _GAUSSIAN and self.noise_variance is None)
 
     def minus_twice_log_likelihood(self, losses: float) -> float:
-        """``-2 log L`` of a model with this sum of losses; for the squared loss at the best, or the given, variance.
+        """``-2 log L`` of a model with this sum of losses; for the squared loss at the estimated or given variance.
 
-        It grows with the sum of losses, and is -inf for a perfect fit of an unknown variance.
+        It increases with the sum of losses, and is -inf for a perfect fit if the variance is estimated.
         """
         if self.loss != _GAUSSIAN:
             return 2.0 * losses
@@ -124,7 +124,7 @@ class Criterion:
         return self.n / (4.0 * pi) * float(np.exp(min(rest / self.n - 1.0, 700.0)))
 
     def penalty(self, size: int, degrees_of_freedom: float) -> float:
-        """What is added to ``-2 log L``."""
+        """The penalty that is added to ``-2 log L``."""
         return _PENALTIES[self.name](degrees_of_freedom, size, self.n, self.p, self.xi)
 
     def value(self, losses: float, size: int, degrees_of_freedom: float | None = None) -> float:
@@ -134,7 +134,7 @@ class Criterion:
         return inf if penalty == inf else self.minus_twice_log_likelihood(losses) + penalty
 
     def rounding(self, losses: float, size: int) -> float:
-        """More than the rounding errors of a value."""
+        """An upper bound of the rounding error of a value."""
         fit, penalty = self.minus_twice_log_likelihood(losses), self.penalty(size, size + self.n_nuisance)
         return _ROUNDING * (abs(fit) + abs(penalty) + self.n) if np.isfinite(fit) and np.isfinite(penalty) else 0.0
 
@@ -159,15 +159,15 @@ def information_criterion(
     model : what :func:`sparsest.best_subset`, ``best_subset_path`` or :func:`sparsest.penalty_path` returned
     X, y, sample_weight, offset, exposure : the data of the fit; weights count as repetitions of observations
     criterion : "aic", "aicc", "bic", "ebic", "gic" or "mbic"; see :mod:`sparsest.selection.criteria`
-    noise_variance : that of the responses, where it is known (squared loss)
+    noise_variance : variance of the noise, if it is known (squared loss)
     xi : the ξ of EBIC, between 0 (BIC) and 1
-    n_candidates : number of candidates; by default the columns of X that are not excluded.  Give the number before a
-        screening of your own
+    n_candidates : number of candidates; by default the columns of X that are not excluded.  If you have screened
+        features yourself, give the number before screening
 
     Returns
     -------
     float, or ndarray with an entry for each alpha of a path or each model of a list
-        The losses are those of the coefficients as they are; shrinkage counts in the degrees of freedom.
+        Losses are computed with the shrunk coefficients; shrinkage reduces the degrees of freedom.
 
     Examples
     --------

@@ -28,7 +28,7 @@ _EQUAL = 1e-12
 
 
 def check_selection(selection: Any, n_folds: int) -> None:
-    """Raise ValueError for an unknown rule of choice, and for one that needs more folds."""
+    """Raise ValueError for an unknown selection rule, and for one that needs more folds."""
     if checked("selection", selection) == "one_se" and n_folds < 2:
         raise ValueError("selection='one_se' needs at least two folds: give another cv, or selection='best'")
 
@@ -131,7 +131,7 @@ def cross_validate(
     folds: list[Fold],
     score: Score,
     n_jobs: int | None = None,
-    told: Callback | None = None,
+    callback: Callback | None = None,
 ) -> Validation:
     """Fit all models to the training rows of each fold, and score them on its test rows.
 
@@ -141,10 +141,10 @@ def cross_validate(
     ----------
     fit : fits models to data, the same number for all data
     n_jobs : number of parallel folds, with joblib's conventions and its backend
-    told : called with an event after every fold; it stops the validation by returning True
+    callback : called with an event after every fold; it stops the validation by returning True
     """
     calls = (delayed(_validate)(fit, data, fold, score) for fold in folds)
-    found = collect(calls, n_jobs, told, lambda seconds, n_done: FoldDone(seconds, n_done, len(folds)))
+    found = collect(calls, n_jobs, callback, lambda seconds, n_done: FoldDone(seconds, n_done, len(folds)))
     scores, counts = zip(*found, strict=True)
     return Validation(np.column_stack(scores), np.column_stack(counts), len(folds) - len(found))
 

@@ -1,4 +1,4 @@
-"""What to know about a chosen model: what each feature adds, what is like it, held-out scores, influential rows."""
+"""Diagnostics of a model: contribution of each feature, substitutes, held-out predictions, influential rows."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Diagnosis:
 
     Attributes
     ----------
-    explained : part of the constant model's objective that the model takes away: for the squared loss about R²
-    without : the same for the best model without each of the features, and without the others of its group
+    explained : share of the constant model's objective that the model explains; close to R² for the squared loss
+    without : the same for the refit without each feature (and without the other features of its group)
     deviations : standard deviations of the chosen columns
     correlations : m × m, of the chosen columns
-    substitutes : for every feature the columns outside that correlate most with it
+    substitutes : for every feature, the columns outside the model that correlate most with it
     influence : Cook's distance of every row, by one Newton step; None for losses without curvature
     """
 
@@ -52,12 +52,12 @@ class Diagnosis:
 
 
 def diagnose(result: Result, X: Any, y: Any, *, sample_weight: Any = None, **added: Any) -> Diagnosis:
-    """Look at a model together with its data.
+    """Compute diagnostics of a model from its data.
 
     Parameters
     ----------
     result : what ``best_subset`` returned
-    X, y, sample_weight : the data of the result, which does not keep them
+    X, y, sample_weight : the data of the fit, which the result does not hold
     **added : their ``offset`` and ``exposure``
     """
     problem = problem_of(result, X, y, sample_weight=sample_weight, **added)
@@ -65,7 +65,7 @@ def diagnose(result: Result, X: Any, y: Any, *, sample_weight: Any = None, **add
 
 
 def diagnose_on(result: Result, problem: Problem, sample_weight: Any = None) -> Diagnosis:
-    """The same for the result's problem on data that are prepared already."""
+    """The same for data that are already prepared."""
     chosen = result.support
     empty = fit_support(problem, np.empty(0, dtype=np.intp)).primal
     full = fit_support(problem, chosen).primal
@@ -99,7 +99,7 @@ def _substitutes(correlations: Array, chosen: Indices) -> list[Substitute]:
 
 
 def _influence(problem: Problem, chosen: Indices, used: Array) -> Array | None:
-    """``(ωℓ')² z'H⁻¹z / (1-h)²`` over the number of coefficients and the noise, with ``h = ωℓ'' z'H⁻¹z``.
+    """``(ωℓ')² z'H⁻¹z / (1-h)²`` divided by the number of coefficients and the noise, with ``h = ωℓ'' z'H⁻¹z``.
 
     z is a row of the chosen columns with the intercept's 1, H the Hessian of the objective.  For the squared loss
     without a ridge this is Cook's distance; the noise is 1 for losses of classes.
@@ -126,10 +126,10 @@ def _influence(problem: Problem, chosen: Indices, used: Array) -> Array | None:
 
 
 def held_out(result: Result, X: Any, y: Any, **rows: Any) -> Array | None:
-    """Predictions of every row (for classes scores) by a model that was chosen and fitted without it.
+    """Predict every row (scores for classes) by a model selected and fitted without it.
 
-    The rows are divided into five parts; for each of them the features are chosen anew, by the method "local", from the
-    other four.  None where there are too few rows, or too few of one class.
+    The rows are divided into five parts.  For each part, features are selected on the other four by the method "local".
+    None if there are too few rows, or too few of one class.
     """
     from sparsest.selection.folds import random_folds
 

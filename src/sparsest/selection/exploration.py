@@ -96,7 +96,7 @@ def strongest_ridge(tried: Tried) -> int:
     """The index of the model to choose if the ridges are automatic.
 
     With few rows the best ridge is mostly due to chance: between splits of the same rows it varies by factors of
-    hundreds.  So this is the best model of the strongest ridge for which it cannot be told from the best of all.
+    hundreds.  So the strongest ridge is chosen whose best model is within one standard error of the best of all.
     """
     validation = tried.validation
     best = validation.best()
@@ -108,7 +108,7 @@ def strongest_ridge(tried: Tried) -> int:
 
 
 def _blocks(grid: SubsetGrid, tried: Tried, most: int) -> list[tuple[str, SubsetGrid]]:
-    """The extensions that the present scores call for, ridges first."""
+    """The extensions that the current scores suggest, ridges first."""
     found = ((name, extension(grid, tried, most)) for name, extension in _EXTENSIONS.items())
     return [(name, block) for name, block in found if block is not None]
 

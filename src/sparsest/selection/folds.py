@@ -1,4 +1,4 @@
-"""Folds: which rows a model is fitted to, and which it is judged on."""
+"""Folds: the rows that a model is fitted to, and the rows that it is scored on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fold(NamedTuple):
 
 
 def random_folds(number: Any, *, classification: bool, seed: int = _SEED) -> KFold | StratifiedKFold:
-    """The splitter of a number of folds: rows in a random order, because files are often sorted.
+    """The splitter for a number of folds.  Rows are shuffled, because files are often sorted.
 
     Classes are divided evenly.  The order depends on the number of rows, the labels and the seed alone.
     """
@@ -40,7 +40,7 @@ def make_folds(
     cv : None for five random folds, their number, a splitter, or pairs of row numbers; one pair is one validation set
     classification : whether a number means stratified folds
     weights : of all rows
-    **split : what the splitter takes beside X and y, such as ``groups``
+    **split : further arguments of the splitter, such as ``groups``
 
     Returns
     -------
@@ -48,7 +48,7 @@ def make_folds(
         Row numbers among those with a positive weight.
     """
     if isinstance(X, Design):
-        # Splitters take arrays; zeros of the same shape need no memory.
+        # Splitters expect an array; a broadcast zero of the right shape needs no memory.
         X = np.broadcast_to(0.0, X.shape)
     n = X.shape[0]
     if isinstance(X, Design):

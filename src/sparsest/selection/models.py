@@ -1,4 +1,4 @@
-"""Many linear models of the same features, and one of them as scikit-learn's scorers take it."""
+"""Many linear models of the same features, and single ones in the form that scikit-learn's scorers expect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Models(NamedTuple):
 
     @classmethod
     def of(cls, p: int, models: Iterable[tuple[Indices, Array, float]]) -> Models:
-        """Put models together, each given by its features, their coefficients and the intercept."""
+        """Collect models, each given by its features, their coefficients and the intercept."""
         features, entries, intercepts = zip(*models, strict=True)
         ends = np.append(0, np.cumsum([index.size for index in features]))
         coefs = sp.csc_array((np.concatenate(entries), np.concatenate(features), ends), shape=(p, len(features)))
@@ -54,7 +54,7 @@ class Models(NamedTuple):
 
 
 class Regression(RegressorMixin, BaseEstimator):
-    """A regression with given coefficients; ``intercept`` is one number, or one for each row that it is asked about."""
+    """A regression with given coefficients; ``intercept`` is one number, or one for each row to predict."""
 
     def __init__(self, coef: Array, intercept: float | Array, loss: Loss) -> None:
         self.coef_, self.intercept_, self._loss = coef, intercept, loss
@@ -65,7 +65,7 @@ class Regression(RegressorMixin, BaseEstimator):
 
 
 class Classification(ClassifierMixin, BaseEstimator):
-    """A linear classifier with given coefficients; probabilities for the logistic loss alone."""
+    """A linear classifier with given coefficients; it has probabilities for the logistic loss only."""
 
     def __init__(self, coef: Array, intercept: float | Array, classes: NDArray[Any], logistic: bool) -> None:
         self.coef_, self.intercept_ = coef[None, :], intercept

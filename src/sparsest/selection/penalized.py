@@ -20,7 +20,7 @@ from sparsest.subset.fits.support import fit_support
 
 # Shares of the penalised model in a blend with the refit on its support; 1 is the penalised model itself.
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# Refits have the default ridge divided by this: none to speak of, but separated classes keep finite models.
+# Refits use the default ridge divided by this: negligible, but it keeps models of separated classes finite.
 _WEAKER_RIDGE = 1e6
 
 
@@ -52,7 +52,7 @@ class PenaltyGrid:
         return number, alphas, np.tile(self.blends, alphas.size // n_blends)
 
     def families(self) -> Indices:
-        """For each model a number that it shares with the models of the same penalty and blend."""
+        """The family of each model: models with the same penalty and blend share a number."""
         number, _, _ = self.cells()
         return number * len(self.blends) + np.arange(number.size) % len(self.blends)
 
@@ -72,7 +72,7 @@ def blended(data: Data, path: PathResult, blends: tuple[float, ...]) -> Iterator
         part = slice(*path.coefs.indptr[i : i + 2])
         features, coef = path.coefs.indices[part].astype(np.intp), path.coefs.data[part]
         refit = coef, intercept
-        # As many features as observations fit anything: there the penalised model stays.
+        # With as many features as observations a refit fits anything: keep the penalised model.
         if min(blends) < 1.0 and features.size < data.n:
             key = features.tobytes()
             if key not in refits:

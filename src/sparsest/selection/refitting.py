@@ -1,4 +1,4 @@
-"""An estimator fitted again to other rows, and what it has chosen."""
+"""Refits of an estimator on other rows, and the features it selects."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sparsest.core.designs import Design, as_design
 from sparsest.core.losses import Loss, make_loss
 
 _Drawn = TypeVar("_Drawn")
-# What lacks a class is drawn anew, at most so often.
+# A draw that misses a class is repeated, at most this many times.
 _MOST_DRAWS = 1000
 
 
 class Choice(NamedTuple):
-    """What a fitted estimator has chosen; ``coef`` has an entry for each chosen feature, None without coefficients.
+    """The selection of a fitted estimator; ``coef`` has an entry for each selected feature, None without coefficients.
 
-    ``unproved`` says whether a search for a proof has ended without it.
+    ``unproved`` is True if a search ended without the proof it was meant to find.
     """
 
     support: Indices
@@ -38,9 +38,9 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Data in the form in which the user gave them, so that names of columns are kept.
+    """Data as given by the user, so that column names are kept.
 
-    ``given`` are ``sample_weight``, ``offset`` and ``exposure``, as far as there are any, one number for each row.
+    ``given`` holds those of ``sample_weight``, ``offset`` and ``exposure`` that were given, one number for each row.
     """
 
     X: Any
@@ -68,7 +68,7 @@ class Observations:
         return Observations(_safe_indexing(self.X, rows), self.y[rows], given)
 
     def times(self, counts: NDArray[np.intp]) -> Observations:
-        """Every row so many times, by its weight; without the rows that do not occur."""
+        """Rows repeated ``counts`` times by multiplying their weights; rows with a count of zero are dropped."""
         rows = np.flatnonzero(counts)
         kept = self.take(rows)
         kept.given["sample_weight"] = kept.given.get("sample_weight", np.ones(rows.size)) * counts[rows]
@@ -76,7 +76,7 @@ class Observations:
 
 
 def make_observations(X: Any, y: Any, **given: Any) -> Observations:
-    """Check the lengths of the user's data; everything else is checked by the estimator."""
+    """Check the lengths of the user's data; the estimator checks everything else."""
     matrix = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") else as_array(X, "X")
     if len(getattr(matrix, "shape", ())) != 2:
         raise ValueError("X must be a matrix with two dimensions")
@@ -91,13 +91,13 @@ def make_observations(X: Any, y: Any, **given: Any) -> Observations:
 
 
 def fit_to(estimator: Any, data: Observations, counts: NDArray[np.intp] | None = None) -> tuple[Any, Choice]:
-    """A clone of the estimator, fitted, and what it has chosen.
+    """Fit a clone of the estimator; return it with its selection.
 
     Parameters
     ----------
-    counts : how often each row occurs.  A row that occurs twice has twice the weight: so a cross-validation inside of
-        the estimator never has the same row in a fold and outside of it.  Where the estimator takes no weights, rows
-        are repeated
+    counts : how often each row occurs.  A row that occurs twice gets twice the weight, so that cross-validation inside
+        the estimator never has the same row in training and in test data.  Rows are repeated only if the estimator
+        takes no weights
     """
     fresh = clone(estimator)
     if counts is not None:
@@ -130,7 +130,7 @@ def _choice(estimator: Any, unproved: bool) -> Choice:
 
 
 def loss_of(estimator: Any) -> Loss:
-    """The loss of one of our estimators; for others the logistic loss of a classifier, and the squared one else."""
+    """The loss of an estimator of this package; for others the logistic loss for classifiers, else the squared loss."""
     own = getattr(estimator, "_loss", None)
     return own if isinstance(own, Loss) else make_loss("logistic" if is_classifier(estimator) else "squared")
 
@@ -141,9 +141,9 @@ def has_intercept(estimator: Any) -> bool:
 
 
 def two_classes(estimator: Any, y: NDArray[Any], stratify: bool) -> NDArray[Any] | None:
-    """The labels of y where an estimator needs both of two classes to be there; None for a regression.
+    """The labels of y if the estimator is a classifier, which needs rows of all classes; None for a regression.
 
-    ``stratify`` says whether somebody wants as many rows of each class as the data have, which a regression has not.
+    ValueError is raised if ``stratify`` is asked of a regression.
     """
     if is_classifier(estimator) or loss_of(estimator).classification:
         return np.unique(y)
@@ -155,16 +155,16 @@ def two_classes(estimator: Any, y: NDArray[Any], stratify: bool) -> NDArray[Any]
 def drawn_with_all_classes(
     draw: Callable[[], _Drawn], parts: Callable[[_Drawn], list[Indices]], y: NDArray[Any], classes: NDArray[Any] | None
 ) -> _Drawn:
-    """Draw until all parts of what is drawn have rows of every class.
+    """Repeat a random draw until each of its parts has rows of every class.
 
     Parameters
     ----------
-    draw : from nothing to what is drawn
-    parts : rows of the parts of it
-    classes : the labels; None for a regression, which has none
+    draw : makes a random draw
+    parts : returns the rows of each part of a draw
+    classes : the labels; None for a regression
     """
     for _ in range(_MOST_DRAWS):
         drawn = draw()
         if classes is None or all(np.unique(y[rows]).size == classes.size for rows in parts(drawn)):
             return drawn
-    raise ValueError("one of the classes is so rare that draws miss it: give stratify=True")
+    raise ValueError("one of the classes is so rare that random draws miss it: give stratify=True")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel
+from joblib import Parallel, delayed
 
 from sparsest.results.advice import level_of_the_user
 from sparsest.runtime.clock import Callback, Clock
-from sparsest.runtime.events import Event
+from sparsest.runtime.events import Event, Repetition
+from sparsest.runtime.progress import Listener, watching
 
 
 def collect(
-    calls: Iterable[Any], n_jobs: int | None, told: Callback | None, event: Callable[[float, int], Event]
+    calls: Iterable[Any], n_jobs: int | None, callback: Callback | None, event: Callable[[float, int], Event]
 ) -> list[Any]:
     """Run calls made by joblib's ``delayed``, and return their results in order.
 
@@ -25,10 +26,10 @@ def collect(
     Parameters
     ----------
     n_jobs : number of parallel calls, with joblib's conventions and its backend
-    told : called with an event after every call
+    callback : called with an event after every call
     event : makes the event from the seconds so far and the number of finished calls
     """
-    clock = Clock(np.inf, told)
+    clock = Clock(np.inf, callback)
     found: list[Any] = []
     work = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
     with clock.listening():
@@ -54,7 +55,34 @@ def collect(
     return found
 
 
-def warn_of_the_rest(n_done: int, n_wanted: int, what: str, n_unproved: int) -> None:
+def repeat(
+    work: Callable[..., Any],
+    draws: Sequence[tuple[Any, ...]],
+    name: str,
+    *,
+    title: str,
+    n_jobs: int | None,
+    callback: Listener | None,
+    verbose: bool,
+) -> list[Any]:
+    """Run a function for each random draw, with progress, and warn of missing repetitions and missing proofs.
+
+    Parameters
+    ----------
+    work : called with the entries of a draw; its result says whether it is ``unproved``
+    name : the name of the repetitions, in the plural
+    title : of the progress line
+    n_jobs, callback : see :func:`collect`; the events are ``Repetition``
+    verbose : whether to show the progress
+    """
+    with watching(verbose, callback, title) as listener:
+        calls = (delayed(work)(*draw) for draw in draws)
+        found = collect(calls, n_jobs, listener, lambda seconds, n_done: Repetition(seconds, n_done, len(draws)))
+    warn_if_incomplete(len(found), len(draws), name, sum(one.unproved for one in found))
+    return found
+
+
+def warn_if_incomplete(n_done: int, n_wanted: int, what: str, n_unproved: int) -> None:
     """Warn if repetitions were left out, and if searches ended without a proof.
 
     Parameters
@@ -64,7 +92,7 @@ def warn_of_the_rest(n_done: int, n_wanted: int, what: str, n_unproved: int) -> 
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    said = [f"interrupted after {n_done} of {n_wanted} {what}: the result rests on these"] * (n_done < n_wanted)
+    said = [f"interrupted after {n_done} of {n_wanted} {what}: the result uses only these"] * (n_done < n_wanted)
     if n_unproved:
         said.append(
             f"in {n_unproved} of {n_done} {what} the search ended without a proof: give the estimator more time "

@@ -1,4 +1,4 @@
-"""How good models are on rows that they were not fitted to; larger is better."""
+"""Scores of models on held-out rows; larger is better."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def deviance(models: Models, data: Data, rows: Indices) -> Array:
 
 
 def _added(data: Data, rows: Indices) -> Array:
-    """What is added to the predictions of some rows, as a column."""
+    """The offsets (with log exposures) of some rows, as a column."""
     return np.broadcast_to(data.added, data.n)[rows, None]
 
 
@@ -43,7 +43,8 @@ class ScorerScore:
     Attributes
     ----------
     scorer : called with an estimator, X, y and ``params``
-    params : further arguments of the scorer, such as weights; those with an entry for each row are cut to the fold's
+    params : further arguments of the scorer, such as weights; those with an entry for each row are restricted to the
+        fold
     classes : the two labels; None for a regression
     """
 
@@ -55,7 +56,7 @@ class ScorerScore:
         """Score each model."""
         X, y = unstandardized(data.design).rows(rows), data.response[rows]
         if not stores_matrix(X):
-            raise ValueError("scoring by scikit-learn needs X in memory: leave scoring at None, or load X as an array")
+            raise ValueError("scorers of scikit-learn need X in memory: use scoring=None, or load X as an array")
         matrix = stored_matrix(X)
         if self.classes is not None:
             y = self.classes[(y > 0.0).astype(np.intp)]
@@ -68,7 +69,7 @@ class ScorerScore:
         return _safe_indexing(value, rows) if np.shape(value)[:1] == (n,) else value
 
     def _estimator(self, data: Data, added: Array, coef: Array, intercept: float) -> Any:
-        """The model with what is added to the predictions of just these rows."""
+        """The model, with the offsets of these rows added to its intercept."""
         if self.classes is None:
             return Regression(coef, intercept + added, data.stated_loss)
         return Classification(coef, intercept + added, self.classes, data.loss.name == "logistic")

@@ -1,20 +1,19 @@
 """P-values after selection, by repeated sample splitting (Meinshausen, Meier and Bühlmann 2009).
 
-In each of B splits a part of the rows chooses features S, and the others test them: the refit of S without a ridge has
-p-values ``p_j``, which the choice has not touched.  They are multiplied by |S|, at most to 1, and are 1 for features
-that were not chosen.  With ``P_j^(b)`` these adjusted values and ``q_γ`` their γ-quantile over the splits,
+In each of B splits, a part of the rows selects features S and the other rows test them.  The refit of S without a ridge
+on the other rows has p-values ``p_j`` that the selection does not bias.  Let ``P_j^(b)`` be ``min(|S| p_j, 1)``, or 1
+for features that were not selected, and ``q_γ`` the γ-quantile over the splits.  Then
 
     P_j = min {1, (1 - log γ_min) inf_{γ ≥ γ_min} min {1, q_γ(P_j^(b)) / γ}}
 
 controls the family-wise error: the probability of any ``P_j ≤ α`` among features without an effect is at most α.  The
 infimum is attained where γ is a multiple of 1/B.  For the false discovery rate, the i-th smallest of all p values is
-compared with ``iα / Σ_{l≤p} 1/l``, as Benjamini and Yekutieli (2001) do for dependent tests: in the mean at most a
-share α of the features found has no effect.  That rests on ``Σ_j Pr(P_j ≤ t) ≤ t`` over the features without an effect,
-which holds below t = 1: values of 1 are never significant.
+compared with ``iα / Σ_{l≤p} 1/l``, as Benjamini and Yekutieli (2001) do for dependent tests: the expected share of
+selected features without an effect is at most α.  This follows from ``Σ_j Pr(P_j ≤ t) ≤ t`` over the features without
+an effect, which holds for t < 1; values of 1 are never significant.
 
-Both hold as far as p-values of the refits do, asymptotically for losses other than the squared one, and where every
-choice contains the features that have an effect; a feature with an effect that is missed may lend some of it to one
-that is correlated with it.
+Both require valid p-values of the refits (asymptotic for losses other than the squared one), and that every selection
+contains all features with an effect: if one is missed, a feature correlated with it may take over its effect.
 
 Meinshausen, Meier and Bühlmann (2009), p-values for high-dimensional regression, JASA 104, 1671-1681.
 """
@@ -26,7 +25,6 @@ from math import ceil, log
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
@@ -35,8 +33,7 @@ from sparsest.core.checks import flag, function, number, optional, whole_number,
 from sparsest.results.inference import COVARIANCES, infer, p_value_text
 from sparsest.results.plain_tables import data_frame, text_table
 from sparsest.results.refits import NoRefit
-from sparsest.runtime.events import Repetition
-from sparsest.runtime.progress import Listener, watching
+from sparsest.runtime.progress import Listener
 from sparsest.selection.refitting import (
     Observations,
     drawn_with_all_classes,
@@ -46,17 +43,16 @@ from sparsest.selection.refitting import (
     make_observations,
     two_classes,
 )
-from sparsest.selection.repeating import collect, warn_of_the_rest
+from sparsest.selection.repeating import repeat
 
 CONTROLS = ("family_wise", "false_discovery")
 _SHOWN = 15
 
 
 class Split(NamedTuple):
-    """What one split says: the chosen features, and their p-values from the other rows before any adjustment.
+    """The result of one split: the selected features, and their unadjusted p-values from the other rows.
 
-    ``tested`` is False where the refit on the other rows does not exist: all p-values are 1 then, which errs on the
-    safe side.
+    ``tested`` is False if the refit on the other rows does not exist; all p-values are then 1, which is conservative.
     """
 
     support: Indices
@@ -74,7 +70,7 @@ class MultiSplitResult:
     p_values : p adjusted values that control the family-wise error
     p_values_false_discovery : p adjusted values that control the false discovery rate
     frequencies : share of the splits in which each feature was chosen
-    splits : what each split says
+    splits : the result of each split
     feature_names : names of the features, or None
     n_requested : number of splits that were asked for
 
@@ -97,12 +93,12 @@ class MultiSplitResult:
 
     @property
     def n_splits(self) -> int:
-        """Number of splits that were done."""
+        """Number of finished splits."""
         return len(self.splits)
 
     @property
     def n_untested(self) -> int:
-        """Splits whose refit on the other rows does not exist."""
+        """Number of splits whose refit on the other rows does not exist."""
         return sum(not split.tested for split in self.splits)
 
     def significant(self, alpha: float = 0.05, control: str = "family_wise") -> Indices:
@@ -134,7 +130,7 @@ class MultiSplitResult:
         return data_frame(columns, [self.name(j) for j in order], "feature")
 
     def summary(self, alpha: float = 0.05, width: int = 80) -> str:
-        """What is significant, and a table of the smallest p-values, as text.
+        """The significant features, and a table of the smallest p-values, as text.
 
         Parameters
         ----------
@@ -145,7 +141,7 @@ class MultiSplitResult:
         names = ", ".join(self.name(j) for j in found) or "none"
         size = np.mean([split.support.size for split in self.splits])
         lines = [
-            f"{self.n_splits} splits, {size:.3g} features chosen in the mean",
+            f"{self.n_splits} splits, {size:.3g} features chosen on average",
             f"significant at {100 * alpha:g} % (family-wise error): {names}",
         ]
         if self.n_untested:
@@ -169,7 +165,7 @@ class MultiSplitResult:
         return self.p_values if family_wise else self.p_values_false_discovery
 
     def _order(self) -> Indices:
-        """Features that were ever chosen, by p-value, and by frequency where these are equal."""
+        """Features selected at least once, by p-value and then by frequency."""
         used = np.flatnonzero(self.frequencies)
         return used[np.lexsort((-self.frequencies[used], self.p_values[used]))]
 
@@ -192,26 +188,26 @@ def multi_split(
     callback: Listener | None = None,
     verbose: bool = False,
 ) -> MultiSplitResult:
-    """P-values after selection: a part of the rows chooses features, the others test them, many times.
+    """Compute p-values after selection by repeated splits: one part of the rows selects, the other tests.
 
-    Ctrl-C, or a callback that returns True, ends it with the splits that are done.
+    Ctrl-C, or a callback that returns True, stops it; the result then uses the splits finished so far.
 
     Parameters
     ----------
-    estimator : what chooses features: any estimator of this package, or one with ``get_support`` or ``coef_``.  It
-        should choose too many features rather than too few, but fewer than the rows that test them
+    estimator : selects the features: any estimator of this package, or one with ``get_support`` or ``coef_``.  It
+        should select too many features rather than too few, but fewer than there are test rows
     X : matrix, sparse matrix or data frame of shape (n, p)
     y : n responses or labels
     sample_weight, offset, exposure : of the n rows
     n_splits : number of splits
-    fraction : share of the rows that choose
+    fraction : share of the rows that select features
     stratify : whether both parts have the same shares of the classes; for classifiers
-    gamma_min : the smallest quantile over the splits that is looked at.  Smaller values find features that few splits
-        choose, larger ones cost less: the factor is ``1 - log(gamma_min)``
+    gamma_min : the smallest quantile over the splits that is used.  Smaller values find features that few splits
+        select; larger values lose less power, as p-values are multiplied by ``1 - log(gamma_min)``
     cov_type : of the tests, see :meth:`sparsest.Result.inference`
     n_jobs : splits at a time, by joblib's conventions and its backend
     random_state : seed of the splits
-    callback : called with an event ``Repetition`` for every split that is done; returning True stops it
+    callback : called with an event ``Repetition`` after every split; returning True stops it
     verbose : show how many splits are done
 
     Returns
@@ -236,11 +232,8 @@ def multi_split(
     data = make_observations(X, y, sample_weight=sample_weight, offset=offset, exposure=exposure)
     classes = two_classes(estimator, data.y, flag(stratify, "stratify"))
     seed = check_random_state(random_state)
-    halves = [_halves(data.y, classes, share, stratify, seed) for _ in range(count)]
-    with watching(live, listener, "splits") as told:
-        calls = (delayed(_split)(estimator, data, *rows, cov_type) for rows in halves)
-        splits = collect(calls, n_jobs, told, lambda seconds, n_done: Repetition(seconds, n_done, count))
-    warn_of_the_rest(len(splits), count, "splits", sum(split.unproved for split in splits))
+    draws = [(estimator, data, *_halves(data.y, classes, share, stratify, seed), cov_type) for _ in range(count)]
+    splits = repeat(_split, draws, "splits", title="splits", n_jobs=n_jobs, callback=listener, verbose=live)
     if not any(split.tested for split in splits):
         raise ValueError(
             "no split could be tested: the estimator chooses more features than the other rows can test, or features "
@@ -256,7 +249,7 @@ def multi_split(
 def _halves(
     y: NDArray[Any], classes: NDArray[Any] | None, share: float, stratify: bool, seed: np.random.RandomState
 ) -> tuple[Indices, Indices]:
-    """Rows that choose, and rows that test; both have all classes."""
+    """Draw the rows that select and the rows that test; both contain every class."""
     groups = (
         [np.flatnonzero(y == label) for label in classes] if classes is not None and stratify else [np.arange(y.size)]
     )
@@ -273,7 +266,7 @@ def _halves(
 
 
 def _split(estimator: Any, data: Observations, first: Indices, second: Indices, cov_type: str | None) -> Split:
-    """Choose on the first rows, test on the second."""
+    """Select features on the first rows, test them on the second."""
     fitted, choice = fit_to(estimator, data.take(first))
     support, others = choice.support, data.take(second)
     names = [str(j) for j in support]
@@ -281,7 +274,7 @@ def _split(estimator: Any, data: Observations, first: Indices, second: Indices, 
     try:
         found = infer(others.design.columns(support), others.y, names, cov_type=cov_type, **settings)
     except NoRefit:
-        # More features than rows that test, or features that depend on each other or separate the classes in them.
+        # More features than test rows, or features that are dependent or separate the classes there.
         return Split(support, np.ones(support.size), False, choice.unproved)
     return Split(support, found.p_value[: support.size], True, choice.unproved)
 
@@ -303,7 +296,7 @@ def aggregated(splits: list[Split], p: int, gamma_min: float) -> Array:
 
 
 def false_discovery(p_values: Array) -> Array:
-    """From p-values that control the family-wise error to those that control the false discovery rate."""
+    """Turn p-values that control the family-wise error into ones that control the false discovery rate."""
     p = p_values.size
     order = np.argsort(p_values, kind="stable")
     ranks = np.arange(1, p + 1)

@@ -1,8 +1,8 @@
-"""Stability selection: complementary halves of the data, and bounds of the number of features chosen by chance.
+"""Stability selection: complementary halves of the data, and bounds on the number of features chosen by chance.
 
-Every feature's frequency is the share of the halves in which it is chosen.  With q the mean number of chosen features
-of p, B pairs of halves and features kept from a frequency τ > 1/2 on, the expected number of kept features that are
-chosen no more often than by chance (with a probability of at most q/p) is at most
+The frequency of a feature is the share of halves in which it is chosen.  Let q be the mean number of chosen features
+out of p, and B the number of pairs.  Features with a frequency of at least τ > 1/2 are kept.  The expected number of
+kept features that are chosen no more often than by chance (with a probability of at most q/p) is at most
 
 - ``q² / ((2τ - 1) p)``: Meinshausen and Bühlmann (2010, theorem 1), where features that do not matter are exchangeable;
   Shah and Samworth (2013, theorem 1) need no such assumption for complementary pairs;
@@ -43,7 +43,7 @@ def expected_false(q: float, p: int, threshold: float) -> float:
 
 
 def expected_false_unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
-    """The bound of Shah and Samworth for unimodal frequencies; the other one where theirs does not apply."""
+    """The bound of Shah and Samworth for unimodal frequencies; the other one if it does not apply."""
     theta, half = q / p, 0.5 / n_pairs
     least = min(0.5 + theta**2, 0.5 + half + 0.75 * theta**2)
     if theta > 1.0 / sqrt(3.0) or threshold <= max(least, 0.5 + half):

@@ -18,20 +18,20 @@ from sparsest.selection.models import Models
 from sparsest.subset.grid.method import Grid
 from sparsest.subset.subset_grid import solve_grid
 
-# Restrictions with which the models of a grid are found at once; with others, one by one.
+# With no restrictions but these, the models of a grid are computed together; otherwise one by one.
 _KNOWN_TO_GRIDS = {"include", "exclude", "names"}
 
 
 @dataclass(frozen=True, eq=False)
 class SubsetGrid:
-    """Numbers of features and ridges: all pairs, the γs of the first k first.
+    """All pairs of numbers of features and ridges; the γs of the first k come first.
 
     Attributes
     ----------
     ks, gammas : both rising
-    solver : of a single model
+    solver : solves for a single pair
     restrictions : settings of :func:`sparsest.core.problem.pose` that all models share, such as ``include``
-    repeat_unchanged : whether larger γs repeat the models of one that has changed nothing
+    repeat_unchanged : whether to reuse models for all larger γs once a larger γ has changed nothing
     more_ks, more_gammas : whether the grid may be extended where the best model is at its end
     """
 

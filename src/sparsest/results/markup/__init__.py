@@ -1,4 +1,4 @@
-"""HTML and SVG from plain values, for reports and notebooks: tables, charts and their style; nothing of models."""
+"""HTML and SVG from plain values, for reports and notebooks: tables, charts and their style."""
 
 from sparsest.results.markup.charts import Series, chart, paths_chart, scores_chart
 from sparsest.results.markup.style import STYLE, fragment, paragraph

@@ -13,20 +13,20 @@ from sparsest.core.arrays import Array
 
 _WIDTH, _HEIGHT = 440, 290
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 12, 12, 46
-# Of the legend above the chart: height of a line, and width of a letter.
+# Height of a line of the legend, and width of a letter.
 _LINE, _LETTER = 18, 8
 _LETTERS = "abcdefg"
-# Letters of the labels of the axes, at most.
+# Largest number of letters of an axis label.
 _MOST_ACROSS, _MOST_UP = 50, 34
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-# Dots that are drawn at most: more cannot be told apart, and make a large file.
+# Largest number of dots: more cannot be distinguished, and make the file large.
 _MOST_DOTS = 1500
-# Lines of a path that are drawn, and those that have a name.
+# Largest numbers of lines of a path that are drawn, and that are labelled.
 _MOST_LINES, _NAMED_LINES = 60, 6
 
 
 class Series(NamedTuple):
-    """Points that belong together; ``like`` is the number of another series whose colour they have."""
+    """Points of one series; ``like`` is the index of another series with the same colour."""
 
     x: Sequence[float] | Array
     y: Sequence[float] | Array
@@ -50,7 +50,7 @@ class _Axis(NamedTuple):
         return self.start + (seen - low) / (high - low) * (self.end - self.start)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Round numbers with their texts."""
+        """Tick positions with their labels."""
         if self.log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             if last > first:
@@ -64,13 +64,13 @@ class _Axis(NamedTuple):
         return [(number, f"{number / unit:.{digits}f}") for number in numbers]
 
     def exponent(self) -> int:
-        """The power of ten that texts of large and of small numbers leave out; 0 where all of their digits fit."""
+        """The power of ten that tick labels omit; 0 if all digits fit."""
         size = max(abs(self.low), abs(self.high))
         fits = self.log or (1e-3 <= size < 1e5)
         return 0 if fits else math.floor(math.log10(size))
 
     def label(self, text: str, most: int) -> str:
-        """What stands beside the axis."""
+        """The note about the omitted power of ten."""
         power = f" × 10{str(self.exponent()).translate(_RAISED)}" if self.exponent() else ""
         return _short(text, most - len(power)) + power
 
@@ -93,7 +93,7 @@ def chart(
     log_x : whether the horizontal axis is logarithmic
     diagonal : draw the line x = y
     level, upright : draw a horizontal line at this height, a vertical one at this place
-    least_height : the vertical axis shows no smaller range than this, lest rounding errors look like something
+    least_height : smallest range of the vertical axis, so that rounding errors do not look large
     """
     points = [_finite(one, log_x) for one in series]
     x, y = (np.concatenate([part[i] for part in points] or [np.zeros(0)]) for i in (0, 1))
@@ -175,7 +175,7 @@ def _frame(across: _Axis, up: _Axis, x_label: str, y_label: str) -> Markup:
     lines = [Markup(axes).format(_LEFT, up.end, _HEIGHT - _BOTTOM, _WIDTH - _RIGHT)]
     for value, shown in across.ticks():
         text = '<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>'
-        # The first and the last are moved inwards where half of them would be outside.
+        # The first and the last label are moved inwards if they would be cut off.
         half = 0.5 * _LETTER * len(shown)
         middle = min(max(float(across.place(np.array(value))), half), _WIDTH - half)
         lines.append(Markup(text).format(middle, _HEIGHT - _BOTTOM + 17, shown))
@@ -210,7 +210,7 @@ def _mark(kind: str, letter: str, x: Array, y: Array) -> Markup:
 
 
 def _legend(labels: Sequence[str]) -> tuple[Markup, int]:
-    """Names in the colours of their series, in lines above the chart; and where the chart begins below them."""
+    """The legend above the chart, and the height at which the chart begins."""
     texts, x, line = [], _LEFT, 0
     for j, label in enumerate(labels[: len(_LETTERS)]):
         if not label:

@@ -1,4 +1,4 @@
-"""The style of all parts: light and dark, on a phone, in print; within one class, so that a notebook keeps its own."""
+"""The style sheet, light and dark, for phones and print; it applies within one class only."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def paragraph(text: str, strong: bool = False) -> Markup:
 
 
 def fragment(*parts: Markup | str) -> str:
-    """Parts with their style, for a notebook; what is no markup is escaped."""
+    """Parts with their style, for a notebook; plain text is escaped."""
     inside = Markup("\n").join(Markup("{}").format(part) for part in parts)
     return str(Markup('<style>{}</style>\n<div class="sparsest" style="padding: .5em">{}</div>').format(STYLE, inside))

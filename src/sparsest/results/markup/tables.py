@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 Cell = str | Markup
-# After a sign that joins words, and between a small letter and a capital one; words of so many letters are left whole.
+# Long names may break after joining characters and before capitals; words of up to this length do not break.
 _JOINT = re.compile(r"(?<=[_.:/=|-])(?=\w)|(?<=[a-zà-þ])(?=[A-ZÀ-Þ])")
 _LONG = 14
-# Columns that a screen of 400 pixels has room for.
+# Number of columns that fit on a screen of 400 pixels.
 _FIT_A_PHONE = 4
 
 
 def table(
     heads: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[int] = (), names: Sequence[int] = (0,)
 ) -> Markup:
-    """A table that scrolls within itself where it is too wide; one of many columns has lines of its own on a phone.
+    """A table that scrolls if it is too wide; on a phone, a table of many columns shows each cell on its own line.
 
     Parameters
     ----------
-    right : numbers of the columns that are set to the right
-    names : numbers of the columns with names of features, which may be long words
+    right : indices of the right-aligned columns
+    names : indices of the columns with names of features, which may be long words
     """
     many = len(heads) > _FIT_A_PHONE
     top = _row("th", heads, right, names)
@@ -45,7 +45,7 @@ def _row(
 
 
 def breakable(name: Cell) -> Markup:
-    """Names whose long words may be broken after a sign that joins words."""
+    """A name with allowed line breaks in long words."""
     if isinstance(name, Markup):
         return name
     parts = (Markup("<wbr>").join(_JOINT.split(word)) if len(word) > _LONG else word for word in name.split(" "))
@@ -53,5 +53,5 @@ def breakable(name: Cell) -> Markup:
 
 
 def bar(share: float) -> Markup:
-    """A bar as long as a share of its cell."""
+    """A bar whose length is a share of its cell."""
     return Markup('<span class="bar" style="width: {:.1f}em"></span>').format(5.0 * min(max(share, 0.0), 1.0))
