@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from cli.runner import complains, run
-from sparsest import Result, Structure, best_subset, interactions
+from sparsest import Result, Structure, best_subset, certified_choice, interactions
 
 
 @pytest.fixture
@@ -36,6 +36,26 @@ def test_levels_are_one_feature(file):
     assert one["problem"]["structure"]["units"] == [0, 0, 0, 1, 2, 3, 4]
     separate = found_by("fit", path, "--k", 1, "--levels", "separate")
     assert len(separate["features"]) == 1 and separate["problem"]["structure"] is None
+
+
+def test_a_criterion_counts_the_columns_of_groups(file):
+    """Levels are grouped by default, so a table with a column of text has groups of several sizes."""
+    path, frame = file
+    out = path.parent / "model.json"
+    asked = ("fit", path, "--k", "bic", "--threads", 1)
+    found = found_by(*asked, "--out", out)
+    levels = (frame["diet"].to_numpy()[:, None] == ["fish", "meat", "vegan"]).astype(float)
+    X = np.column_stack([levels, frame[list("abcd")]])
+    choice = certified_choice(X, frame["y"], "bic", feature_groups=[0, 0, 0, 1, 2, 3, 4])
+    assert found["support"] == choice.result.support.tolist() and found["status"] == "OPTIMAL"
+    assert found["choice"]["value"] == pytest.approx(choice.value) and found["choice"]["not_excluded"] == []
+    words = f"bic chose {choice.k} columns; every other number of columns is excluded by a proof"
+    assert words in run(*asked).stdout
+    verified = run("verify", out, path)
+    assert verified.exit_code == 0 and f"at most {choice.k} columns" in verified.stdout
+    assert run("verify", out, path, "--unrestricted").exit_code == 1
+    limited = found_by(*asked, "--at-most", "1 of diet,a")
+    assert not {"diet=fish", "a"} <= set(limited["features"]) and limited["status"] == "OPTIMAL"
 
 
 def test_groups_limits_and_requirements(file):

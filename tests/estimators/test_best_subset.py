@@ -16,7 +16,7 @@ from checks import best_subset, check_certificate
 from covering import every_pair
 from estimators.helpers import estimator_of, same_coefficients
 from samples import LOSS_NAMES, sample, sample_weights, unusual
-from sparsest import BestSubsetClassifier, BestSubsetRegressor, certified_choice
+from sparsest import BestSubsetClassifier, BestSubsetRegressor, Structure, certified_choice
 from sparsest.core.losses import LOSSES
 
 P = 6
@@ -282,3 +282,13 @@ def test_limits_of_a_classifier_and_of_a_choice_by_a_criterion():
     assert (model.coef_ >= 0.0).all() and (model.coef_ <= 0.4).all()
     chosen = BestSubsetClassifier("bic", positive=True).fit(X, labels)
     assert (chosen.coef_ >= 0.0).all() and chosen.choice_.verify(X, labels)
+
+
+def test_a_criterion_chooses_among_groups_with_a_structure():
+    X, y = sample("squared", 60, P)
+    labels = [0, 0, *range(1, P - 1)]
+    settings = {"feature_groups": labels, "structure": Structure(limits=[([3, 4], 1)])}
+    model = clone(BestSubsetRegressor("bic", **settings)).fit(X, y)
+    choice = certified_choice(X, y, "bic", **settings)
+    assert np.array_equal(model.support_, choice.result.support) and model.choice_.verify(X, y)
+    assert (0 in model.support_) == (1 in model.support_) and len({3, 4} & set(model.support_)) < 2

@@ -216,6 +216,11 @@ def test_a_unit_counts_once_among_the_forced_features(statement):
     forced = replace(statement, structure=RULES, include=(0, 1), exclude=(3,), k=1)
     assert forced.units_of(forced.include).tolist() == [0] and forced.units_of(np.arange(4)).tolist() == [0, 1, 2]
     assert replace(forced, l0_penalty=0.5).price_of(np.array([0, 1, 3])) == 1.0
+    columns = replace(RULES, budgets=(((2.0, 1.0, 1.0), 3.0),))
+    assert (
+        "1 limit and 1 requirement and at most 3 columns: "
+        in replace(statement, structure=columns, include=(), exclude=()).sentence()
+    )
     prices = replace(RULES, prices=(0.25, 1.0, 2.0))
     assert replace(forced, structure=prices).price_of(np.array([0, 1, 3])) == 2.25
     assert replace(statement, l0_penalty=0.5).price_of(np.array([0, 1, 3])) == 1.5

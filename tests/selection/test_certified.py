@@ -40,6 +40,7 @@ def test_sizes_are_open_unless_their_bounds_exceed_the_value():
 )
 def test_other_sizes_in_words(left, words):
     assert about_other_sizes(left) == words
+    assert about_other_sizes(left, "column") == words.replace("feature", "column")
 
 
 def test_the_value_of_a_model_is_from_above():

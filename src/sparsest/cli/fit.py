@@ -100,8 +100,9 @@ def fit(
         from sparsest.selection.certified import about_other_sizes
 
         n_chosen = found.result.support.size
-        others = about_other_sizes(found.choice["not_excluded"])
-        typer.echo(f"{k} chose {n_chosen} feature{'' if n_chosen == 1 else 's'}; {others}")
+        word = "feature" if found.result.feature_groups is None else "column"
+        others = about_other_sizes(found.choice["not_excluded"], word)
+        typer.echo(f"{k} chose {n_chosen} {word}{'' if n_chosen == 1 else 's'}; {others}")
     return code
 
 

@@ -33,7 +33,8 @@ def verify(
     max_coef: Annotated[float | None, typer.Option(help="Refuse a proof for another limit of coefficients.")] = None,
     loss: Annotated[str | None, typer.Option(help="Refuse a proof for another loss.")] = None,
     unrestricted: Annotated[
-        bool, typer.Option("--unrestricted", help="Refuse a proof with limits of coefficients or forced features.")
+        bool,
+        typer.Option("--unrestricted", help="Refuse a proof with limits of coefficients, forced features or rules."),
     ] = False,
     as_json: o.Json = False,
 ) -> int:
@@ -54,7 +55,7 @@ def verify(
         data, encoding, names, about.p, target=target, beside=o.beside(weights, offset, exposure)
     )
     given = {"k": k, "l0_penalty": l0_penalty, "gamma": gamma, "max_coef": max_coef, "loss": loss}
-    none: dict[str, Any] = dict.fromkeys(("max_coef", "lower", "upper", "include", "exclude")) if unrestricted else {}
+    none: dict[str, Any] = dict.fromkeys(_RESTRICTIONS) if unrestricted else {}
     expected = none | {name: value for name, value in given.items() if value is not None}
     log("read %d rows and %d columns; checking the proof", *table.matrix.shape)
     verdict = proof.verify(table.matrix, table.target, exact=exact, **table.rows, **expected)
@@ -70,6 +71,10 @@ def verify(
             found = f"objective {verdict.objective:.10g}, lower bound {verdict.lower_bound:.10g}"
             typer.echo(f"{found}, gap {verdict.gap:.3%}")
     return 0 if verdict else INVALID
+
+
+# What a proof about all models of at most k features does not have.
+_RESTRICTIONS = ("max_coef", "lower", "upper", "include", "exclude", "structure")
 
 
 def _read_proof(file: Path) -> tuple[Certificate, Encoding, tuple[str, ...] | None]:

@@ -153,14 +153,16 @@ class Rules:
     def words(self) -> list[str]:
         """The rules in words, apart from units and prices."""
         found = []
+        sizes = None if self.units is None else tuple(np.bincount(self._units).tolist())
+        columns = [most for costs, most in self.budgets if costs == sizes]
         for count, name in (
             (len(self.limits), "limit"),
             (len(self.requires), "requirement"),
-            (len(self.budgets), "budget"),
+            (len(self.budgets) - len(columns), "budget"),
         ):
             if count:
                 found.append(f"{count} {name}{'' if count == 1 else 's'}")
-        return found
+        return [*found, f"at most {min(columns):g} columns"] if columns else found
 
 
 def fsum(values: list[float]) -> float:

@@ -1,13 +1,14 @@
 """The certified choice: the best number of features by an information criterion, and the proof that no other is better.
 
 The criterion of a support S is ``C(f(S)) + penalty(|S|)``.  Here f(S), the minimum of losses plus ridge on S, replaces
-the sum of losses, and every feature counts as one degree of freedom.  Without a ridge this is the classical criterion.
-With a ridge it is the criterion of the penalised likelihood, in which the ridge is a normal prior of the coefficients.
-The losses of the shrunk coefficients alone cannot be used, because there is no lower bound of them over all supports.
+the sum of losses, and every column counts as one degree of freedom, in groups too.  Without a ridge this is the
+classical criterion.  With a ridge it is the criterion of the penalised likelihood, in which the ridge is a normal prior
+of the coefficients.  The losses of the shrunk coefficients alone cannot be used, because there is no lower bound of
+them over all supports.
 
-**Theorem.**  Let ``L_k ≤ f(S)`` for all supports of at most k features, which is what a certificate for k proves.  As C
-is increasing, ``C(max_{k' ≥ k} L_k') + penalty(k)`` is a lower bound of the criterion of every support of k features.
-A size whose bound exceeds the value of some model is excluded: no support of that size is the best.
+**Theorem.**  Let ``L_k ≤ f(S)`` for all admissible supports of at most k columns, which is what a certificate for k
+proves.  As C is increasing, ``C(max_{k' ≥ k} L_k') + penalty(k)`` is a lower bound of the criterion of every support of
+k columns.  A size whose bound exceeds the value of some model is excluded: no support of that size is the best.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sparsest.core.arrays import Array
 from sparsest.proofs.certificate import Certificate
 from sparsest.results.result import Result
 from sparsest.runtime.events import Status
+from sparsest.selection.certified_sizes import stated_of_size
 from sparsest.selection.criteria import Criterion
 
 
@@ -52,7 +54,7 @@ class CertifiedChoice:
     ----------
     result : the best model; its certificate is about models with at most that number of features
     criterion : the criterion with its parameters
-    sizes : the numbers of features that were considered, in increasing order
+    sizes : the numbers of features that were considered, in increasing order; groups count by their columns
     results : for some sizes a result whose certificate bounds the objective of all supports of at most that size
     status : OPTIMAL if every other size is excluded, and the model is the best of its size within ``gap_tol``
     seconds : duration of the call, including preparation of the data and excluding compilation of kernels
@@ -77,7 +79,7 @@ class CertifiedChoice:
 
     @property
     def k(self) -> int:
-        """The chosen number of features."""
+        """The chosen number of features, where groups count by their columns."""
         return int(self.result.support.size)
 
     @property
@@ -134,7 +136,7 @@ class CertifiedChoice:
         common = {name: getattr(about, name) for name in _COMMON}
         rows = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
         for k, result in self.results.items():
-            verdict = _certificate(result).verify(X, y, **rows, exact=exact, **common, k=k)
+            verdict = _certificate(result).verify(X, y, **rows, exact=exact, **common, **stated_of_size(about, k))
             reasons += [f"k = {k}: {reason}" for reason in verdict.reasons]
             proved[k] = verdict.lower_bound
         verdict = _certificate(self.result).verify(X, y, **rows, exact=exact)
@@ -209,18 +211,23 @@ def _complaints(choice: CertifiedChoice, sample_weight: Any) -> Iterable[str]:
         yield f"the criterion counts {criterion.p} candidates, there are {about.p - len(about.exclude)}"
     if choice.k not in choice.sizes:
         yield f"the chosen size {choice.k} is not among those admitted"
-    if any(result.statement.l0_penalty for result in [*choice.results.values(), choice.result]):
+    if any(_has_price(result) for result in [*choice.results.values(), choice.result]):
         yield "features have a price beside the criterion"
 
 
-def about_other_sizes(left: Sequence[int]) -> str:
+def _has_price(result: Result) -> bool:
+    rules = result.statement.structure
+    return bool(result.statement.l0_penalty) or (rules is not None and rules.prices is not None)
+
+
+def about_other_sizes(left: Sequence[int], word: str = "feature") -> str:
     """A sentence about the numbers of features that were not chosen; those in ``left`` are not excluded."""
     if not left:
-        return "every other number of features is excluded by a proof"
+        return f"every other number of {word}s is excluded by a proof"
     shown = ", ".join(str(k) for k in left[:_SHOWN_SIZES])
     if len(left) > _SHOWN_SIZES:
         shown = f"{shown}, … ({len(left)} numbers in all)"
-    return f"a model of {shown} feature{'' if tuple(left) == (1,) else 's'} may be better"
+    return f"a model of {shown} {word}{'' if tuple(left) == (1,) else 's'} may be better"
 
 
 def value_above(criterion: Criterion, objective: float, size: int) -> float:

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.core.checks import shown, whole_number
+from sparsest.core.checks import shown
 from sparsest.core.losses import Loss
 from sparsest.core.problem import Problem
 from sparsest.core.settings import SETTINGS, checked, documented
-from sparsest.core.sparsity import check_sparsity
+from sparsest.core.sparsity import Sparsity
+from sparsest.core.structure.wishes import Groups, Structure
 from sparsest.results.advice import convergence_warning, level_of_the_user
 from sparsest.results.parts import Restart
 from sparsest.results.result import Result
@@ -33,9 +34,17 @@ from sparsest.selection.certified import (
     open_sizes,
     value_above,
 )
+from sparsest.selection.certified_sizes import (
+    admitted_sizes,
+    bounded_by_all,
+    price_of_a_column,
+    problem_of_size,
+    with_price,
+    without_price,
+)
 from sparsest.selection.criteria import Criterion
 from sparsest.subset.api import Columns, Limits
-from sparsest.subset.enumeration import enumerate_supports
+from sparsest.subset.enumeration import Enumeration, enumerate_supports
 from sparsest.subset.local import Local
 from sparsest.subset.relaxation.method import Relaxation
 from sparsest.subset.results import make_result
@@ -77,6 +86,8 @@ def certified_choice(
     exposure: Any = None,
     include: Columns = (),
     exclude: Columns = (),
+    feature_groups: Groups | None = None,
+    structure: Structure | None = None,
     feature_names: Sequence[str] | None = None,
     time_limit: float = 60.0,
     gap_tol: float = 1e-4,
@@ -95,7 +106,7 @@ def certified_choice(
     ----------
     criterion : "aic", "aicc", "bic", "ebic", "gic" or "mbic"; see :mod:`sparsest.selection.criteria`
     ks : the numbers of features to consider, or the largest one; all by default (up to half the number of observations
-        if there is no ridge and all features fit perfectly)
+        if there is no ridge and all features fit perfectly).  A group counts as many as it has columns
     noise_variance : variance of the noise, if it is known (squared loss)
     xi : the ξ of EBIC, between 0 (BIC) and 1
     gamma : the ridge is ``‖w‖²/(2γ)``, the same for all sizes: a number, ``inf`` for no ridge, or "auto"
@@ -128,7 +139,7 @@ def certified_choice(
     task = make_task(
         X, y, k=_ALL, gamma=gamma, lower=lower, upper=upper, loss=loss, theta=theta, fit_intercept=fit_intercept,
         standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure, include=include,
-        exclude=exclude, feature_names=feature_names,
+        exclude=exclude, feature_groups=feature_groups, structure=structure, feature_names=feature_names,
     )  # fmt: skip
     problem = task.problem
     candidates = problem.p - problem.exclude.size
@@ -141,7 +152,7 @@ def certified_choice(
         noise_variance,
         xi,
     )
-    sizes = _check_sizes(ks, problem, candidates)
+    sizes = admitted_sizes(ks, problem, candidates)
     with watching(live, listener) as clock.callback, clock.listening():
         search = _Search(problem, chosen, sizes, tree, clock)
         search.run()
@@ -156,22 +167,6 @@ def settings_of_a_choice(settings: dict[str, Any]) -> dict[str, Any]:
         if name not in known and value is not None and not (name in usual and value == usual[name]):
             raise ValueError(f"{name} must not be given if a criterion chooses k, got {shown(value)}")
     return {name: value for name, value in settings.items() if name in known}
-
-
-def _check_sizes(ks: Any, problem: Problem, candidates: int) -> tuple[int, ...]:
-    """The numbers of features to consider."""
-    least = problem.include.size
-    if ks is None:
-        perfect = np.isinf(problem.gamma) and candidates > problem.n - 2
-        largest = max(least, problem.n // 2) if perfect else candidates
-        return tuple(range(least, largest + 1))
-    if not np.iterable(ks):
-        largest = whole_number(ks, "ks", least=least, or_else="a list of numbers of features")
-        return tuple(range(least, min(largest, candidates) + 1))
-    entries = [whole_number(k, "every entry of ks", least=least, most=candidates) for k in ks]
-    if not entries:
-        raise ValueError("ks is empty: give at least one number of features")
-    return tuple(sorted(set(entries)))
 
 
 def _finish(search: _Search, task: Task) -> CertifiedChoice:
@@ -194,9 +189,10 @@ def _finish(search: _Search, task: Task) -> CertifiedChoice:
         search.clock.seconds(),
     )
     if choice.status not in (Status.OPTIMAL, Status.INTERRUPTED):
+        others = about_other_sizes(choice.not_excluded, "feature" if task.groups is None else "column")
         warnings.warn(
-            f"{about_other_sizes(choice.not_excluded)}, and the gap of the chosen model is {best.gap:.2g}: give more "
-            "time (time_limit), a smaller gamma, or fewer ks",
+            f"{others}, and the gap of the chosen model is {best.gap:.2g}: give more time (time_limit), a smaller "
+            "gamma, or fewer ks",
             convergence_warning(),
             stacklevel=level_of_the_user(),
         )
@@ -223,7 +219,10 @@ class _Search:
         self.polished: set[int] = set()
         # The tolerance that the last search of a size reached; the same tolerance need not be tried again.
         self.finished: dict[int, float] = {}
-        first = self._single_support(sizes[0]) if sizes[0] == problem.include.size else None
+        # Sizes that are searched without a price per column, because a search with it did not decide them.
+        self.unpriced: set[int] = set()
+        self.value = inf
+        first = self._single_support(sizes[0]) if sizes[0] == problem.root.forced_in.size else None
         self.best = first or self._relaxed(sizes[0], True, _SHARE_OF_WALK)
         self.value = self._value(self.best)
         self._offer(sizes[0], self.best)
@@ -243,8 +242,23 @@ class _Search:
         return open_sizes(self.sizes, bounds, self.value, self.best.support.size)
 
     def _problem(self, k: int) -> Problem:
-        sparsity = check_sparsity(k, None, self.problem.include.size, self.criterion.p)
-        return self.problem.with_sparsity(sparsity)
+        problem = problem_of_size(self.problem, k, self.criterion.p)
+        assert problem is not None
+        return problem
+
+    def _price(self, k: int) -> float:
+        """The price of a column in searches of this size."""
+        if k in self.unpriced or np.isinf(self.value):
+            return 0.0
+        return price_of_a_column(self.criterion, self.value, self.best.support.size, self.problem, k)
+
+    def _solved(self, k: int, solver: Any, seconds: float) -> Result:
+        """Solve a size; its result knows nothing of the price of columns."""
+        problem, price, clock = self._problem(k), self._price(k), self.clock.part(seconds)
+        if price == 0.0:
+            return solver.solve(problem, self._incumbent(k), clock)
+        result = solver.solve(with_price(problem, price), self._incumbent(k), clock)
+        return without_price(result, problem, price, k, self.clock, self.tree.gap_tol)
 
     def _value(self, result: Result) -> float:
         """The criterion of a result's model; infinite if its size is not considered."""
@@ -267,18 +281,25 @@ class _Search:
         return better
 
     def _incumbent(self, k: int) -> Result | None:
-        """The best known model of at most k features.
+        """The best known model of at most k columns, where a column may have a price.
 
         This may differ from ``results[k]``: a search can find a better model but prove a weaker bound.
         """
+        price = self._price(k)
         admissible = [model for size, model in self.models.items() if size <= k]
-        return min(admissible, key=lambda model: model.objective, default=None)
+        return min(admissible, key=lambda model: model.objective + price * model.support.size, default=None)
 
     def _bound_all(self) -> None:
         """Bound the objective of all supports by that of all features."""
-        result = self._single_support(self.sizes[-1])
+        k = self.sizes[-1]
+        problem = self._problem(k)
+        if isinstance(problem.sparsity, Sparsity) or problem.sparsity.admits(problem.root.alive):
+            result = self._single_support(k)
+        else:
+            # The structure does not admit all features at once, but they bound all that it admits.
+            result = self._proved(problem, bounded_by_all(problem, self.best.support))
         if result is not None:
-            self._offer(self.sizes[-1], result)
+            self._offer(k, result)
 
     def _single_support(self, k: int) -> Result | None:
         """Solve a size at which one support bounds all others: the forced features alone, or all features.
@@ -286,7 +307,10 @@ class _Search:
         None if time runs out.
         """
         problem = self._problem(k)
-        found = enumerate_supports(problem, self.clock.expired)
+        return self._proved(problem, enumerate_supports(problem, self.clock.expired))
+
+    def _proved(self, problem: Problem, found: Enumeration | None) -> Result | None:
+        """The result of a model with its proof."""
         if found is None:
             return None
         with self.clock.silenced():
@@ -300,7 +324,7 @@ class _Search:
         seconds, gap_tol = self._left(share), self.tree.gap_tol
         self.polished |= {k} if polish else set()
         solver = Local(gap_tol=gap_tol) if np.isinf(self.problem.gamma) else Relaxation(gap_tol=gap_tol, polish=polish)
-        return solver.solve(self._problem(k), self._incumbent(k), self.clock.part(seconds))
+        return self._solved(k, solver, seconds)
 
     def _left(self, share: float = 1.0) -> float:
         return max(share * self.clock.limit - self.clock.seconds(), 1e-3)
@@ -349,7 +373,7 @@ class _Search:
             return []
         first = [int(self.best.support.size)] if self.best.gap > self.tree.gap_tol else []
         left = [*first, *sorted(self.open_sizes(), key=self._missing)]
-        return [k for k in left if self.finished.get(k, inf) > self._tolerance(k)]
+        return [k for k in left if self.finished.get(k, inf) > self._tolerance(k) or self._price(k) > 0.0]
 
     def _missing(self, k: int) -> float:
         """The share of a size's gap that must be closed to exclude it."""
@@ -361,10 +385,13 @@ class _Search:
 
     def _tolerance(self, k: int) -> float:
         """The gap that excludes a size, or proves the best model."""
-        known = self._incumbent(k)
-        if known is None or k == self.best.support.size or known.objective <= 0.0:
+        known, price = self._incumbent(k), self._price(k)
+        if known is None or known.objective <= 0.0:
             return self.tree.gap_tol
-        needed = 1.0 - self.criterion.losses_at(self.value, k) / known.objective
+        objective = known.objective + price * known.support.size
+        if k == self.best.support.size:
+            return self.tree.gap_tol * known.objective / objective
+        needed = 1.0 - (self.criterion.losses_at(self.value, k) + price * k) / objective
         return float(np.clip(_EXCLUDING_SHARE * needed, _LEAST_GAP, _LARGEST_GAP))
 
     def _searched(self, k: int, seconds: float) -> Result:
@@ -375,9 +402,11 @@ class _Search:
         """
         if k not in self.polished:
             self._offer(k, self._relaxed(k, True, 1.0))
+        if self.finished.get(k, inf) <= self._tolerance(k):
+            # The search with a price has ended, and the size is still open.
+            self.unpriced.add(k)
         tolerance = self._tolerance(k)
-        solver = replace(self.tree, gap_tol=tolerance)
-        result = solver.solve(self._problem(k), self._incumbent(k), self.clock.part(seconds))
+        result = self._solved(k, replace(self.tree, gap_tol=tolerance), seconds)
         if result.status is not Status.TIME_LIMIT:
             self.finished[k] = tolerance
         return result

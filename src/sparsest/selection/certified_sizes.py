@@ -1,0 +1,161 @@
+"""The problems of a certified choice: supports of at most K columns, for every number K that is admitted.
+
+Criteria count columns.  Without groups that is the k of a problem.  Groups of one size are counted by k, too; where
+sizes differ, a budget limits their columns.
+
+**Prices instead of the budget.**  The bounds of searches know prices and not budgets, so where sizes differ a column
+has a price λ ≥ 0 during the search.  A proof of ``f(S) + λ|S| ≥ L`` for the supports of at most K columns is one of
+``f(S) ≥ L - λK``: the same steps prove it if λ is the price of the budget's row, so the certificate is about the
+problem without a price.  Let T(K) be the objective at which a support of K columns is as good as the best one.  If T
+is convex and no support is better than the best, ``f(S) ≥ T(|S|) ≥ T(K) + λ(K - |S|)`` for every λ up to
+``T(K-1) - T(K)``: a size that has to be excluded can be excluded with such a price, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparsest.core.arrays import Indices
+from sparsest.core.checks import whole_number
+from sparsest.core.losses import Squared
+from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Sparsity, check_sparsity
+from sparsest.core.structure.columns import column_limit, sums_of_sizes, within_columns
+from sparsest.core.structure.structured import StructuredSparsity
+from sparsest.proofs.statement import Statement
+from sparsest.proofs.steps import Fix, Leaf, Proof, Regression, RowPrices, Step
+from sparsest.results.result import Result
+from sparsest.runtime.clock import Clock
+from sparsest.runtime.events import Status
+from sparsest.selection.criteria import Criterion
+from sparsest.subset.enumeration import Enumeration
+from sparsest.subset.fits.support import fit_support
+from sparsest.subset.results import make_result
+
+# Parts of the price at which a column is worth as much as the criterion asks for it: up to the size of the best model,
+# where a high price excludes more, and for larger sizes, which have to be excluded although they admit the best model.
+_SHARE_BELOW, _SHARE_ABOVE = 0.9, 0.5
+
+
+def admitted_sizes(ks: Any, problem: Problem, candidates: int) -> tuple[int, ...]:
+    """The numbers of columns that are admitted, and that supports can have as far as sizes of groups tell."""
+    sparsity, root = problem.sparsity, problem.root
+    least = problem.include.size
+    if isinstance(sparsity, Sparsity):
+        possible: tuple[int, ...] = tuple(range(least, candidates + 1))
+    else:
+        sizes = sparsity.sizes[sparsity.state_of(root) == 0]
+        possible = sums_of_sizes(root.forced_in.size, sizes.tolist())
+        # Rules may forbid all small supports; a number of columns that is too small for one is too small for less.
+        while problem_of_size(problem, possible[0], candidates) is None:
+            possible = possible[1:]
+    if ks is None:
+        perfect = np.isinf(problem.gamma) and candidates > problem.n - 2
+        largest = max(least, problem.n // 2) if perfect else candidates
+        return _found([k for k in possible if k <= max(largest, possible[0])], possible)
+    if not np.iterable(ks):
+        largest = whole_number(ks, "ks", least=least, or_else="a list of numbers of features")
+        return _found([k for k in possible if k <= largest], possible)
+    entries = {whole_number(k, "every entry of ks", least=least, most=candidates) for k in ks}
+    if not entries:
+        raise ValueError("ks is empty: give at least one number of features")
+    return _found([k for k in possible if k in entries], possible)
+
+
+def _found(sizes: list[int], possible: tuple[int, ...]) -> tuple[int, ...]:
+    if not sizes:
+        raise ValueError(
+            f"no admissible model has as many columns as ks says; ks counts the columns of groups, and the smallest "
+            f"number that the structure admits is {possible[0]}"
+        )
+    return tuple(sizes)
+
+
+def problem_of_size(problem: Problem, size: int, candidates: int) -> Problem | None:
+    """The problem for supports of at most ``size`` columns; None if there are none."""
+    if isinstance(problem.sparsity, Sparsity):
+        return problem.with_sparsity(check_sparsity(size, None, problem.include.size, candidates))
+    sparsity = within_columns(problem.sparsity, size, problem.include, problem.exclude)
+    return None if sparsity is None else problem.with_sparsity(sparsity)
+
+
+def stated_of_size(about: Statement, size: int) -> dict[str, Any]:
+    """What a certificate for supports of at most ``size`` columns must be about, if one of them is about ``about``."""
+    rules = about.structure
+    if rules is None:
+        return {"k": size, "structure": None}
+    parts = {"units": rules.units, "limits": rules.limits, "requires": rules.requires, "prices": None}
+    unit_of = rules.unit_of(about.p)
+    sizes = np.bincount(unit_of)
+    forced, banned = (np.isin(np.arange(sizes.size), unit_of[list(some)]) for some in (about.include, about.exclude))
+    limit = column_limit(sizes, forced, banned, size)
+    if limit.budget is None:
+        return parts | {"k": limit.most_units, "budgets": rules.budgets}
+    budgets = (*rules.budgets[:-1], tuple(limit.budget))
+    return parts | {"k": limit.most_units, "budgets": budgets}
+
+
+def price_of_a_column(criterion: Criterion, value: float, best: int, problem: Problem, size: int) -> float:
+    """The price of a column in a search for supports of at most ``size`` of them; zero where the rule counts them.
+
+    ``value`` and ``best`` are the criterion and the size of the best model.
+    """
+    if not _counts_by_budget(problem) or size == 0:
+        return 0.0
+    share = _SHARE_BELOW if size <= best else _SHARE_ABOVE
+    price = share * (criterion.losses_at(value, size - 1) - criterion.losses_at(value, size))
+    return float(price) if np.isfinite(price) and price > 0.0 else 0.0
+
+
+def _counts_by_budget(problem: Problem) -> bool:
+    """Whether groups that may be chosen differ in size."""
+    sparsity = problem.sparsity
+    if isinstance(sparsity, Sparsity):
+        return False
+    forced, banned = sparsity.units_of(problem.include), sparsity.units_of(problem.exclude)
+    return column_limit(sparsity.sizes, forced, banned, problem.p).budget is not None
+
+
+def with_price(problem: Problem, price: float) -> Problem:
+    """The problem with a price for each column."""
+    sparsity = problem.sparsity
+    assert isinstance(sparsity, StructuredSparsity)
+    return problem.with_sparsity(replace(sparsity, prices=price * sparsity.sizes.astype(np.float64), l0_penalty=None))
+
+
+def bounded_by_all(problem: Problem, support: Indices) -> Enumeration | None:
+    """Least squares on all features, admissible or not, as the bound of a model; None for other losses."""
+    if not isinstance(problem.loss, Squared):
+        return None
+    fit = fit_support(problem, support)
+    return Enumeration(fit, Proof((Regression(),)), fit.primal)
+
+
+def without_price(result: Result, problem: Problem, price: float, size: int, clock: Clock, gap_tol: float) -> Result:
+    """The result of a problem with a price per column as one of the problem without, whose last budget is ``size``."""
+    certificate = result.certificate
+    fit = fit_support(problem, result.support)
+    proof = None
+    if certificate is not None:
+        rules = certificate.statement.structure
+        assert rules is not None
+        proof = _with_row_price(certificate.proof, sum(1 for _ in rules.rows()) - 1, price)
+    with clock.silenced():
+        return make_result(
+            problem, fit, proof, result.lower_bound - price * size, clock=clock.part(np.inf), gap_tol=gap_tol,
+            otherwise=Status.HEURISTIC if result.status is Status.OPTIMAL else result.status, trace=result.trace,
+            n_nodes=result.n_nodes,
+        )  # fmt: skip
+
+
+def _with_row_price(proof: Proof, row: int, price: float) -> Proof:
+    """The proof with a price of a row in all of its leaves and fixings."""
+
+    def priced(step: Step) -> Step:
+        return step._replace(row_prices=0) if isinstance(step, (Leaf, Fix)) else step
+
+    prices = RowPrices(np.array([row], dtype=np.intp), np.array([price]))
+    return Proof(tuple(priced(step) for step in proof.steps), proof.points, proof.splits, (prices,))
