@@ -111,8 +111,11 @@ def test_phase_transition(run):
 
 def test_categorical_terms(run):
     left = run("plot_categorical_terms")
-    assert left["model"].terms == ["age", "region", "diet"] and left["model"].status.name == "OPTIMAL"
+    assert left["model"].terms == ["age", "region", "diet"]
     assert left["near"].complete and len(left["near"].supports) > 1
+    assert all(model.status.name == "OPTIMAL" for model in [left["model"], left["four"], *left["models"]])
+    # Of each factor there is one level, if levels are chosen one by one.
+    assert sorted(name.split("=")[0] for name in left["separate"].names) == ["age", "diet", "region"]
 
 
 def test_heredity(run):
@@ -122,6 +125,7 @@ def test_heredity(run):
         factors = {factor for name in model.names if ":" in name for factor in name.split(":")}
         assert factors <= set(model.names)
     assert left["with_rule"][3].names == ["5", "20", "5:20"]
+    assert any("5:20" in model.names and "5" not in model.names for model in left["without"].values())
 
 
 def test_every_example_is_tested():

@@ -1,7 +1,6 @@
 """Certified choices with groups and structures: columns are counted, against all supports."""
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from oracles import support_values
 from samples import sample
 from sparsest import Status, Structure, certified_choice, information_criterion
 from sparsest.core.problem import make_problem
-from sparsest.core.structure.columns import sums_of_sizes
 from sparsest.runtime.clock import Clock
 from sparsest.selection import certified_search
 from sparsest.selection.certified_sizes import price_of_a_column, problem_of_size, with_price, without_price
@@ -172,9 +170,3 @@ def test_information_criteria_count_columns():
     X, y = sample("squared", N, P, seed=3)
     choice = certified_choice(X, y, "bic", gamma=np.inf, feature_groups=LABELS, time_limit=np.inf)
     assert information_criterion(choice.result, X, y, "bic") == pytest.approx(choice.value, rel=1e-9)
-
-
-def test_sums_of_sizes():
-    sizes = [3, 1, 4]
-    sums = {2 + sum(some) for r in range(4) for some in combinations(sizes, r)}
-    assert sums_of_sizes(2, sizes) == tuple(sorted(sums)) and sums_of_sizes(5, []) == (5,)
