@@ -70,5 +70,5 @@ def test_ill_conditioned_quadratics_are_solved():
     H, c = A.T @ A, A.T @ rng.standard_normal(30)
     omega = make_nested(problem, problem.sparsity, problem.root, np.arange(P))
     w = np.zeros(P)
-    primal, dual, iterations = solve_nested_quadratic(H, c, omega, w, 1e-7, np.inf, lambda: False, 20_000)
+    primal, dual, iterations = solve_nested_quadratic(H, c, omega, w, 1e-7, np.inf, lambda: False, 1e8, 20_000)
     assert 0.0 <= primal - dual <= 1e-7 and iterations < 5000

@@ -13,21 +13,13 @@ from sparsest.core.sparsity import Region
 from sparsest.core.structure.structured import StructuredSparsity
 from sparsest.runtime.faults import reach
 from sparsest.subset.fits.linear_algebra import factor_positive, solve_positive
-from sparsest.subset.relaxation.kernels.fista import largest_eigenvalue
-from sparsest.subset.relaxation.kernels.nested import (
-    NestedRegulariser,
-    nested_gain,
-    nested_penalty,
-    nested_proximal,
-)
+from sparsest.subset.relaxation.kernels.fista import Momentum, largest_eigenvalue
+from sparsest.subset.relaxation.kernels.nested import NestedRegulariser, nested_penalty
+from sparsest.subset.relaxation.kernels.nested_fista import relax_nested
 
-# Number of iterations between computations of the gap.
-_EVERY = 5
 # Number of iterations before w and s are alternated first, largest number of alternations, and smallest share of a unit
 # whose coefficients are not set to zero.
 _FIRST_ITERATIONS, _ALTERNATIONS, _SMALLEST_SHARE = 60, 10, 1e-9
-# Largest number of times that a step is shortened.
-_SHORTENINGS = 200
 
 
 class NestedLevels(NamedTuple):
@@ -112,49 +104,33 @@ def solve_nested_quadratic(
     tolerance: float,
     cutoff: float,
     expired: Callable[[], bool],
+    stretch: float,
     most_iterations: int,
 ) -> tuple[float, float, int]:
     """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten, by restarted FISTA.
 
     Returns the primal value, the best dual value, and the number of iterations.  It ends when primal - dual ≤
-    ``tolerance``, when dual ≥ ``cutoff``, or when a value is NaN.
+    ``tolerance``, when dual ≥ ``cutoff``, or when a value is NaN.  ``expired`` is called after every ``stretch``
+    multiplications.
     """
     L = 1.02 * float(largest_eigenvalue(H, 12)) + 1e-300
-    levels, shares = np.zeros(omega.room.size), np.empty(omega.forced.size)
-    value_levels = np.zeros(omega.room.size)
-    Hw = H @ w
-    point, H_point, size, dual, patience = w.copy(), Hw.copy(), 1.0, -np.inf, _FIRST_ITERATIONS
-    for iteration in range(most_iterations + 1):
-        if iteration % _EVERY == 0 or iteration == most_iterations:
-            reach("relax")
-            square = float(w @ Hw)
-            primal = 0.5 * square - float(c @ w) + float(nested_penalty(w, omega, value_levels, shares))
-            dual = max(dual, -0.5 * square - float(nested_gain(c - Hw, omega)))
-            if not primal - dual > tolerance or dual >= cutoff or iteration == most_iterations or expired():
-                break
-        previous, H_previous = w.copy(), Hw
-        for _ in range(_SHORTENINGS):
-            nested_proximal(point - (H_point - c) / L, L, omega, levels, shares, w)
-            Hw = H @ w
-            step = w - point
-            curvature, length = float(step @ (Hw - H_point)), float(step @ step)
-            if not curvature > L * length * (1.0 + 1e-12) or length == 0.0:
-                break
-            L = max(1.2 * L, min(2.0 * L, 1.02 * curvature / length))
-        uphill = float((point - w) @ (w - previous)) > 0.0
-        following = 1.0 if uphill else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * size * size))
-        beta = 0.0 if uphill else (size - 1.0) / following
-        size = following
-        point, H_point = w + beta * (w - previous), Hw + beta * (Hw - H_previous)
-        if iteration % patience == patience - 1:
+    at_once = int(stretch / max(c.size, 1) ** 2) + 1
+    best, iterations, since, patience = -np.inf, 0, 0, _FIRST_ITERATIONS
+    momentum = Momentum(np.empty(c.size), np.empty(c.size), np.zeros(1))
+    while True:
+        most = min(at_once, patience - since, most_iterations - iterations)
+        reach("relax")
+        primal, dual, count, L = relax_nested(H, c, omega, w, L, tolerance, cutoff, most, momentum)
+        best, iterations, since = max(best, dual), iterations + count, since + count
+        if count < most or iterations >= most_iterations or primal - best <= tolerance or expired():
+            return primal, best, iterations
+        if since >= patience:
+            since = 0
             found = _with_fixed_shares(H, c, omega, w)
             if found is None:
                 patience *= 2
             else:
-                w[:] = found
-                Hw = H @ w
-                point, H_point, size = w.copy(), Hw.copy(), 1.0
-    return primal, dual, iteration
+                w[:], momentum.size[0] = found, 0.0
 
 
 def _with_fixed_shares(H: Array, c: Array, omega: NestedRegulariser, w: Array) -> Array | None:

@@ -60,7 +60,7 @@ def solve_quadratic(
     coarse solution that is only rounded they take longer.
     """
     if isinstance(omega, NestedRegulariser):
-        return solve_nested_quadratic(H, c, omega, w, tolerance, cutoff, expired, most_iterations)
+        return solve_nested_quadratic(H, c, omega, w, tolerance, cutoff, expired, stretch, most_iterations)
     L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
     at_once = int(stretch / max(c.size, 1) ** 2) + 1
     best, iterations, since = -np.inf, 0, 0

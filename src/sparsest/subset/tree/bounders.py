@@ -32,7 +32,7 @@ def make_bounder(
     take much of ``max_bytes`` is not stored.
     """
     if not isinstance(problem.sparsity, Sparsity):
-        return StructuredBounder(problem, survivors, rounding, expired, tuning)
+        return StructuredBounder(problem, survivors, rounding, expired, tuning, max_bytes)
     if isinstance(problem.loss, Squared):
         return GramBounder(problem, survivors, rounding, expired, tuning, max_bytes)
     return LossBounder(problem, survivors, rounding, expired, tuning)

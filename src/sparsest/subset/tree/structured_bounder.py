@@ -25,6 +25,7 @@ from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 from sparsest.subset.tree.bounder import State, Tightened, WarmStart
 from sparsest.subset.tree.loss_bounder import LossBounder, LossPoint, RegionSource
+from sparsest.subset.tree.structured_gram import StructuredGram
 from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 
@@ -38,13 +39,14 @@ class StructuredBounder(LossBounder):
         rounding: float,
         expired: Callable[[], bool] = lambda: False,
         tuning: Tuning = DEFAULT_TUNING,
+        max_bytes: float = np.inf,
     ) -> None:
         assert isinstance(problem.sparsity, StructuredSparsity)
         self.rule = problem.sparsity.among(survivors)
         super().__init__(problem.with_sparsity(self.rule), survivors, rounding, expired, tuning)
-        self.gram: _Gram | None = None
-        if isinstance(problem.loss, Squared) and survivors.size <= tuning.full_gram:
-            self.gram = _Gram(problem, self.columns)
+        self.gram: StructuredGram | None = None
+        if isinstance(problem.loss, Squared):
+            self.gram = StructuredGram(problem, self.columns, tuning.full_gram, max_bytes)
 
     def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is updated with fixed features and propagated.
@@ -86,35 +88,20 @@ class StructuredBounder(LossBounder):
         """The point in the form that a certificate stores."""
         if self.gram is None:
             return super().proof_point(point, splits)
-        assert point.source is not None
-        used = point.source[0] != 0
+        used = point.w != 0
         precision = np.float32 if self.single else np.float64
-        w = point.source[0][used].astype(precision)
-        return PrimalPoint(self.survivors[point.features[used]], w, self.problem.data.null.b)
+        features, w = self.survivors[point.features[used]], point.w[used].astype(precision)
+        return PrimalPoint(features, w, self.problem.data.null.b)
 
     def nbytes(self) -> float:
         """Bytes of the packed columns and of the Gram matrix."""
-        return super().nbytes() + (0.0 if self.gram is None else float(self.gram.matrix.nbytes))
-
-
-class _Gram:
-    """The Gram matrix of the survivors, their products with the response, and half the square of the response."""
-
-    def __init__(self, problem: Problem, columns: Array) -> None:
-        self.b = problem.data.null.b
-        target = problem.weights * (problem.y - self.b)
-        weighted = columns if (problem.weights == 1.0).all() else problem.weights[:, None] * columns
-        self.matrix, self.c = weighted.T @ columns, columns.T @ target
-        self.constant = 0.5 * float(target @ (problem.y - self.b))
-        # The check loses digits where the mean of the response is large.
-        uncentred = 2.0 * np.sqrt(self.constant * float(problem.weights @ problem.y**2))
-        self.margin = ROUNDING * (3.0 * self.constant + uncentred)
+        return super().nbytes() + (0.0 if self.gram is None else self.gram.nbytes())
 
 
 class _GramSource(RegionSource):
     """The Gram matrix as the data source of one region's relaxation."""
 
-    def __init__(self, bounder: StructuredBounder, gram: _Gram) -> None:
+    def __init__(self, bounder: StructuredBounder, gram: StructuredGram) -> None:
         super().__init__(bounder, None)
         self.gram = gram
 
@@ -134,9 +121,8 @@ class _GramSource(RegionSource):
     ) -> WorkingSolution:
         """Solve the relaxation on a part of the Gram matrix."""
         gram, w = self.gram, w.copy()
-        H = gram.matrix[np.ix_(features, features)]
         given = omega, w, tolerance, cutoff - gram.constant, self.bounder.expired
-        primal, dual, iterations = solve_quadratic(H, gram.c[features], *given)
+        primal, dual, iterations = solve_quadratic(gram.part(features), gram.c[features], *given)
         constant = gram.constant
         return WorkingSolution(w, gram.b, np.empty(0), primal + constant, dual + constant, iterations, (w, gram.b))
 
@@ -149,6 +135,6 @@ class _GramSource(RegionSource):
         if self.bounder.single:
             w = w.astype(np.float32).astype(np.float64)
         used = np.flatnonzero(w)
-        product = gram.matrix[:, features[used]] @ w[used]
+        product = gram.product(features[used], w[used])
         conjugate = 0.5 * float(w[used] @ product[features[used]]) - gram.constant + gram.margin
         return LossPoint(np.empty(0), product - gram.c, conjugate, features, w, gram.b, (w, gram.b))

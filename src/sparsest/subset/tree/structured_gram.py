@@ -1,0 +1,90 @@
+"""The quadratic of the squared loss over the survivors, in Gram space, for regions with a structure.
+
+    constant + ½w'Gw - c'w + ½λ Σ_g Σ_{j∈g} w_j²/s_g,     c = X'y
+
+Of a large G only the block of the features that were in a working set is kept, and products take passes over the data,
+until so many have been computed that complete columns would have taken less time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsest.core.arrays import Array, Indices
+from sparsest.core.problem import Problem
+from sparsest.subset.dual import ROUNDING
+from sparsest.subset.tree.gram_store import GramBlock, GramColumns, GramStore
+from sparsest.subset.tree.kernels.node import NOT_STORED
+from sparsest.subset.tree.kernels.structured import combined_rows
+
+# A block of the Gram matrix is replaced by columns once this many products per stored feature have been computed: each
+# takes about as long as a column.  The columns may take this share of the memory.
+_PASSES_PER_COLUMN, _SHARE_OF_MEMORY = 2, 0.25
+
+
+class StructuredGram:
+    """The quadratic; used by several threads at the same time.
+
+    Attributes
+    ----------
+    b : the mean of the response
+    c : products of the columns with the centred response
+    constant, margin : half the square of the response, and the rounding errors of a check
+    """
+
+    def __init__(self, problem: Problem, columns: Array, full_gram: int, max_bytes: float) -> None:
+        self.b = problem.data.null.b
+        root = np.sqrt(problem.weights)
+        self._target = root * (problem.y - self.b)
+        self._columns = columns if (problem.weights == 1.0).all() else root[:, None] * columns
+        complete = columns.shape[1] <= full_gram
+        self._store: GramStore = GramColumns(self._columns, full_gram) if complete else GramBlock(self._columns)
+        self._max_bytes, self._n_products = max_bytes, 0
+        self.c = self._columns.T @ self._target
+        self.constant = 0.5 * float(self._target @ self._target)
+        # The check loses digits where the mean of the response is large.
+        uncentred = 2.0 * np.sqrt(self.constant * float(problem.weights @ problem.y**2))
+        self.margin = ROUNDING * (3.0 * self.constant + uncentred)
+
+    def part(self, features: Indices) -> Array:
+        """G for some features."""
+        store = self._store
+        if store.block:
+            store.add(features)
+        rows, slot, place = store.stored
+        at, where = slot[features], place[features]
+        known, others = np.flatnonzero(at != NOT_STORED), np.flatnonzero(at == NOT_STORED)
+        if not others.size:
+            return rows[at].take(where, axis=1)
+        H = np.empty((features.size, features.size))
+        columns = self._columns[:, features[others]]
+        H[known] = rows[np.ix_(at[known], where)]
+        H[np.ix_(others, known)] = H[np.ix_(known, others)].T
+        H[np.ix_(others, others)] = columns.T @ columns
+        return H
+
+    def product(self, features: Indices, w: Array) -> Array:
+        """``Gw`` for all survivors, where ``w`` are the nonzero coefficients of ``features``."""
+        store = self._store
+        if isinstance(store, GramBlock):
+            self._n_products += 1
+            if self._n_products > _PASSES_PER_COLUMN * store.count > 0 and self._has_room(store.count):
+                columns = GramColumns(self._columns, 0)
+                columns.add(store.features)
+                self._store = columns
+            return self._columns.T @ (self._columns[:, features] @ w)
+        missing = features[store.stored.slot[features] == NOT_STORED]
+        if missing.size:
+            store.add(missing)
+        rows, slot, _ = store.stored
+        product = np.empty(self.c.size)
+        combined_rows(rows, slot[features], w, product)
+        return product
+
+    def _has_room(self, count: int) -> bool:
+        """Whether complete columns of this many features, and of as many again, fit into memory."""
+        return 16.0 * self.c.size * count <= _SHARE_OF_MEMORY * self._max_bytes
+
+    def nbytes(self) -> float:
+        """Bytes of the stored columns."""
+        return self._store.nbytes()
