@@ -55,6 +55,9 @@ TESTED_ELSEWHERE = {
     # Groups are tested by the solutions of their paths.
     "paths/group_set": "paths/test_groups",
     "paths/group_walk": "paths/test_groups",
+    # Loops of structured relaxations, tested by their solutions.
+    "subset/relaxation/kernels/nested_fista": "subset/relaxation/test_nested",
+    "subset/tree/kernels/structured": "subset/tree/test_structured_gram",
     # Names of types alone.
     "core/arrays": None,
     "core/kernels/genotypes": "core/designs/test_genotypes",
