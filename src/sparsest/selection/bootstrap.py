@@ -72,7 +72,7 @@ def bootstrap(
     X : matrix, sparse matrix or data frame of shape (n, p)
     y : n responses or labels
     sample_weight, offset, exposure : of the n rows; they are resampled with them
-    n_resamples : number of resamples; 200 give frequencies with a standard error of at most 3.5 percentage points
+    n_resamples : number of resamples; 200 give frequencies with a standard error of at most 3.6 percentage points
     stratify : whether every resample has as many rows of each class as the data; for classifiers
     n_jobs : resamples at a time, by joblib's conventions and its backend
     random_state : seed of the resamples

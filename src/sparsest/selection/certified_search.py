@@ -359,7 +359,7 @@ class _Search:
             first *= _SECONDS_GROWTH
 
     def _share(self, n_open: int, least: float) -> float:
-        """The seconds for one open size: an equal share of the remaining time, but at least ``least``.
+        """The seconds for one open size: an equal share of the remaining time, but at least one second.
 
         Sizes that finish early leave their time to harder ones.  Without a time limit a search gets ``least`` seconds,
         because a better model found later may exclude the size at once.

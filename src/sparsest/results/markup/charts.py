@@ -70,7 +70,7 @@ class _Axis(NamedTuple):
         return 0 if fits else math.floor(math.log10(size))
 
     def label(self, text: str, most: int) -> str:
-        """The note about the omitted power of ten."""
+        """The axis label, with the power of ten that tick labels omit."""
         power = f" × 10{str(self.exponent()).translate(_RAISED)}" if self.exponent() else ""
         return _short(text, most - len(power)) + power
 
