@@ -163,3 +163,23 @@ def test_chromium(tmp_path):
     page.write_text("<img src='http://example.invalid/a.png'><script>console.error('loud')</script>", encoding="utf-8")
     seen = visit(page, tmp_path)
     assert any("loud" in line for line in seen.console) and seen.requests == ["http://example.invalid/a.png"]
+
+
+def test_columns_of_a_group_follow_their_term():
+    """What a term adds is told once, in a row of its own; a term of one column has one row."""
+    X, y = sample("squared", 80, 8)
+    terms = ["diet", "diet", "diet", *(f"gene {j}" for j in range(3, 8))]
+    names = [f"{term}={j}" if term == "diet" else term for j, term in enumerate(terms)]
+    result = best_subset(
+        pd.DataFrame(X, columns=names), y, 3, gamma=0.3, feature_groups=terms, include=["diet=0"], callback=None
+    )
+    text = model_report(result, X, y, rows={}, record=Record(), target="y", command="", notes=[], ids=None)
+    answer = text[text.index("<h2>Answer</h2>") : text.index("<h2>How sure is it?</h2>")]
+    cells = [re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<t[dh][^>]*>.*?</t[dh]>", answer, re.S)]
+    start = cells.index("diet")
+    assert "%" in cells[start + 1] and cells[start + 2] == ""
+    at = cells.index("– diet=0")
+    assert cells[at + 1] == "" and cells[at + 2] == f"{result.coef[0]:+.5g}"
+    other = cells.index(result.terms[-1])
+    assert "%" in cells[other + 1] and cells[other + 2] == f"{result.coef[result.support[-1]]:+.5g}"
+    assert sum("%" in cell for cell in cells) == len(result.terms) and "or the whole group of columns" in answer

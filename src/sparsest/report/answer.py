@@ -13,21 +13,35 @@ from sparsest.selection.diagnostics import Diagnosis
 
 
 def feature_table(result: Result, found: Diagnosis, target: str) -> Markup:
-    """One row for each feature, those that add most first."""
+    """One row for each feature, those that add most first; columns of a group follow a row of their own."""
     logistic = result.statement.loss == "logistic"
     coef = result.coef[result.support]
     adds = np.maximum(found.explained - found.without, 0.0)
     heads = ["feature", "adds", "coefficient per unit", "standard deviation"]
-    rows = []
-    for j in np.argsort(-adds, kind="stable"):
-        step = coef[j] * found.deviations[j]
-        effect = f"× {math.exp(min(step, 700.0)):.3g}" if logistic else f"{step:+.4g}"
+    rows: list[list[str]] = []
+    for term, columns in sorted(_columns_of_terms(result).items(), key=lambda entry: -adds[entry[1][0]]):
+        added = adds[columns[0]]
         share = Markup('<span class="whole">{:.2f} % {}</span>').format(
-            100.0 * adds[j], bar(adds[j] / max(adds.max(), 1e-300))
+            100.0 * added, bar(added / max(adds.max(), 1e-300))
         )
-        rows.append([result.names[j], share, f"{coef[j]:+.5g}", f"{found.deviations[j]:.4g}", effect])
+        alone = len(columns) == 1
+        rows += [] if alone else [[term, share, "", "", ""]]
+        for j in columns:
+            step = coef[j] * found.deviations[j]
+            effect = f"× {math.exp(min(step, 700.0)):.3g}" if logistic else f"{step:+.4g}"
+            name = result.names[j] if alone else f"– {result.names[j]}"
+            rows.append([name, share if alone else "", f"{coef[j]:+.5g}", f"{found.deviations[j]:.4g}", effect])
     rows.append(["(intercept)", "", f"{result.intercept:+.5g}", "", ""])
     return table([*heads, f"{_effect(result, target)} per standard deviation"], rows, right=(2, 3, 4), names=(0,))
+
+
+def _columns_of_terms(result: Result) -> dict[str, list[int]]:
+    """The positions in the support of the columns of each group; every column is a group of its own by default."""
+    groups = result.feature_groups
+    found: dict[str, list[int]] = {}
+    for at, j in enumerate(result.support.tolist()):
+        found.setdefault(str(j if groups is None else groups[j]), []).append(at)
+    return found
 
 
 def _effect(result: Result, target: str) -> str:
@@ -50,6 +64,7 @@ def explanation(result: Result, found: Diagnosis, target: str) -> str:
         unit = f"A coefficient is the change of the score for “{result.classes[1]}” for one unit of the feature"
     return (
         f"{unit}, the others held fixed. The model explains {100 * found.explained:.1f} % of the misfit that a "
-        "model without features leaves; “adds” is how many of these per cent are lost if the feature is left out and "
-        "the others are fitted again."
+        "model without features leaves; “adds” is how many of these per cent are lost if the feature"
+        f"{'' if result.feature_groups is None else ', or the whole group of columns,'} is left out and the others are "
+        "fitted again."
     )

@@ -54,7 +54,7 @@ def plan_columns(candidates: Sequence[Column], encoding: Encoding, options: Read
     told = {
         "left out, as too much of them is missing (--max-missing)": gappy,
         "left out, as there is one value or none": empty,
-        "columns of text became one feature for each level": list(categories),
+        "columns of text became one column for each level": list(categories),
         "levels of few rows are one together (--min-level)": pooled,
     }
     plan.notes.extend(f"{what}: {listing(names)}" for what, names in told.items() if names)
