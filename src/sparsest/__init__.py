@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sparsest import datasets, metrics, plots
     from sparsest.core.designs.interactions import interactions
     from sparsest.core.row_summary import RowSummary, reduce_rows
-    from sparsest.core.structure.wishes import Structure
+    from sparsest.core.structure.user_rules import Structure
     from sparsest.estimators import (
         BestSubsetClassifier,
         BestSubsetClassifierCV,
@@ -48,7 +48,7 @@ _HOMES = {
     "best_subset_path": "subset.api",
     "near_optimal": "subset.api",
     "penalty_path": "paths.api",
-    "Structure": "core.structure.wishes",
+    "Structure": "core.structure.user_rules",
     "RowSummary": "core.row_summary",
     "reduce_rows": "core.row_summary",
     "Inference": "results.inference",

@@ -84,7 +84,7 @@ class StructureOptions:
 
     def _structure(self, table: Table, label_of: dict[str, str]) -> Any:
         """The rules, in terms of groups; None if there are none."""
-        from sparsest.core.structure.wishes import Structure
+        from sparsest.core.structure.user_rules import Structure
 
         limits: list[tuple[Any, ...]] = []
         for option, texts in (("--at-most", self.at_most), ("--at-least", self.at_least)):

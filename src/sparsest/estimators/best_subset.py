@@ -8,7 +8,7 @@ from typing import Any
 from sparsest.core.checks import whole_number
 from sparsest.core.limits import check_limits
 from sparsest.core.losses import Loss
-from sparsest.core.structure.wishes import Groups, Structure
+from sparsest.core.structure.user_rules import Groups, Structure
 from sparsest.estimators.base import SparseClassifier, SparseLinearModel, SparseRegressor, with_parameters
 from sparsest.estimators.time_budget import TimeBudget, seconds_of
 from sparsest.results.result import Result

@@ -16,7 +16,7 @@ from sparsest.core.losses import Loss
 from sparsest.core.problem import pose
 from sparsest.core.ridge import default_gamma
 from sparsest.core.structure.posing import group_labels
-from sparsest.core.structure.wishes import Groups, Structure
+from sparsest.core.structure.user_rules import Groups, Structure
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated, check_jobs

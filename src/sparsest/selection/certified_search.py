@@ -20,7 +20,7 @@ from sparsest.core.losses import Loss
 from sparsest.core.problem import Problem
 from sparsest.core.settings import SETTINGS, checked, documented
 from sparsest.core.sparsity import Sparsity
-from sparsest.core.structure.wishes import Groups, Structure
+from sparsest.core.structure.user_rules import Groups, Structure
 from sparsest.results.advice import convergence_warning, level_of_the_user
 from sparsest.results.parts import Restart
 from sparsest.results.result import Result

@@ -10,7 +10,7 @@ import numpy as np
 from sparsest.core.checks import instance, number, whole_number
 from sparsest.core.losses import Loss
 from sparsest.core.settings import METHODS, documented
-from sparsest.core.structure.wishes import Groups, Structure
+from sparsest.core.structure.user_rules import Groups, Structure
 from sparsest.results.advice import warn_if_short
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock

@@ -1,4 +1,4 @@
-"""From the wishes of users to the rule of a problem: names become units, and contradictions are found and named."""
+"""From the rules that users give to the rule of a problem: names become units, and contradictions are found and named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparsest.core.structure.correlations import exclusive_sets
 from sparsest.core.structure.feasibility import find_choice
 from sparsest.core.structure.rules import Budget, Limit, Requirement, Rules
 from sparsest.core.structure.structured import StructuredSparsity
-from sparsest.core.structure.wishes import Structure, check_limit, check_requirement
+from sparsest.core.structure.user_rules import Structure, check_limit, check_requirement
 
 
 class Units:
@@ -106,43 +106,43 @@ def pose_structure(
         prices = np.full(units.count, common or 0.0)
     else:
         prices = np.array(units.values(l0_penalty, "l0_penalty"))
-    wishes = optional(instance, kind=Structure)(structure, "structure") or Structure()
-    rules = _rules(data, units, wishes)
+    given = optional(instance, kind=Structure)(structure, "structure") or Structure()
+    rules = _rules(data, units, given)
     most = None if k is None else min(whole_number(k, "k", least=0), units.count)
     rule = StructuredSparsity(most, prices, units.of_column, rules, common)
     return _feasible(rule, units, include, exclude)
 
 
-def _rules(data: Data, units: Units, wishes: Structure) -> Rules:
+def _rules(data: Data, units: Units, given: Structure) -> Rules:
     limits: list[Limit] = []
-    for features, least, most in map(check_limit, wishes.limits):
+    for features, least, most in map(check_limit, given.limits):
         some = units.units(features, "limits")
         if least > len(some):
             raise ValueError(f"a limit wants at least {least} of the {len(some)} {units.word} {units.shown(some)}")
         limits.append(Limit(some, least, len(some) if most is None else min(most, len(some))))
-    if isinstance(wishes.exclusive, Sequence):
-        sets = [units.units(features, "exclusive") for features in wishes.exclusive]
+    if isinstance(given.exclusive, Sequence):
+        sets = [units.units(features, "exclusive") for features in given.exclusive]
     else:
         sets = (
             []
-            if wishes.exclusive is None
-            else [tuple(some) for some in exclusive_sets(data, units.of_column, float(wishes.exclusive))]
+            if given.exclusive is None
+            else [tuple(some) for some in exclusive_sets(data, units.of_column, float(given.exclusive))]
         )
     limits += [Limit(some, 0, 1) for some in sets if len(some) > 1]
     requires = []
-    for feature, needed, every in map(check_requirement, wishes.requires):
+    for feature, needed, every in map(check_requirement, given.requires):
         unit, others = units.unit(feature, "requires"), units.units(needed, "requires")
         # A unit that needs itself among others, or with columns of its own group, needs nothing more.
         rest = tuple(g for g in others if g != unit)
         if rest and (every or len(rest) == len(others)):
             requires.append(Requirement(unit, rest, every))
     budgets = []
-    if wishes.costs is not None:
-        assert wishes.max_cost is not None
-        budgets.append(Budget(units.values(wishes.costs, "costs"), float(wishes.max_cost)))
-    if wishes.max_columns is not None:
+    if given.costs is not None:
+        assert given.max_cost is not None
+        budgets.append(Budget(units.values(given.costs, "costs"), float(given.max_cost)))
+    if given.max_columns is not None:
         sizes = np.bincount(units.of_column, minlength=units.count).astype(float)
-        budgets.append(Budget(tuple(sizes.tolist()), float(wishes.max_columns)))
+        budgets.append(Budget(tuple(sizes.tolist()), float(given.max_columns)))
     return Rules(units.count, tuple(limits), tuple(requires), tuple(budgets))
 
 
