@@ -1,4 +1,4 @@
-"""From the rules that users give to the rule of a problem: names become units, and contradictions are found and named."""
+"""From what users give to the rule of a problem: names become units, and contradictions are found and named."""
 
 from __future__ import annotations
 
