@@ -4,6 +4,7 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -179,7 +180,10 @@ def test_estimators_and_cross_validation():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"feature_groups": [0, 1]}, "a label for each of 12 columns"),
+        ({"feature_groups": [0, 1]}, "must have 12 labels, one for each column"),
+        ({"feature_groups": [np.nan] * 12}, "must be texts or whole numbers"),
+        ({"feature_groups": ["a"] * 11 + [None]}, "must be texts or whole numbers"),
+        ({"feature_groups": {"a": "b"}}, "needs the names of columns"),
         ({"feature_groups": LABELS, "positive": True}, "have no limits"),
         ({"feature_groups": LABELS, "penalty_factor": np.arange(12.0)}, "the same for all features of a group"),
     ],
@@ -188,3 +192,13 @@ def test_what_is_refused(settings, message):
     X, y = sample("squared", 40, P)
     with pytest.raises(ValueError, match=message):
         penalty_path(X, y, **settings)
+
+
+def test_groups_by_name():
+    X, y = sample("squared", 40, P)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(P)])
+    by_name = {name: f"group {label}" for name, label in zip(frame.columns, LABELS, strict=True)}
+    expected = penalty_path(frame, y, alphas=5, feature_groups=LABELS).coefs.toarray()
+    assert expected.any()
+    for given in (by_name, by_name.get):
+        assert (penalty_path(frame, y, alphas=5, feature_groups=given).coefs.toarray() == expected).all()

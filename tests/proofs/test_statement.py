@@ -174,6 +174,7 @@ def test_more_features_than_there_are_can_be_asked_for(statement):
     for k in (4, 10, 10.0, np.inf):
         assert free.differences({"k": k}) == []
     assert free.differences({"k": 3}) and replace(free, k=3).differences({"k": 10})
+    assert "k = 4, not array([4, 4])" in free.differences({"k": np.array([4, 4])})[0]
     assert replace(free, k=3, exclude=(1,)).differences({"k": 10}) == []
 
 

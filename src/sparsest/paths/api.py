@@ -73,10 +73,11 @@ def penalty_path(
         number, one between them that has it takes the place of the first with more (bisection); so a wanted number of
         features is really used wherever the path has it
     standardize : whether the penalty acts on columns of mean square 1.  Coefficients are for the data as given
-    feature_groups : labels of the p columns, texts or numbers.  Columns with the same label enter a model together: the
-        penalty is ``Σ_g φ(‖w_g‖; λ f_g √d_g)``, with ``w_g`` the coefficients of the d_g columns of group g.  Columns
-        of a group are not made orthogonal to each other.  A rescaled penalty takes the mean of ``v_j`` over a group,
-        weighted by ``Σ_i ω_i x_ij²``
+    feature_groups : labels of the p columns, texts or whole numbers; also a function from the name of a column to its
+        label, or a dictionary of labels by name.  Columns with the same label enter a model together: the penalty is
+        ``Σ_g φ(‖w_g‖; λ f_g √d_g)``, with ``w_g`` the coefficients of the d_g columns of group g.  Columns of a group
+        are not made orthogonal to each other.  A rescaled penalty takes the mean of ``v_j`` over a group, weighted by
+        ``Σ_i ω_i x_ij²``
     tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha times the
         median of the penalty factors that are not zero.
         None means 2e-3 where n < p and 1e-5 elsewhere, for MCP and SCAD 1e-2 and 1e-3.  Objectives of convex penalties

@@ -11,6 +11,7 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.checks import as_array, as_numbers
 from sparsest.core.designs import Design, shift_and_scale
 from sparsest.core.limits import check_limits
+from sparsest.core.structure.posing import group_labels
 
 # Violations are measured against the usual penalty: a factor below this share of it would be as good as none.
 _LEAST_FACTOR = 1e-8
@@ -64,7 +65,7 @@ def make_rules(
         return FeatureRules(factor, low, high)
     if low is not None:
         raise ValueError("paths of feature_groups have no limits: leave out lower, upper and positive")
-    groups = check_groups(feature_groups, p)
+    groups = check_groups(feature_groups, p, names)
     uneven = np.flatnonzero(factor != factor[np.unique(groups, return_index=True)[1]][groups])
     if uneven.size:
         raise ValueError(
@@ -74,13 +75,11 @@ def make_rules(
     return FeatureRules(factor * np.sqrt(np.bincount(groups))[groups], groups=groups)
 
 
-def check_groups(feature_groups: Any, p: int) -> Indices:
+def check_groups(feature_groups: Any, p: int, names: tuple[str, ...] | None = None) -> Indices:
     """The number of each column's group, in the order in which labels first occur."""
-    labels = as_array(feature_groups, "feature_groups")
-    if labels.shape != (p,):
-        raise ValueError(f"feature_groups must be a label for each of {p} columns, got shape {labels.shape}")
     numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()], dtype=np.intp)
+    labels = group_labels(feature_groups, p, names)
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
 
 
 def _check_factor(penalty_factor: Any, p: int) -> Array:

@@ -187,6 +187,8 @@ class Statement:
             count = self.p if self.structure is None else self.structure.count(self.p)
             most = count - self.units_of(self.exclude).size
             return bool(min(value, most) == min(wish, most))
+        if isinstance(wish, np.ndarray) and wish.ndim:
+            return False
         return bool(value == wish)
 
     def _same_limits(self, name: str, wish: Any) -> bool:

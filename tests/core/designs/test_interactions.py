@@ -84,7 +84,7 @@ def test_paths():
 
 def test_bad_arguments():
     X = matrix()
-    for degree in (1, 3, 2.5, "2", True):
+    for degree in (1, 3, 2.5, "2", True, None, np.array([2, 2])):
         with pytest.raises(ValueError, match="degree must be 2"):
             interactions(X, degree)
     with pytest.raises(ValueError, match="pairs must hold two columns each, got 3"):

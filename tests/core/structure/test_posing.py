@@ -86,3 +86,28 @@ def test_contradictions_are_named(settings, message):
     X, y = data()
     with pytest.raises(ValueError, match=message):
         make_problem(X, y, **{"k": 3, **settings})
+
+
+def test_a_label_that_names_a_column_of_another_group_is_refused():
+    frame = pd.DataFrame(data()[0][:, :3], columns=["a", "b", "c"])
+    wishes = Structure(limits=[(["a"], 0)])
+    with pytest.raises(ValueError, match="the label of a group and the name of a column of another"):
+        best_subset(frame, data()[1], 1, feature_groups=["b", "a", "c"], structure=wishes)
+    result = best_subset(frame, data()[1], 1, feature_groups=["a", "a", "c"], structure=wishes)
+    assert result.statement.structure.limits == (((0,), 0, 0),)
+
+
+@pytest.mark.parametrize("given", [{"age": 1.0, 0: 2.0}, {"site_a": 1.0, "site_b": 1.0}])
+def test_two_numbers_for_one_feature_are_refused(given):
+    X, y = data()
+    settings = {"feature_names": NAMES, "feature_groups": LABELS}
+    with pytest.raises(ValueError, match="l0_penalty must have one number for each of the groups, got two for"):
+        best_subset(X, y, l0_penalty=given, **settings)
+    with pytest.raises(ValueError, match="costs must have one number for each of the groups, got two for"):
+        best_subset(X, y, 2, structure=Structure(costs=given, max_cost=1.0), **settings)
+
+
+def test_prices_of_different_lengths_are_refused_in_plain_words():
+    X, y = data()
+    with pytest.raises(ValueError, match="l0_penalty cannot be read as an array"):
+        best_subset(X, y, 2, l0_penalty=[[1.0], 2.0])

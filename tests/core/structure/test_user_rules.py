@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
@@ -24,6 +25,7 @@ def test_it_is_kept_as_it_is():
         ({"limits": [([0, 1], 2, 1)]}, "a least number above its largest one"),
         ({"requires": [(0,)]}, "every entry of requires must be"),
         ({"requires": [(0, [1], "some")]}, 'must be "any" or "all"'),
+        ({"requires": [(0, [1], np.array([1, 2]))]}, 'must be "any" or "all"'),
         ({"exclusive": 1.5}, "exclusive must be"),
         ({"exclusive": [[]]}, "every set of exclusive must be a list"),
         ({"costs": [1, 2]}, "costs and max_cost belong together"),

@@ -116,3 +116,14 @@ def test_bad_settings():
         best_subset_path(X, y, [])
     with pytest.raises(ValueError, match="whole number"):
         best_subset_path(X, y, [1.5])
+
+
+@pytest.mark.parametrize("seed", [9, 20, 29])
+@pytest.mark.parametrize("groups", [None, list(range(7))])
+def test_columns_of_different_scales_are_proved(seed, groups):
+    """The linear program misses the cut of a single support where gains differ by many orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((19, 7)) * 10.0 ** np.array([0, -2, -1, 2, 0, -1, 3])
+    y = X[:, 4] + 0.5 * X[:, 0] + 0.5 * rng.standard_normal(19)
+    result = best_subset(X, y, 4, gamma=0.5, standardize=False, method="cuts", feature_groups=groups)
+    assert result.status is Status.OPTIMAL and result.certificate.verify(X, y).valid

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.core.checks import by_number, check_names, column_names, column_numbers
+from sparsest.core.checks import by_number, check_names, column_names, column_numbers, shown
 from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, Survey
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import DensePack
@@ -195,8 +195,10 @@ def interactions(
     >>> sparsest.best_subset(design, y, k=2).names
     ['3', '3:7']
     """
-    if degree != 2 or isinstance(degree, bool):
-        raise ValueError(f"degree must be 2, got {degree!r}: products of more columns have to be computed beforehand")
+    if isinstance(degree, bool) or not np.isscalar(degree) or degree != 2:
+        raise ValueError(
+            f"degree must be 2, got {shown(degree)}: products of more columns have to be computed beforehand"
+        )
     design = as_design(X)
     p = design.shape[1]
     if feature_names is not None:

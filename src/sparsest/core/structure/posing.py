@@ -47,7 +47,7 @@ class Units:
         """The unit that a label, a column name or a column number stands for."""
         if isinstance(feature, str):
             if self.grouped and feature in self._labels:
-                return self._labels[feature]
+                return self._labelled(feature, name)
             times = 0 if self.names is None else self.names.count(feature)
             if self.names is None or times != 1:
                 found = f"has {times} times" if times else "does not have"
@@ -59,19 +59,34 @@ class Units:
             raise ValueError(f"{name} must hold names or column numbers from 0 to {self.p - 1}, got {shown(feature)}")
         return int(self.of_column[plain])
 
+    def _labelled(self, label: str, name: str) -> int:
+        """The unit with a label, which must not be the name of a column of another unit as well."""
+        unit = self._labels[label]
+        columns = [] if self.names is None else [j for j, own in enumerate(self.names) if own == label]
+        if any(self.of_column[j] != unit for j in columns):
+            raise ValueError(
+                f"{name} names {shown(label)}, which is the label of a group and the name of a column of another; "
+                "give the group another label, or its columns by number"
+            )
+        return unit
+
     def units(self, features: Any, name: str) -> tuple[int, ...]:
         """The units of several features, in increasing order."""
         return tuple(sorted({self.unit(feature, name) for feature in features}))
 
     def values(self, given: Any, name: str) -> tuple[float, ...]:
         """A number, not negative, for each unit: a list, or a dictionary by feature with zero for the others."""
-        found = np.zeros(self.count)
         if isinstance(given, Mapping):
             if not given:
                 raise ValueError(f"{name} must have a number for at least one of the {self.word}, got {{}}")
+            found: dict[int, float] = {}
             for feature, value in given.items():
-                found[self.unit(feature, name)] = number(value, f"every value of {name}", least=0)
-            return tuple(found.tolist())
+                unit = self.unit(feature, name)
+                if unit in found:
+                    what = f"one number for each of the {self.word}"
+                    raise ValueError(f"{name} must have {what}, got two for {shown(feature)}")
+                found[unit] = number(value, f"every value of {name}", least=0)
+            return tuple(found.get(unit, 0.0) for unit in range(self.count))
         entries = as_array(given, name)
         if entries.shape != (self.count,):
             raise ValueError(
@@ -215,7 +230,7 @@ def group_labels(given: Any, p: int, names: tuple[str, ...] | None) -> list[str 
 
 
 def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Mapping) or np.ndim(value) > 0
+    return isinstance(value, Mapping) or as_array(value, "l0_penalty").ndim > 0
 
 
 def wants_structure(l0_penalty: Any, feature_groups: Any, structure: Any) -> bool:

@@ -17,7 +17,8 @@ class Structure:
     """Which features may be chosen together.
 
     Features are given by column number, by column name, or by the label of their group in ``feature_groups``; a column
-    stands for its whole group.  Everything below counts groups where there are groups.
+    stands for its whole group.  A number is always that of a column, also if groups have numbers as labels.  Everything
+    below counts groups where there are groups.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def check_requirement(entry: Any) -> tuple[Any, Any, bool]:
             f'every entry of requires must be (feature, needed) or (feature, needed, "any"), got {shown(entry)}'
         )
     how = entry[2] if len(entry) == 3 else "all"
-    if how not in ("all", "any"):
+    if not isinstance(how, str) or how not in ("all", "any"):
         raise ValueError(f'the third part of an entry of requires must be "any" or "all", got {shown(how)}')
     _check_features(entry[1], "the needed features of requires")
     return entry[0], entry[1], how == "all"

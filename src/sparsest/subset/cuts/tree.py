@@ -178,8 +178,7 @@ class CutTree:
 
     def _process_without_solution(self, node: _Node, cutoff: float, free: Indices) -> None:
         """Process a region without an LP solution: bound it by single cuts, and split it on the largest gain."""
-        for single in np.eye(self.constants.size):
-            self._improve(node, single)
+        self._improve_by_single_cuts(node)
         if node.bound >= cutoff:
             self._close(node)
         elif free.size:
@@ -198,7 +197,14 @@ class CutTree:
         elif free.size:
             self._split(node, int(free[0]))
         else:
+            # The cut of the only support is tight, but the linear program may miss it if gains are of very
+            # different sizes.
+            self._improve_by_single_cuts(node)
             self._close(node)
+
+    def _improve_by_single_cuts(self, node: _Node) -> None:
+        for single in np.eye(self.constants.size):
+            self._improve(node, single)
 
     def _improve(self, node: _Node, multipliers: Array) -> None:
         """Use these multipliers if they prove a better bound."""
