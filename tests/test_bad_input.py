@@ -147,14 +147,17 @@ def test_ridge(function, gamma):
     refused(lambda: FUNCTIONS[function](gamma=gamma), "gamma must be a number > 0 or inf")
 
 
+def _complaint_about_price(price):
+    if price is np.ma.masked:
+        return "l0_penalty has masked entries"
+    return "l0_penalty must have" if np.ndim(price) or price == {} else "l0_penalty must be a finite number >= 0"
+
+
 SPARSITY = [
     *cases("k", "k must be a whole number >= 0", *NOT_WHOLE, -1, np.int8(-1), -(10**30)),
     ({"k": None}, "give k"),
     *(
-        (
-            {"k": None, "l0_penalty": price},
-            "l0_penalty must have" if np.ndim(price) or price == {} else "l0_penalty must be a finite number >= 0",
-        )
+        ({"k": None, "l0_penalty": price}, _complaint_about_price(price))
         for price in (*NOT_A_NUMBER[1:], -0.5, INF, -INF, "cheap")
     ),
     ({"k": None, "l0_penalty": {0: -1.0}}, "every value of l0_penalty must be a finite number >= 0"),

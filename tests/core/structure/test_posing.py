@@ -1,4 +1,4 @@
-"""From wishes to rules: names, labels and numbers, and contradictions that are named."""
+"""From given to rules: names, labels and numbers, and contradictions that are named."""
 
 import numpy as np
 import pandas as pd
@@ -30,8 +30,8 @@ def test_units_are_numbered_in_order_of_appearance():
 
 def test_columns_are_given_by_number_name_or_label():
     frame = pd.DataFrame(data()[0], columns=NAMES)
-    wishes = Structure(limits=[(["site", 3], 1)], requires=[("age:sex", ["age", "sex"])], costs={"bmi": 2}, max_cost=3)
-    result = best_subset(frame, data()[1], 2, feature_groups=LABELS, structure=wishes)
+    given = Structure(limits=[(["site", 3], 1)], requires=[("age:sex", ["age", "sex"])], costs={"bmi": 2}, max_cost=3)
+    result = best_subset(frame, data()[1], 2, feature_groups=LABELS, structure=given)
     found = result.statement.structure
     assert found.units == (0, 1, 2, 3, 4, 4)
     assert found.limits == (((3, 4), 0, 1),) and found.requires == ((2, (0, 1), True),)
@@ -90,10 +90,10 @@ def test_contradictions_are_named(settings, message):
 
 def test_a_label_that_names_a_column_of_another_group_is_refused():
     frame = pd.DataFrame(data()[0][:, :3], columns=["a", "b", "c"])
-    wishes = Structure(limits=[(["a"], 0)])
+    given = Structure(limits=[(["a"], 0)])
     with pytest.raises(ValueError, match="the label of a group and the name of a column of another"):
-        best_subset(frame, data()[1], 1, feature_groups=["b", "a", "c"], structure=wishes)
-    result = best_subset(frame, data()[1], 1, feature_groups=["a", "a", "c"], structure=wishes)
+        best_subset(frame, data()[1], 1, feature_groups=["b", "a", "c"], structure=given)
+    result = best_subset(frame, data()[1], 1, feature_groups=["a", "a", "c"], structure=given)
     assert result.statement.structure.limits == (((0,), 0, 0),)
 
 

@@ -10,14 +10,14 @@ from sparsest import BestSubsetRegressor, Structure
 
 
 def test_it_is_kept_as_it_is():
-    wishes = Structure(limits=[([0, 1], 1)], requires=[("a", ["b"], "any")], exclusive=0.8, max_columns=3)
-    assert wishes == pickle.loads(pickle.dumps(wishes)) == Structure(**vars(wishes))
+    given = Structure(limits=[([0, 1], 1)], requires=[("a", ["b"], "any")], exclusive=0.8, max_columns=3)
+    assert given == pickle.loads(pickle.dumps(given)) == Structure(**vars(given))
     # What scikit-learn clones must be what was given.
-    assert clone(BestSubsetRegressor(options={"structure": wishes})).options["structure"] == wishes
+    assert clone(BestSubsetRegressor(options={"structure": given})).options["structure"] == given
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("given", "message"),
     [
         ({"limits": 3}, "limits must be a list"),
         ({"limits": [([0, 1],)]}, r"every entry of limits must be \(features, most\)"),
@@ -32,6 +32,6 @@ def test_it_is_kept_as_it_is():
         ({"max_columns": -1}, "max_columns must be"),
     ],
 )
-def test_wishes_are_checked(wishes, message):
+def test_rules_are_checked(given, message):
     with pytest.raises(ValueError, match=message):
-        Structure(**wishes)
+        Structure(**given)
