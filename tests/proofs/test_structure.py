@@ -163,5 +163,5 @@ def test_prices():
 
 
 def test_rules_in_words():
-    assert WHOLE.words() == ["2 limits", "2 requirements", "2 budgets"] and Rules().words() == []
+    assert WHOLE.words() == ["2 limits", "2 requirements", "1 budget", "at most 4 columns"] and Rules().words() == []
     assert Rules(limits=(((0,), 0, 0),)).words() == ["1 limit"]

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -215,6 +216,8 @@ class TestStopping:
             seen.append(begin)
             if len(seen) == 6 + 2:
                 os.kill(os.getpid(), signal.SIGINT)
+                # Blocks are read by another thread: let the main one take notice before the pass goes on.
+                time.sleep(1.0)
             return read(source, begin, end)
 
         seen = []
