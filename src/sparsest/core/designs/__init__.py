@@ -20,7 +20,8 @@
 ``hdf5``         HDF5 datasets and AnnData
 ``chunked``      arrays of zarr
 ``arrow``        tables of Arrow, Parquet and Feather files
-``genotypes``    genotypes of PLINK, packed
+``genotypes``    genotypes of PLINK
+``packed``       blocks of them, packed at two bits
 ``interactions`` products of pairs of columns, computed on demand
 ``reading``      conversion of X to a design
 ===============  ===================================================================

@@ -23,7 +23,7 @@ STORED_TYPES = (
 
 # More vectors than this are multiplied by BLAS with blocks of converted columns.  On 1000 × 20000 in float32 (int8) a
 # kernel takes 1.5 (6) ms for each vector, converting alone takes 30 ms and BLAS 1 ms for each vector.
-_FEW_VECTORS = 16
+FEW_VECTORS = 16
 
 # From this share of the columns on, whole rows are multiplied instead of packed columns: 4-byte entries at this
 # distance touch every cache line.
@@ -107,7 +107,7 @@ class Dense(Design):
         lines, n_vectors = self._lines, _width(w)
         if whole and lines is not None and lines.dtype == np.float64:
             return self.array @ w
-        if lines is not None and n_vectors <= _FEW_VECTORS and (self._by_column or whole):
+        if lines is not None and n_vectors <= FEW_VECTORS and (self._by_column or whole):
             if self._by_column:
                 return self._sums(lines, index, w)
             return self._products(lines, np.arange(n), w)
@@ -122,7 +122,7 @@ class Dense(Design):
         lines, n_vectors = self._lines, _width(r)
         if lines is not None and subset is None and lines.dtype == np.float64:
             return self.array.T @ r
-        if lines is not None and n_vectors <= _FEW_VECTORS:
+        if lines is not None and n_vectors <= FEW_VECTORS:
             if lines.dtype == np.float64 and index.size >= _ALMOST_ALL_COLUMNS * p:
                 return self.tdot(r)[index]
             if self._by_column:

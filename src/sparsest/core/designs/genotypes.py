@@ -2,7 +2,7 @@
 
 Columns are numbers of copies of an allele: of the first one in a .bed file, of the alternate one in a .pgen file.  A
 missing genotype is replaced by the mean of the known ones of its column, rounded to single precision, or by 0 if none
-is known.  Only blocks are unpacked, in the cache of the processor.
+is known.  Products are computed from packed bytes; anything else unpacks blocks in the cache of the processor.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 
 from sparsest.core.arrays import Indices, frozen
 from sparsest.core.checks import required_package
+from sparsest.core.designs.packed import PackedBlock
 from sparsest.core.designs.sources import Source
 from sparsest.core.designs.streamed import Streamed
-from sparsest.core.kernels.genotypes import count_genotypes, unpack_genotypes
+from sparsest.core.kernels.genotypes import count_genotypes
 
 _MAGIC, _BY_VARIANT = b"\x6c\x1b", 1
 _HEADER_BYTES = 3
 MISSING = -1
-# The four genotypes of every byte, their sum without missing ones, and the number of missing ones.
+# The sum of the four genotypes of every byte without missing ones, and the number of missing ones.
 _COPIES = np.array([2, MISSING, 1, 0], dtype=np.int8)
-_DECODED = frozen(_COPIES[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3])
-_SUMS = frozen(np.maximum(_DECODED, 0).sum(axis=1).astype(np.int8))
-_GAPS = frozen((_DECODED == MISSING).sum(axis=1).astype(np.int8))
+_OF_BYTES = _COPIES[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
+_SUMS = frozen(np.maximum(_OF_BYTES, 0).sum(axis=1).astype(np.int8))
+_GAPS = frozen((_OF_BYTES == MISSING).sum(axis=1).astype(np.int8))
 # Unpacked blocks stay in the cache.
-_BLOCK_BYTES = 1 << 21
+_BLOCK_BYTES = 1 << 22
 
 
 @dataclass(eq=False)
@@ -56,10 +57,10 @@ class PackedGenotypes(Source):
         if self.n_missing.size != p:
             self.n_missing, self.fill = np.full(p, -1, dtype=np.int64), np.zeros(p, dtype=np.float32)
 
-    def read(self, begin: int, end: int) -> NDArray[Any]:
+    def read(self, begin: int, end: int) -> PackedBlock:
         return self.pick(np.arange(begin, end))
 
-    def pick(self, index: Indices) -> NDArray[Any]:
+    def pick(self, index: Indices) -> PackedBlock:
         if index.size and index[-1] - index[0] == index.size - 1:
             packed = self.packed[index[0] : index[-1] + 1]
         else:
@@ -67,10 +68,7 @@ class PackedGenotypes(Source):
         packed = frozen(np.ascontiguousarray(packed))
         if (self.n_missing[index] < 0).any():
             self._count(packed, index)
-        gaps = bool(self.n_missing[index].any())
-        out = np.empty((index.size, self.n), dtype=np.float32 if gaps else np.int8)
-        unpack_genotypes(packed, self.n, _DECODED, frozen(self.fill[index] if gaps else self.fill[:0]), out)
-        return out.T
+        return PackedBlock(packed, self.n, self.n_missing[index], self.fill[index])
 
     def _count(self, packed: NDArray[np.uint8], index: Indices) -> None:
         """Count the missing genotypes of some variants, and compute what replaces them."""

@@ -61,7 +61,7 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, begin: int, end: int) -> Any:
-        """Lines from ``begin`` to ``end`` as a part of the matrix, an array or a compressed sparse array."""
+        """Lines from ``begin`` to ``end`` as a part of the matrix: an array, a compressed sparse array, or a design."""
 
     def pick(self, index: Indices) -> Any:
         """Lines of these increasing numbers, for a source that ``picks``."""
@@ -197,6 +197,8 @@ def in_memory(matrix: Any) -> Source:
 
 def as_block(part: Any, thread_bytes: int) -> Design:
     """The design of a part of a matrix; ValueError if it does not hold real numbers."""
+    if isinstance(part, Design):
+        return part
     if sp.issparse(part):
         check_sparse(part, "X")
         return Sparse(compressed_columns(part))

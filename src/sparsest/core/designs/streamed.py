@@ -303,7 +303,7 @@ class Streamed(Design):
 
         share = 1.0 if self.across is None else self.source.share_of_rows(self.across.size)
         for part, block in self._pass(self.lines, work, share):
-            stored = block.matrix if isinstance(block, Sparse) else block.array if isinstance(block, Dense) else None
+            stored = block.matrix if isinstance(block, Sparse) else dense_array(block)
             found.append((np.arange(self.source.n_lines)[part.at] if isinstance(part.at, slice) else part.at, stored))
         whole = in_memory(joined(found, (n, p), by_rows))
         whole.names = self.names

@@ -32,14 +32,17 @@ def line_products(lines, index, begin, end, vectors, out):
                 out[v, k] = 0.0
         for left in range(0, n, _STRETCH):
             right = min(left + _STRETCH, n)
+            # Slices avoid a check for negative indices at every entry, with which the loop is not vectorised.
+            of_a, of_b = lines[at, left:right], lines[bt, left:right]
+            of_c, of_d = lines[ct, left:right], lines[dt, left:right]
             for v in range(vectors.shape[0]):
-                a, b, c, d = 0.0, 0.0, 0.0, 0.0
-                for i in range(left, right):
-                    x = vectors[v, i]
-                    a += lines[at, i] * x
-                    b += lines[bt, i] * x
-                    c += lines[ct, i] * x
-                    d += lines[dt, i] * x
+                vector, a, b, c, d = vectors[v, left:right], 0.0, 0.0, 0.0, 0.0
+                for i in range(right - left):
+                    x = vector[i]
+                    a += of_a[i] * x
+                    b += of_b[i] * x
+                    c += of_c[i] * x
+                    d += of_d[i] * x
                 out[v, q] += a
                 # At the end, the last line is repeated to make four.
                 if q + 1 < end:
@@ -86,7 +89,6 @@ def _mean(panel, count):
 def _add_panel(panel, count, at, share, targets, about, j, sums):
     """Add the contribution of some rows, from ``at`` on, to the sums of column j."""
     first, second = 0.0, 0.0
-    # Slices avoid a check for negative indices at every entry.
     part = share[at : at + count]
     for i in range(count):
         deviation = panel[i] - about
