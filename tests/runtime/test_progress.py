@@ -9,7 +9,7 @@ from rich.console import Console
 from checks import best_subset, best_subset_path
 from samples import HARD, hard, sample
 from sparsest import BestSubsetRegressor
-from sparsest.runtime.events import Bound, Done, Fold, Incumbent, Root, Status
+from sparsest.runtime.events import Bound, Done, Fold, Incumbent, Pass, Root, Status
 from sparsest.runtime.progress import Record, SearchState, in_terminal
 
 EVENTS = [
@@ -52,6 +52,15 @@ def test_folds_are_counted_on_a_terminal_and_are_no_part_of_a_record():
             show(event)
             record.take(event)
     assert "data: 2 of 5 folds are done" in console.export_text() and record.points == []
+
+
+def test_what_was_read_is_shown_and_is_no_part_of_a_record():
+    console = Console(record=True, force_terminal=True, width=120, file=SimpleNamespace(write=len, flush=lambda: None))
+    record = Record()
+    with in_terminal(console, "data", stays=True) as show:
+        for take in (show, record.take):
+            take(Pass(0.5, 1.25, 2_000_000_000))
+    assert "data: 1.25 passes, 2.00 GB read" in console.export_text() and record.points == []
 
 
 def test_verbose_in_functions_and_estimators(capsys):

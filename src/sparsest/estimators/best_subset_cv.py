@@ -144,7 +144,7 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         task = pose_task(data, self._names(), k=self.k_, gamma=self.gamma_, **restrictions)
         if interrupted:
             search = make_search(method="local", callback=self.callback, verbose=self.verbose)
-        result = search.solve(task, None, Clock(search.time_limit, spent=seconds))
+        result, _ = search.solve(lambda: task, None, Clock(search.time_limit, spent=seconds))
         return replace(result, status=Status.INTERRUPTED) if interrupted else result
 
     def _grid(self, data: Data) -> tuple[SubsetGrid, int]:

@@ -122,13 +122,34 @@ def _bed(path: Path) -> ColumnBlocks:
 
     def read(features: Indices) -> NDArray[Any]:
         codes = (packed[features][:, :, None] >> np.array([0, 2, 4, 6], dtype=np.uint8)) & 3
-        copies = _COPIES[codes.reshape(features.size, -1)[:, :n]]
-        known = np.isfinite(copies)
-        totals = np.where(known, copies, 0.0).sum(axis=1, dtype=np.float64)
-        mean = (totals / np.maximum(known.sum(axis=1), 1)).astype(np.float32)
-        return np.where(known, copies, mean[:, None]).T
+        return _without_gaps(_COPIES[codes.reshape(features.size, -1)[:, :n]])
 
     return ColumnBlocks((n, p), read)
+
+
+def _pgen(path: Path) -> ColumnBlocks:
+    """Hard calls of PLINK 2, read by pgenlib; missing ones are replaced as those of a .bed file."""
+    import pgenlib
+
+    texts = [path.with_suffix(end).read_text(encoding="utf-8") for end in (".psam", ".pvar")]
+    n, p = (sum(1 for line in text.splitlines() if line.strip() and line[0] != "#") for text in texts)
+    file = pgenlib.PgenReader(str(path).encode(), raw_sample_ct=n, variant_ct=p)
+
+    def read(features: Indices) -> NDArray[Any]:
+        calls = np.empty((features.size, n), dtype=np.int8)
+        if features.size:
+            file.read_list(features.astype(np.uint32), calls)
+        return _without_gaps(np.where(calls < 0, np.float32(np.nan), calls.astype(np.float32)))
+
+    return ColumnBlocks((n, p), read)
+
+
+def _without_gaps(copies: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Variants as columns; NaN becomes the mean of the known entries of its variant, or 0 if there is none."""
+    known = np.isfinite(copies)
+    totals = np.where(known, copies, 0.0).sum(axis=1, dtype=np.float64)
+    mean = (totals / np.maximum(known.sum(axis=1), 1)).astype(np.float32)
+    return np.where(known, copies, mean[:, None]).T
 
 
 def _hdf5(path: Path) -> Any:
@@ -158,6 +179,7 @@ def _feather(path: Path) -> Any:
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".npy": lambda path: np.load(path, mmap_mode="r", allow_pickle=False),
     ".bed": _bed,
+    ".pgen": _pgen,
     ".h5ad": _hdf5,
     ".h5": _hdf5,
     ".hdf5": _hdf5,

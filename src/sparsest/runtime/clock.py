@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import Any, TypeVar
 
-from sparsest.runtime.events import Event, Incumbent, Status
+from sparsest.runtime.events import Event, Incumbent, Pass, Status
 from sparsest.runtime.faults import reach
 from sparsest.runtime.jit import compiling_seconds
 
@@ -216,6 +216,10 @@ class Clock:
     def found(self, objective: float, support: Iterable[int]) -> None:
         """Send the event of a new incumbent."""
         self.tell(Incumbent(self.seconds(), objective, tuple(int(j) for j in support)))
+
+    def read(self, passes: float, n_bytes: int) -> None:
+        """Send the event of a block that was read."""
+        self.tell(Pass(self.seconds(), passes, n_bytes))
 
     def early(self) -> Status:
         """The status of a search that stopped early."""

@@ -80,4 +80,15 @@ class Repetition(NamedTuple):
     n_repetitions: int
 
 
-Event = Root | Incumbent | Bound | Done | Fold | Repetition
+class Pass(NamedTuple):
+    """Another block of data that are read on demand was read; ``passes`` and ``n_bytes`` are those of the whole call.
+
+    A part of the data counts as its share of a pass.
+    """
+
+    seconds: float
+    passes: float
+    n_bytes: int
+
+
+Event = Root | Incumbent | Bound | Done | Fold | Repetition | Pass

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sparsest.proofs.certificate import relative_gap
-from sparsest.runtime.events import Bound, Done, Event, Fold, Incumbent, Repetition, Root
+from sparsest.runtime.events import Bound, Done, Event, Fold, Incumbent, Pass, Repetition, Root
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,7 @@ class Record:
 
     def take(self, event: Event) -> None:
         """Add a point (seconds, objective, bound) if objective or bound has changed."""
-        if isinstance(event, (Fold, Repetition)):
+        if isinstance(event, (Fold, Repetition, Pass)):
             return
         self._state.take(event)
         now = (self._state.objective, self._state.bound)
@@ -95,7 +95,7 @@ def in_terminal(
         task, state = progress.add_task(title), SearchState()
 
         def show(event: Event) -> None:
-            if isinstance(event, (Fold, Repetition)):
+            if isinstance(event, (Fold, Repetition, Pass)):
                 progress.update(task, description=f"{title}: {_parts_done(event)}")
                 return
             state.take(event)
@@ -106,7 +106,9 @@ def in_terminal(
 
 
 def _parts_done(event: Event) -> str:
-    """How many folds, or repetitions of a selection, are done."""
+    """How many folds, or repetitions of a selection, are done, or how much was read."""
+    if isinstance(event, Pass):
+        return f"{event.passes:.2f} passes, {event.n_bytes / 1e9:.2f} GB read"
     if isinstance(event, Fold):
         return f"{event.n_done} of {event.n_folds} folds are done"
     assert isinstance(event, Repetition)
@@ -122,7 +124,7 @@ def _in_notebook(title: str) -> Iterator[Listener]:
     state, last = SearchState(), [0.0]
 
     def show(event: Event) -> None:
-        parts = isinstance(event, (Fold, Repetition))
+        parts = isinstance(event, (Fold, Repetition, Pass))
         if not parts:
             state.take(event)
         now = time.monotonic()

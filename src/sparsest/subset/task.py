@@ -6,6 +6,7 @@ data are prepared once, the problem is posed, and a solver gets it with the cloc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -62,12 +63,13 @@ class Search(NamedTuple):
         """Seconds for each model."""
         return float(self.solver.time_limit)
 
-    def solve(self, task: Task, start: Any, clock: Clock) -> Result:
-        """Return the result of a task; warn if it was to be proved and is not."""
+    def solve(self, make: Callable[[], Task], start: Any, clock: Clock) -> tuple[Result, Task]:
+        """Prepare a task and return its result and the task; warn if it was to be proved and is not."""
         with watching(self.verbose, self.callback) as clock.callback:
+            task = make()
             result = self.solver.solve(task.problem, task.first(start), clock)
         warn_if_short([result], self.method)
-        return task.complete(result)
+        return task.complete(result), task
 
 
 def make_search(gamma: Any = SETTINGS["gamma"].default, **settings: Any) -> Search:
@@ -82,15 +84,18 @@ def make_search(gamma: Any = SETTINGS["gamma"].default, **settings: Any) -> Sear
     )
 
 
-def make_task(X: Any, y: Any, *, feature_names: Any = None, **settings: Any) -> Task:
+def make_task(X: Any, y: Any, *, feature_names: Any = None, clock: Clock | None = None, **settings: Any) -> Task:
     """Check and prepare the data, and pose the problem.
 
     Parameters
     ----------
+    clock : tells of blocks of X that are read on demand
     **settings : those of :func:`pose_task` and of :func:`sparsest.core.data.make_data`
     """
     of_problem = {name: settings.pop(name) for name in ("k", *PROBLEM_SETTINGS) if name in settings}
     found, given = on_demand(X), {"standardize": SETTINGS["standardize"].default, **settings}
+    if found is not None and clock is not None:
+        found = found.reporting(clock.read)
     data = make_data(X if found is None else found.fingerprinted(), y, **given)
     if feature_names is not None:
         names = check_names(feature_names, "feature_names", data.p)
@@ -141,8 +146,8 @@ def solve(X: Any, y: Any, *, start: Any = None, **settings: Any) -> tuple[Result
     of_search = {name: settings.pop(name) for name in SEARCH_SETTINGS if name in settings}
     search = make_search(settings.get("gamma", SETTINGS["gamma"].default), **of_search)
     clock = Clock(search.time_limit)
-    task = make_task(X, y, **settings)
-    return search.solve(task, start, clock), task.problem.data
+    result, task = search.solve(lambda: make_task(X, y, clock=clock, **settings), start, clock)
+    return result, task.problem.data
 
 
 def problem_of(result: Result, X: Any, y: Any, **rows: Any) -> Problem:

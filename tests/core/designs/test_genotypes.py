@@ -94,7 +94,10 @@ def test_the_answer_is_that_of_the_dense_matrix(tmp_path, ending):
         assert result.support.tolist() == known.support.tolist() == [5, 12]
         assert result.objective == pytest.approx(known.objective, rel=1e-12)
         assert result.statement.fingerprint == known.statement.fingerprint
-        assert result.certificate.verify(X, y) and result.certificate.verify(as_design(path), y)
+        for same in (X, as_design(path), path, str(path)):
+            assert result.certificate.verify(same, y)
+        WRITERS[ending](tmp_path / f"other{ending}", np.where(np.arange(30) == 7, np.nan, copies))
+        assert not result.certificate.verify(tmp_path / f"other{ending}", y)
         assert result.names == ["sid6", "sid13"] if ending == ".bed" else ["rs5", "rs12"]
 
 

@@ -18,7 +18,7 @@ from sparsest.core.designs import Dense, PassStopped, Streamed, stopping
 from sparsest.core.designs import streamed as module
 from sparsest.core.designs.sources import ArraySource, CompressedSource, SlicedSource, in_memory
 from sparsest.proofs.fingerprint import Fingerprint
-from sparsest.runtime.events import Bound
+from sparsest.runtime.events import Bound, Pass
 
 
 def compressed(X, by_rows):
@@ -237,3 +237,16 @@ class TestStopping:
         assert trace["reading"]["bytes"] == pytest.approx(trace["reading"]["passes"] * X.nbytes)
         assert trace["reading"]["seconds_reading"] > 0.0 and trace["reading"]["seconds_computing"] > 0.0
         assert sum(isinstance(event, Bound) for event in told) == rounds
+
+
+def test_every_block_is_reported_from_the_first_pass_on():
+    """A callback gets an event for each block that is read, also before the search begins."""
+    X, y = sample("squared", N, P)
+    source, events = SOURCES["columns"](X), []
+    result = best_subset(Streamed(source, block_bytes=8 * N), y, k=2, method="relaxation", callback=events.append)
+    passes = [event.passes for event in events if isinstance(event, Pass)]
+    assert passes[:P] == pytest.approx(np.arange(1, P + 1) / P) and passes == sorted(passes)
+    first_other = next(i for i, event in enumerate(events) if not isinstance(event, Pass))
+    assert first_other >= P
+    reading = result.trace["reading"]
+    assert passes[-1] == pytest.approx(reading["passes"]) and events[-1].__class__ is not Pass

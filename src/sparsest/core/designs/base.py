@@ -153,6 +153,13 @@ class Design(ABC):
         """The same design; one that is read on demand counts what is read from now on."""
         return self
 
+    def reporting(self, listener: Callable[[float, int], Any]) -> Design:
+        """The same design; one that is read on demand calls ``listener`` after every block.
+
+        Its arguments are the passes and the bytes so far.
+        """
+        return self
+
     def stored_columns(self) -> Array | None:
         """All columns as a float64 matrix in Fortran order, if they are stored like that; None if not."""
         return None

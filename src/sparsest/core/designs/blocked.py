@@ -31,7 +31,7 @@ from sparsest.core.designs.block_work import (
 from sparsest.core.designs.counted_grid import CountedGrid
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import DensePack, Pack
-from sparsest.core.designs.passes import Reading
+from sparsest.core.designs.passes import Listener, Reading
 from sparsest.proofs.grid import ArrayGrid, Call, Grid, Work
 
 # Columns that were fetched from elsewhere are kept up to this size, and designs of few columns are copied.
@@ -177,7 +177,11 @@ class Blocked(Design):
 
     def counted(self) -> Blocked:
         """The same design, which counts what is read from now on."""
-        return self._part(self._rows, self._columns, None)
+        return self._part(self._rows, self._columns, Reading(self.reading.listener))
+
+    def reporting(self, listener: Listener) -> Blocked:
+        """The same design, which calls a function after every pass with the passes and the bytes so far."""
+        return self._part(self._rows, self._columns, Reading(listener))
 
     def _part(self, row_numbers: Indices | None, column_numbers: Indices | None, reading: Reading | None) -> Blocked:
         part = Blocked(self._given, row_numbers, column_numbers, self._copy_bytes, self._pack_bytes, reading)

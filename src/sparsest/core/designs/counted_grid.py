@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.core.arrays import Indices
-from sparsest.core.designs.base import PassStopped
 from sparsest.core.designs.passes import Reading
 from sparsest.proofs.grid import Call, Grid, T, Work
 
@@ -64,8 +63,5 @@ class CountedGrid(Grid):
         return found
 
     def _note(self, began: float, entries: int) -> None:
-        self.reading.seconds_computing += perf_counter() - began
-        self.reading.passes += entries / (self.shape[0] * self.shape[1])
-        self.reading.bytes += entries * self.dtype.itemsize
-        if self.reading.stop():
-            raise PassStopped
+        share, n_bytes = entries / (self.shape[0] * self.shape[1]), entries * self.dtype.itemsize
+        self.reading.note(share, n_bytes, 0.0, perf_counter() - began)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsest.core.arrays import Indices
+from sparsest.core.designs.base import PassStopped
 from sparsest.core.designs.sources import Source
+
+Listener = Callable[[float, int], Any]
 
 # Lines between two that are needed are read as well if they have fewer bytes: one long read is faster than two.
 _GAP_BYTES = 1 << 18
@@ -23,16 +26,29 @@ class Reading:
     bytes : number of bytes read
     seconds_reading, seconds_computing : seconds of all threads
     stop : asked after every block; if it returns True, the pass ends with :class:`PassStopped`
+    listener : called after every block, with the passes and the bytes so far
     """
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Listener | None = None) -> None:
         self.stop: Callable[[], bool] = lambda: False
+        self.listener = listener
         self.passes, self.bytes = 0.0, 0
         self.seconds_reading, self.seconds_computing = 0.0, 0.0
 
+    def note(self, passes: float, n_bytes: int, seconds_reading: float, seconds_computing: float) -> None:
+        """Count a block, and stop the pass if that is wanted."""
+        self.passes += passes
+        self.bytes += n_bytes
+        self.seconds_reading += seconds_reading
+        self.seconds_computing += seconds_computing
+        if self.listener is not None:
+            self.listener(self.passes, self.bytes)
+        if self.stop():
+            raise PassStopped
+
     def __getstate__(self) -> dict[str, float]:
         """The numbers."""
-        return {name: value for name, value in self.__dict__.items() if name != "stop"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("stop", "listener")}
 
     def __setstate__(self, state: dict[str, float]) -> None:
         self.__init__()  # type: ignore[misc]

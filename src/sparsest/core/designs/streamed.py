@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.core.designs.base import Array, Design, Indices, Moments, PassStopped, Subset, Survey
+from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, Survey
 from sparsest.core.designs.combining import RowSurveys, dense_array, digests_of, joined, touch
 from sparsest.core.designs.dense import Dense, cores
 from sparsest.core.designs.packs import DensePack
-from sparsest.core.designs.passes import Part, Reading, parts_of
+from sparsest.core.designs.passes import Listener, Part, Reading, parts_of
 from sparsest.core.designs.sources import BLOCK_BYTES, Source, as_block, in_memory
 from sparsest.core.designs.sparse import Sparse
 from sparsest.proofs.fingerprint import Fingerprint
@@ -102,7 +102,11 @@ class Streamed(Design):
 
     def counted(self) -> Streamed:
         """The same design, which counts what is read from now on."""
-        return replace(self, reading=Reading(), _digests=[], _recent=[])
+        return replace(self, reading=Reading(self.reading.listener), _digests=[], _recent=[])
+
+    def reporting(self, listener: Listener) -> Streamed:
+        """The same design, which calls a function after every block with the passes and the bytes so far."""
+        return replace(self, reading=Reading(listener), _digests=[], _recent=[])
 
     def fingerprinted(self) -> Streamed:
         """The same design, whose survey computes digests as well, so that a fingerprint takes no pass of its own."""
@@ -361,10 +365,6 @@ class Streamed(Design):
         result, reading, computing = done
         direct = part.inside is not None and (self.source.mapped or self.source.picks)
         lines = part.inside.size if part.inside is not None and direct else part.end - part.begin
-        self.reading.passes += share * lines / max(self.source.n_lines, 1)
-        self.reading.bytes += int(share * lines * (self.source.stored_line_bytes or self.source.line_bytes))
-        self.reading.seconds_reading += reading
-        self.reading.seconds_computing += computing
-        if self.reading.stop():
-            raise PassStopped
+        n_bytes = int(share * lines * (self.source.stored_line_bytes or self.source.line_bytes))
+        self.reading.note(share * lines / max(self.source.n_lines, 1), n_bytes, reading, computing)
         return result
