@@ -28,8 +28,8 @@ from sparsest.proofs.threads import cores
 # If rows are contiguous, this many columns are read together unless they take more bytes than this: fewer columns
 # would waste most of each cache line.
 _COLUMNS_OF_ROWS, _BYTES_OF_ROWS = 64, 1 << 26
-# Columns of a matrix that is stored elsewhere are read in blocks of this size.
-_BYTES_OF_COLUMNS = 1 << 23
+# A pass reads columns in spans of this size, and those of a matrix that is stored elsewhere are always read so.
+_BYTES_OF_SPAN = 1 << 23
 # Without standardisation, ridges can be as extreme as the squares of the scales of columns.  Outside of these limits
 # they may underflow or overflow, and nothing is proved.
 SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
@@ -190,7 +190,7 @@ class Data:
         """An upper bound of ``‖√Ω y‖`` after the shift."""
         return float(norms_above(np.sqrt(self.weights) * self.y)) * (1.0 + growth(8))
 
-    def _stored(self, features: Indices | slice) -> NDArray[Any]:
+    def stored(self, features: Indices | slice) -> NDArray[Any]:
         """Columns as given, in their own type."""
         if isinstance(self._matrix, (ColumnBlocks, RowBlocks)):
             # Reading from a file moves its position, so only one thread may read at a time.
@@ -262,18 +262,23 @@ class Data:
         return np.take(self._kept, np.searchsorted(self._wanted, features), axis=1)
 
     def parts(self, count: int) -> Iterator[slice]:
-        """Slices of columns that are read at a time."""
-        width = max(1, self.room.block // (8 * self.n))
-        if not self.in_memory:
-            width = max(width, (_BYTES_OF_ROWS if self.by_rows else _BYTES_OF_COLUMNS) // (8 * self.n))
-        elif isinstance(self._matrix, np.ndarray) and self._matrix.strides[1] < self._matrix.strides[0]:
-            width = max(width, min(_COLUMNS_OF_ROWS, _BYTES_OF_ROWS // (8 * self.n)))
-        for begin in range(0, count, width):
-            yield slice(begin, min(begin + width, count))
+        """Slices of columns that are converted at a time."""
+        return _slices(count, self._width)
+
+    def spans(self, count: int) -> Iterator[slice]:
+        """Slices of columns that a pass reads at a time: one or several parts."""
+        return _slices(count, max(self._width, _BYTES_OF_SPAN // (8 * self.n)))
+
+    @property
+    def _width(self) -> int:
+        if isinstance(self._matrix, np.ndarray):
+            return columns_at_a_time(self._matrix, self.n, self.room.block)
+        least = 0 if self.in_memory else _BYTES_OF_ROWS if self.by_rows else _BYTES_OF_SPAN
+        return max(1, max(least, self.room.block) // (8 * self.n))
 
     def lines(self, features: Indices | slice) -> Array:
         """Columns as given, in double precision, each a contiguous line of a new array, with 0 for -0."""
-        block = self._stored(features)
+        block = self.stored(features)
         return np.add(block.T, 0.0, out=np.empty(block.shape[::-1]), dtype=np.float64)
 
     def raw(self, features: Indices) -> Array:
@@ -339,6 +344,17 @@ class Data:
         most, least = np.abs(mean) + slack, np.maximum(np.abs(mean) - slack, 0.0)
         low = square * (1.0 - error) - most * most * (1.0 + error)
         return np.maximum(low, 0.0), square * (1.0 + error) - least * least * (1.0 - error)
+
+
+def columns_at_a_time(matrix: NDArray[Any], height: int, block: int) -> int:
+    """The number of columns that take a number of bytes in double precision; more if rows are contiguous."""
+    width, by_rows = max(1, block // (8 * max(height, 1))), matrix.strides[1] < matrix.strides[0]
+    return max(width, min(_COLUMNS_OF_ROWS, _BYTES_OF_ROWS // (8 * max(height, 1)))) if by_rows else width
+
+
+def _slices(count: int, width: int) -> Iterator[slice]:
+    for begin in range(0, count, width):
+        yield slice(begin, min(begin + width, count))
 
 
 def ridge_below(ridge: Array, gamma: float) -> Array:

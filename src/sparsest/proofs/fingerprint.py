@@ -18,9 +18,12 @@ from sparsest.proofs.rounding import Array
 from sparsest.proofs.row_blocks import Words, folded, row_sums
 
 
-def word_products(lines: Array, keys: Words) -> Words:
-    """The products of columns, given as contiguous lines without -0, with vectors of keys: a row for each of these."""
-    words = folded(lines)
+def word_products(lines: Array, keys: Words, room: Words | None = None) -> Words:
+    """The products of columns, given as contiguous lines without -0, with vectors of keys: a row for each of these.
+
+    ``room`` is an array of the size of the lines that may be changed.
+    """
+    words = folded(lines, room)
     return np.stack([np.einsum("ij,j->i", words, key) for key in keys])
 
 

@@ -1,8 +1,8 @@
 """What one pass over columns computes, as functions of the columns alone: they run where the columns are.
 
-Columns in memory are read by :class:`sparsest.proofs.columns.AllColumns` in parts; a grid of blocks gets ``read_block``
-for each of its blocks.  Both call ``read_lines``, so they differ only where a sum over rows is divided among blocks,
-which the bounds of rounding errors allow.
+Columns in memory are read by :class:`sparsest.proofs.columns.AllColumns` in spans; a grid of blocks gets ``read_block``
+for each of its blocks.  The two differ only where a sum over rows is divided among blocks, which the bounds of rounding
+errors allow.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.proofs.data import columns_at_a_time
 from sparsest.proofs.fingerprint import Words, word_products
 from sparsest.proofs.grid import Call, Grid
 from sparsest.proofs.reading import require_exact
 from sparsest.proofs.rounding import Array, Indices
 
-# Bytes of the columns of a block that are converted at a time.
-_BYTES = 1 << 22
+# Bytes of the columns that are converted at a time: they and their words fit into the cache of a core.
+_BYTES = 1 << 19
 
 
 class Part(NamedTuple):
@@ -49,32 +50,56 @@ class Wanted(NamedTuple):
     kept: Indices | None = None
 
 
+class _Lines:
+    """Room for columns as contiguous lines in double precision and for their words, which every part uses again.
+
+    New arrays for each part took twice the time: the system clears their pages.
+    """
+
+    def __init__(self, width: int, height: int) -> None:
+        self._lines = np.empty((width, height))
+        self._words = np.empty((width, height), dtype=np.uint64)
+
+    def filled(self, columns: NDArray[Any]) -> Array:
+        """The columns as lines, with 0 for -0."""
+        lines = self._lines[: columns.shape[1]]
+        if columns.dtype == np.float64:
+            return np.add(columns.T, 0.0, out=lines)
+        # Adding with conversion takes longer than one after the other.
+        np.copyto(lines, columns.T)
+        lines += 0.0
+        return lines
+
+    def digests(self, lines: Array, keys: Words) -> Words:
+        """The products of filled lines with the keys of the fingerprint."""
+        return word_products(lines, keys, self._words[: lines.shape[0]])
+
+
 @np.errstate(all="ignore")
-def read_lines(lines: Array, shift: Array | None, wanted: Wanted) -> Part:
-    """The results for columns, given as contiguous lines without -0, after subtracting ``shift``; changes the lines."""
-    digests = None if wanted.keys is None else word_products(lines, wanted.keys)
-    if shift is not None:
-        lines -= shift[:, None]
+def read_block(block: NDArray[Any], wanted: Wanted, shift: Array | None, bytes_at_a_time: int = _BYTES) -> Part:
+    """The results for a block of columns and rows after subtracting ``shift``; it is read in parts."""
+    height = block.shape[0] if wanted.kept is None else wanted.kept.size
+    width = columns_at_a_time(block, height, bytes_at_a_time)
+    room, parts = _Lines(min(width, block.shape[1]), height), []
+    for begin in range(0, block.shape[1], width):
+        some = block[:, begin : begin + width]
+        some = some if wanted.kept is None else some[wanted.kept]
+        require_exact(some, "X")
+        lines = room.filled(some)
+        digests = None if wanted.keys is None else room.digests(lines, wanted.keys)
+        if shift is not None:
+            lines -= shift[begin : begin + width, None]
+        parts.append(_sums(lines, wanted, digests))
+    return joined(parts)
+
+
+def _sums(lines: Array, wanted: Wanted, digests: Words | None) -> Part:
     products = wanted.rows @ lines.T
     if not wanted.squares:
         return Part(products[:-1], np.empty(0), np.empty(0), digests)
     weights = wanted.rows[-1]
     squares = weights[0] * np.einsum("ij,ij->i", lines, lines) if wanted.equal else np.square(lines) @ weights
     return Part(products[:-1], squares, products[-1], digests)
-
-
-def read_block(block: NDArray[Any], wanted: Wanted, shift: Array | None) -> Part:
-    """The results for a block of columns and rows, which are read in parts."""
-    height = block.shape[0] if wanted.kept is None else wanted.kept.size
-    width = max(1, _BYTES // (8 * max(height, 1)))
-    parts = []
-    for begin in range(0, block.shape[1], width):
-        some = block[:, begin : begin + width]
-        some = some if wanted.kept is None else some[wanted.kept]
-        require_exact(some, "X")
-        lines = np.add(some.T, 0.0, out=np.empty(some.shape[::-1]), dtype=np.float64)
-        parts.append(read_lines(lines, None if shift is None else shift[begin : begin + width], wanted))
-    return joined(parts)
 
 
 def joined(parts: list[Part]) -> Part:

@@ -158,7 +158,8 @@ def _check_compressed(matrix: Any) -> None:
 
 def require_exact(array: NDArray[Any], name: str) -> None:
     """Refuse integers that double precision may not represent."""
-    if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() >= _EXACT_INTEGER:
+    large = array.dtype.kind in "iu" and array.dtype.itemsize == 8
+    if large and array.size and np.abs(array.astype(np.float64)).max() >= _EXACT_INTEGER:
         raise ValueError(f"{name} holds integers that double precision cannot represent")
 
 

@@ -72,13 +72,14 @@ def _add(sums: RowSums, block: _RowBlock, part: slice) -> None:
     sums.squares[part] += block.weights @ np.square(values)
 
 
-def folded(values: Array) -> Words:
+def folded(values: Array, room: Words | None = None) -> Words:
     """The words that are multiplied by the keys of a fingerprint, of contiguous numbers without -0.
 
     The low bits of many numbers are zero, and products would only shift the others: the high bits are folded into them.
+    The result is in ``room`` if that is given.
     """
     words = values.view(np.uint64)
-    result = words >> np.uint64(32)
+    result = np.right_shift(words, np.uint64(32), out=room)
     result ^= words
     return result
 

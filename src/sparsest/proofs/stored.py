@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from sparsest.proofs.reading import BLOCK_BYTES, ColumnBlocks, RowBlocks
 from sparsest.proofs.rounding import Indices
 
-# The genotypes of a byte of PLINK by two bits, the lowest first: copies of the first allele, or NaN.
-_COPIES = np.array([2.0, np.nan, 1.0, 0.0], dtype=np.float32)
+# The four genotypes of each byte of PLINK, two bits for one, the lowest first, as the bytes of one number: copies of
+# the first allele, or -1.
+_COPIES = np.array([2, -1, 1, 0], dtype=np.int8)[np.arange(256)[:, None] >> np.array([0, 2, 4, 6]) & 3].view(np.uint32)
 _HEADER = b"\x6c\x1b\x01"
 
 
@@ -121,8 +122,7 @@ def _bed(path: Path) -> ColumnBlocks:
     packed = np.memmap(path, dtype=np.uint8, mode="r", offset=3, shape=(p, -(-n // 4)))
 
     def read(features: Indices) -> NDArray[Any]:
-        codes = (packed[features][:, :, None] >> np.array([0, 2, 4, 6], dtype=np.uint8)) & 3
-        return _without_gaps(_COPIES[codes.reshape(features.size, -1)[:, :n]])
+        return _without_gaps(_COPIES.ravel()[packed[features]].view(np.int8)[:, :n])
 
     return ColumnBlocks((n, p), read)
 
@@ -139,17 +139,19 @@ def _pgen(path: Path) -> ColumnBlocks:
         calls = np.empty((features.size, n), dtype=np.int8)
         if features.size:
             file.read_list(features.astype(np.uint32), calls)
-        return _without_gaps(np.where(calls < 0, np.float32(np.nan), calls.astype(np.float32)))
+        return _without_gaps(calls)
 
     return ColumnBlocks((n, p), read)
 
 
-def _without_gaps(copies: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Variants as columns; NaN becomes the mean of the known entries of its variant, or 0 if there is none."""
-    known = np.isfinite(copies)
-    totals = np.where(known, copies, 0.0).sum(axis=1, dtype=np.float64)
-    mean = (totals / np.maximum(known.sum(axis=1), 1)).astype(np.float32)
-    return np.where(known, copies, mean[:, None]).T
+def _without_gaps(copies: NDArray[np.int8]) -> NDArray[Any]:
+    """Variants as columns; negative numbers become the mean of the others of their variant, or 0 if there are none."""
+    known = copies >= 0
+    if known.all():
+        return copies.T
+    values = np.where(known, copies, np.float32(0.0))
+    mean = (values.sum(axis=1, dtype=np.float64) / np.maximum(known.sum(axis=1), 1)).astype(np.float32)
+    return np.where(known, values, mean[:, None]).T
 
 
 def _hdf5(path: Path) -> Any:
