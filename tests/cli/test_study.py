@@ -63,7 +63,7 @@ def test_status_and_check(store):
     assert all(entry["judgement"] in ("confirmed", "not confirmed", "undecided") for entry in judged["findings"])
     for entry in (*shown["studies"], *judged["findings"], shown, judged):
         assert all(f"`{name}`" in SCHEMA for name in entry)
-    assert "came out" in run("study", "check", NAME, "--size", "smoke", "--store", store).output
+    assert "outcome" in run("study", "check", NAME, "--size", "smoke", "--store", store).output
 
 
 def test_files(store, tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sparsest.studies import find
-from sparsest.studies.results import Results, Standing
+from sparsest.studies.results import Completion, Results
 
 METHODS = {"exact": 0.9, "relaxation": 0.8, "elastic_net": 0.5, "mcp": 0.85, "scad": 0.7}
 
@@ -45,4 +45,4 @@ def rows_of(name, size="smoke", certified=lambda cell, number: True):
 
 def results_of(name, size="smoke", **how):
     study = find(name)
-    return Results(study, size, Standing(1, len(study.tasks(size)), 1.0), rows_of(name, size, **how))
+    return Results(study, size, Completion(1, len(study.tasks(size)), 1.0), rows_of(name, size, **how))

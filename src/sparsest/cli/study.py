@@ -141,9 +141,9 @@ def status(names: _Names = ["all"], size: _Size = "small", store: _Store = _STOR
     failed = place.failures()
     rows = []
     for one in _find(names):
-        standing = status_of(one, _sized(size), finished)
+        completion = status_of(one, _sized(size), finished)
         failures = sum(task.id in failed for task in one.tasks(_sized(size), extras=True))
-        rows.append({"study": one.name, **standing._asdict(), "failed": failures})
+        rows.append({"study": one.name, **completion._asdict(), "failed": failures})
     if as_json:
         print_json("study status", {"size": size, "studies": rows})
         return
@@ -176,9 +176,9 @@ def check(names: _Names = ["all"], size: _Size = "small", store: _Store = _STORE
         print_json("study check", {"size": size, "findings": entries})
         return
     for one in found:
-        title = f"{one.study.name}, {size} size: {one.standing.done} of {one.standing.total} tasks done"
+        title = f"{one.study.name}, {size} size: {one.completion.done} of {one.completion.total} tasks done"
         cells = [[f.text, v.judgement.value, v.figures] for f, v in judge(one.study, one.rows)]
-        print_grid(title, ["finding", "came out", "figures"], cells, left=(0, 1, 2))
+        print_grid(title, ["finding", "outcome", "figures"], cells, left=(0, 1, 2))
 
 
 @_command

@@ -1,4 +1,4 @@
-"""The study runner: every experiment of Bertsimas, Pauphilet and Van Parys (2019), declared, run, drawn and judged."""
+"""The study runner: every experiment of Bertsimas, Pauphilet and Van Parys (2019), with figures and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: what is proved of the exact method's models, and what changes when only proved ones count."""
+"""Beyond the paper: how many exact models are proved optimal, and which findings change if only those are used."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sparsest.studies.findings import Finding, Judgement, Verdict
 from sparsest.studies.study import Study
 from sparsest.studies.views import Row
 
-# The exact method's model is better than the relaxation's where its objective is less by this part.
+# The exact model counts as better than the relaxation's if its objective is lower by more than this fraction.
 _BETTER = 1e-6
 
 
 class Proofs(NamedTuple):
-    """What is proved in one panel, over all sizes and data sets.
+    """Proofs of optimality in one panel, over all sizes and data sets.
 
     Attributes
     ----------
-    fits : exact fits.
-    certified : those whose certificate of optimality the checker accepted.
-    median_gap, largest_gap : of the others, the gaps with which they ended; NaN if there are none.
-    tight : relaxations whose rounded model is proved optimal by the relaxation itself; None if that was not examined.
-    improved : exact models that are better than the rounded relaxation.
+    fits : number of exact fits.
+    certified : number of fits whose certificate of optimality the checker accepted.
+    median_gap, largest_gap : final gaps of the other fits; NaN if there are none.
+    tight : number of relaxations that prove their own rounded model optimal; None if that was not recorded.
+    improved : number of exact models that are better than the rounded relaxation.
     """
 
     panel: str
@@ -38,7 +38,7 @@ class Proofs(NamedTuple):
 
 
 def proofs(rows: Sequence[Row]) -> list[Proofs]:
-    """Count what is proved in every panel, and in all of them together."""
+    """Count the proofs in every panel, and in all panels together."""
     relaxed = {_fit(row): row["objective"] for row in rows if row["method"] == "relaxation" and "objective" in row}
     panels: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -64,10 +64,10 @@ def _count(panel: str, rows: Sequence[Row], relaxed: dict[tuple[Any, ...], float
 
 
 def only_certified(study: Study, rows: Sequence[Row]) -> list[Row]:
-    """The rows without exact models that are not proved optimal.
+    """Drop the exact models that are not proved optimal.
 
-    Where a study chooses the size on validation rows, the chosen model decides for all of a data set: the best of those
-    that happen to be proved would be another choice.
+    If a study chooses the size on validation rows, a data set is kept or dropped as a whole, according to its chosen
+    model: choosing among the proved models only would be another method.
     """
     if not study.chosen:
         return [row for row in rows if row["method"] != "exact" or row.get("certified")]
@@ -85,7 +85,7 @@ def _data_set(row: Row) -> tuple[Any, ...]:
 
 
 class Change(NamedTuple):
-    """A finding judged on all rows, and on those with proved exact models alone."""
+    """A finding judged on all rows, and on the rows that remain without unproved exact models."""
 
     finding: Finding
     all: Verdict
@@ -93,17 +93,17 @@ class Change(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether the proved models decide otherwise."""
+        """Whether the two judgements contradict each other."""
         return self.certified.judgement not in (self.all.judgement, Judgement.UNDECIDED)
 
     @property
     def lost(self) -> bool:
-        """Whether the proved models are too few to decide what all decide."""
+        """Whether a finding that all models decide is undecided with the proved models alone."""
         return self.all.judgement is not Judgement.UNDECIDED and self.certified.judgement is Judgement.UNDECIDED
 
 
 def changes(study: Study, rows: Sequence[Row]) -> list[Change]:
-    """Judge the findings that say something about the exact method twice."""
+    """Judge the findings about the exact method twice: with and without unproved models."""
     proved = only_certified(study, rows)
     return [
         Change(finding, finding.judge(rows), finding.judge(proved))

@@ -1,4 +1,4 @@
-"""Figures of a study in the paper's form: a picture for every panel, a curve with error bars for every method."""
+"""Figures of a study, as in the paper: one picture per panel, one curve with error bars per method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparsest.studies.views import Curve, Row, comparable, curves
 
 
 class Style(NamedTuple):
-    """How a method is drawn; the marker tells it apart without colours."""
+    """How a method is drawn; markers distinguish methods in greyscale."""
 
     label: str
     colour: str
@@ -21,7 +21,7 @@ class Style(NamedTuple):
     line: str = "-"
 
 
-# The paper's colours, in shades that differ in brightness too; what the paper does not have is drawn with dashes.
+# The paper's colours, in shades that also differ in brightness; methods that are not in the paper have dashed lines.
 STYLES = {
     "exact": Style("CIO, exact", "#1a7f37", "o"),
     "relaxation": Style("SS, relaxation", "#0b5cad", "s"),
@@ -36,11 +36,11 @@ STYLES = {
 # Curves of one method for several panels, from light to dark.
 _SHADES = (0.35, 0.65, 1.0)
 _DPI = 110
-# The width of a number as a part of an axis.
+# The width of a tick label as a fraction of the axis.
 _LABEL_WIDTH = 0.11
-# A logarithmic axis that ends at less than this many times its beginning is labelled like a linear one.
+# A logarithmic axis whose ends differ by less than this factor is labelled like a linear one.
 _SHORT_AXIS = 6.0
-# Colours that a picture is reduced to, which makes its file three times smaller.
+# Number of colours in PNG files; reducing the colours makes the files three times smaller.
 _PALETTE = 96
 
 
@@ -57,20 +57,20 @@ class _Picture(NamedTuple):
 
     title: str
     lines: list[Drawn]
-    # Texts at places of the horizontal axis.
+    # Tick labels of the horizontal axis by position.
     labels: dict[float, str]
     true_k: int | None
-    # Labels of methods that are left out, wholly or in some places, as they were run on fewer data sets than others.
+    # Labels of methods with omitted points, because they were run on fewer data sets than others.
     lacking: tuple[str, ...] = ()
 
 
 def style_of(method: str) -> Style:
-    """The style of a method; one that has none of its own is drawn in black."""
+    """The style of a method; black if none is defined."""
     return STYLES.get(method, Style(method, "#000000", "."))
 
 
 def _pictures(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[_Picture]:
-    """What there is to draw, in the order of panels and styles."""
+    """The pictures, in the order of panels; their curves in the order of styles."""
     found = curves(figure.view(rows))
     if figure.turned:
         names = [panel.name for panel in panels]
@@ -88,7 +88,7 @@ def _pictures(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> l
             for method in sorted(found, key=_rank)
         ]
     shown = [panel for panel in panels if panel.name in found]
-    # A view may divide a panel further.
+    # A view may split a panel into several.
     others = [replace(panels[0], name=name, title=name) for name in found if name not in {one.name for one in panels}]
     return [_of_panel(figure, panel, found.get(panel.name, {})) for panel in [*shown, *others] or panels[:1]]
 
@@ -98,7 +98,7 @@ def _of_panel(figure: Figure, panel: Panel, methods: dict[str, Curve]) -> _Pictu
     lines = [Drawn(methods[name], style_of(name)) for name in sorted(methods, key=_rank)]
     labels = {cell.x: cell.label for cell in panel.cells if cell.label}
     if lines and not figure.x_label and not labels:
-        # A single place: the methods stand side by side.
+        # With a single position the methods are drawn side by side.
         lines = [one._replace(curve=one.curve._replace(x=[float(j)])) for j, one in enumerate(lines)]
         labels = {float(j): one.style.label for j, one in enumerate(lines)}
     true_k = panel.cells[0].source.k if figure.mark_true_k else None
@@ -114,7 +114,7 @@ def draw(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> Any:
     from matplotlib.figure import Figure as Canvas
 
     pictures = _pictures(figure, panels, rows)
-    # Two levels of correlation stand side by side.
+    # The two levels of correlation are next to each other.
     across = min(len(pictures), 3 if len(pictures) % 2 else 2)
     down = math.ceil(len(pictures) / across)
     wide = 7.0 if len(pictures) == 1 else 4.2 * across
@@ -141,7 +141,7 @@ def draw(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> Any:
 
 
 def _draw_picture(ax: Any, figure: Figure, picture: _Picture) -> None:
-    # Where methods agree, the first lies on top, and the larger marks of the others show around its own.
+    # Where methods agree, the first is drawn on top with the smallest marker, so that the others show around it.
     for rank, (curve, style, strength) in enumerate(picture.lines):
         ax.errorbar(
             curve.x, curve.mean, yerr=[0.0 if math.isnan(e) else e for e in curve.error], label=style.label,
@@ -163,7 +163,7 @@ def _draw_picture(ax: Any, figure: Figure, picture: _Picture) -> None:
 
 
 def _label_places(axis: Any, places: Sequence[float]) -> None:
-    """Numbers where there are points: those of decades alone would be one or none."""
+    """Put ticks at the points: over a short range, powers of ten give at most one tick."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     axis.set_major_locator(FixedLocator(_apart(places)))
@@ -172,7 +172,7 @@ def _label_places(axis: Any, places: Sequence[float]) -> None:
 
 
 def _apart(places: Sequence[float]) -> list[float]:
-    """Places whose numbers do not touch each other on a logarithmic axis."""
+    """Positions whose tick labels do not overlap on a logarithmic axis."""
     if len(places) < 2:
         return list(places)
     least = _LABEL_WIDTH * math.log(places[-1] / places[0])
@@ -184,7 +184,7 @@ def _apart(places: Sequence[float]) -> list[float]:
 
 
 def _label_decades(ax: Any) -> None:
-    """Plain numbers at powers of ten, and between them where there are few."""
+    """Label powers of ten with plain numbers, and further ticks between them if there are few."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     low, high = ax.get_ylim()
@@ -201,7 +201,7 @@ def _label_decades(ax: Any) -> None:
 def save(
     figure: Figure, panels: Sequence[Panel], rows: Sequence[Row], stem: Path, suffixes: Sequence[str] = (".png", ".svg")
 ) -> list[Path]:
-    """Write the figure, in all formats asked for; the same rows give the same files."""
+    """Write the figure in each of the formats; the same rows give identical files."""
     from matplotlib import rc_context
 
     canvas = draw(figure, panels, rows)

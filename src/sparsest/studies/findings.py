@@ -1,7 +1,7 @@
 """Findings of the paper, judged on the rows of a study: confirmed, not confirmed or undecided, with the figures.
 
-Methods are compared on the same data sets: the mean of the differences is judged by its standard error, and two of them
-decide.  A finding that does not come out is reported as such.
+Methods are compared on the same data sets: a finding is decided if the mean difference is more than two standard errors
+from zero.  Findings that are not confirmed are reported as such.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DECISIVE_ERRORS = 2.0
 
 
 class Judgement(Enum):
-    """What came out."""
+    """The outcome of a finding."""
 
     CONFIRMED = "confirmed"
     NOT_CONFIRMED = "not confirmed"
@@ -27,25 +27,25 @@ class Judgement(Enum):
 
 
 class Verdict(NamedTuple):
-    """What came out of a finding, and the figures behind it."""
+    """The outcome of a finding, and the figures that it is based on."""
 
     judgement: Judgement
     figures: str
 
 
 class Finding(NamedTuple):
-    """A sentence of the paper, and how to judge it."""
+    """A statement of the paper, and the function that judges it."""
 
     text: str
     judge: Callable[[Sequence[Row]], Verdict]
 
 
-def _shown(method: str) -> str:
-    """A method's name in words."""
+def _label(method: str) -> str:
+    """The display name of a method."""
     return method.replace("_", " ")
 
 
-def _where(points: Iterable[Point], panels: str | None, x: Callable[[float], bool] | None) -> list[Point]:
+def _select(points: Iterable[Point], panels: str | None, x: Callable[[float], bool] | None) -> list[Point]:
     return [
         point
         for point in points
@@ -54,7 +54,7 @@ def _where(points: Iterable[Point], panels: str | None, x: Callable[[float], boo
 
 
 def _decide(mean: float, error: float) -> Judgement:
-    """Whether a number is above zero."""
+    """Whether a mean is above zero, given its standard error."""
     if not np.isfinite(error) or abs(mean) <= _DECISIVE_ERRORS * error:
         return Judgement.UNDECIDED
     return Judgement.CONFIRMED if mean > 0.0 else Judgement.NOT_CONFIRMED
@@ -74,9 +74,9 @@ Cells = Callable[[float], bool]
 def _differences(
     rows: Sequence[Row], view: View, first: str, second: str, panels: str | None, x: Cells | None
 ) -> list[float]:
-    """The first method's figure less the second's on every data set that has both."""
+    """The first method's value minus the second's on every data set that has both."""
     of: dict[str, dict[tuple[str, float, int], float]] = {first: {}, second: {}}
-    for point in _where(view(rows), panels, x):
+    for point in _select(view(rows), panels, x):
         if point.method in of:
             of[point.method][point.panel, point.x, point.set] = point.y
     return [of[first][key] - of[second][key] for key in sorted(of[first].keys() & of[second].keys())]
@@ -84,13 +84,13 @@ def _differences(
 
 def _figures(first: str, second: str, differences: Sequence[float]) -> str:
     mean, error = _summary(differences)
-    return f"{_shown(first)} less {_shown(second)}: {mean:+.3g} ± {error:.2g} over {len(differences)} pairs"
+    return f"{_label(first)} less {_label(second)}: {mean:+.3g} ± {error:.2g} over {len(differences)} pairs"
 
 
 def _pairs(
     text: str, view: View, pairs: Sequence[tuple[str, str]], panels: str | None, x: Cells | None = None
 ) -> Finding:
-    """Of every pair of methods, the first one's figure is larger than the second's."""
+    """A finding: in every pair of methods, the value of the first is larger than that of the second."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
         judgements, figures = [], []
@@ -108,7 +108,7 @@ def _pairs(
 def larger(
     text: str, view: View, first: str, second: str, *, panels: str | None = None, x: Cells | None = None
 ) -> Finding:
-    """The first method's figure is larger than the second's."""
+    """A finding: the value of the first method is larger than that of the second."""
     return _pairs(text, view, [(first, second)], panels, x)
 
 
@@ -116,24 +116,24 @@ def largest(
     text: str, view: View, first: Sequence[str], others: Sequence[str], *, panels: str | None = None,
     x: Cells | None = None,
 ) -> Finding:  # fmt: skip
-    """The figure of each of the first methods is larger than that of every other."""
+    """A finding: the value of each of ``first`` is larger than that of every other method."""
     return _pairs(text, view, [(one, other) for one in first for other in others], panels, x)
 
 
 def smallest(
     text: str, view: View, first: Sequence[str], others: Sequence[str], *, panels: str | None = None
 ) -> Finding:
-    """The figure of each of the first methods is smaller than that of every other."""
+    """A finding: the value of each of ``first`` is smaller than that of every other method."""
     return _pairs(text, view, [(other, one) for one in first for other in others], panels)
 
 
 def ordered(text: str, view: View, methods: Sequence[str], *, panels: str | None = None) -> Finding:
-    """The figures fall from the first method to the last."""
+    """A finding: the values decrease from the first method to the last."""
     return _pairs(text, view, list(pairwise(methods)), panels)
 
 
 def about_equal(text: str, view: View, first: str, second: str, margin: float, *, panels: str | None = None) -> Finding:
-    """The figures of two methods differ by less than a margin."""
+    """A finding: the values of two methods differ by less than a margin."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
         differences = _differences(rows, view, first, second, panels, None)
@@ -154,10 +154,10 @@ def between(
     text: str, view: View, methods: Sequence[str], low: float, high: float, *, panels: str | None = None,
     x: Cells | None = None, largest_x: bool = False,
 ) -> Finding:  # fmt: skip
-    """The mean of every method's figure, over all cells or at the largest x of every panel, is in an interval."""
+    """A finding: every method's mean, over all cells or at the largest x of every panel, is in an interval."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
-        points = [point for point in _where(view(rows), panels, x) if point.method in methods]
+        points = [point for point in _select(view(rows), panels, x) if point.method in methods]
         if largest_x:
             points = _at_ends(points)[1]
         if not points:
@@ -165,7 +165,7 @@ def between(
         judgements, figures = [], []
         for method in methods:
             mean, error = _summary([point.y for point in points if point.method == method] or [np.nan])
-            figures.append(f"{_shown(method)} {mean:.3g}" + (f" ± {error:.2g}" if np.isfinite(error) else ""))
+            figures.append(f"{_label(method)} {mean:.3g}" + (f" ± {error:.2g}" if np.isfinite(error) else ""))
             judgements.append(_inside(mean, error, low, high))
         return Verdict(_worst(judgements), f"{', '.join(figures)}; expected {low:g} to {high:g}")
 
@@ -173,7 +173,7 @@ def between(
 
 
 def rises(text: str, view: View, methods: Sequence[str]) -> Finding:
-    """Every method's figure is larger at the largest x of a panel than at the smallest."""
+    """A finding: every method's value is larger at the largest x of a panel than at the smallest."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
         first, last = _at_ends(view(rows))
@@ -186,18 +186,18 @@ def rises(text: str, view: View, methods: Sequence[str]) -> Finding:
                 return _NO_DATA
             mean, error = _summary(gains)
             judgements.append(_decide(mean, error))
-            figures.append(f"{_shown(method)} {mean:+.3g} ± {error:.2g}")
+            figures.append(f"{_label(method)} {mean:+.3g} ± {error:.2g}")
         return Verdict(_worst(judgements), f"from the smallest to the largest x: {', '.join(figures)}")
 
     return Finding(text, judge)
 
 
 def smaller_in(text: str, view: View, method: str, smaller: str, larger: str) -> Finding:
-    """A figure is smaller in some panels than in others, whose data sets are others too."""
+    """A finding: a value is smaller in some panels than in others; their data sets differ, so nothing is paired."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
         points = [point for point in view(rows) if point.method == method]
-        parts = [[point.y for point in _where(points, panels, None)] for panels in (larger, smaller)]
+        parts = [[point.y for point in _select(points, panels, None)] for panels in (larger, smaller)]
         if not all(parts):
             return _NO_DATA
         (upper, upper_error), (lower, lower_error) = (_summary(part) for part in parts)
@@ -208,7 +208,7 @@ def smaller_in(text: str, view: View, method: str, smaller: str, larger: str) ->
 
 
 def _slopes(rows: Sequence[Row], view: View, method: str) -> dict[tuple[str, int], float]:
-    """The slope of log(figure) over log(x) on every series: the data sets of one number in one panel."""
+    """The slope of log(value) over log(x) for every series: the data sets with one number in one panel."""
     points = [point for point in view(rows) if point.method == method and point.x > 0.0 and point.y > 0.0]
     found = {}
     for panel, number in sorted({(point.panel, point.set) for point in points}):
@@ -220,7 +220,7 @@ def _slopes(rows: Sequence[Row], view: View, method: str) -> dict[tuple[str, int
 
 
 def grows(text: str, view: View, method: str, *, least: float, most: float = np.inf) -> Finding:
-    """The exponent with which a figure grows, the mean over series, is in an interval."""
+    """A finding: the exponent with which a value grows (the mean over series) is in an interval."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
         slopes = list(_slopes(rows, view, method).values())
@@ -228,14 +228,14 @@ def grows(text: str, view: View, method: str, *, least: float, most: float = np.
             return _NO_DATA
         mean, error = _summary(slopes)
         limits = f"at least {least:g}" if np.isinf(most) else f"{least:g} to {most:g}"
-        figures = f"{_shown(method)}: exponent {mean:.2f} ± {error:.2g} over {len(slopes)} series; expected {limits}"
+        figures = f"{_label(method)}: exponent {mean:.2f} ± {error:.2g} over {len(slopes)} series; expected {limits}"
         return Verdict(_inside(mean, error, least, most), figures)
 
     return Finding(text, judge)
 
 
 def grows_less(text: str, view: View, first: str, second: str) -> Finding:
-    """The first method's figure grows with a smaller exponent than the second's."""
+    """A finding: the first method's value grows with a smaller exponent than the second's."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
         one, two = _slopes(rows, view, first), _slopes(rows, view, second)
@@ -244,7 +244,7 @@ def grows_less(text: str, view: View, first: str, second: str) -> Finding:
             return _NO_DATA
         mean, error = _summary(differences)
         each = ", ".join(
-            f"{_shown(name)} {np.mean(list(of.values())):.2f}" for name, of in ((first, one), (second, two))
+            f"{_label(name)} {np.mean(list(of.values())):.2f}" for name, of in ((first, one), (second, two))
         )
         return Verdict(_decide(mean, error), f"exponents: {each}, difference {mean:.2f} ± {error:.2g}")
 
@@ -252,7 +252,7 @@ def grows_less(text: str, view: View, first: str, second: str) -> Finding:
 
 
 def hardly_varies(text: str, view: View, method: str, *, most: float) -> Finding:
-    """The largest of a figure's means over x is at most ``most`` times the smallest."""
+    """A finding: of the means at each x, the largest is at most ``most`` times the smallest."""
 
     def judge(rows: Sequence[Row]) -> Verdict:
         points = [point for point in view(rows) if point.method == method]
@@ -262,7 +262,7 @@ def hardly_varies(text: str, view: View, method: str, *, most: float) -> Finding
         ratio = float(max(means) / min(means))
         judgement = Judgement.CONFIRMED if ratio <= most else Judgement.NOT_CONFIRMED
         return Verdict(
-            judgement, f"{_shown(method)}: largest mean {ratio:.2f} times the smallest; expected at most {most:g}"
+            judgement, f"{_label(method)}: largest mean {ratio:.2f} times the smallest; expected at most {most:g}"
         )
 
     return Finding(text, judge)
@@ -280,7 +280,7 @@ def _at_ends(points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
 
 
 def _inside(mean: float, error: float, low: float, high: float) -> Judgement:
-    """Whether a mean is in an interval; one data set, or outside of it by less than the error, is undecided."""
+    """Whether a mean is in an interval; undecided with one data set, or if it is outside by less than its error."""
     if not np.isfinite(error):
         return Judgement.UNDECIDED
     if low <= mean <= high:
@@ -290,7 +290,7 @@ def _inside(mean: float, error: float, low: float, high: float) -> Judgement:
 
 
 def _worst(judgements: Sequence[Judgement]) -> Judgement:
-    """The judgement of several claims together."""
+    """The joint judgement of several claims."""
     for judgement in (Judgement.NOT_CONFIRMED, Judgement.UNDECIDED):
         if judgement in judgements:
             return judgement

@@ -1,4 +1,4 @@
-"""The results of studies as files: figures, tables and findings of each, for a folder of documents."""
+"""Write the results of studies into a folder of documents: figures, tables and findings of each study."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sparsest.studies.findings import Judgement
 from sparsest.studies.results import Results, check
 from sparsest.studies.views import Row
 
-# Marks in the folder's README.md between which the overview is put.
+# The overview is written between these markers of the folder's README.md.
 _BEGIN, _END = "<!-- overview -->", "<!-- end of the overview -->"
 _BEYOND = "What is proved of the exact models"
 
 
 def write_figures(results: Results, folder: Path, suffixes: Sequence[str] = (".png", ".svg")) -> list[Path]:
-    """Every figure, in all formats asked for."""
+    """Write every figure in each of the formats."""
     folder.mkdir(parents=True, exist_ok=True)
     panels = results.study.panels(results.size)
     return [
@@ -30,11 +30,11 @@ def write_figures(results: Results, folder: Path, suffixes: Sequence[str] = (".p
 
 
 def write_tables(results: Results, folder: Path, *, pictures: bool = False) -> list[Path]:
-    """Findings, proofs and the points of all figures: one Markdown file, and the points as CSV.
+    """Write findings, proofs and the points of all figures as Markdown, and the points as CSV.
 
     Parameters
     ----------
-    pictures : whether the Markdown shows the figures, which are beside it
+    pictures : whether the Markdown shows the figures, which must be in the same folder
     """
     folder.mkdir(parents=True, exist_ok=True)
     text, data = (folder / f"{stem(results)}.{suffix}" for suffix in ("md", "csv"))
@@ -44,7 +44,7 @@ def write_tables(results: Results, folder: Path, *, pictures: bool = False) -> l
 
 
 def write_overview(everything: Sequence[Results], file: Path) -> None:
-    """All findings of all studies, with links to their pages."""
+    """Write all findings of all studies, with links to their pages."""
     lines = ["# Findings of the paper, judged\n", _overview(everything).markdown()]
     for results in everything:
         lines.append(f"## {_heading(results)}\n")
@@ -53,7 +53,7 @@ def write_overview(everything: Sequence[Results], file: Path) -> None:
 
 
 def publish(everything: Sequence[Results], folder: Path) -> list[Path]:
-    """Everything there is: figures as PNG, tables, the overview, and the models of each size as compressed CSV."""
+    """Write figures as PNG, tables, the overview, and the models of each size as compressed CSV."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for results in everything:
@@ -68,7 +68,7 @@ def publish(everything: Sequence[Results], folder: Path) -> list[Path]:
 
 
 def _all_rows(everything: Sequence[Results]) -> list[Row]:
-    """Every row once, with the first study that it belongs to: studies of the same data share them."""
+    """Every row once, with the first study that it belongs to: studies of the same data share rows."""
     found: dict[tuple[Any, ...], Row] = {}
     for results in everything:
         for row in results.rows:
@@ -77,7 +77,7 @@ def _all_rows(everything: Sequence[Results]) -> list[Row]:
 
 
 def _refresh(readme: Path, overview: str) -> None:
-    """Put the overview between its marks in a page written by hand, if there is one."""
+    """Put the overview between the markers of an existing page, if there is one."""
     if not readme.is_file():
         return
     before, begin, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
@@ -87,12 +87,12 @@ def _refresh(readme: Path, overview: str) -> None:
 
 
 def stem(results: Results, figure: str = "") -> str:
-    """The name of a study's files without the ending."""
+    """The name of a study's files without the suffix."""
     return "-".join(part for part in (results.study.name, results.size, figure) if part)
 
 
 def counts(results: Results) -> dict[Judgement, int]:
-    """How many findings came out in each way."""
+    """Number of findings with each outcome."""
     found = [verdict.judgement for _, verdict in check(results.study, results.rows)]
     return {judgement: found.count(judgement) for judgement in Judgement}
 
@@ -101,7 +101,7 @@ def _overview(everything: Sequence[Results]) -> tables.Grid:
     body = []
     for results in everything:
         of = counts(results)
-        done = f"{results.standing.done} of {results.standing.total}"
+        done = f"{results.completion.done} of {results.completion.total}"
         link = f"[{results.study.name}]({stem(results)}.md)"
         body.append([link, results.size, done, *(str(of[judgement]) for judgement in Judgement)])
     heads = ["study", "size", "tasks done", *(judgement.value for judgement in Judgement)]
@@ -109,11 +109,11 @@ def _overview(everything: Sequence[Results]) -> tables.Grid:
 
 
 def change_sentence(found: Sequence[Change]) -> str:
-    """How many findings depend on models that are not proved optimal."""
+    """A sentence: how many findings depend on models that are not proved optimal."""
     changed, lost = sum(one.changed for one in found), sum(one.lost for one in found)
     return (
-        f"When exact models that are not proved optimal are left out, {changed} of {len(found)} findings about the "
-        f"exact method come out otherwise, and {lost} can be decided no more."
+        f"When exact models that are not proved optimal are left out, the outcome of {changed} of {len(found)} "
+        f"findings about the exact method changes, and {lost} can no longer be decided."
     )
 
 
@@ -123,7 +123,7 @@ def _heading(results: Results) -> str:
 
 def _markdown(results: Results, pictures: bool) -> str:
     study, rows = results.study, results.rows
-    done = f"{results.standing.done} of {results.standing.total} tasks are done."
+    done = f"{results.completion.done} of {results.completion.total} tasks are done."
     lines = [f"# {_heading(results)}\n", f"{done} {study.remark}".strip() + "\n", "## Findings\n"]
     lines.append(tables.findings_grid(check(study, rows)).markdown())
     counted = proofs(rows)

@@ -1,4 +1,4 @@
-"""The report: one HTML page of all studies run so far, with their figures inside, and nothing from the network."""
+"""The report: one HTML page of all studies run so far, with embedded figures and no references to other files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PAGE = Markup("""<!doctype html>
 </body>
 </html>
 """)
-# Figures keep the paper's colours on white in the dark too.
+# Figures keep the paper's colours on a white background in dark mode too.
 _MORE_STYLE = Markup("""
 body { margin: 0; } main { max-width: 72em; margin: 0 auto; padding: 1em; }
 h1 { line-height: 1.2; font-size: 1.7em; }
@@ -61,8 +61,8 @@ def _introduction(everything: Sequence[Results]) -> Markup:
         [
             paragraph(
                 "Methods are compared on the same data sets; a difference of more than two standard errors decides. "
-                "“Exact” is the best subset search with a time limit: where it is not proved optimal, the gap says so. "
-                "Seconds are those of one processor."
+                "“Exact” is the best subset search with a time limit; a model that is not proved optimal has a gap. "
+                "Times are CPU seconds of one core."
             ),
             paragraph("; ".join(made)),
         ]
@@ -73,7 +73,7 @@ def _overview(everything: Sequence[Results]) -> Markup:
     body = []
     for results in everything:
         link = Markup('<a href="#{}">{}</a>').format(stem(results), results.study.name)
-        done = f"{results.standing.done} of {results.standing.total}"
+        done = f"{results.completion.done} of {results.completion.total}"
         of = counts(results)
         body.append([link, results.size, done, *(str(of[judgement]) for judgement in Judgement)])
     heads = ["study", "size", "tasks done", *(judgement.value for judgement in Judgement)]
@@ -99,7 +99,7 @@ def _study(results: Results) -> Markup:
 
 
 def _how_much(results: Results) -> str:
-    done, total, _ = results.standing
+    done, total, _ = results.completion
     return "" if done == total else f"So far {done} of {total} tasks are done."
 
 
@@ -108,7 +108,7 @@ def _findings(results: Results) -> Markup:
         [finding.text, _judged(verdict.judgement), verdict.figures]
         for finding, verdict in check(results.study, results.rows)
     ]
-    return table(["finding of the paper", "came out", "figures"], body) if body else Markup("")
+    return table(["finding of the paper", "outcome", "figures"], body) if body else Markup("")
 
 
 def _judged(judgement: Judgement) -> Markup:
@@ -125,7 +125,7 @@ def _figure(results: Results, figure: Figure) -> Markup:
 
 
 def _picture(results: Results, figure: Figure) -> str:
-    """The figure as an address that holds it."""
+    """The figure as a data URL."""
     from matplotlib import rc_context
 
     out = io.BytesIO()

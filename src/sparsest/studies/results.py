@@ -1,4 +1,4 @@
-"""The results of a study: how much of it is done, its rows with what each belongs to, and its findings judged."""
+"""The results of a study: how much of it is done, its rows with panel and data set, and its findings judged."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from sparsest.studies.study import Size, Study
 from sparsest.studies.views import Row
 
 
-class Standing(NamedTuple):
-    """How much of a study is done: tasks, and the seconds they took."""
+class Completion(NamedTuple):
+    """How much of a study is done: finished tasks, all tasks, and the seconds of the finished ones."""
 
     done: int
     total: int
     seconds: float
 
 
-def status(study: Study, size: Size, finished: dict[str, Finished]) -> Standing:
+def status(study: Study, size: Size, finished: dict[str, Finished]) -> Completion:
     """Count the tasks that are done."""
     tasks = study.tasks(size)
     done = [finished[task.id] for task in tasks if task.id in finished]
-    return Standing(len(done), len(tasks), sum(one.seconds for one in done))
+    return Completion(len(done), len(tasks), sum(one.seconds for one in done))
 
 
 class Results(NamedTuple):
-    """A study at one size, and what there is of it."""
+    """A study at one size, and its rows so far."""
 
     study: Study
     size: Size
-    standing: Standing
+    completion: Completion
     rows: list[Row]
 
 
 def results_of(studies: Iterable[Study], sizes: Iterable[Size], store: Store) -> list[Results]:
-    """All that there is of some studies; those without a single task done are left out."""
+    """The results of several studies; studies without finished rows are left out."""
     finished = store.finished()
     found = []
     for size in sizes:
@@ -49,9 +49,10 @@ def results_of(studies: Iterable[Study], sizes: Iterable[Size], store: Store) ->
 
 
 def rows_of(study: Study, size: Size, finished: dict[str, Finished]) -> list[Row]:
-    """All rows so far, with panel, place, data set and true size.
+    """All rows so far, with panel, x, data set and true size.
 
-    Where each size is a task, rows of a procedure count when all sizes are there: one is chosen among them.
+    If each size is a task of its own, the rows of a procedure are returned only when all of its sizes are finished,
+    because one of them is chosen.
     """
     found: list[Row] = []
     for panel in study.panels(size):

@@ -1,4 +1,4 @@
-"""Runs the tasks of a study: on local processes or on a Dask cluster, each outcome kept the moment it is there."""
+"""Run the tasks of a study in local processes or on a Dask cluster, and store each outcome as soon as it is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sparsest.warming import warmup
 
 
 class Progress(NamedTuple):
-    """A task has ended: how many are done of all, how many failed, and roughly how many seconds are left."""
+    """Reported when a task ends: tasks that are done, all tasks, failed tasks, and an estimate of the seconds left."""
 
     task: Task
     seconds: float
@@ -39,11 +39,11 @@ Listener = Callable[[Progress], Any]
 
 
 def estimate(tasks: Sequence[Task], finished: dict[str, float], n_jobs: int) -> float:
-    """Seconds that the tasks that are not done will take, roughly: what they look like, scaled by what others took.
+    """Estimate the seconds of the remaining tasks: prior estimates, scaled by how long finished tasks really took.
 
     Parameters
     ----------
-    finished : seconds of tasks that are done (:meth:`Store.seconds`)
+    finished : seconds of finished tasks (:meth:`Store.seconds`)
     """
     if not finished:
         return sum(task.estimate() for task in tasks) / n_jobs
@@ -61,7 +61,7 @@ def run(
     folder: str | None = None,
     listener: Listener = lambda progress: None,
 ) -> Ended:
-    """Run what is not done yet; Ctrl-C ends it, and nothing that was finished is lost.
+    """Run the tasks that are not done yet; after Ctrl-C all finished tasks are kept.
 
     Parameters
     ----------
@@ -76,10 +76,10 @@ def run(
     counter = _Counter(tasks, pending, workers)
     interrupted = False
     if pending and cluster is None and is_cache_empty():
-        # Compiling takes time of the processor, which is what tasks measure.
+        # Compile first: tasks measure CPU time, which must not include compilation.
         warmup()
     with store.alive(), _backend(cluster, workers):
-        # One task at a time for every worker: what is claimed early and not begun would be kept from other runners.
+        # Every worker gets one task at a time: a task that is claimed but not begun is withheld from other runners.
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
         outcomes: Iterator[Outcome] = parallel(delayed(run_task)(task, folder) for task in _claimed(pending, store))
         try:
@@ -97,14 +97,14 @@ def run(
 
 
 def _claimed(tasks: Sequence[Task], store: Store) -> Iterator[Task]:
-    """The tasks that no other runner has, claimed one by one."""
+    """Claim tasks one by one and yield those that no other runner holds."""
     for task in tasks:
         if store.claim(task.id):
             yield task
 
 
 def _backend(cluster: str | None, workers: int) -> AbstractContextManager[Any]:
-    """Where joblib sends the tasks."""
+    """The backend of joblib that runs the tasks."""
     if cluster is None:
         return parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1)
     try:
@@ -118,7 +118,7 @@ def _backend(cluster: str | None, workers: int) -> AbstractContextManager[Any]:
 
 
 def _abandon(outcomes: Any) -> None:
-    """Leave tasks that are under way."""
+    """Stop waiting for tasks that are running."""
     close = getattr(outcomes, "close", None)
     if close is not None:
         close()
@@ -128,7 +128,7 @@ def _abandon(outcomes: Any) -> None:
 
 
 class _Counter:
-    """Counts what is done, and learns from it how long the rest will take."""
+    """Count finished tasks, and estimate from them how long the rest will take."""
 
     def __init__(self, tasks: Sequence[Task], pending: Sequence[Task], workers: int) -> None:
         self.total, self.workers = len(tasks), workers
@@ -138,7 +138,7 @@ class _Counter:
         self._guessed = self._taken = 0.0
 
     def after(self, task: Task, outcome: Outcome) -> Progress:
-        """Count an outcome."""
+        """Count an outcome and report the progress."""
         guess = task.estimate()
         self.done += outcome.error is None
         self.failed += outcome.error is not None

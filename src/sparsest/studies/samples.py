@@ -1,4 +1,4 @@
-"""The data of a study: training, validation and test rows of one truth."""
+"""The data of a study: training, validation and test rows from the same model."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.data import encode_labels
 from sparsest.datasets import load_folder, make_hard, make_toeplitz
 
-# Shares of real rows that are held out: for the test as in the paper, and a quarter of the rest for validation.
+# Shares of the rows of real data that are held out: for testing as in the paper; of the rest, a quarter for validation.
 _TEST_SHARE, _VALIDATION_SHARE = 0.15, 0.25
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where data come from; the same source, number of rows and number of the data set mean the same data.
+    """How data are generated or read.  Source, number of rows and number of the data set determine the data.
 
     Attributes
     ----------
-    design : "toeplitz" and "hard" are synthetic; "real-x" has a real matrix and a synthetic response; "real" is real.
-    task : whether the response is a number or one of two classes.
-    p, k, snr, rho : features, true features, signal-to-noise ratio and correlation of neighbours; or 0.
+    design : "toeplitz" and "hard" are synthetic; "real-x" is a real matrix with a synthetic response; "real" is real.
+    task : "regression" or "classification".
+    p, k, snr, rho : number of features and of true features, signal-to-noise ratio and correlation of neighbours; 0 if
+        not applicable.
     folder : name of the folder of real data.
-    classes : the two labels of real data that are classified; rows with others are left out.
-    n_validation, n_test : rows beside those for training; shares of the rows of real data.
-    dtype : type of a synthetic matrix; in float32 twice as large ones fit into memory.
+    classes : the two labels of real data to classify; rows with other labels are left out.
+    n_validation, n_test : numbers of validation and test rows; for real data, shares of the rows.
+    dtype : type of a synthetic matrix; float32 halves the memory.
     """
 
     design: Literal["toeplitz", "hard", "real-x", "real"]
@@ -48,7 +49,7 @@ class Source:
 
     @property
     def real(self) -> bool:
-        """Whether the rows are those of a folder."""
+        """Whether the rows come from a folder."""
         return self.design.startswith("real")
 
 
@@ -60,10 +61,10 @@ class Rows(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Rows to fit, to choose by and to judge by, and the true features where they are known.
+    """Rows for training, validation and testing, and the true features if they are known.
 
-    Columns have mean square 1 over the training rows.  Those of real data are centred there, and models of them have an
-    intercept.
+    Columns have mean square 1 over the training rows.  For real data they are also centred over the training rows, and
+    models have an intercept.
     """
 
     train: Rows
@@ -75,7 +76,7 @@ class Sample(NamedTuple):
 
 
 def draw(source: Source, n: int, rng: np.random.Generator, folder: str | None = None) -> Sample:
-    """Draw a data set with n training rows; real data have as many as there are.
+    """Draw a data set with n training rows; for real data the file determines the number of rows.
 
     Parameters
     ----------
@@ -97,8 +98,8 @@ def draw(source: Source, n: int, rng: np.random.Generator, folder: str | None = 
 def _real(source: Source, rng: np.random.Generator, folder: str | None) -> Sample:
     if folder is None or not (Path(folder) / source.folder).is_dir():
         raise ValueError(
-            f"this study needs the folder {source.folder} of real data: name the folder that holds it with --data or "
-            "the environment variable SPARSEST_DATA"
+            f"this study needs the folder {source.folder} of real data: give the folder that contains it with --data "
+            "or in the environment variable SPARSEST_DATA"
         )
     data = load_folder(Path(folder) / source.folder)
     X, labels = np.asarray(data.X, dtype=np.float64), np.asarray(data.y)
@@ -124,9 +125,9 @@ def _real(source: Source, rng: np.random.Generator, folder: str | None) -> Sampl
 def _split(
     X: NDArray[Any], y: NDArray[Any], parts: Sequence[slice | Indices], support: Indices | None, task: str, center: bool
 ) -> Sample:
-    """Divide the rows, and scale all of them by what the training rows say; columns constant there stay as they are.
+    """Split the rows and scale all of them by statistics of the training rows; columns constant there are not scaled.
 
-    A part is copied once and changed in place: there is never more than X and one copy of it.
+    A part is copied once and scaled in place, so memory never holds more than X and one copy.
     """
     matrices = [np.array(X[part], order="F") for part in parts]
     if center:

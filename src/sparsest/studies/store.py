@@ -1,7 +1,7 @@
-"""Results of tasks in one SQLite file: a task is there whole or not at all, and no two runners work on the same.
+"""Results of tasks in an SQLite file: tasks are stored completely or not at all, and no two runners run the same one.
 
-A runner claims a task before it begins.  Claims are kept alive by a heartbeat; those of a process that is gone, on this
-host at once and on another after a while, count no more.  So a run may be killed at any moment and go on.
+A runner claims a task before it begins and renews its claims by a heartbeat.  The claims of a dead process expire: on
+the same host immediately, on other hosts when the heartbeat is overdue.  So a killed run can be resumed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import sparsest
 
-# Seconds between two heartbeats, and those after which a claim without one is void.
+# Seconds between two heartbeats, and seconds without a heartbeat after which a claim expires.
 _HEARTBEAT, _VOID = 5.0, 60.0
 
 _SCHEMA = """
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS failures (task TEXT PRIMARY KEY, error TEXT NOT NULL,
 
 
 class Finished(NamedTuple):
-    """A task that is done: its rows, and the circumstances."""
+    """A finished task: its rows, seconds, version and machine."""
 
     rows: list[dict[str, Any]]
     seconds: float
@@ -46,7 +46,7 @@ class Finished(NamedTuple):
 
 
 class Store:
-    """The file; every call opens it anew, so that threads and processes can share it."""
+    """The file of results; every call opens it anew, so that threads and processes can share it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -72,11 +72,11 @@ class Store:
             if writing:
                 connection.execute("COMMIT")
         finally:
-            # What was not committed is rolled back.
+            # Closing rolls back changes that are not committed.
             connection.close()
 
     def claim(self, task: str) -> bool:
-        """Take a task; False where it is done, or another runner that lives has it."""
+        """Claim a task; False if it is done or held by another live runner."""
         with self._open() as connection:
             if connection.execute("SELECT 1 FROM tasks WHERE id = ?", (task,)).fetchone():
                 return False
@@ -87,7 +87,7 @@ class Store:
             return True
 
     def finish(self, task: str, identity: str, rows: Iterable[dict[str, Any]], seconds: float) -> None:
-        """Keep the outcome of a task, in one transaction."""
+        """Store the outcome of a task in one transaction."""
         with self._open() as connection:
             connection.execute(
                 "REPLACE INTO tasks VALUES (?, ?, ?, ?, ?, ?)",
@@ -102,18 +102,18 @@ class Store:
             connection.execute("DELETE FROM failures WHERE task = ?", (task,))
 
     def fail(self, task: str, error: str) -> None:
-        """Remember why a task has no outcome; the next run tries it again."""
+        """Store why a task failed; the next run tries it again."""
         with self._open() as connection:
             connection.execute("REPLACE INTO failures VALUES (?, ?, ?)", (task, error, sparsest.__version__))
             connection.execute("DELETE FROM claims WHERE task = ?", (task,))
 
     def release(self) -> None:
-        """Give back all that this process has claimed."""
+        """Release all claims of this process."""
         with self._open() as connection:
             connection.execute("DELETE FROM claims WHERE host = ? AND pid = ?", self._me)
 
     def finished(self) -> dict[str, Finished]:
-        """All tasks that are done."""
+        """All finished tasks by id."""
         with self._open(writing=False) as connection:
             tasks = connection.execute("SELECT id, seconds, version, machine FROM tasks").fetchall()
             contents = connection.execute("SELECT task, content FROM rows ORDER BY task, position").fetchall()
@@ -123,18 +123,18 @@ class Store:
         return found
 
     def seconds(self) -> dict[str, float]:
-        """The tasks that are done, and how long they took."""
+        """The seconds of every finished task by id."""
         with self._open(writing=False) as connection:
             return dict(connection.execute("SELECT id, seconds FROM tasks").fetchall())
 
     def failures(self) -> dict[str, str]:
-        """Why tasks have no outcome."""
+        """The errors of failed tasks by id."""
         with self._open(writing=False) as connection:
             return dict(connection.execute("SELECT task, error FROM failures").fetchall())
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Keep this process's claims alive, and give them back at the end."""
+        """Renew this process's claims by a heartbeat, and release them at the end."""
         stop = Event()
 
         def beat() -> None:
@@ -155,10 +155,10 @@ class Store:
 
 
 def _holds(host: str, pid: int, seen: float) -> bool:
-    """Whether a claim is still somebody's."""
+    """Whether the claim of a process is still valid."""
     if time.time() - seen > _VOID:
         return False
-    # Only POSIX systems have a harmless signal that shows whether a process exists.
+    # Only on POSIX systems can signal 0 test whether a process exists.
     if host == platform.node() and os.name == "posix":
         try:
             os.kill(pid, 0)
@@ -170,5 +170,5 @@ def _holds(host: str, pid: int, seen: float) -> bool:
 
 
 def machine() -> str:
-    """The machine in a few words."""
+    """A short description of the machine."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"

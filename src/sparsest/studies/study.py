@@ -1,4 +1,4 @@
-"""What a study is: panels of data, the views that its figures draw, and the findings it looks for."""
+"""A study: panels of data sets, figures that draw views of the rows, and findings to judge."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sparsest.studies.views import View
 
 Size = Literal["smoke", "small", "paper"]
 SIZES: tuple[Size, ...] = ("smoke", "small", "paper")
-# Procedures that panels may split: every size is a search of its own.
+# Procedures that panels may split into one task for each size, because each size is a separate search.
 _LONG = ("cardinality",)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a panel: data sets of n rows, and what to do with them.
+    """One point of a panel: data sets of n rows, and the plan of the procedures.
 
-    ``x`` is where figures draw it; a ``label`` stands there instead of the number.
+    ``x`` is its position in figures; a ``label`` replaces the number on the axis.
     """
 
     source: Source
@@ -34,11 +34,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a figure: cells, data sets for each, and the procedures that compete on them.
+    """One picture of a figure: cells, the number of data sets for each, and the procedures to compare.
 
-    ``compared`` are fitted at the true size alone; so are ``extras``, which run only where they are asked for.
-    Where one size takes long by itself, ``split`` makes a task of each, for a study that needs all of them, or of the
-    true one alone, for a study that needs no other.
+    Procedures in ``compared`` are fitted only at the true size; so are ``extras``, which run only on request.
+    ``split`` is for panels where a single size takes long: "all sizes" makes each size a task, "true size" runs only
+    the true one.
     """
 
     name: str
@@ -62,14 +62,14 @@ class Panel:
                     yield cell, Task(cell.source, cell.n, number, procedure, one_size)
 
     def _plans(self, plan: Plan) -> tuple[Plan, ...]:
-        """The plans of a procedure that takes long for every size."""
+        """The plans of a procedure in ``_LONG``: one for each size to run separately."""
         if not self.split:
             return (plan,)
         sizes = plan.ks if self.split == "all sizes" else (plan.timed_k,)
         return tuple(replace(plan, ks=(k,)) for k in sizes)
 
     def at_places(self, count: int) -> Panel:
-        """The panel with some of its cells, spread over all."""
+        """The panel with ``count`` of its cells, evenly spaced."""
         chosen = {int((i + 0.5) * len(self.cells) / count) for i in range(min(count, len(self.cells)))}
         return replace(self, cells=tuple(self.cells[i] for i in sorted(chosen)))
 
@@ -85,9 +85,9 @@ class Figure:
     y_label: str
     x_scale: str = "linear"
     y_scale: str = "linear"
-    # Also drawn as a vertical line: the true number of features.
+    # Whether a vertical line marks the true number of features.
     mark_true_k: bool = False
-    # The view has a panel for each method, and a curve for each panel of the study.
+    # Whether the view has a panel for each method, and a curve for each panel of the study.
     turned: bool = False
 
 
@@ -100,9 +100,9 @@ class Study:
     panels: Callable[[Size], tuple[Panel, ...]]
     figures: tuple[Figure, ...]
     findings: tuple[Finding, ...] = field(default=())
-    # Why the data are not exactly the paper's, where they are not.
+    # How the data differ from the paper's, if they do.
     remark: str = ""
-    # Its findings are about models whose size was chosen on validation rows.
+    # Whether the findings are about models whose size was chosen on validation rows.
     chosen: bool = False
 
     def tasks(self, size: Size, *, extras: bool = False, places: int | None = None) -> list[Task]:
@@ -111,7 +111,7 @@ class Study:
         Parameters
         ----------
         extras : whether to run methods of other packages too
-        places : no more cells of a panel than this, spread over all
+        places : largest number of cells of a panel, evenly spaced
         """
         panels = self.panels(size)
         if places is not None:

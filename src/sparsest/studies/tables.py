@@ -1,4 +1,4 @@
-"""Tables of a study as Markdown and CSV: the points of its figures, its findings, what is proved, and all models."""
+"""Tables of a study as Markdown and CSV: the points of its figures, its findings, proofs of optimality, all models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TableRow(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A table of texts with its heads; the columns from ``right`` on are set to the right."""
+    """A table of texts with column heads; the columns from ``right`` on are right-aligned."""
 
     title: str
     heads: list[str]
@@ -59,7 +59,7 @@ def points(figure: Figure, rows: Sequence[Row]) -> list[TableRow]:
 
 
 def grids(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[Grid]:
-    """A table for each panel: a line for each place, a column for each method, means with their standard errors."""
+    """A table for each panel: a line for each x, a column for each method, means with their standard errors."""
     found = []
     labels = {cell.x: cell.label.replace("\n", ", ") for panel in panels for cell in panel.cells if cell.label}
     for panel, methods in curves(figure.view(rows)).items():
@@ -83,7 +83,7 @@ def grids(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[
 
 
 def _cell(x: float, mean: float, error: float, n_sets: int | None, k: int | None) -> str:
-    """One figure; the number of data sets is named where it is smaller than elsewhere."""
+    """A mean with its standard error; the number of data sets is added if it is smaller than for other methods."""
     text = f"{mean:.3g}" if math.isnan(error) else f"{mean:.3g} ± {error:.1g}"
     if n_sets is not None:
         text += f", {n_sets} set{'s' if n_sets > 1 else ''}"
@@ -91,17 +91,17 @@ def _cell(x: float, mean: float, error: float, n_sets: int | None, k: int | None
 
 
 def findings_grid(verdicts: Iterable[tuple[Finding, Verdict]]) -> Grid:
-    """What came out of every finding."""
+    """The outcome of every finding."""
     return Grid(
         "",
-        ["finding", "came out", "figures"],
+        ["finding", "outcome", "figures"],
         [[finding.text, verdict.judgement.value, verdict.figures] for finding, verdict in verdicts],
         right=3,
     )
 
 
 def proofs_grid(counted: Sequence[Proofs]) -> Grid:
-    """What is proved of the exact models."""
+    """Numbers of exact models that are proved optimal, and gaps of the others."""
     heads = [
         "panel", "exact fits", "proved optimal", "median gap of the others", "largest gap", "relaxation tight",
         "better than the rounded relaxation",
@@ -120,7 +120,7 @@ def _share(count: int, of: int) -> str:
 
 
 def changes_grid(changed: Sequence[Change]) -> Grid:
-    """Findings that come out otherwise when only proved exact models count."""
+    """Findings whose outcome changes when only proved exact models are used."""
     return Grid(
         "",
         ["finding", "all models", "proved exact models alone", "figures of the latter"],
@@ -133,7 +133,7 @@ def changes_grid(changed: Sequence[Change]) -> Grid:
 
 
 def write_points(figures: Sequence[Figure], rows: Sequence[Row], file: Path) -> None:
-    """The points of all figures as CSV."""
+    """Write the points of all figures as CSV."""
     with file.open("w", newline="", encoding="utf-8") as stream:
         out = csv.writer(stream, lineterminator="\n")
         out.writerow(TableRow._fields)
@@ -142,7 +142,7 @@ def write_points(figures: Sequence[Figure], rows: Sequence[Row], file: Path) -> 
 
 
 def write_models(rows: Sequence[Row], file: Path) -> None:
-    """All rows as compressed CSV; the same rows give the same file."""
+    """Write all rows as compressed CSV; the same rows give an identical file."""
     heads = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     out = csv.DictWriter(text, heads, lineterminator="\n")
@@ -157,5 +157,5 @@ def _plain(point: TableRow) -> list[Any]:
 
 
 def _short(value: Any) -> Any:
-    """Floating-point numbers with six digits."""
+    """Round floating-point numbers to six digits."""
     return f"{value:.6g}" if isinstance(value, float) else value

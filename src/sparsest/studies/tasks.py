@@ -1,4 +1,4 @@
-"""Tasks: one procedure on one data set, known by everything that its outcome depends on."""
+"""Tasks: one procedure on one data set, identified by everything that the outcome depends on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sparsest.studies.samples import Source, draw
 class Task:
     """One procedure on one data set.
 
-    Data depend on source, n and number alone, so that all procedures see the same; nothing depends on the order of
-    tasks, on the worker or on when it runs.
+    The data depend only on source, n and number, so that all procedures get the same; nothing depends on the order of
+    tasks, on the worker or on the time.
     """
 
     source: Source
@@ -32,27 +32,27 @@ class Task:
 
     @property
     def identity(self) -> str:
-        """All that the outcome depends on, as JSON with sorted keys."""
+        """Everything that the outcome depends on, as JSON with sorted keys."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @property
     def id(self) -> str:
-        """A name for the identity."""
+        """A hash of the identity."""
         return hashlib.sha256(self.identity.encode()).hexdigest()[:20]
 
     def generator(self) -> np.random.Generator:
-        """The random numbers of its data set."""
+        """The random number generator of the data set."""
         of_data = json.dumps([asdict(self.source), self.n, self.number], sort_keys=True)
         digest = hashlib.sha256(of_data.encode()).digest()
         return np.random.default_rng(int.from_bytes(digest[:16], "little"))
 
     def estimate(self) -> float:
-        """Seconds that it takes, roughly."""
+        """Estimated seconds."""
         return PROCEDURES[self.procedure].estimate(self.n, max(self.source.p, 1000), self.plan)
 
 
 class Outcome(NamedTuple):
-    """What became of a task: its rows, or why there are none."""
+    """The outcome of a task: its rows, or an error."""
 
     id: str
     rows: list[dict[str, Any]]
@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
 
 
 def run_task(task: Task, folder: str | None) -> Outcome:
-    """Draw the data and run the procedure with one thread of BLAS; an error is returned, not raised."""
+    """Draw the data and run the procedure with one BLAS thread; an error is returned, not raised."""
     began = time.perf_counter()
     try:
         with threadpool_limits(limits=1):

@@ -1,4 +1,4 @@
-"""Views of the rows of a study: from models of all sizes to the figures that a picture shows, one point each."""
+"""Views: functions that turn the rows of a study (one for each model) into the points that a figure shows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Row = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """One figure of one method on one data set: where it is drawn, and which other points it is paired with.
+    """A value of one method on one data set: its position, and the keys by which it is paired with other points.
 
-    ``k`` orders the points of a curve whose x does not.
+    ``k`` orders the points of curves that are not ordered by x.
     """
 
     panel: str
@@ -33,7 +33,7 @@ def _points(rows: Iterable[Row], value: Callable[[Row], float], x: Callable[[Row
 
 
 def at_x(row: Row) -> float:
-    """Where the row's cell is drawn."""
+    """The horizontal position of the row's cell."""
     return float(row["x"])
 
 
@@ -56,7 +56,7 @@ test_error.__test__ = False  # type: ignore[attr-defined]
 
 
 def _models(rows: Iterable[Row]) -> list[Row]:
-    """Rows that are models, without the reference of times."""
+    """Rows that are models, without timings and the reference path."""
     return [row for row in rows if "validation" in row and row["method"] != "reference"]
 
 
@@ -66,19 +66,19 @@ def fixed_k(rows: Iterable[Row]) -> list[Row]:
 
 
 def of_many_sizes(rows: Iterable[Row]) -> list[Row]:
-    """Models of methods that were fitted for more sizes than the true one."""
+    """Models of methods that were fitted for all sizes, not only for the true one."""
     return [row for row in _models(rows) if row["method"] not in ("subgradient", "forward", "abess")]
 
 
 def _of_given_size(rows: Iterable[Row]) -> list[Row]:
-    """Those of them whose size was asked for."""
+    """Models whose size was prescribed."""
     return [row for row in of_many_sizes(rows) if not row.get("free")]
 
 
 def chosen_k(rows: Iterable[Row]) -> list[Row]:
     """Of each method on each data set the model with the smallest error on the validation rows.
 
-    Penalised methods choose their penalty, and with it any number of features: see the rows that are ``free``.
+    Penalised methods choose a penalty strength, which may give any number of features: the rows that are ``free``.
     """
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in of_many_sizes(rows):
@@ -87,12 +87,12 @@ def chosen_k(rows: Iterable[Row]) -> list[Row]:
 
 
 def view(pick: Callable[[Iterable[Row]], list[Row]], value: Callable[[Row], float]) -> View:
-    """A figure of the models that are picked, over the cells of a panel."""
+    """A value of the picked models, over the cells of a panel."""
     return lambda rows: _points(pick(rows), value, at_x)
 
 
 def over_k(value: Callable[[Row], float]) -> View:
-    """A figure over the sizes of the models."""
+    """A value over the sizes of the models."""
 
     def look(rows: Sequence[Row]) -> list[Point]:
         return _points(_of_given_size(rows), value, lambda row: row["k"])
@@ -101,12 +101,12 @@ def over_k(value: Callable[[Row], float]) -> View:
 
 
 def over_relative_k(value: Callable[[Row], float]) -> View:
-    """A figure over the sizes of the models as multiples of the true one."""
+    """A value over the sizes of the models as multiples of the true size."""
     return lambda rows: _points(_of_given_size(rows), value, lambda row: row["k"] / row["k_true"])
 
 
 def where(look: View, keep: Callable[[Row], bool]) -> View:
-    """A view of some of the rows."""
+    """A view of the rows that ``keep`` accepts."""
     return lambda rows: look([row for row in rows if keep(row)])
 
 
@@ -116,7 +116,7 @@ def turned(look: View) -> View:
 
 
 def lost_to_correlation(look: View) -> View:
-    """By how much figures are larger at low correlation than at high, in panels of one level of noise."""
+    """The value at low correlation minus that at high correlation, for each level of noise."""
 
     def compare(rows: Sequence[Row]) -> list[Point]:
         low: dict[tuple[str, str, float, int], float] = {}
@@ -130,7 +130,7 @@ def lost_to_correlation(look: View) -> View:
 
 
 def spread_of_methods(look: View, methods: Sequence[str]) -> View:
-    """How far the best of the methods is from the worst, on every data set that has all of them."""
+    """The difference between the largest and the smallest value of the methods, on every data set that has them all."""
 
     def compare(rows: Sequence[Row]) -> list[Point]:
         groups: dict[tuple[str, float, int], dict[str, float]] = defaultdict(dict)
@@ -147,7 +147,7 @@ def spread_of_methods(look: View, methods: Sequence[str]) -> View:
 
 
 def true_against_false(panel_of: Callable[[Row], str] = lambda row: str(row["panel"])) -> View:
-    """True features over false ones at every size, one curve for each method in each panel."""
+    """The number of true features over that of false ones at every size, one curve per method and panel."""
 
     def look(rows: Sequence[Row]) -> list[Point]:
         return [
@@ -160,7 +160,7 @@ def true_against_false(panel_of: Callable[[Row], str] = lambda row: str(row["pan
 
 
 def seconds_relative_to_lasso(rows: Sequence[Row]) -> list[Point]:
-    """Seconds of a fit of the true size over those of a Lasso path that ends at that size, on the same data."""
+    """Time of a fit of the true size divided by that of a Lasso path that ends at that size, on the same data."""
     lasso = {(row["panel"], row["x"], row["set"]): row["seconds"] for row in rows if row["method"] == "reference"}
     return [
         point._replace(y=point.y / lasso[point.panel, point.x, point.set])
@@ -170,7 +170,7 @@ def seconds_relative_to_lasso(rows: Sequence[Row]) -> list[Point]:
 
 
 def timed_seconds(rows: Iterable[Row]) -> list[Point]:
-    """Seconds of a fit of the true size from nothing, with the tuning that was chosen."""
+    """Seconds of a fit of the true size without a starting point, with the chosen tuning parameters."""
     timed = (
         {**row, "method": row["method"].removesuffix(" timed")} for row in rows if row["method"].endswith(" timed")
     )
@@ -183,7 +183,7 @@ def seconds(rows: Sequence[Row]) -> list[Point]:
 
 
 class Curve(NamedTuple):
-    """Means over data sets with their standard errors, their numbers of sets, and ``k`` where it orders the points."""
+    """Means over data sets, their standard errors and numbers of data sets, and ``k`` if it orders the points."""
 
     x: list[float]
     mean: list[float]
@@ -193,7 +193,7 @@ class Curve(NamedTuple):
 
     @property
     def places(self) -> list[float]:
-        """What tells the points apart: k where it orders them, else x."""
+        """The key of each point: k if it orders them, else x."""
         return [x if k is None else float(k) for x, k in zip(self.x, self.k, strict=True)]
 
 
@@ -208,7 +208,7 @@ def curves(points: Iterable[Point]) -> dict[str, dict[str, Curve]]:
 
 
 def most_sets(methods: dict[str, Curve]) -> dict[float, int]:
-    """The largest number of data sets that any method has in each place."""
+    """The largest number of data sets that any method has at each position."""
     most: dict[float, int] = defaultdict(int)
     for curve in methods.values():
         for place, n_sets in zip(curve.places, curve.n_sets, strict=True):
@@ -217,9 +217,9 @@ def most_sets(methods: dict[str, Curve]) -> dict[float, int]:
 
 
 def comparable(methods: dict[str, Curve]) -> tuple[dict[str, Curve], list[str]]:
-    """The points whose means are over as many data sets as any method has there, and the methods that lack such points.
+    """Drop points over fewer data sets than another method has there; also return the methods that lose points.
 
-    A mean over fewer data sets is not comparable with the others beside it: it depends on which sets these are.
+    A mean over fewer data sets is not comparable with the others: it depends on which data sets these are.
     """
     most, kept, lacking = most_sets(methods), {}, []
     for name, curve in methods.items():

@@ -11,7 +11,7 @@ STUDIES: dict[str, Study] = {
 
 
 def find(name: str) -> Study:
-    """Return the study of a name, or say which there are."""
+    """Return the study with a name; a ValueError lists the names that exist."""
     if name not in STUDIES:
         raise ValueError(f"there is no study {name!r}: choose one of {', '.join(STUDIES)}")
     return STUDIES[name]

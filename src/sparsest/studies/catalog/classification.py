@@ -52,7 +52,7 @@ def _panel(regime: Regime, source: Source, title: str, size: Size) -> Panel:
 
 
 def toeplitz(size: Size) -> tuple[Panel, ...]:
-    """Levels of noise times two of correlation."""
+    """One panel for each level of noise and each of two correlations."""
     return tuple(
         _panel(regime, Source("toeplitz", "classification", rho=rho), f"{regime.name}, {name} correlation", size)
         for regime in _REGIMES[size]
@@ -61,7 +61,7 @@ def toeplitz(size: Size) -> tuple[Panel, ...]:
 
 
 def hard(size: Size) -> tuple[Panel, ...]:
-    """Levels of noise on the hard design."""
+    """One panel for each level of noise, on the hard design."""
     regimes = _REGIMES[size]
     if size == "paper":
         regimes = tuple(regime._replace(ns=ns) for regime, ns in zip(regimes, _PAPER_HARD_NS, strict=True))

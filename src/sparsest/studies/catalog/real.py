@@ -43,12 +43,12 @@ _LUNG_KS: dict[Size, tuple[int, ...]] = {
 }  # fmt: skip
 
 
-# The paper has the Lasso by itself here, beside the elastic net.
+# In this study the paper compares the Lasso too, in addition to the elastic net.
 _LUNG_METHODS = (*METHODS, "lasso")
 
 
 def lung(size: Size) -> tuple[Panel, ...]:
-    """One panel: ten divisions of the patients."""
+    """One panel: ten random splits of the patients."""
     sets: dict[Size, int] = {"smoke": 1, "small": 5, "paper": 10}
     limit: dict[Size, float] = {"smoke": 0.5, "small": 5.0, "paper": 180.0}
     cell = Cell(_LUNG, 0, plan(_LUNG_KS[size], _LUNG_KS[size][1], size, limit[size]), 0.0)
@@ -63,7 +63,7 @@ _AUC = view(chosen_k, lambda row: 1.0 - row["test"])
 _SNR = "signal-to-noise ratio"
 _ROC = true_against_false(lambda row: f"SNR = {row['x']:g}")
 _OTHERS = ("exact", "relaxation", "scad")
-# The medians of the paper's ten divisions: features chosen, and the area under the curve.
+# The paper's medians over ten splits: number of features chosen, and area under the ROC curve.
 PAPERS_LUNG = {
     "exact": (87.5, 0.9798), "relaxation": (65.0, 0.9821), "lasso": (114.0, 0.9814), "elastic_net": (398.5, 0.9806),
     "mcp": (39.0, 0.9741), "scad": (79.5, 0.9752),
@@ -71,7 +71,7 @@ PAPERS_LUNG = {
 
 
 def relative_error(rows: Sequence[Row]) -> list[Point]:
-    """The error on test rows over the least of all methods on the same data."""
+    """The error on test rows divided by the smallest error of any method on the same data."""
     points = [point for point in _MSE(rows) if point.method in PAPERS]
     least: dict[tuple[float, int], float] = {}
     for point in points:

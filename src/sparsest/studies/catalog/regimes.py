@@ -12,10 +12,11 @@ from sparsest.studies.study import Cell, Figure, Panel, Size
 from sparsest.studies.views import seconds_relative_to_lasso
 
 METHODS = ("cardinality", "elastic_net", "mcp", "scad", "reference")
-# Beside the paper's methods: the published sub-gradient method, and forward selection with swaps; abess where asked.
+# In addition to the paper's methods: the published sub-gradient method, forward selection with swaps, and on request
+# abess.
 COMPARED, EXTRAS = ("subgradient", "forward"), ("abess",)
 
-# The paper's five, as rows and figures name them.
+# The paper's five methods, as they are named in rows and figures.
 PAPERS = ("exact", "relaxation", "elastic_net", "mcp", "scad")
 
 N_ROWS = "number of observations n"
@@ -30,7 +31,7 @@ RELATIVE_TIME = Figure(
 
 
 class Regime(NamedTuple):
-    """A level of noise: its true size, the numbers of rows, and the sizes that cross-validation chooses from."""
+    """A level of noise: the true number of features, the numbers of rows, and the sizes to choose from."""
 
     name: str
     snr: float
@@ -48,7 +49,7 @@ def steps(first: int, step: int, last: int) -> tuple[int, ...]:
     return tuple(range(first, last + 1, step))
 
 
-# A fifth of the paper's p and k, but for high noise, where a fifth of ten true features would be two.
+# A fifth of the paper's p and k, except for high noise, where a fifth of ten true features would be only two.
 SMALL = (
     Regime("low noise", 6.0, 4000, 20, (100, 150, 200, 300, 400), (14, 20, 26, 34, 44), 200, steps(8, 6, 44)),
     Regime("medium noise", 1.0, 2000, 10, (100, 200, 350, 600, 1000), (5, 10, 14, 19, 24), 350, steps(4, 4, 24)),
@@ -58,13 +59,13 @@ SMOKE = (
     Regime("low noise", 6.0, 60, 4, (40, 80), (2, 4, 6), 40, (2, 4, 6)),
     Regime("high noise", 0.3, 40, 3, (40, 80), (2, 3, 4), 40, (2, 3, 4)),
 )
-# Seconds of the processor for one exact fit, and numbers of data sets.
+# CPU seconds for one exact fit, and numbers of data sets.
 _LIMITS: dict[Size, float] = {"smoke": 0.5, "small": 1.0, "paper": 60.0}
 SETS: dict[Size, int] = {"smoke": 2, "small": 5, "paper": 10}
 
 
 def plan(ks: tuple[int, ...], k: int, size: Size, exact_seconds: float | None = None) -> Plan:
-    """What is fitted in one cell: all sizes that any figure needs, the true one among them."""
+    """The plan of one cell: all sizes that any figure needs, including the true one."""
     limit = _LIMITS[size] if exact_seconds is None else exact_seconds
     wanted = tuple(sorted({*ks, k}))
     if size == "smoke":
@@ -78,7 +79,7 @@ def over_n(
     regime: Regime, source: Source, title: str, size: Size, *, compared: bool = False, n_sets: int | None = None,
     exact_seconds: float | None = None, over_k: bool = True,
 ) -> Panel:  # fmt: skip
-    """A panel over growing n; where ``over_k``, the cell of figures over k has their sizes too."""
+    """A panel over growing n; with ``over_k``, the cell that figures over k show is fitted for all of their sizes."""
     source = replace(source, p=regime.p, k=regime.k, snr=regime.snr)
     cells = []
     for n in sorted({*regime.ns, *([regime.roc_n] if over_k else [])}):
@@ -92,10 +93,10 @@ Panels = Callable[[Size], tuple[Panel, ...]]
 
 
 def true_size_alone(panels: Panels) -> Panels:
-    """The panels of a study of the true size: at paper size no other is fitted for it."""
+    """The panels of a study of the true size; at paper size only that size is fitted."""
     return lambda size: tuple(replace(panel, split="true size" if size == "paper" else "") for panel in panels(size))
 
 
 def all_sizes(panels: Panels) -> Panels:
-    """The panels of a study of all sizes: at paper size each is a task, shared with the studies of the true size."""
+    """The panels of a study of all sizes; at paper size each size is a task, shared with studies of the true size."""
     return lambda size: tuple(replace(panel, split="all sizes" if size == "paper" else "") for panel in panels(size))

@@ -57,13 +57,13 @@ _MSE = view(fixed_k, test_error)
 _FDR = view(chosen_k, false_discovery_rate)
 
 
-def _share(text: str, methods: tuple[str, ...], low: float, high: float) -> Finding:
-    """The false discovery rate at the largest n."""
+def _false_discoveries(text: str, methods: tuple[str, ...], low: float, high: float) -> Finding:
+    """A finding about the false discovery rate at the largest n."""
     return between(text, _FDR, methods, low, high, largest_x=True)
 
 
 def toeplitz(size: Size) -> tuple[Panel, ...]:
-    """Three levels of noise times two of correlation; all studies of Toeplitz data share these fits."""
+    """One panel for each of three levels of noise and two correlations; all studies of Toeplitz data share the fits."""
     return tuple(
         over_n(regime, Source("toeplitz", rho=rho), f"{regime.name}, {name} correlation", size, compared=True)
         for regime in _REGIMES[size]
@@ -72,7 +72,7 @@ def toeplitz(size: Size) -> tuple[Panel, ...]:
 
 
 def hard(size: Size) -> tuple[Panel, ...]:
-    """Three levels of noise on the hard design."""
+    """One panel for each of three levels of noise, on the hard design."""
     regimes = _REGIMES[size]
     if size == "paper":
         regimes = tuple(regime._replace(ns=ns) for regime, ns in zip(regimes, _PAPER_HARD_NS, strict=True))
@@ -81,8 +81,8 @@ def hard(size: Size) -> tuple[Panel, ...]:
     return tuple(over_n(regime, Source("hard"), regime.name, size, over_k=False) for regime in regimes)
 
 
-def _at_roc(size: Size) -> tuple[Panel, ...]:
-    """The cells of figures over k alone."""
+def _cells_over_k(size: Size) -> tuple[Panel, ...]:
+    """Only the cells that figures over k show."""
     ns = {regime.name: regime.roc_n for regime in _REGIMES[size]}
     return tuple(
         replace(panel, title=f"{panel.title}, n = {n}", cells=tuple(cell for cell in panel.cells if cell.n == n))
@@ -153,7 +153,7 @@ STUDIES = (
     Study(
         "reg-roc",
         "True against false features over the number of features",
-        all_sizes(_at_roc),
+        all_sizes(_cells_over_k),
         (Figure("roc", "True against false features", true_against_false(), "false features", "true features"),),
         (
             largest(
@@ -191,7 +191,7 @@ STUDIES = (
     Study(
         "reg-mse-by-k",
         "Validation error over the number of features",
-        all_sizes(_at_roc),
+        all_sizes(_cells_over_k),
         (
             Figure(
                 "validation",
@@ -235,9 +235,9 @@ STUDIES = (
                 ("elastic_net", "scad", "mcp", "exact"),
             ),
             larger("MCP has more false features than the relaxation", _FDR, "mcp", "relaxation"),
-            _share("exact and relaxation have 0 to 30 % false features", ("exact", "relaxation"), 0.0, 0.3),
-            _share("MCP and SCAD have 15 to 50 %", ("mcp", "scad"), 0.15, 0.5),
-            _share("the elastic net has about 80 %", ("elastic_net",), 0.7, 0.9),
+            _false_discoveries("exact and relaxation have 0 to 30 % false features", ("exact", "relaxation"), 0.0, 0.3),
+            _false_discoveries("MCP and SCAD have 15 to 50 %", ("mcp", "scad"), 0.15, 0.5),
+            _false_discoveries("the elastic net has about 80 %", ("elastic_net",), 0.7, 0.9),
         ),
         chosen=True,
     ),
@@ -289,10 +289,10 @@ STUDIES = (
         ),
         (
             rises("accuracy grows with n for all methods", _CHOSEN_ACCURACY, PAPERS),
-            _share("exact and relaxation have 0 to 30 % false features", ("exact", "relaxation"), 0.0, 0.3),
-            _share("MCP has 10 to 60 %", ("mcp",), 0.1, 0.6),
-            _share("SCAD has 20 to 70 %", ("scad",), 0.2, 0.7),
-            _share("the elastic net has about 80 %", ("elastic_net",), 0.7, 0.9),
+            _false_discoveries("exact and relaxation have 0 to 30 % false features", ("exact", "relaxation"), 0.0, 0.3),
+            _false_discoveries("MCP has 10 to 60 %", ("mcp",), 0.1, 0.6),
+            _false_discoveries("SCAD has 20 to 70 %", ("scad",), 0.2, 0.7),
+            _false_discoveries("the elastic net has about 80 %", ("elastic_net",), 0.7, 0.9),
         ),
         chosen=True,
     ),

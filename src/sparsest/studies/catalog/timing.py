@@ -20,7 +20,7 @@ _ALL = (*_SUBSETS, "elastic_net_once", "mcp_once", "scad_once")
 
 
 def _k(p: int) -> int:
-    """One feature of a hundred is true."""
+    """The true number of features: one in a hundred."""
     return max(2, p // 100)
 
 
@@ -36,7 +36,7 @@ def _panel(size: Size, title: str, cells: list[Cell], procedures: tuple[str, ...
 
 
 def by_gamma(size: Size) -> tuple[Panel, ...]:
-    """γ doubled, for three numbers of rows."""
+    """Increasing γ, doubled from point to point, for three numbers of rows."""
     p, factors = _P[size], [2.0**i for i in range(-2, 3 if size == "smoke" else 10, 2)]
     return tuple(
         _panel(size, f"n = {n}", [_cell(size, x, n=n, factor=x) for x in factors], _SUBSETS)
@@ -45,7 +45,7 @@ def by_gamma(size: Size) -> tuple[Panel, ...]:
 
 
 def by_k(size: Size) -> tuple[Panel, ...]:
-    """The number of features asked for, from few to a fifth of all, at three values of γ; the true one stays."""
+    """Increasing k up to a fifth of p, at three values of γ; the true number of features is fixed."""
     p = _P[size]
     ks = sorted({max(2, p * share // 1000) for share in (1, 2, 5, 10, 20, 50, 100, 200)})
     return tuple(
@@ -55,17 +55,17 @@ def by_k(size: Size) -> tuple[Panel, ...]:
 
 
 def by_snr(size: Size) -> tuple[Panel, ...]:
-    """Noise, at half of γ0."""
+    """Increasing signal-to-noise ratio, at γ0 / 2."""
     return (_panel(size, "ρ = 0.5", [_cell(size, snr, n=_P[size] // 5, snr=snr) for snr in (0.05, 0.25, 1.0, 6.0)]),)
 
 
 def by_rho(size: Size) -> tuple[Panel, ...]:
-    """Correlation, at half of γ0."""
+    """Increasing correlation, at γ0 / 2."""
     return (_panel(size, "SNR = 1", [_cell(size, r, n=_P[size] // 5, rho=r) for r in (0.0, 0.2, 0.5, 0.7, 0.9)]),)
 
 
 def by_p(size: Size) -> tuple[Panel, ...]:
-    """Features and rows together, n = p/5."""
+    """Increasing p, with n = p/5."""
     ps = [_P[size] // 4, _P[size] // 2, _P[size], 2 * _P[size]]
     return (_panel(size, "n = p / 5", [_cell(size, p, n=p // 5, p=p) for p in ps]),)
 
@@ -80,13 +80,13 @@ def by_n(size: Size) -> tuple[Panel, ...]:
 _SHAPES: dict[Size, tuple[tuple[int, int, int], ...]] = {
     "smoke": ((50, 200, 5),),
     "small": ((1000, 10_000, 10), (5000, 10_000, 10), (1000, 50_000, 10), (1000, 50_000, 50)),
-    # Of the paper's four sizes the one that fits into 24 GB, in float32: X takes 4 GB, and its making as much again.
+    # Of the paper's four sizes only this one fits into 24 GB, in float32: X takes 4 GB, and generating it another 4.
     "paper": ((10_000, 100_000, 100),),
 }
 
 
 def scalability(size: Size) -> tuple[Panel, ...]:
-    """Large data, at 2 γ0, for both losses."""
+    """Large data at 2 γ0, for both losses."""
     panels = []
     for title, task in (("squared loss", "regression"), ("hinge loss", "classification")):
         cells = [
@@ -105,7 +105,7 @@ def _study(
     name: str, title: str, panels: Callable[[Size], tuple[Panel, ...]], x: str, x_scale: str, *findings: Finding,
     turn: bool = False, remark: str = "",
 ) -> Study:  # fmt: skip
-    """A study of seconds; the paper draws those of γ and k with a panel for each method."""
+    """A study of computation times; in the paper, those over γ and k have one panel for each method."""
     look = turned(seconds) if turn else seconds
     figure = Figure("seconds", title, look, x, "seconds of the processor", x_scale, "log", turned=turn)
     return Study(name, title, panels, (figure,), findings, remark)

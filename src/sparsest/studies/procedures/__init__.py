@@ -1,11 +1,11 @@
-"""What is done with a data set: models of every size wanted, tuned on the validation rows, each as one row.
+"""Procedures: fit models of every requested size to a data set, tune them on validation rows, return one row for each.
 
-A row has the method, the number of features asked for (``k``) and found (``n_selected``), true and false ones (``tf``,
-``ff``) where the truth is known, the errors on validation and test rows (mean squared error, or 1 - AUC), and for a
-best subset its gap, status, whether the relaxation was tight, and whether the checker accepted its proof.  Times are
-seconds of the processor: what else the machine does hardly changes them.
+A row has the method, the requested (``k``) and the selected number of features (``n_selected``), the numbers of true
+and false features (``tf``, ``ff``) if the truth is known, and the errors on validation and test rows (mean squared
+error or 1 - AUC).  A best subset also has its gap and status, whether the relaxation was tight, and whether the checker
+accepted the proof.  Times are CPU seconds, which hardly depend on the load of the machine.
 
-A new method is one file here: a tuple ``PROCEDURES`` of named procedures, and the module's name in the list below.
+To add a method, write a module with a tuple ``PROCEDURES`` of named procedures and add the module to the list below.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all procedures share: the plan, the row of a model, and how its time is measured."""
+"""Parts that all procedures share: the plan, the row of a model, and the measurement of times."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from sparsest.studies.samples import Rows, Sample
 Row = dict[str, Any]
 T = TypeVar("T")
 
-# Fits shorter than this, in seconds, are repeated up to this many times, and the least time counts: a first fit also
-# loads compiled code, and times of milliseconds vary.
+# Fits that take fewer seconds are repeated up to this many times, and the shortest time counts: a first fit also loads
+# compiled code, and times of a few milliseconds vary.
 _SHORT, _REPEATS = 1.0, 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a procedure is to do.
+    """The settings of a procedure.
 
     Attributes
     ----------
     ks : sizes of the models.
-    timed_k : the size whose fit is timed by itself.
-    exact_seconds : limit of one exact fit, in seconds of the processor.
-    relaxed_seconds : limit of one relaxation.
-    iterations : limit of the sub-gradient method.
-    n_gammas : how often γ is doubled at most, less one.
-    n_mixings, n_concavities : values tried for the elastic net, and for MCP and SCAD.
-    gamma_factor : for fits without tuning, γ as a multiple of ``p / (k n max‖x_i‖²)`` with the true k.
+    timed_k : the size whose fit is timed.
+    exact_seconds : time limit of one exact fit, in CPU seconds.
+    relaxed_seconds : time limit of one relaxation.
+    iterations : largest number of iterations of the sub-gradient method.
+    n_gammas : largest number of values of γ, each twice the one before.
+    n_mixings, n_concavities : numbers of values to try for the elastic net, and for MCP and SCAD.
+    gamma_factor : in fits without tuning, γ as a multiple of ``p / (k n max‖x_i‖²)`` with the true k.
     """
 
     ks: tuple[int, ...] = ()
@@ -49,7 +49,7 @@ class Plan:
 
 
 class Procedure(NamedTuple):
-    """A procedure, and roughly how many seconds it takes for n rows, p features and a plan."""
+    """A procedure, and an estimate of its seconds for n rows, p features and a plan."""
 
     run: Callable[[Sample, Plan], Iterator[Row]]
     estimate: Callable[[int, int, Plan], float]
@@ -79,13 +79,13 @@ def row_of(method: str, k: int, sample: Sample, coef: Array, intercept: float, *
 
 
 def base_gamma(sample: Sample, k: int) -> float:
-    """``p / (k n max_i‖x_i‖²)``, where the doubling begins."""
+    """``p / (k n max_i‖x_i‖²)``, the first value of γ that is tried."""
     n, p = sample.train.X.shape
     return p / (k * n * float(np.einsum("ij,ij->i", sample.train.X, sample.train.X).max()))
 
 
 def timed(fit: Callable[[], T]) -> tuple[T, float]:
-    """What a fit returns, and the seconds of the processor it takes; a short one is repeated, and the least counts."""
+    """The result of a fit and its CPU seconds; short fits are repeated, and the shortest time counts."""
     best, found = np.inf, None
     for _ in range(_REPEATS):
         began = time.process_time()
@@ -98,5 +98,5 @@ def timed(fit: Callable[[], T]) -> tuple[T, float]:
 
 
 def timed_row(method: str, k: int, seconds: float) -> Row:
-    """How long the fit of the timed size takes from nothing, with the tuning that was chosen."""
+    """The time of a fit of the timed size without a starting point, with the chosen tuning parameters."""
     return {"method": f"{method} timed", "k": k, "seconds": seconds}

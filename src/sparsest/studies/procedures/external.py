@@ -1,4 +1,4 @@
-"""Methods of other packages, which have to be installed by themselves."""
+"""Methods of other packages, which have to be installed separately."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparsest.studies.samples import Sample
 
 
 def abess(sample: Sample, plan: Plan) -> Iterator[Row]:
-    """The package abess for every size; it has no ridge to tune."""
+    """Run the package abess for every size; it has no ridge to tune."""
     try:
         from abess import LinearRegression, LogisticRegression
     except ImportError as error:

@@ -16,12 +16,12 @@ from sparsest.studies.samples import Sample
 
 Shape = dict[str, float]
 
-# Paths end at this many times the number of true features: the paper's elastic net had five features for a true one.
+# Paths end at this multiple of the true number of features: in the paper the elastic net chose five times as many.
 _FALSE_FEATURES = 12
 
 
 def path_of(sample: Sample, penalty: str, most: int, **shape: Any) -> PathResult:
-    """A path that ends at ``most`` features; points that do not converge in time count as they are."""
+    """A path that ends at ``most`` features; points that do not converge are used all the same."""
     loss = "squared" if sample.task == "regression" else "logistic"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -36,7 +36,7 @@ def _model(method: str, k: int, sample: Sample, path: PathResult, point: int, **
     return row_of(method, k, sample, coef, float(path.intercepts[point]), alpha=float(path.alphas[point]), **more)
 
 
-class _Tried(NamedTuple):
+class _ScoredPath(NamedTuple):
     """A path, its shape, and the error of each of its points on validation rows."""
 
     shape: Shape
@@ -49,33 +49,33 @@ class _Tried(NamedTuple):
         return int(points[-1]) if points.size else None
 
 
-def _try(sample: Sample, penalty: str, most: int, shape: Shape) -> _Tried:
+def _scored_path(sample: Sample, penalty: str, most: int, shape: Shape) -> _ScoredPath:
     path = path_of(sample, penalty, most, **shape)
     n_solved = int(path.solved.sum())
     predictions = np.asarray(sample.validation.X @ path.coefs[:, :n_solved]) + path.intercepts[:n_solved]
     errors = [error_of(sample.task, sample.validation, prediction) for prediction in predictions.T]
-    return _Tried(shape, path, errors)
+    return _ScoredPath(shape, path, errors)
 
 
 def _most_features(sample: Sample, plan: Plan) -> int:
-    """Where paths end: at many more features than there are true ones, or nowhere if the truth is not known."""
+    """The number of features at which paths end: a multiple of the true number, or p if the truth is not known."""
     if sample.support is None:
         return sample.train.X.shape[1]
     return max(*plan.ks, plan.timed_k, _FALSE_FEATURES * sample.support.size)
 
 
 def _penalised(method: str, penalty: str, shapes: Callable[[Plan], Sequence[Shape]]) -> Procedure:
-    """Paths for every mixing or concavity; for each size the one with the smallest error on validation rows.
+    """Paths for every mixing or concavity; for each size the model with the smallest error on validation rows.
 
-    The model with the smallest error of all, whatever its size, is the row that is ``free``: these methods choose
-    their penalty, and with it any number of features.
+    The model with the smallest error among all sizes is marked ``free``: these methods choose a penalty strength, which
+    determines the number of features.
     """
 
     def run(sample: Sample, plan: Plan) -> Iterator[Row]:
-        tried = [_try(sample, penalty, _most_features(sample, plan), shape) for shape in shapes(plan)]
-        best_shape = tried[0].shape
+        paths = [_scored_path(sample, penalty, _most_features(sample, plan), shape) for shape in shapes(plan)]
+        best_shape = paths[0].shape
         for k in plan.ks:
-            candidates = [(one.errors[point], one, point) for one in tried if (point := one.last(k)) is not None]
+            candidates = [(one.errors[point], one, point) for one in paths if (point := one.last(k)) is not None]
             if not candidates:
                 continue
             _, best, point = min(candidates, key=lambda candidate: candidate[0])
@@ -83,7 +83,7 @@ def _penalised(method: str, penalty: str, shapes: Callable[[Plan], Sequence[Shap
                 best_shape = best.shape
             yield _model(method, k, sample, best.path, point, **best.shape)
         _, best, point = min(
-            ((min(one.errors), one, int(np.argmin(one.errors))) for one in tried), key=lambda candidate: candidate[0]
+            ((min(one.errors), one, int(np.argmin(one.errors))) for one in paths), key=lambda candidate: candidate[0]
         )
         size = int(best.path.n_nonzero[point])
         yield _model(method, size, sample, best.path, point, free=True, **best.shape)
@@ -104,7 +104,7 @@ def _concavities(low: float) -> Callable[[Plan], list[Shape]]:
 
 
 def _reference(sample: Sample, plan: Plan) -> Iterator[Row]:
-    """The Lasso path that ends at the timed size: what other times are compared with."""
+    """The Lasso path that ends at the timed size, to which other times are compared."""
     path, seconds = timed(lambda: path_of(sample, "l1", plan.timed_k))
     last = max(int(path.solved.sum()) - 1, 0)
     yield _model("reference", plan.timed_k, sample, path, last, seconds=seconds)

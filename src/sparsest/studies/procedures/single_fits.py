@@ -1,4 +1,4 @@
-"""Single fits without tuning, for studies of time."""
+"""Single fits without tuning, for studies of computation times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Solve = Callable[[Problem, Plan], Result]
 
 
 def _subset(method: str, solve: Solve, estimate: Callable[[int, int, Plan], float]) -> tuple[str, Procedure]:
-    """One fit of the timed size, with γ as a multiple of that for the true size."""
+    """One fit of the timed size; γ is a multiple of the base value for the true size."""
 
     def run(sample: Sample, plan: Plan) -> Iterator[Row]:
         size = plan.timed_k if sample.support is None else sample.support.size
@@ -39,7 +39,7 @@ def _named(name: str, options: Callable[[Plan], Any]) -> Solve:
 
 
 def _path(penalty: str) -> tuple[str, Procedure]:
-    """A path with the usual shape that ends at the timed size."""
+    """A path with default mixing or concavity that ends at the timed size."""
 
     def run(sample: Sample, plan: Plan) -> Iterator[Row]:
         shape = {"l1_ratio": 0.5} if penalty == "elastic_net" else {}

@@ -1,4 +1,4 @@
-"""Best subsets: the relaxation, the exact search from it, the sub-gradient method, and forward selection."""
+"""Best subsets: the relaxation, the exact search started from it, the sub-gradient method, and forward selection."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from sparsest.studies.procedures.base import (
 from sparsest.studies.samples import Sample
 from sparsest.subset.solvers import make_solver
 
-# So many values of γ that are worse than the best end the doubling: of 24 regressions none had a smaller error later.
-# The AUC hardly changes over the first values, so that there only those count that are worse by more than a part of its
-# standard error, which is about 0.02 on 300 rows.
+# γ is doubled until this many values were worse than the best: in none of 24 regressions was a later value better.  The
+# AUC hardly changes over the first values, so with classes a value counts as worse only if it is worse by more than a
+# fraction of the standard error, which is about 0.02 on 300 rows.
 _PATIENCE, _PLATEAU = 3, 0.005
 _GAP_TOL = 1e-4
-# The paper rounds the relaxation and looks for no better support near it.
+# As in the paper, the relaxation is rounded without a local search.
 _AS_PUBLISHED = {"polish": False}
 
 
 def best_subset_data(sample: Sample) -> Data:
-    """Columns as they are, which is the paper's problem; the hinge loss for classes."""
+    """The paper's problem: columns are not standardised; classification uses the hinge loss."""
     loss = "squared" if sample.task == "regression" else "hinge"
     return make_data(*sample.train, loss=loss, fit_intercept=sample.fit_intercept, standardize=False)
 
 
 class _Tuned(NamedTuple):
-    """The ridge with the smallest error on validation rows, and its fit."""
+    """The fit with the γ that has the smallest error on validation rows."""
 
     problem: Problem
     result: Result
@@ -52,7 +52,7 @@ class _Tuned(NamedTuple):
 
 
 def _tuned(sample: Sample, data: Data, k: int, solver: Any, plan: Plan) -> _Tuned:
-    """Double γ, each fit starting from the one before, until the error on validation rows was worse for a while."""
+    """Double γ until several values were worse on validation rows; each fit starts from the previous one."""
     best, least, n_worse = None, float("inf"), 0
     slack = 0.0 if sample.task == "regression" else _PLATEAU
     result: Result | None = None
@@ -73,13 +73,13 @@ def _tuned(sample: Sample, data: Data, k: int, solver: Any, plan: Plan) -> _Tune
 
 
 def search(problem: Problem, seconds: float, start: Result | None = None) -> Result:
-    """The exact search with its proof, limited to seconds of the processor, however busy the machine is."""
+    """The exact search with its proof; the time limit is in CPU seconds, so that other load does not matter."""
     with counting_processor_time():
         return make_solver("tree", None, time_limit=seconds, gap_tol=_GAP_TOL, n_jobs=1).solve(problem, start)
 
 
 def proved(found: Result, sample: Sample) -> Row:
-    """Gap and status, and whether the checker, which shares nothing with the solver, accepts a proof of optimality."""
+    """Gap and status, and whether the checker, which shares no code with the solver, accepts the proof."""
     certified = False
     if found.status is Status.OPTIMAL and found.certificate is not None:
         certified = found.certificate.verify(*sample.train).valid
@@ -89,7 +89,7 @@ def proved(found: Result, sample: Sample) -> Row:
 
 
 def cardinality(sample: Sample, plan: Plan) -> Iterator[Row]:
-    """The relaxation, tuned; and from its answer the exact search, at the same γ."""
+    """The tuned relaxation, and the exact search started from its result with the same γ."""
     data = best_subset_data(sample)
     relaxation = make_solver("relaxation", _AS_PUBLISHED, time_limit=plan.relaxed_seconds, gap_tol=_GAP_TOL)
     for k in plan.ks:
@@ -113,7 +113,7 @@ def cardinality(sample: Sample, plan: Plan) -> Iterator[Row]:
 
 
 def _compared(method: str, solver_name: str, options: Any) -> Any:
-    """A method to compare with, tuned like the relaxation."""
+    """Another method for comparison, tuned like the relaxation."""
 
     def run(sample: Sample, plan: Plan) -> Iterator[Row]:
         data = best_subset_data(sample)
@@ -139,7 +139,7 @@ def _estimate_subgradient(n: int, p: int, plan: Plan) -> float:
 
 
 def estimate_local(n: int, p: int, plan: Plan) -> float:
-    """Of forward selection."""
+    """Estimated seconds of forward selection."""
     return len(plan.ks) * plan.n_gammas * (0.02 + 2e-8 * n * p)
 
 
@@ -153,6 +153,6 @@ PROCEDURES = (
             _estimate_subgradient,
         ),
     ),
-    # Forward selection in blocks and swaps, whose bound is that of one dual point.
+    # Forward selection in blocks and swaps; its lower bound comes from one dual point.
     ("forward", Procedure(_compared("forward", "local", lambda plan: None), estimate_local)),
 )
