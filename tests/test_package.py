@@ -55,12 +55,14 @@ TESTED_ELSEWHERE = {
     # Groups are tested by the solutions of their paths.
     "paths/group_set": "paths/test_groups",
     "paths/group_walk": "paths/test_groups",
-    # Loops of structured relaxations, tested by their solutions.
-    "subset/relaxation/kernels/nested_fista": "subset/relaxation/test_nested",
+    # The loop of the relaxation needs a regulariser.
+    "subset/relaxation/kernels/regulariser": "subset/relaxation/kernels/test_fista",
+    "subset/relaxation/entering": "subset/relaxation/test_engine",
+    # Products with rows of a Gram matrix.
     "subset/tree/kernels/structured": "subset/tree/test_structured_gram",
     # Names of types alone.
     "core/arrays": None,
-    "core/kernels/genotypes": "core/designs/test_genotypes",
+    "core/designs/packed": "core/designs/test_genotypes",
     # What designs that are read in blocks are made of.
     **dict.fromkeys((f"core/designs/{name}" for name in ("combining", "sources")), "core/designs/test_streamed"),
     # What designs and checks send to blocks.

@@ -11,7 +11,7 @@ from sparsest.subset.grid.smooth import SmoothSpace
 from sparsest.subset.grid.space import ToRounding
 from sparsest.subset.grid.squared import SquaredSpace
 from sparsest.subset.relaxation.engine import relax
-from sparsest.subset.relaxation.kernels.fista import penalty_value
+from sparsest.subset.relaxation.kernels.regulariser import penalty_value
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_set import make_regulariser
 

@@ -7,7 +7,8 @@ from samples import sample
 from sparsest.core.problem import make_problem
 from sparsest.core.sparsity import Region
 from sparsest.subset.relaxation.active_columns import ActiveColumns
-from sparsest.subset.relaxation.engine import Entering, Policy, relax
+from sparsest.subset.relaxation.engine import Policy, relax
+from sparsest.subset.relaxation.entering import Entering
 from sparsest.subset.relaxation.solution import Relaxed
 
 RULE = Entering(share=1.0, kept_share=0.5, least=2, growth=0.0)

@@ -9,6 +9,7 @@ from sparsest.core.problem import make_problem
 from sparsest.core.sparsity import Region
 from sparsest.subset.relaxation.memory import CurvedGram, Memory
 from sparsest.subset.relaxation.working_set import make_regulariser, solve_working_set
+from sparsest.subset.relaxation.working_solution import Stop, WorkingSet
 
 N, P = 40, 12
 NOTHING = np.empty(0, dtype=np.intp)
@@ -61,7 +62,8 @@ def test_working_sets_one_after_the_other_reach_the_values_of_a_conic_solver(los
         omega = make_regulariser(problem, Region(np.array(forced, dtype=np.intp), NOTHING, P), np.array(features))
         columns = problem.design.columns(np.array(features))
         memory.enter(np.array(features), gap)
-        point = solve_working_set(problem, columns, omega, np.zeros(len(features)), 0.0, 1e-7, np.inf, memory=memory)
+        part = WorkingSet(problem, columns, omega)
+        point = solve_working_set(part, np.zeros(len(features)), 0.0, Stop(1e-7), memory)
         include = [features.index(j) for j in forced]
         expected = relaxation_value(loss, X[:, features], y, 0.3, fit_intercept, np.ones(N), **form, include=include)
         assert point.primal == pytest.approx(expected, rel=1e-6)
@@ -74,12 +76,9 @@ def test_a_warm_start_takes_fewer_steps_than_a_cold_start(loss):
     problem = make_problem(X, y, k=3, loss=loss, gamma=0.3)
 
     def steps(memory, features, tolerance):
-        columns, omega = (
-            problem.design.columns(features),
-            make_regulariser(problem, problem.root, features),
-        )
-        start = np.zeros(features.size)
-        return solve_working_set(problem, columns, omega, start, 0.0, tolerance, np.inf, memory=memory).iterations
+        omega = make_regulariser(problem, problem.root, features)
+        part = WorkingSet(problem, problem.design.columns(features), omega)
+        return solve_working_set(part, np.zeros(features.size), 0.0, Stop(tolerance), memory).iterations
 
     everything = np.arange(P)
     memory = Memory()
@@ -95,11 +94,12 @@ def test_a_warm_start_without_a_step_is_replaced_by_a_cold_start(loss, broken):
     X, y = sample(loss, N, P, 4)
     problem = make_problem(X, y, k=3, loss=loss, gamma=0.3)
     features = np.arange(P)
-    columns, omega = problem.design.columns(features), make_regulariser(problem, problem.root, features)
+    omega = make_regulariser(problem, problem.root, features)
+    part = WorkingSet(problem, problem.design.columns(features), omega)
 
     def solved(memory):
         memory.enter(features, 1e-3)
-        return solve_working_set(problem, columns, omega, np.zeros(P), 0.0, 1e-6, np.inf, memory=memory)
+        return solve_working_set(part, np.zeros(P), 0.0, Stop(1e-6), memory)
 
     memory = Memory()
     expected = solved(memory).primal

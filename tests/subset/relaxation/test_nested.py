@@ -9,8 +9,10 @@ from oracles import _cvxpy_losses, loss_value, precise
 from samples import LOSS_NAMES, sample
 from sparsest import Structure
 from sparsest.core.problem import make_problem
-from sparsest.subset.relaxation.nested import make_nested, solve_nested_quadratic
+from sparsest.subset.relaxation.nested import make_nested
+from sparsest.subset.relaxation.quadratic import solve_quadratic
 from sparsest.subset.relaxation.relaxer import relax_problem
+from sparsest.subset.relaxation.working_solution import Stop
 
 N, P, GAMMA = 20, 9, 0.3
 UNITS = np.array([0, 0, 1, 2, 2, 3, 4, 4, 4])
@@ -70,5 +72,5 @@ def test_ill_conditioned_quadratics_are_solved():
     H, c = A.T @ A, A.T @ rng.standard_normal(30)
     omega = make_nested(problem, problem.sparsity, problem.root, np.arange(P))
     w = np.zeros(P)
-    primal, dual, iterations = solve_nested_quadratic(H, c, omega, w, 1e-7, np.inf, lambda: False, 1e8, 20_000)
+    primal, dual, iterations = solve_quadratic(H, c, omega, w, Stop(1e-7))
     assert 0.0 <= primal - dual <= 1e-7 and iterations < 5000

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
+from sparsest.subset.relaxation.kernels.regulariser import Regulariser, dual_gain, penalty_value
 from sparsest.subset.relaxation.quadratic import newton_step, solve_quadratic
+from sparsest.subset.relaxation.working_solution import Stop
 
 M = 30
 
@@ -30,10 +31,6 @@ def bounded(omega, low, high):
     return omega if low == -high == -np.inf else omega._replace(low=np.full(M, low), high=np.full(M, high))
 
 
-def never():
-    return False
-
-
 forms = pytest.mark.parametrize(("budget", "price"), [(4, 0.0), (M, 3.0), (4, 0.5), (M, 0.0)])
 
 
@@ -43,7 +40,7 @@ forms = pytest.mark.parametrize(("budget", "price"), [(4, 0.0), (M, 3.0), (4, 0.
 def test_the_values_meet_and_are_those_of_the_point(budget, price, n_forced, stretch):
     H, c, omega = make(budget, price, n_forced)
     w = np.zeros(M)
-    primal, dual, _ = solve_quadratic(H, c, omega, w, 1e-8, np.inf, never, stretch)
+    primal, dual, _ = solve_quadratic(H, c, omega, w, Stop(1e-8, stretch=stretch))
     assert 0.0 <= primal - dual + 1e-9 <= 1e-8 + 1e-9
     assert primal == pytest.approx(value(H, c, omega, w), rel=1e-9)
     assert bound(H, c, omega, w) <= dual + 1e-9
@@ -53,7 +50,7 @@ def test_the_values_meet_and_are_those_of_the_point(budget, price, n_forced, str
 def test_newton_steps_never_increase_the_value_and_end_at_the_solution(budget, price):
     H, c, omega = make(budget, price)
     solution = np.zeros(M)
-    solve_quadratic(H, c, omega, solution, 1e-10, np.inf, never, 1e9)
+    solve_quadratic(H, c, omega, solution, Stop(1e-10))
     rng = np.random.default_rng(1)
     for size in (1.0, 1e-2, 1e-4):
         w = solution * (1.0 + size * rng.standard_normal(M))
@@ -70,8 +67,7 @@ def test_newton_steps_save_iterations():
     H, c, omega = make(6, 0.0, seed=3)
     for low in (-np.inf, 0.0):
         newton, none = (
-            solve_quadratic(H, c, bounded(omega, low, high), np.zeros(M), 1e-9, np.inf, never, 1e9)
-            for high in (np.inf, 1e140)
+            solve_quadratic(H, c, bounded(omega, low, high), np.zeros(M), Stop(1e-9)) for high in (np.inf, 1e140)
         )
         assert newton[0] == pytest.approx(none[0], abs=2e-9)
         assert newton[2] < 0.5 * none[2]
@@ -89,6 +85,6 @@ def test_newton_steps_keep_signs(n_forced, budget, price):
         found = []
         for newton in (True, False):
             w = np.zeros(M)
-            found.append(solve_quadratic(H, c, omega, w, 1e-8, np.inf, never, 1e9, newton=newton)[0])
+            found.append(solve_quadratic(H, c, omega, w, Stop(1e-8), newton=newton)[0])
             assert (w >= low).all() and (w <= high).all()
         assert found[0] == pytest.approx(found[1], abs=2e-8)

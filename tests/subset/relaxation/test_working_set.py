@@ -8,9 +8,10 @@ from oracles import objective, relaxation_value, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.core.problem import make_problem
 from sparsest.core.sparsity import Region
-from sparsest.subset.relaxation.kernels.fista import dual_gain, penalty_value
+from sparsest.subset.relaxation.kernels.regulariser import dual_gain, penalty_value
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
 from sparsest.subset.relaxation.working_set import make_regulariser, solve_working_set
+from sparsest.subset.relaxation.working_solution import Stop, WorkingSet
 
 N, P = 24, 6
 
@@ -23,8 +24,8 @@ def solve(loss, form, forced, fit_intercept=True, weighted=False, tolerance=1e-8
     region = Region(np.array(forced, dtype=np.intp), np.empty(0, dtype=np.intp), P)
     omega = make_regulariser(problem, region, np.arange(P))
     columns = problem.design.columns(np.arange(P))
-    point = solve_working_set(problem, columns, omega, np.zeros(P), 0.0, tolerance, **{"cutoff": np.inf, **limits})
-    return (X, y, weights), problem, columns, omega, point
+    part = WorkingSet(problem, columns, omega)
+    return (X, y, weights), part, solve_working_set(part, np.zeros(P), 0.0, Stop(tolerance, **limits))
 
 
 @every_pair(
@@ -35,7 +36,7 @@ def solve(loss, form, forced, fit_intercept=True, weighted=False, tolerance=1e-8
 )
 def test_both_values_are_that_of_a_conic_solver(loss, form, forced, fit):
     fit_intercept, weighted = fit
-    (X, y, weights), problem, columns, omega, point = solve(loss, form, forced, fit_intercept, weighted)
+    (X, y, weights), (problem, columns, omega), point = solve(loss, form, forced, fit_intercept, weighted)
     expected = relaxation_value(loss, X, y, 0.3, fit_intercept, weights, **form, include=forced)
     assert point.primal == pytest.approx(expected, rel=1e-6)
     assert point.dual == pytest.approx(expected, rel=1e-6)
@@ -51,8 +52,8 @@ def test_both_values_are_that_of_a_conic_solver(loss, form, forced, fit):
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_forced_features_that_use_up_the_budget_are_alone(loss):
-    (X, y, _), *_, omega, point = solve(loss, {"k": 2}, (1, 4))
-    assert omega.budget == 0
+    (X, y, _), part, point = solve(loss, {"k": 2}, (1, 4))
+    assert part.omega.budget == 0
     assert np.flatnonzero(point.w).tolist() == [1, 4]
     assert point.primal == pytest.approx(support_value(loss, X[:, [1, 4]], y, 0.3, True), rel=1e-6)
     centred = X - X.mean(axis=0)
@@ -72,7 +73,7 @@ def test_a_dual_value_above_the_cutoff_is_enough(loss):
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_without_time_the_values_are_still_those_of_the_point(loss):
     best = solve(loss, {"k": 2}, ())[-1]
-    *_, problem, columns, omega, stopped = solve(loss, {"k": 2}, (), expired=lambda: True, stretch=0.0)
+    _, (problem, columns, omega), stopped = solve(loss, {"k": 2}, (), expired=lambda: True, stretch=0.0)
     # It ends after one step, or after one stretch of iterations of the kernel.
     assert stopped.iterations <= 1 < best.iterations
     assert stopped.dual <= best.primal * (1.0 + 1e-9)
@@ -82,8 +83,8 @@ def test_without_time_the_values_are_still_those_of_the_point(loss):
 
 
 def test_gram_matrices_follow_the_curvatures():
-    _, problem, columns, omega, _ = solve("squared_hinge", {"k": 2}, ())
-    newton = ProximalNewton(problem, columns, omega, lambda: False, stretch=1e9)
+    _, part, _ = solve("squared_hinge", {"k": 2}, ())
+    newton, columns = ProximalNewton(part), part.columns
     rng = np.random.default_rng(0)
     curvature = np.ones(N)
     for changes in (N, 3, 0, 2, N // 2 + 1, 5):

@@ -9,6 +9,7 @@ from sparsest.core.problem import make_problem
 from sparsest.runtime.events import Status
 from sparsest.subset.relaxation.memory import CurvedGram
 from sparsest.subset.relaxation.working_set import make_regulariser, solve_working_set
+from sparsest.subset.relaxation.working_solution import Stop, WorkingSet
 from sparsest.subset.tree import reference_gram as module
 
 N, P = 60, 20
@@ -68,7 +69,7 @@ def test_any_reference_leads_to_the_same_solution(loss, fit_intercept, share):
     omega = make_regulariser(problem, problem.root, np.arange(P))
     h = np.full(N, 0.25 * share)
     reference = CurvedGram(columns.T @ (h[:, None] * columns), h)
-    given = problem, columns, omega, np.zeros(P), 0.0, 1e-7, np.inf
+    given = WorkingSet(problem, columns, omega), np.zeros(P), 0.0, Stop(1e-7)
     plain, other = solve_working_set(*given), solve_working_set(*given, reference=reference)
     assert other.primal - other.dual <= 1e-7
     assert other.primal == pytest.approx(plain.primal, abs=2e-7)

@@ -14,12 +14,10 @@ from sparsest.subset.fits.newton import Model, newton
 from sparsest.subset.grid.cached_rows import CachedRows
 from sparsest.subset.grid.space import ROUNDING_OPTIONS, Fitted, RidgeModel, Space
 from sparsest.subset.moves import LocalModel
-from sparsest.subset.relaxation.engine import Source, View
-from sparsest.subset.relaxation.memory import Memory
+from sparsest.subset.relaxation.engine import Round, Source, View
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
-from sparsest.subset.relaxation.regularisers import AnyRegulariser
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.relaxation.working_solution import WorkingSolution
+from sparsest.subset.relaxation.working_solution import WorkingSet, WorkingSolution
 
 # Squared Newton decrement, relative to the objective, at which Newton's method ends; convergence is quadratic.
 _DECREMENT = 1e-6
@@ -90,20 +88,11 @@ class _ColumnsSource:
         b = start.b if start.features.size else self.space.data.null.b
         return b, self._view(self.space.slopes(start.w @ self.space.columns[start.features] + b))
 
-    def solve(
-        self,
-        features: Indices,
-        omega: AnyRegulariser,
-        w: Array,
-        b: float,
-        tolerance: float,
-        cutoff: float,
-        memory: Memory,
-    ) -> WorkingSolution:
-        columns = self.space.columns[features].T
-        method = ProximalNewton(self.problem, columns, omega, gram=memory.gram_of(columns), **ROUNDING_OPTIONS)
-        point = method.solve(w, b, tolerance, cutoff)
-        memory.gram = method.gram
+    def solve(self, task: Round) -> WorkingSolution:
+        part = WorkingSet(self.problem, self.space.columns[task.features].T, task.omega)
+        method = ProximalNewton(part, task.memory.gram_of(part.columns), **ROUNDING_OPTIONS)
+        point = method.solve(task.w, task.b, task.stop())
+        task.memory.gram = method.gram
         return point
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:

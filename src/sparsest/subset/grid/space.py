@@ -10,7 +10,8 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
 from sparsest.subset.moves import LocalModel
-from sparsest.subset.relaxation.engine import Entering, Policy, Source
+from sparsest.subset.relaxation.engine import Policy, Source
+from sparsest.subset.relaxation.entering import Entering
 from sparsest.subset.relaxation.kernels.entering import threshold_of
 from sparsest.subset.relaxation.solution import Relaxed
 

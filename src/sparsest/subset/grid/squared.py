@@ -12,10 +12,8 @@ from sparsest.core.sparsity import Region
 from sparsest.subset.grid.gram import Gram
 from sparsest.subset.grid.space import ROUNDING_OPTIONS, Fitted, RidgeModel, Space
 from sparsest.subset.moves import LocalModel
-from sparsest.subset.relaxation.engine import Source, View
-from sparsest.subset.relaxation.memory import Memory
-from sparsest.subset.relaxation.quadratic import solve_quadratic
-from sparsest.subset.relaxation.regularisers import AnyRegulariser
+from sparsest.subset.relaxation.engine import Round, Source, View
+from sparsest.subset.relaxation.quadratic import solve_in_gram_space
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 
@@ -67,20 +65,10 @@ class _GramSource:
     def first(self, start: Start, region: Region) -> tuple[float, View]:
         return self.gram.b, View(_NO_ALPHA, self.gram.residual(start.features, start.w), -np.inf)
 
-    def solve(
-        self,
-        features: Indices,
-        omega: AnyRegulariser,
-        w: Array,
-        b: float,
-        tolerance: float,
-        cutoff: float,
-        memory: Memory,
-    ) -> WorkingSolution:
-        H, c, half = self.gram.between(features), self.gram.c[features], 0.5 * self.gram.square
-        w = w.copy()
-        primal, dual, iterations = solve_quadratic(H, c, omega, w, tolerance, np.inf, **ROUNDING_OPTIONS)
-        return WorkingSolution(w, self.gram.b, _NO_ALPHA, primal + half, dual + half, iterations, None)
+    def solve(self, task: Round) -> WorkingSolution:
+        gram, features = self.gram, task.features
+        H, c, half = gram.between(features), gram.c[features], 0.5 * gram.square
+        return solve_in_gram_space(H, c, half, gram.b, task.omega, task.w, task.stop(), **ROUNDING_OPTIONS)
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
         gram, w = self.gram, point.w

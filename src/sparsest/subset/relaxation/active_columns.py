@@ -14,12 +14,10 @@ from sparsest.core.sparsity import Region
 from sparsest.runtime.memory import memory_limit
 from sparsest.runtime.threads import single_threaded
 from sparsest.subset.dual import DualBound, scaled_bound
-from sparsest.subset.relaxation.engine import View
-from sparsest.subset.relaxation.memory import Memory
-from sparsest.subset.relaxation.regularisers import AnyRegulariser
+from sparsest.subset.relaxation.engine import Round, View
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_set import solve_working_set
-from sparsest.subset.relaxation.working_solution import WorkingSolution
+from sparsest.subset.relaxation.working_solution import WorkingSet, WorkingSolution
 
 # Active columns are copied when their share of all columns is at most the first number, and copied again when their
 # share of the last copy is at most the second.
@@ -94,20 +92,11 @@ class ActiveColumns:
         alpha = problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
         return b, self._view(alpha, self.products(alpha), region)
 
-    def solve(
-        self,
-        features: Indices,
-        omega: AnyRegulariser,
-        w: Array,
-        b: float,
-        tolerance: float,
-        cutoff: float,
-        memory: Memory,
-    ) -> WorkingSolution:
+    def solve(self, task: Round) -> WorkingSolution:
         """Solve the relaxation on the columns of a working set."""
-        columns = self.columns(features)
+        part = WorkingSet(self.problem, self.columns(task.features), task.omega)
         with single_threaded():
-            return solve_working_set(self.problem, columns, omega, w, b, tolerance, cutoff, self.expired, memory=memory)
+            return solve_working_set(part, task.w, task.b, task.stop(self.expired), task.memory)
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
         """The view of a solution's dual point; it takes one pass over the active columns."""

@@ -11,6 +11,7 @@ the tree uses a compiled form of the same rounds (:mod:`sparsest.subset.tree.ker
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,14 +19,13 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.designs import PassStopped
 from sparsest.core.problem import Problem
-from sparsest.core.sparsity import Region, Sparsity
-from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
+from sparsest.core.sparsity import Region
+from sparsest.subset.relaxation.entering import Entering
 from sparsest.subset.relaxation.memory import Memory
-from sparsest.subset.relaxation.nested import EnteringUnits
 from sparsest.subset.relaxation.regularisers import AnyRegulariser, sigma_of
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.relaxation.working_set import make_regulariser
-from sparsest.subset.relaxation.working_solution import WorkingSolution
+from sparsest.subset.relaxation.working_solution import Stop, WorkingSolution
 
 
 class View(NamedTuple):
@@ -36,65 +36,36 @@ class View(NamedTuple):
     bound: float
 
 
+class Round(NamedTuple):
+    """What a source solves: the relaxation on some features, from (w, b), until a gap or a dual value is reached.
+
+    ``memory`` has the state of the working set of the last round.
+    """
+
+    features: Indices
+    omega: AnyRegulariser
+    w: Array
+    b: float
+    tolerance: float
+    cutoff: float
+    memory: Memory
+
+    def stop(self, expired: Callable[[], bool] = lambda: False) -> Stop:
+        """What ends the solution."""
+        return Stop(self.tolerance, self.cutoff, expired)
+
+
 class Source(Protocol):
     """The data of a relaxation: it solves on a working set and computes views over all features."""
 
     def first(self, start: Start, region: Region) -> tuple[float, View]:
         """The intercept and the view of the starting coefficients."""
 
-    def solve(
-        self,
-        features: Indices,
-        omega: AnyRegulariser,
-        w: Array,
-        b: float,
-        tolerance: float,
-        cutoff: float,
-        memory: Memory,
-    ) -> WorkingSolution:
+    def solve(self, task: Round) -> WorkingSolution:
         """Solve on a working set until primal - dual ≤ ``tolerance`` or dual ≥ ``cutoff``."""
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
         """The view of the dual point of a solution on a working set."""
-
-
-class Entering(NamedTuple):
-    """The rule by which features enter and stay in a working set.
-
-    Attributes
-    ----------
-    share : features enter if their gain exceeds this share of the threshold.
-    kept_share : features of the last working set stay, even with zero coefficients, if their gain exceeds this share
-        of the threshold.
-    least, growth : the largest number of features that enter in a round is the largest of ``least``, ``growth`` times
-        the number of features that stay, and, without a price per feature, twice the budget.
-    """
-
-    share: float
-    kept_share: float
-    least: int
-    growth: float
-
-    def features(self, problem: Problem, best: Relaxed) -> Indices:
-        """The next working set."""
-        region, sparsity = best.region, problem.sparsity
-        if not isinstance(sparsity, Sparsity):
-            return EnteringUnits(*self).features(problem, sparsity, region, best.q, best.features, best.w, best.levels)
-        state, alive = region.state, region.alive
-        budget, w = sparsity.budget(region), best.coefficients()
-        work, chosen = np.empty(alive.size), np.empty(alive.size, dtype=np.int64)
-        sigma = best.sigma
-        if problem.bounds.exist and sigma > 0.0:
-            sigma = sigma_of_gains(best.q, w, state, alive, budget, sparsity.price, work)
-        threshold = threshold_of(sigma)
-        stays = (state == 1) | (w != 0.0)
-        if best.sigma > 0.0:
-            stays[best.features] |= best.q[best.features] > self.kept_share * threshold
-        most = 0
-        if budget > 0:
-            ahead = 0 if sparsity.price > 0.0 else 2 * min(budget, problem.n)
-            most = max(self.least, ahead, int(self.growth * np.count_nonzero(stays)))
-        return chosen[: pick_working_set(best.q, stays, alive, self.share * threshold, most, work, chosen)]
 
 
 class Policy(ABC):
@@ -138,8 +109,7 @@ def relax(source: Source, problem: Problem, region: Region, policy: Policy, star
         w = best.coefficients()[features]
         omega = make_regulariser(problem, best.region, features)
         memory.enter(features, policy.open_gap)
-        tolerance = policy.tolerance(best)
-        point = source.solve(features, omega, w, best.b, tolerance, policy.cutoff, memory)
+        point = source.solve(Round(features, omega, w, best.b, policy.tolerance(best), policy.cutoff, memory))
         sigma, levels = sigma_of(point.w, omega)
         try:
             view = source.view(features, point, best.region)

@@ -6,7 +6,6 @@ limit the indicators too, or with a structure, proximal Newton steps for smoothe
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,15 +13,14 @@ import numpy as np
 from sparsest.core.arrays import Array
 from sparsest.core.bounds import Bounds
 from sparsest.core.losses import PiecewiseLinear
-from sparsest.core.problem import Problem
 from sparsest.runtime.faults import reach
 from sparsest.subset.fits.boxed import with_bounds
 from sparsest.subset.fits.interior_point import InteriorPoint, Iterate, stack
-from sparsest.subset.relaxation.kernels.fista import Regulariser, dual_gain, penalty_value
+from sparsest.subset.relaxation.kernels.regulariser import Regulariser
 from sparsest.subset.relaxation.memory import History, Memory
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
-from sparsest.subset.relaxation.regularisers import AnyRegulariser, gain_at
-from sparsest.subset.relaxation.working_solution import WorkingSolution, better, primal_value
+from sparsest.subset.relaxation.regularisers import sigma_of
+from sparsest.subset.relaxation.working_solution import Stop, WorkingSet, WorkingSolution, better
 
 # Largest number of interior-point steps from a cold start.
 _MOST_STEPS = 150
@@ -33,16 +31,10 @@ _WIDTHS = tuple(10.0**-i for i in range(10))
 
 
 def solve_piecewise(
-    problem: Problem,
-    loss: PiecewiseLinear,
-    columns: Array,
-    omega: Regulariser,
-    tolerance: float,
-    cutoff: float,
-    expired: Callable[[], bool],
-    memory: Memory,
+    part: WorkingSet, loss: PiecewiseLinear, omega: Regulariser, stop: Stop, memory: Memory
 ) -> WorkingSolution:
     """Take interior-point steps until primal and dual value, computed with the exact Ω and gain, are close enough."""
+    problem, columns = part.problem, part.columns
     rows = stack(columns, problem.weights, loss.pieces(problem.y), problem.fit_intercept)
     bounded = omega.low.size > 0
     rows = with_bounds(rows, Bounds(omega.low, omega.high)) if bounded else rows
@@ -52,31 +44,21 @@ def solve_piecewise(
     if omega.price == 0.0 and free.sum() <= omega.budget:
         free[:] = False
     method = InteriorPoint(rows, delta, free, omega.budget, omega.price)
-    run = _InteriorPointRun(problem, columns, omega, method, tolerance, cutoff, expired)
+    run = _InteriorPointRun(part, omega, method, stop)
     # The pieces of bounds are others on every working set.
     resumed = None if bounded else memory.resume(method)
     if resumed is None or not run.follow(resumed, _MOST_STEPS_RESUMED):
         run.follow(method.start(), _MOST_STEPS)
     memory.history = None if bounded else History(method, run.iterates)
     assert run.best is not None
-    return _cleaned(problem, columns, omega, run.best)._replace(iterations=run.steps)
+    return _cleaned(part, omega, run.best)._replace(iterations=run.steps)
 
 
 class _InteriorPointRun:
     """A run of interior-point steps on a working set, with the best primal and dual values so far."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        columns: Array,
-        omega: Regulariser,
-        method: InteriorPoint,
-        tolerance: float,
-        cutoff: float,
-        expired: Callable[[], bool],
-    ) -> None:
-        self.problem, self.columns, self.omega, self.method = problem, columns, omega, method
-        self.tolerance, self.cutoff, self.expired = tolerance, cutoff, expired
+    def __init__(self, part: WorkingSet, omega: Regulariser, method: InteriorPoint, stop: Stop) -> None:
+        self.part, self.omega, self.method, self.stop = part, omega, method, stop
         self.best: WorkingSolution | None = None
         self.steps = 0
         self.iterates: list[tuple[float, Iterate]] = []
@@ -89,7 +71,7 @@ class _InteriorPointRun:
             complementarity = self.method.complementarity(x)
             self.iterates.append((complementarity, x))
             small = complementarity * 2 * x.t.size <= 1e-13 * abs(best.primal)
-            if best.primal - best.dual <= self.tolerance or best.dual >= self.cutoff or small or self.expired():
+            if small or self.stop.is_reached(best.primal, best.dual):
                 return True
             following = self.method.step(x)
             if following is None:
@@ -99,30 +81,19 @@ class _InteriorPointRun:
 
     def _evaluate(self, x: Iterate) -> WorkingSolution:
         """Evaluate an iterate; return the best primal and dual point so far."""
-        problem, columns, omega, m = self.problem, self.columns, self.omega, self.columns.shape[1]
+        problem, omega, m = self.part.problem, self.omega, self.part.columns.shape[1]
         w, b = x.z[:m], float(x.z[m]) if problem.fit_intercept else 0.0
         w = np.clip(w, omega.low, omega.high) if omega.low.size else w
         alpha = problem.feasible(self.method.rows.alpha(x.beta)[: problem.n])
         reach("dual value")
-        dual = -problem.conjugate_sum(alpha) - dual_gain(-(columns.T @ alpha), omega)
-        point = WorkingSolution(w, b, alpha, primal_value(problem, columns, omega, w, b), dual, 0, None)
+        point = WorkingSolution(w, b, alpha, self.part.primal(w, b), self.part.dual(alpha), 0, None)
         self.best = better(self.best, point)
         return self.best
 
 
-def solve_smoothed(
-    problem: Problem,
-    loss: PiecewiseLinear,
-    columns: Array,
-    omega: AnyRegulariser,
-    w: Array,
-    b: float,
-    tolerance: float,
-    cutoff: float,
-    expired: Callable[[], bool],
-    stretch: float,
-) -> WorkingSolution:
+def solve_smoothed(part: WorkingSet, loss: PiecewiseLinear, w: Array, b: float, stop: Stop) -> WorkingSolution:
     """Smooth the loss with decreasing widths until primal and dual value of the original loss are close enough."""
+    problem = part.problem
     offsets = np.abs(np.concatenate([a for a, _ in loss.pieces(problem.y)]))
     unit = float(offsets.mean()) or 1.0
     best: WorkingSolution | None = None
@@ -130,31 +101,29 @@ def solve_smoothed(
     for width in _WIDTHS:
         data = replace(problem.data, loss=loss.smoothed(width * unit))
         # Solve as precisely as the smoothed loss approximates the loss.
-        near = max(0.1 * tolerance, min(0.1 * width * abs(best.primal), best.primal - best.dual) if best else 0.0)
-        method = ProximalNewton(replace(problem, data=data), columns, omega, expired, stretch)
-        point = method.solve(w, b, near, np.inf)
+        near = max(0.1 * stop.tolerance, min(0.1 * width * abs(best.primal), best.primal - best.dual) if best else 0.0)
+        smoothed = part._replace(problem=replace(problem, data=data))
+        point = ProximalNewton(smoothed).solve(w, b, stop._replace(tolerance=near, cutoff=np.inf))
         w, b, iterations = point.w, point.b, iterations + point.iterations
         alpha = problem.feasible(point.alpha)
-        dual = -problem.conjugate_sum(alpha) - gain_at(columns.T @ alpha, omega)
-        primal = primal_value(problem, columns, omega, w, b)
-        best = better(best, WorkingSolution(w, b, alpha, primal, dual, 0, None))
-        if best.primal - best.dual <= tolerance or best.dual >= cutoff or expired():
+        best = better(best, WorkingSolution(w, b, alpha, part.primal(w, b), part.dual(alpha), 0, None))
+        if stop.is_reached(best.primal, best.dual):
             break
     assert best is not None
     return best._replace(iterations=iterations)
 
 
-def _cleaned(problem: Problem, columns: Array, omega: Regulariser, point: WorkingSolution) -> WorkingSolution:
+def _cleaned(part: WorkingSet, omega: Regulariser, point: WorkingSolution) -> WorkingSolution:
     """Set small coefficients to zero, as many as possible without increasing the gap by more than a tenth.
 
     Interior-point iterates approach zero but never reach it.
     """
     # σ is infinite if the budget is no limit.  The product √δ|w| does not depend on the columns' units.
-    sigma = min(penalty_value(point.w, omega, 0.0)[1], 1e200)
+    sigma = min(sigma_of(point.w, omega)[0], 1e200)
     size = np.where(omega.forced, np.inf, sigma * (omega.root_delta * np.abs(point.w)))
     for least in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6):
         w = np.where(size < least, 0.0, point.w)
-        primal = primal_value(problem, columns, omega, w, point.b)
+        primal = part.primal(w, point.b)
         if primal <= point.primal + 0.1 * (point.primal - point.dual):
             return point._replace(w=w, primal=primal)
     return point

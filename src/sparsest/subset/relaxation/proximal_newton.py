@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsest.core.arrays import Array
 from sparsest.core.intercepts import best_intercept
-from sparsest.core.problem import Problem
 from sparsest.subset.relaxation.memory import CurvedGram
-from sparsest.subset.relaxation.quadratic import STRETCH, solve_quadratic
-from sparsest.subset.relaxation.regularisers import AnyRegulariser, gain_at, value_of
-from sparsest.subset.relaxation.working_solution import WorkingSolution, better
+from sparsest.subset.relaxation.quadratic import solve_quadratic
+from sparsest.subset.relaxation.regularisers import value_of
+from sparsest.subset.relaxation.working_solution import Stop, WorkingSet, WorkingSolution, better
 
 # Largest number of proximal Newton steps.
 _MOST_STEPS = 150
@@ -43,24 +41,16 @@ class ProximalNewton:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        columns: Array,
-        omega: AnyRegulariser,
-        expired: Callable[[], bool] = lambda: False,
-        stretch: float = STRETCH,
-        gram: CurvedGram | None = None,
-        reference: CurvedGram | None = None,
-        **models: Any,
+        self, part: WorkingSet, gram: CurvedGram | None = None, reference: CurvedGram | None = None, **models: Any
     ) -> None:
-        self.problem, self.columns, self.omega = problem, columns, omega
-        self.expired, self.stretch, self.models = expired, stretch, models
+        self.part, self.models = part, models
+        self.problem, self.columns, self.omega = part
         self.iterations = 0
         # The Gram matrix of the last step, and one that replaces it in the first steps.
         self.gram, self.reference = gram, reference
 
-    def solve(self, w: Array, b: float, tolerance: float, cutoff: float) -> WorkingSolution:
-        """Step until primal - dual ≤ ``tolerance``, dual ≥ ``cutoff``, or rounding errors prevent a decrease."""
+    def solve(self, w: Array, b: float, stop: Stop) -> WorkingSolution:
+        """Step until the solution is good enough, or rounding errors prevent a decrease."""
         state: _State | None = self._state(w, b)
         best: WorkingSolution | None = None
         for step in range(_MOST_STEPS):
@@ -69,11 +59,12 @@ class ProximalNewton:
             if step == _STEPS_WITH_REFERENCE:
                 self.reference = None
             alpha = self.problem.feasible(state.alpha)
-            dual = -self.problem.conjugate_sum(alpha) - gain_at(self.columns.T @ alpha, self.omega)
+            dual = self.part.dual(alpha)
             best = better(best, WorkingSolution(state.w, state.b, alpha, state.value, dual, 0, (state.w, state.b)))
-            if best.primal - best.dual <= tolerance or best.dual >= cutoff or self.expired():
+            if stop.is_reached(best.primal, best.dual):
                 break
-            state = self._next(state, 0.02 * max(state.value - dual, tolerance))
+            near = 0.02 * max(state.value - dual, stop.tolerance)
+            state = self._next(state, stop._replace(tolerance=near, cutoff=np.inf))
         assert best is not None
         return best._replace(iterations=self.iterations)
 
@@ -88,20 +79,20 @@ class ProximalNewton:
         value = float(problem.weights @ loss.value(problem.y, margin)) + penalty
         return _State(w, b, margin, alpha, penalty, value)
 
-    def _next(self, state: _State, tolerance: float) -> _State | None:
+    def _next(self, state: _State, stop: Stop) -> _State | None:
         """The next iterate; if the model already has its minimum here up to the tolerance, solve it more precisely."""
         if self.reference is not None:
-            following = self._step(state, tolerance)
+            following = self._step(state, stop)
             if following is not None:
                 return following
             self.reference = None
         for share in _MODEL_TOLERANCES:
-            following = self._step(state, share * tolerance)
-            if following is not None or self.expired():
+            following = self._step(state, stop._replace(tolerance=share * stop.tolerance))
+            if following is not None or stop.expired():
                 return following
         return None
 
-    def _step(self, state: _State, tolerance: float) -> _State | None:
+    def _step(self, state: _State, stop: Stop) -> _State | None:
         """One proximal Newton step with a line search; None if rounding errors prevent a decrease."""
         problem, columns = self.problem, self.columns
         H, curvature = self.reference or self._curved(state)
@@ -115,9 +106,7 @@ class ProximalNewton:
             gradient -= sums * excess
         c = H @ state.w - gradient
         target = state.w.copy()
-        self.iterations += solve_quadratic(
-            H, c, self.omega, target, tolerance, np.inf, self.expired, self.stretch, **self.models
-        )[2]
+        self.iterations += solve_quadratic(H, c, self.omega, target, stop, **self.models)[2]
         if not np.isfinite(target).all():
             return None
         direction = target - state.w

@@ -10,31 +10,27 @@ then gives the solution, to which FISTA converges slowly if H is ill-conditioned
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from sparsest.core.arrays import Array
 from sparsest.runtime.faults import reach
 from sparsest.subset.fits.linear_algebra import factor_positive, solve_positive
-from sparsest.subset.relaxation.kernels.fista import (
-    Momentum,
-    Regulariser,
-    largest_eigenvalue,
-    penalty_value,
-    relax_further,
-)
+from sparsest.subset.relaxation.kernels.fista import Momentum, largest_eigenvalue, relax_further
 from sparsest.subset.relaxation.kernels.nested import NestedRegulariser
-from sparsest.subset.relaxation.nested import solve_nested_quadratic
-from sparsest.subset.relaxation.regularisers import AnyRegulariser
+from sparsest.subset.relaxation.kernels.regulariser import Regulariser
+from sparsest.subset.relaxation.nested import alternate_shares
+from sparsest.subset.relaxation.regularisers import AnyRegulariser, value_of
+from sparsest.subset.relaxation.working_solution import Stop, WorkingSolution
 
 # Largest number of FISTA iterations.
 _MOST_ITERATIONS = 20_000
-# Multiplications per call of the kernel, about a tenth of a second; the clock is checked between calls.
-STRETCH = 1e8
 # Number of FISTA iterations before the first Newton step.  It doubles after every Newton step that fails and is halved
 # after every one that succeeds, down to the second number.
 _FIRST_ITERATIONS, _LEAST_ITERATIONS = 60, 15
+# Alternations with nested limits take longer than Newton steps, so there the first number is the least one as well; but
+# they need no settled active set.
 # A Newton step is tried only if at most this share of the active set has changed since the last attempt: before, it
 # hardly ever succeeds, and with thousands of active features it takes as long as hundreds of iterations.
 _MOST_CHANGES = 0.02
@@ -47,45 +43,64 @@ def solve_quadratic(
     c: Array,
     omega: AnyRegulariser,
     w: Array,
-    tolerance: float,
-    cutoff: float,
-    expired: Callable[[], bool] = lambda: False,
-    stretch: float = STRETCH,
+    stop: Stop,
     most_iterations: int = _MOST_ITERATIONS,
     newton: bool = True,
 ) -> tuple[float, float, int]:
     """Minimise from ``w``, which is overwritten; return the primal and the dual value and the number of iterations.
 
-    ``expired`` is called after every ``stretch`` multiplications.  Newton steps speed up precise solutions; for a
-    coarse solution that is only rounded they take longer.
+    Newton steps speed up precise solutions; for a coarse solution that is only rounded they take longer.  With nested
+    limits w and s are alternated instead.
     """
-    if isinstance(omega, NestedRegulariser):
-        return solve_nested_quadratic(H, c, omega, w, tolerance, cutoff, expired, stretch, most_iterations)
-    L = 1.02 * largest_eigenvalue(H, 12) + 1e-300
-    at_once = int(stretch / max(c.size, 1) ** 2) + 1
+    L = 1.02 * float(largest_eigenvalue(H, 12)) + 1e-300
+    at_once = int(stop.stretch / max(c.size, 1) ** 2) + 1
     best, iterations, since = -np.inf, 0, 0
     # The momentum is kept between calls; restarting it took 4 to 5 times as long with a weak ridge.
-    active = np.zeros(c.size, dtype=bool)
     momentum = Momentum(np.empty(c.size), np.empty(c.size), np.zeros(1))
-    # Newton steps do not support finite bounds other than 0.
-    supported = all(((side == 0.0) | np.isinf(side)).all() for side in (omega.low, omega.high))
-    patience = _FIRST_ITERATIONS if newton and supported else most_iterations
+    active = np.zeros(c.size, dtype=bool)
+    nested = isinstance(omega, NestedRegulariser)
+    patience, least = _FIRST_ITERATIONS, _FIRST_ITERATIONS if nested else _LEAST_ITERATIONS
+    if not newton or not _can_jump(omega):
+        patience = most_iterations
     while True:
         most = min(at_once, patience - since, most_iterations - iterations)
         reach("relax")
-        primal, dual, count, L, sigma = relax_further(H, c, omega, w, L, tolerance, cutoff, most, momentum)
+        primal, dual, count, L, levels = relax_further(H, c, omega, w, L, stop.tolerance, stop.cutoff, most, momentum)
         best, iterations, since = max(best, dual), iterations + count, since + count
-        if count < most or iterations >= most_iterations or primal - best <= tolerance or expired():
+        if count < most or iterations >= most_iterations or primal - best <= stop.tolerance or stop.expired():
             return primal, best, iterations
         if since >= patience:
             since = 0
             before, active = active, w != 0.0
-            if np.count_nonzero(active != before) > _MOST_CHANGES * np.count_nonzero(active):
+            if not nested and np.count_nonzero(active != before) > _MOST_CHANGES * np.count_nonzero(active):
                 continue
-            if newton_step(H, c, omega, w, sigma, primal):
-                momentum.size[0], patience = 0.0, max(_LEAST_ITERATIONS, patience // 2)
+            if _jump(H, c, omega, w, levels, primal):
+                momentum.size[0], patience = 0.0, max(least, patience // 2)
             else:
                 patience *= 2
+
+
+def solve_in_gram_space(
+    H: Array, c: Array, constant: float, b: float, omega: AnyRegulariser, w: Array, stop: Stop, **options: Any
+) -> WorkingSolution:
+    """Minimise ``constant + ½w'Hw - c'w + Ω(w)``; the solution has no dual point, as its bound needs none."""
+    w, stop = w.copy(), stop._replace(cutoff=stop.cutoff - constant)
+    primal, dual, iterations = solve_quadratic(H, c, omega, w, stop, **options)
+    return WorkingSolution(w, b, np.empty(0), primal + constant, dual + constant, iterations, (w, b))
+
+
+def _can_jump(omega: AnyRegulariser) -> bool:
+    """Whether :func:`_jump` supports these bounds: Newton steps do not support finite ones other than 0."""
+    if isinstance(omega, NestedRegulariser):
+        return True
+    return all(((side == 0.0) | np.isinf(side)).all() for side in (omega.low, omega.high))
+
+
+def _jump(H: Array, c: Array, omega: AnyRegulariser, w: Array, levels: Array, value: float) -> bool:
+    """Move w to a better point found by linear systems; return whether there is one."""
+    if isinstance(omega, NestedRegulariser):
+        return alternate_shares(H, c, omega, w)
+    return newton_step(H, c, omega, w, float(levels[0]), value)
 
 
 def newton_step(H: Array, c: Array, omega: Regulariser, w: Array, sigma: float, value: float) -> bool:
@@ -118,7 +133,7 @@ def newton_step(H: Array, c: Array, omega: Regulariser, w: Array, sigma: float, 
         trial = w + part * direction
         trial[(trial * w < 0.0) & ~omega.forced] = 0.0
         trial = np.clip(trial, omega.low, omega.high) if bounded else trial
-        at_trial = 0.5 * float(trial @ (H @ trial)) - float(c @ trial) + penalty_value(trial, omega, 0.0)[0]
+        at_trial = 0.5 * float(trial @ (H @ trial)) - float(c @ trial) + value_of(trial, omega)
         if at_trial < value:
             w[:] = trial
             return True

@@ -11,7 +11,8 @@ from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region, Sparsity
 from sparsest.subset.dual import null_value
 from sparsest.subset.relaxation.active_columns import ActiveColumns
-from sparsest.subset.relaxation.engine import Entering, Policy, relax
+from sparsest.subset.relaxation.engine import Policy, relax
+from sparsest.subset.relaxation.entering import Entering
 from sparsest.subset.relaxation.solution import Fixings, Relaxed, Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 

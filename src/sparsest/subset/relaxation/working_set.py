@@ -10,7 +10,6 @@ based.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 
 import numpy as np
@@ -21,15 +20,15 @@ from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Region, Sparsity
 from sparsest.runtime.threads import all_threads
-from sparsest.subset.relaxation.kernels.fista import Regulariser
 from sparsest.subset.relaxation.kernels.nested import NestedRegulariser
+from sparsest.subset.relaxation.kernels.regulariser import Regulariser
 from sparsest.subset.relaxation.memory import CurvedGram, Memory
 from sparsest.subset.relaxation.nested import make_nested
 from sparsest.subset.relaxation.piecewise import solve_piecewise, solve_smoothed
 from sparsest.subset.relaxation.proximal_newton import ProximalNewton
-from sparsest.subset.relaxation.quadratic import STRETCH, solve_quadratic
+from sparsest.subset.relaxation.quadratic import solve_in_gram_space
 from sparsest.subset.relaxation.regularisers import AnyRegulariser, value_of
-from sparsest.subset.relaxation.working_solution import WorkingSolution
+from sparsest.subset.relaxation.working_solution import Stop, WorkingSet, WorkingSolution
 
 # Share of new columns up to which the Gram matrix of the squared loss is updated: the update takes twice the operations
 # of a symmetric product for each new column.
@@ -51,24 +50,19 @@ def make_regulariser(problem: Problem, region: Region, features: Indices) -> Any
 
 
 def solve_working_set(
-    problem: Problem,
-    columns: Array,
-    omega: AnyRegulariser,
+    part: WorkingSet,
     w: Array,
     b: float,
-    tolerance: float,
-    cutoff: float,
-    expired: Callable[[], bool] = lambda: False,
-    stretch: float = STRETCH,
+    stop: Stop,
     memory: Memory | None = None,
     reference: CurvedGram | None = None,
 ) -> WorkingSolution:
-    """Solve the relaxation on packed columns until primal - dual ≤ ``tolerance`` or dual ≥ ``cutoff``.
+    """Solve the relaxation on packed columns from (w, b); the values returned are valid whatever ended the solution.
 
-    ``expired`` is called after every ``stretch`` multiplications and ends the solution early; the values returned are
-    valid in any case.  A ``memory`` gives a warm start from the last working set.  ``reference`` is a
-    Gram matrix for the first steps with a smooth loss.
+    A ``memory`` gives a warm start from the last working set.  ``reference`` is a Gram matrix for the first steps with
+    a smooth loss.
     """
+    problem, columns, omega = part
     memory = Memory() if memory is None else memory
     if isinstance(omega, NestedRegulariser):
         # The proximal step of zeros is feasible; other starts need not be, and values are finite after one step.
@@ -81,19 +75,19 @@ def solve_working_set(
         alone = omega._replace(root_delta=omega.root_delta[inside], forced=inside[inside])
         if omega.low.size:
             alone = alone._replace(low=omega.low[inside], high=omega.high[inside])
-        point = solve_working_set(problem, columns[:, inside], alone, w[inside], b, tolerance, cutoff, expired, stretch)
+        point = solve_working_set(WorkingSet(problem, columns[:, inside], alone), w[inside], b, stop)
         return _widened(point, inside)
     else:
         w = _within_bounds(w, omega)
     if isinstance(problem.loss, Squared):
-        return _solve_squared(problem, columns, omega, w, tolerance, cutoff, expired, stretch, memory)
+        return _solve_squared(part, w, stop, memory)
     signs_only = isinstance(omega, Regulariser) and Bounds(omega.low, omega.high).conic
     if isinstance(problem.loss, PiecewiseLinear) and not signs_only:
-        return solve_smoothed(problem, problem.loss, columns, omega, w, b, tolerance, cutoff, expired, stretch)
+        return solve_smoothed(part, problem.loss, w, b, stop)
     if isinstance(problem.loss, PiecewiseLinear) and isinstance(omega, Regulariser):
-        return solve_piecewise(problem, problem.loss, columns, omega, tolerance, cutoff, expired, memory)
-    newton = ProximalNewton(problem, columns, omega, expired, stretch, memory.gram_of(columns), reference)
-    point = newton.solve(w, b, tolerance, cutoff)
+        return solve_piecewise(part, problem.loss, omega, stop, memory)
+    newton = ProximalNewton(part, memory.gram_of(columns), reference)
+    point = newton.solve(w, b, stop)
     memory.gram = newton.gram
     return point
 
@@ -122,29 +116,18 @@ def _widened(point: WorkingSolution, inside: Mask) -> WorkingSolution:
     return point._replace(w=widened(point.w), source=source)
 
 
-def _solve_squared(
-    problem: Problem,
-    columns: Array,
-    omega: AnyRegulariser,
-    w: Array,
-    tolerance: float,
-    cutoff: float,
-    expired: Callable[[], bool],
-    stretch: float,
-    memory: Memory,
-) -> WorkingSolution:
+def _solve_squared(part: WorkingSet, w: Array, stop: Stop, memory: Memory) -> WorkingSolution:
     """Solve for the squared loss.
 
     With an intercept the columns are centred, so b is the mean of y and the Gram matrix needs no correction.
     """
+    problem, columns, omega = part
     b = problem.data.null.b
     target = problem.weights * (problem.y - b)
     H, c = _gram(problem.weights, columns, memory), columns.T @ target
     constant = 0.5 * float(target @ (problem.y - b))
-    w = w.copy()
-    primal, dual, iterations = solve_quadratic(H, c, omega, w, tolerance, cutoff - constant, expired, stretch)
-    alpha = problem.weights * (columns @ w + b - problem.y)
-    return WorkingSolution(w, b, alpha, primal + constant, dual + constant, iterations, (w, b))
+    point = solve_in_gram_space(H, c, constant, b, omega, w, stop)
+    return point._replace(alpha=problem.weights * (columns @ point.w + b - problem.y))
 
 
 def _gram(weights: Array, columns: Array, memory: Memory) -> Array:

@@ -21,12 +21,11 @@ from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
 from sparsest.runtime.faults import reach
 from sparsest.subset.dual import ROUNDING
-from sparsest.subset.relaxation.engine import Entering, Policy, View, relax
-from sparsest.subset.relaxation.memory import Memory
-from sparsest.subset.relaxation.regularisers import AnyRegulariser
+from sparsest.subset.relaxation.engine import Policy, Round, View, relax
+from sparsest.subset.relaxation.entering import Entering
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.relaxation.working_set import solve_working_set
-from sparsest.subset.relaxation.working_solution import WorkingSolution
+from sparsest.subset.relaxation.working_solution import WorkingSet, WorkingSolution
 from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, copied_bytes, pack
 from sparsest.subset.tree.kernels.regions import tighten
 from sparsest.subset.tree.reference_gram import ReferenceGram, reference_at
@@ -190,24 +189,13 @@ class RegionSource:
             alpha = problem.feasible(dual_from_margin(problem.loss, problem.y, margin + b, problem.weights, 1.0))
         return start.b, self._view(self.bounder.point(alpha, region.alive, *start[:3], None), region)
 
-    def solve(
-        self,
-        features: Indices,
-        omega: AnyRegulariser,
-        w: Array,
-        b: float,
-        tolerance: float,
-        cutoff: float,
-        memory: Memory,
-    ) -> WorkingSolution:
+    def solve(self, task: Round) -> WorkingSolution:
         """Solve the relaxation on the columns of a working set."""
         bounder = self.bounder
-        columns = bounder.columns[:, features]
-        reference = None if bounder.reference is None else bounder.reference.of(features, columns)
-        return solve_working_set(
-            bounder.problem, columns, omega, w, b, tolerance, cutoff, bounder.expired, memory=memory,
-            reference=reference,
-        )  # fmt: skip
+        columns = bounder.columns[:, task.features]
+        reference = None if bounder.reference is None else bounder.reference.of(task.features, columns)
+        part, stop = WorkingSet(bounder.problem, columns, task.omega), task.stop(bounder.expired)
+        return solve_working_set(part, task.w, task.b, stop, task.memory, reference)
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
         """The view of a solution's dual point, rounded as a proof stores it."""

@@ -17,10 +17,8 @@ from sparsest.core.structure.structured import StructuredSparsity
 from sparsest.proofs.steps import Point, PrimalPoint, Split
 from sparsest.runtime.faults import reach
 from sparsest.subset.dual import ROUNDING
-from sparsest.subset.relaxation.engine import View
-from sparsest.subset.relaxation.memory import Memory
-from sparsest.subset.relaxation.quadratic import solve_quadratic
-from sparsest.subset.relaxation.regularisers import AnyRegulariser
+from sparsest.subset.relaxation.engine import Round, View
+from sparsest.subset.relaxation.quadratic import solve_in_gram_space
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
 from sparsest.subset.tree.bounder import State, Tightened, WarmStart
@@ -109,22 +107,11 @@ class _GramSource(RegionSource):
         """The view of the coefficients."""
         return self.gram.b, self._view(self._point(start.features, start.w), region)
 
-    def solve(
-        self,
-        features: Indices,
-        omega: AnyRegulariser,
-        w: Array,
-        b: float,
-        tolerance: float,
-        cutoff: float,
-        memory: Memory,
-    ) -> WorkingSolution:
+    def solve(self, task: Round) -> WorkingSolution:
         """Solve the relaxation on a part of the Gram matrix."""
-        gram, w = self.gram, w.copy()
-        given = omega, w, tolerance, cutoff - gram.constant, self.bounder.expired
-        primal, dual, iterations = solve_quadratic(gram.part(features), gram.c[features], *given)
-        constant = gram.constant
-        return WorkingSolution(w, gram.b, np.empty(0), primal + constant, dual + constant, iterations, (w, gram.b))
+        gram, features, stop = self.gram, task.features, task.stop(self.bounder.expired)
+        H, c = gram.part(features), gram.c[features]
+        return solve_in_gram_space(H, c, gram.constant, gram.b, task.omega, task.w, stop)
 
     def view(self, features: Indices, point: WorkingSolution, region: Region) -> View:
         """The view of the coefficients, rounded as a proof stores them."""

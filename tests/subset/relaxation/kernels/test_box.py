@@ -7,7 +7,8 @@ import pytest
 from covering import every_pair
 from oracles import precise
 from sparsest.subset.relaxation.kernels import box as kernels
-from sparsest.subset.relaxation.kernels import fista as relaxation
+from sparsest.subset.relaxation.kernels.fista import relax_quadratic
+from sparsest.subset.relaxation.kernels.regulariser import Regulariser, largest_sigma
 
 M, BOX = 7, 0.8
 # A box, signs, one-sided bounds, and a mixture of all kinds of bounds.
@@ -76,7 +77,7 @@ def test_proximal_step_and_penalty_are_those_of_a_conic_program(run, form, force
     (budget, price), (scale, name) = form, case
     (v, roots, mask), bounds = data(1, forced, scale), BOUNDS[name]
     out = np.empty(M)
-    highest = relaxation.largest_sigma(price)
+    highest = largest_sigma(price)
     for start in (0.0, 0.4, 50.0):
         run(kernels.proximal_in_box)(v, L, roots, mask, budget, *bounds, start, highest, out)
         penalty, _ = run(kernels.penalty_in_box)(out, roots, mask, budget, price, *bounds, start, highest)
@@ -97,7 +98,7 @@ def test_penalty_of_any_coefficients(run, form, forced, case):
     shares = np.where(mask | (w == 0.0), 0.0, np.abs(w) / np.where(w == 0.0, 1.0, limits)).sum()
     w[~mask] *= min(1.0, 0.9 * budget / max(shares, 1e-300)) if budget else 0.0
     value, constraints = conic_omega(w, roots, mask, budget, price, (low, high))
-    highest = relaxation.largest_sigma(price)
+    highest = largest_sigma(price)
     found, sigma = run(kernels.penalty_in_box)(w, roots, mask, budget, price, low, high, 0.0, highest)
     assert found == pytest.approx(precise(value, constraints, 1e-8), rel=1e-6, abs=1e-7) and sigma > 0.0
 
@@ -120,9 +121,9 @@ def test_a_quadratic_is_relaxed_to_its_gap(run, form, case):
     H, c = A.T @ A, 3.0 * rng.standard_normal(M)
     roots, mask = (scale or 1e-3) * rng.uniform(0.5, 2.0, M), np.arange(M) == 2
     bounds = (np.full(M, -1e6), np.full(M, 1e6)) if name == "wide" else BOUNDS[name]
-    omega = relaxation.Regulariser(roots, mask, budget, price, *bounds)
+    omega = Regulariser(roots, mask, budget, price, *bounds)
     w = np.zeros(M)
-    primal, dual, *_ = run(relaxation.relax_quadratic)(H, c, omega, w, 1.0, 1e-7, np.inf, 3000)
+    primal, dual, *_ = run(relax_quadratic)(H, c, omega, w, 1.0, 1e-7, np.inf, 3000)
     x = cp.Variable(M)
     value, limits = conic_omega(x, roots, mask, budget, price, bounds)
     best = precise(0.5 * cp.sum_squares(A @ x) - c @ x + value, limits, 1e-8) if name != "wide" else primal

@@ -52,6 +52,22 @@ class NestedRegulariser(NamedTuple):
     high: Array
     bounded: bool
 
+    def start_levels(self):
+        """The multipliers of the sets before the first step."""
+        return np.zeros(self.room.size)
+
+    def penalty(self, w, levels):
+        """Ω(w)."""
+        return nested_penalty(w, self, levels, np.empty(self.forced.size))
+
+    def gain(self, u):
+        """The largest worth of a choice of units."""
+        return nested_gain(u, self)
+
+    def proximal_step(self, v, L, levels, work, out):
+        """Write the proximal step from v to ``out``; there are at most as many units as columns."""
+        nested_proximal(v, L, self, levels, work[0, : self.forced.size], out)
+
 
 @inlined
 def plain_share(a, multiplier, tau, floor):

@@ -20,7 +20,8 @@ from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.kernels.selection import largest_sum
 from sparsest.runtime.jit import inlined, kernel
 from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
-from sparsest.subset.relaxation.kernels.fista import NO_BOUNDS, Regulariser, relax_quadratic
+from sparsest.subset.relaxation.kernels.fista import relax_quadratic
+from sparsest.subset.relaxation.kernels.regulariser import NO_BOUNDS, Regulariser
 from sparsest.subset.tree.kernels.regions import list_alive, region_bound
 
 # Status of a region.
@@ -285,7 +286,7 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q, work):
     tolerance = max(regions.precision[i] * (criteria.cutoff - regions.bounds[i]), 1e-10 * criteria.scale)
     omega = Regulariser(roots, forced, left, criteria.price, low, high)
     # numba gives a literal integer its own type; np.int64 avoids a second compilation of the kernel.
-    primal, _, steps, _, sigma = relax_quadratic(
+    primal, _, steps, _, levels = relax_quadratic(
         H, linear, omega, start, 0.35 * largest + 1e-300, tolerance, criteria.cutoff, np.int64(_MOST_ITERATIONS)
     )
     for j in range(w.size):
@@ -297,7 +298,7 @@ def improve(quadratic, regions, i, criteria, alive, n_in, q, work):
         j = chosen[a]
         step = criteria.grid[j] / fineness
         w[j] = np.float64(np.float32(np.rint(start[a] / step) * step)) if step > 0.0 else start[a]
-    regions.primal[i], regions.sigma[i], regions.known[i] = primal, sigma, False
+    regions.primal[i], regions.sigma[i], regions.known[i] = primal, levels[0], False
     regions.iterations[i] += steps
 
 
