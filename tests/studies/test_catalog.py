@@ -96,4 +96,26 @@ def test_studies_of_time_keep_what_they_do_not_vary():
         for panel in find("scalability").panels("paper")
         for cell in panel.cells
     }
-    assert shapes == {(10_000, 100_000, 100, task, "float32") for task in ("regression", "classification")}
+    sizes = [(10_000, 100_000, 100), (50_000, 100_000, 100), (10_000, 500_000, 100), (10_000, 500_000, 500)]
+    assert shapes == {(*of, task, "float32") for task in ("regression", "classification") for of in sizes}
+
+
+def test_every_shape_is_compared_with_the_paper_by_the_clock():
+    """The paper's seconds for both losses; time that is spent waiting for the disk counts."""
+    study = find("scalability")
+    for size in ("small", "paper"):
+        rows = [
+            {
+                "panel": panel.name, "method": "relaxation", "x": cell.x, "set": number, "elapsed": 40.0,
+                "n": cell.n, "p": cell.source.p, "k_true": cell.source.k,
+            }
+            for panel in study.panels(size)
+            for cell in panel.cells
+            for number in range(3)
+        ]  # fmt: skip
+        found = {finding.text: finding.judge(rows).judgement.value for finding in study.findings}
+        came_out = {text.split("paper's ")[1]: judgement for text, judgement in found.items()}
+        slower = [12.9, 28.5, 33.0, 37.3]
+        expected = {f"{s} s": "not confirmed" for s in slower}
+        expected |= {f"{s} s": "confirmed" for s in (43.0, 59.7, 157.1, 160.7)}
+        assert came_out == (expected if size == "paper" else dict.fromkeys(expected, "undecided"))

@@ -84,6 +84,12 @@ def run(
     ] = None,
     sets: Annotated[int | None, typer.Option(help="No more data sets of each kind than this.")] = None,
     places: Annotated[int | None, typer.Option(help="No more points of each curve than this.")] = None,
+    scratch: Annotated[
+        str | None, typer.Option(help="Folder for data sets that do not fit into memory; else the system's.")
+    ] = None,
+    in_memory: Annotated[
+        float, typer.Option(help="Data sets of more GB than this are written to disk in blocks and read from there.")
+    ] = 2.0,
     extras: Annotated[bool, typer.Option("--extras", help="Also methods of other packages (abess).")] = False,
 ) -> int:
     """Run studies; what is done already is not done again, so a run may be stopped at any time and go on later.
@@ -97,11 +103,15 @@ def run(
     from sparsest.cli.study_progress import following
     from sparsest.studies import Store, estimate
     from sparsest.studies.runner import run as run_tasks
+    from sparsest.studies.scratch import Scratch
 
     known = {task.id: task for one in _find(names) for task in one.tasks(_sized(size), extras=extras, places=places)}
     tasks = sorted(known.values(), key=lambda task: task.number)
     if sets is not None:
         tasks = [task for task in tasks if task.number < sets]
+    large = Scratch(in_memory=1e9 * in_memory) if scratch is None else Scratch(scratch, 1e9 * in_memory)
+    if not Path(large.folder).is_dir():
+        raise ValueError(f"there is no folder {large.folder}: make it, or name another one with --scratch")
     place = Store(store)
     workers = jobs or os.cpu_count() or 1
     done = place.seconds()
@@ -115,7 +125,9 @@ def run(
     if seconds > _LONG:
         typer.echo("that is long: Ctrl-C stops it at any time, and the same command goes on from there", err=True)
     with following(len(tasks), finished) as listener:
-        ended = run_tasks(tasks, place, n_jobs=jobs, cluster=cluster, folder=data, listener=listener)
+        ended = run_tasks(
+            tasks, place, n_jobs=jobs, cluster=cluster, folder=data, scratch=large, listener=listener
+        )  # fmt: skip
     if ended.interrupted:
         typer.echo(f"interrupted; {ended.done} of {ended.total} tasks are done and kept in {store}", err=True)
         return INTERRUPTED

@@ -9,9 +9,9 @@ float32 and float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -75,13 +75,10 @@ def make_toeplitz(
     ((100, 20), 4)
     """
     _check_arguments(n, p, k, snr, task, dtype, scale)
-    width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
+    whole_number(block_entries, "block_entries", least=1)
     number(rho, "rho", above=-1, below=1)
-    generator = _generator(rng)
-    w = np.zeros(p)
-    w[generator.choice(p, size=k, replace=False)] = generator.choice([-1.0, 1.0], size=k)
-    noise = generator.standard_normal(n)
-    return _assemble(_toeplitz_blocks(n, p, rho, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
+    data = draw_toeplitz(n, p, k, rho=rho, rng=_generator(rng), block_entries=block_entries)
+    return _assemble(data, snr, task, np.dtype(dtype), scale)
 
 
 @_documented
@@ -119,14 +116,49 @@ def make_hard(
     ((100, 20), 4)
     """
     _check_arguments(n, p, k, snr, task, dtype, scale)
-    width = max(1, whole_number(block_entries, "block_entries", least=1) // n)
+    whole_number(block_entries, "block_entries", least=1)
     if not 2 <= k < p:
         raise ValueError(f"k must be at least 2 and less than p = {p} for the hard design, got {k}")
-    generator = _generator(rng)
+    data = draw_hard(n, p, k, rng=_generator(rng), block_entries=block_entries)
+    return _assemble(data, snr, task, np.dtype(dtype), scale)
+
+
+class Blockwise(NamedTuple):
+    """A data set while it is drawn: unscaled features in blocks of shape (features, n), coefficients, noise."""
+
+    blocks: Iterator[NDArray[np.float64]]
+    w: NDArray[np.float64]
+    noise: NDArray[np.float64]
+
+    def response(self, snr: float, task: Task, keep: Callable[[int, NDArray[np.float64]], None]) -> NDArray[np.float64]:
+        """Draw all blocks, give each with the number of its first feature to ``keep``, and return the response."""
+        signal = np.zeros(self.noise.size)
+        start = 0
+        for block in self.blocks:
+            signal += self.w[start : start + len(block)] @ block
+            keep(start, block)
+            start += len(block)
+        noise = self.noise * (np.linalg.norm(signal) / (math.sqrt(snr) * np.linalg.norm(self.noise)))
+        y = signal + noise
+        return np.where(y >= 0, 1.0, -1.0) if task == "classification" else y
+
+
+def draw_toeplitz(
+    n: int, p: int, k: int, *, rho: float, rng: np.random.Generator, block_entries: int = _BLOCK_ENTRIES
+) -> Blockwise:
+    """The data of :func:`make_toeplitz` block by block, for those that do not fit into memory."""
+    w = np.zeros(p)
+    w[rng.choice(p, size=k, replace=False)] = rng.choice([-1.0, 1.0], size=k)
+    noise = rng.standard_normal(n)
+    return Blockwise(_toeplitz_blocks(n, p, rho, rng, max(1, block_entries // n)), w, noise)
+
+
+def draw_hard(n: int, p: int, k: int, *, rng: np.random.Generator, block_entries: int = _BLOCK_ENTRIES) -> Blockwise:
+    """The data of :func:`make_hard` block by block."""
     w = np.zeros(p)
     w[:k] = 1 / math.sqrt(k)
-    noise = generator.standard_normal(n)
-    return _assemble(_hard_blocks(n, p, k, generator, width), w, noise, snr, task, np.dtype(dtype), scale)
+    noise = rng.standard_normal(n)
+    return Blockwise(_hard_blocks(n, p, k, rng, max(1, block_entries // n)), w, noise)
 
 
 def _generator(rng: Any) -> np.random.Generator:
@@ -157,35 +189,22 @@ def _check_arguments(n: int, p: int, k: int, snr: float, task: str, dtype: DType
         raise ValueError(f"dtype must be float32 or float64, got {shown(dtype)}")
 
 
-def _assemble(
-    blocks: Iterator[NDArray[np.float64]],
-    w: NDArray[np.float64],
-    noise: NDArray[np.float64],
-    snr: float,
-    task: Task,
-    dtype: np.dtype[Any],
-    scale: bool,
-) -> Dataset:
-    """Data set from blocks of shape (features, n) and the coefficients of the unscaled features."""
-    n, p = noise.size, w.size
+def _assemble(data: Blockwise, snr: float, task: Task, dtype: np.dtype[Any], scale: bool) -> Dataset:
+    """The data set in memory."""
+    n, p = data.noise.size, data.w.size
     rows = np.empty((p, n), dtype=dtype)
-    coef = w.copy()
-    signal = np.zeros(n)
-    start = 0
-    for block in blocks:
+    coef = data.w.copy()
+
+    def keep(start: int, block: NDArray[np.float64]) -> None:
         part = slice(start, start + len(block))
-        signal += w[part] @ block
         if scale:
             rms = np.sqrt(np.einsum("ij,ij->i", block, block) / n)
             block /= rms[:, None]
             coef[part] *= rms
         rows[part] = block
-        start = part.stop
-    noise *= np.linalg.norm(signal) / (math.sqrt(snr) * np.linalg.norm(noise))
-    y = signal + noise
-    if task == "classification":
-        y = np.where(y >= 0, 1.0, -1.0)
-    return Dataset(rows.T, y.astype(dtype), coef.astype(dtype), np.flatnonzero(w))
+
+    y = data.response(snr, task, keep)
+    return Dataset(rows.T, y.astype(dtype), coef.astype(dtype), np.flatnonzero(data.w))
 
 
 def _normal_blocks(n: int, p: int, generator: np.random.Generator, width: int) -> Iterator[NDArray[np.float64]]:

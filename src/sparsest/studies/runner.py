@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed, parallel_config
 
 from sparsest.runtime.jit import is_cache_empty
+from sparsest.studies.scratch import Scratch
 from sparsest.studies.store import Store
 from sparsest.studies.tasks import Outcome, Task, run_task
 from sparsest.warming import warmup
@@ -59,6 +61,7 @@ def run(
     n_jobs: int | None = None,
     cluster: str | None = None,
     folder: str | None = None,
+    scratch: Scratch | None = None,
     listener: Listener = lambda progress: None,
 ) -> Ended:
     """Run the tasks that are not done yet; after Ctrl-C all finished tasks are kept.
@@ -68,6 +71,7 @@ def run(
     n_jobs : local processes; all cores by default
     cluster : address of a Dask scheduler, instead of local processes
     folder : the folder that holds the folders of real data
+    scratch : where data sets are written to that are too large for memory; on a cluster, on the machine of each worker
     """
     workers = n_jobs or os.cpu_count() or 1
     known = {task.id: task for task in tasks}
@@ -78,13 +82,17 @@ def run(
     if pending and cluster is None and is_cache_empty():
         # Compile first: tasks measure CPU time, which must not include compilation.
         warmup()
-    with store.alive(), _backend(cluster, workers):
+    shared = _SharedData(pending, (scratch or Scratch())._replace(owner=os.getpid(), keep=cluster is None))
+    with store.alive(), shared, _backend(cluster, workers):
         # Every worker gets one task at a time: a task that is claimed but not begun is withheld from other runners.
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
-        outcomes: Iterator[Outcome] = parallel(delayed(run_task)(task, folder) for task in _claimed(pending, store))
+        outcomes: Iterator[Outcome] = parallel(
+            delayed(run_task)(task, folder, shared.scratch) for task in shared.used(_claimed(pending, store))
+        )
         try:
             for outcome in outcomes:
                 task = known[outcome.id]
+                shared.release(task)
                 if outcome.error is None:
                     store.finish(task.id, task.identity, outcome.rows, outcome.seconds)
                 else:
@@ -125,6 +133,33 @@ def _abandon(outcomes: Any) -> None:
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor().shutdown(wait=False, kill_workers=True)
+
+
+class _SharedData(AbstractContextManager["_SharedData"]):
+    """Data sets on disk; each is deleted after the last of its tasks, and all of them at the end of the run."""
+
+    def __init__(self, pending: Sequence[Task], scratch: Scratch) -> None:
+        self.scratch = scratch
+        self._left = Counter(task.data_id for task in pending)
+        self._used: set[str] = set()
+
+    def __exit__(self, *error: object) -> None:
+        for name in self._used:
+            self.scratch.remove(name)
+
+    def used(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """Pass on tasks that are about to begin; note those whose data are written."""
+        for task in tasks:
+            if self.scratch.wanted(task.source, task.n):
+                self._used.add(task.data_id)
+            yield task
+
+    def release(self, task: Task) -> None:
+        """A task has ended."""
+        self._left[task.data_id] -= 1
+        if task.data_id in self._used and not self._left[task.data_id]:
+            self._used.discard(task.data_id)
+            self.scratch.remove(task.data_id)
 
 
 class _Counter:

@@ -52,6 +52,10 @@ class Source:
         """Whether the rows come from a folder."""
         return self.design.startswith("real")
 
+    def nbytes(self, n: int) -> int:
+        """Bytes of a synthetic matrix with n training rows; 0 for real data."""
+        return (n + self.n_validation + self.n_test) * self.p * np.dtype(self.dtype).itemsize
+
 
 class Rows(NamedTuple):
     """A matrix and its response."""
@@ -134,9 +138,15 @@ def _split(
         shift = matrices[0].mean(axis=0)
         for matrix in matrices:
             matrix -= shift
-    scale = np.sqrt(np.einsum("ij,ij->j", matrices[0], matrices[0]) / matrices[0].shape[0])
-    scale[scale == 0.0] = 1.0
+    scale = scale_of(matrices[0])
     for matrix in matrices:
         matrix /= scale
     rows = [Rows(matrix, np.asarray(y[part], dtype=np.float64)) for matrix, part in zip(matrices, parts, strict=True)]
     return Sample(rows[0], rows[1], rows[2], support, task, center)
+
+
+def scale_of(train: NDArray[Any]) -> NDArray[Any]:
+    """What columns are divided by to have mean square 1; 1 for those that are zero."""
+    scale: NDArray[Any] = np.sqrt(np.einsum("ij,ij->j", train, train) / train.shape[0])
+    scale[scale == 0.0] = 1.0
+    return scale

@@ -158,8 +158,13 @@ def _holds(host: str, pid: int, seen: float) -> bool:
     """Whether the claim of a process is still valid."""
     if time.time() - seen > _VOID:
         return False
+    return host != platform.node() or is_running(pid)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process of this machine exists; True where the system cannot tell."""
     # Only on POSIX systems can signal 0 test whether a process exists.
-    if host == platform.node() and os.name == "posix":
+    if os.name == "posix":
         try:
             os.kill(pid, 0)
         except ProcessLookupError:

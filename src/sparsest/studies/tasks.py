@@ -13,7 +13,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sparsest.studies.procedures import PROCEDURES, Plan
-from sparsest.studies.samples import Source, draw
+from sparsest.studies.samples import Sample, Source, draw
+from sparsest.studies.scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,24 @@ class Task:
         """A hash of the identity."""
         return hashlib.sha256(self.identity.encode()).hexdigest()[:20]
 
+    @property
+    def data_id(self) -> str:
+        """A hash of the data set, which tasks of other procedures share."""
+        return self._digest().hex()[:20]
+
     def generator(self) -> np.random.Generator:
         """The random number generator of the data set."""
+        return np.random.default_rng(int.from_bytes(self._digest()[:16], "little"))
+
+    def sample(self, folder: str | None, scratch: Scratch) -> Sample:
+        """The data set, from files if it is large."""
+        if scratch.wanted(self.source, self.n):
+            return scratch.draw(self.source, self.n, self.generator(), self.data_id)
+        return draw(self.source, self.n, self.generator(), folder)
+
+    def _digest(self) -> bytes:
         of_data = json.dumps([asdict(self.source), self.n, self.number], sort_keys=True)
-        digest = hashlib.sha256(of_data.encode()).digest()
-        return np.random.default_rng(int.from_bytes(digest[:16], "little"))
+        return hashlib.sha256(of_data.encode()).digest()
 
     def estimate(self) -> float:
         """Estimated seconds."""
@@ -60,16 +74,20 @@ class Outcome(NamedTuple):
     error: str | None = None
 
 
-def run_task(task: Task, folder: str | None) -> Outcome:
+def run_task(task: Task, folder: str | None, scratch: Scratch | None = None) -> Outcome:
     """Draw the data and run the procedure with one BLAS thread; an error is returned, not raised."""
     began = time.perf_counter()
+    scratch = scratch or Scratch()
     try:
         with threadpool_limits(limits=1):
-            sample = draw(task.source, task.n, task.generator(), folder)
+            sample = task.sample(folder, scratch)
             rows = [dict(row) for row in PROCEDURES[task.procedure].run(sample, task.plan)]
     except Exception as error:
         where = traceback.format_exc(limit=-2)
         return Outcome(task.id, [], time.perf_counter() - began, f"{type(error).__name__}: {error}\n{where}")
+    finally:
+        if not scratch.keep:
+            scratch.remove(task.data_id)
     if any(row.get("status") == "INTERRUPTED" for row in rows):
         return Outcome(task.id, [], time.perf_counter() - began, "interrupted")
     return Outcome(task.id, rows, time.perf_counter() - began)

@@ -182,6 +182,11 @@ def seconds(rows: Sequence[Row]) -> list[Point]:
     return _points(rows, lambda row: row["seconds"], at_x)
 
 
+def elapsed(rows: Sequence[Row]) -> list[Point]:
+    """Elapsed seconds of a fit, including the time that it waits for the disk; older rows do not have them."""
+    return _points((row for row in rows if "elapsed" in row), lambda row: row["elapsed"], at_x)
+
+
 class Curve(NamedTuple):
     """Means over data sets, their standard errors and numbers of data sets, and ``k`` if it orders the points."""
 

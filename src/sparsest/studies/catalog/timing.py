@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sparsest.studies.findings import Finding, between, grows, grows_less, hardly_varies
 from sparsest.studies.procedures import Plan
 from sparsest.studies.samples import Source
 from sparsest.studies.study import Cell, Figure, Panel, Size, Study
-from sparsest.studies.views import seconds, turned, where
+from sparsest.studies.views import Row, elapsed, seconds, turned, where
 
 _P: dict[Size, int] = {"smoke": 60, "small": 1000, "paper": 5000}
 _SETS: dict[Size, int] = {"smoke": 1, "small": 3, "paper": 10}
@@ -77,41 +79,85 @@ def by_n(size: Size) -> tuple[Panel, ...]:
     return (_panel(size, f"p = {p}", [_cell(size, n / p, n=n) for n in ns]),)
 
 
-_SHAPES: dict[Size, tuple[tuple[int, int, int], ...]] = {
-    "smoke": ((50, 200, 5),),
-    "small": ((1000, 10_000, 10), (5000, 10_000, 10), (1000, 50_000, 10), (1000, 50_000, 50)),
-    # Of the paper's four sizes only this one fits into 24 GB, in float32: X takes 4 GB, and generating it another 4.
-    "paper": ((10_000, 100_000, 100),),
+class _Shape(NamedTuple):
+    """Numbers of rows, features and true features; the paper's seconds for the squared and the hinge loss."""
+
+    n: int
+    p: int
+    k: int
+    paper: tuple[float, float] = (np.nan, np.nan)
+
+    @property
+    def label(self) -> str:
+        return f"{self.n} × {self.p}, k = {self.k}"
+
+
+_SHAPES: dict[Size, tuple[_Shape, ...]] = {
+    "smoke": (_Shape(50, 200, 5),),
+    "small": tuple(
+        _Shape(*shape) for shape in ((1000, 10_000, 10), (5000, 10_000, 10), (1000, 50_000, 10), (1000, 50_000, 50))
+    ),
+    "paper": (_Shape(10_000, 100_000, 100, (12.9, 37.3)),),
 }
+# The paper's other shapes, 20 GB each in float32.  The sub-gradient method would read them up to 200 times.
+_LARGE_SHAPES: dict[Size, tuple[_Shape, ...]] = {
+    "smoke": (),
+    "small": (),
+    "paper": (
+        _Shape(50_000, 100_000, 100, (28.5, 160.7)),
+        _Shape(10_000, 500_000, 100, (33.0, 157.1)),
+        _Shape(10_000, 500_000, 500, (43.0, 59.7)),
+    ),
+}
+_LOSSES = (("squared loss", "regression"), ("hinge loss", "classification"))
+# Seconds that a relaxation of 20 GB may take.
+_LARGE_LIMIT = 900.0
 
 
 def scalability(size: Size) -> tuple[Panel, ...]:
     """Large data at 2 γ0, for both losses."""
     panels = []
-    for title, task in (("squared loss", "regression"), ("hinge loss", "classification")):
-        cells = [
-            replace(
-                _cell(size, float(x), n=n, factor=2.0, p=p, k=k, task=task, dtype="float32"),
-                label=f"n {n}\np {p}\nk {k}",
-            )
-            for x, (n, p, k) in enumerate(_SHAPES[size])
-        ]
-        cells = [replace(cell, source=replace(cell.source, k=cell.plan.timed_k)) for cell in cells]
-        panels.append(_panel(size, title, cells, ("relaxation_once", "subgradient_once")))
+    for shapes, title, limit, procedures in (
+        (_SHAPES[size], "{}", None, ("relaxation_once", "subgradient_once")),
+        (_LARGE_SHAPES[size], "{}, 20 GB", _LARGE_LIMIT, ("relaxation_once",)),
+    ):
+        for loss, task in _LOSSES if shapes else ():
+            cells = [_large_cell(size, float(x), shape, task, limit) for x, shape in enumerate(shapes)]
+            panels.append(_panel(size, title.format(loss), cells, procedures))
     return tuple(panels)
+
+
+def _large_cell(size: Size, x: float, shape: _Shape, task: str, limit: float | None) -> Cell:
+    n, p, k, _ = shape
+    cell = _cell(size, x, n=n, factor=2.0, p=p, k=k, task=task, dtype="float32")
+    plan = cell.plan if limit is None else replace(cell.plan, relaxed_seconds=limit)
+    return replace(cell, source=replace(cell.source, k=k), plan=plan, label=f"n {n}\np {p}\nk {k}")
+
+
+def _not_slower(shape: _Shape, loss: str, paper: float) -> Finding:
+    """The relaxation takes no longer than the paper's on data of this shape, reading included."""
+
+    def of_shape(row: Row) -> bool:
+        return (row["n"], row["p"], row["k_true"]) == shape[:3]
+
+    text = f"{loss}, {shape.label}: no slower than the paper's {paper} s"
+    return between(text, where(elapsed, of_shape), ("relaxation",), 0.0, paper, panels=loss)
 
 
 def _study(
     name: str, title: str, panels: Callable[[Size], tuple[Panel, ...]], x: str, x_scale: str, *findings: Finding,
-    turn: bool = False, remark: str = "",
+    turn: bool = False, waiting: bool = False, remark: str = "",
 ) -> Study:  # fmt: skip
-    """A study of computation times; in the paper, those over γ and k have one panel for each method."""
+    """A study of computation times; in the paper, those over γ and k have one panel for each method.
+
+    ``waiting`` adds a figure of elapsed seconds, which include the time that a fit waits for the disk.
+    """
     look = turned(seconds) if turn else seconds
-    figure = Figure("seconds", title, look, x, "seconds of the processor", x_scale, "log", turned=turn)
-    return Study(name, title, panels, (figure,), findings, remark)
+    figures = [Figure("seconds", title, look, x, "seconds of the processor", x_scale, "log", turned=turn)]
+    if waiting:
+        figures.append(Figure("elapsed", title, elapsed, x, "elapsed seconds", x_scale, "log"))
+    return Study(name, title, panels, tuple(figures), findings, remark)
 
-
-_LARGEST = where(seconds, lambda row: (row["n"], row["p"]) == (10_000, 100_000))
 
 STUDIES = (
     _study(
@@ -185,23 +231,14 @@ STUDIES = (
         scalability,
         "",
         "linear",
-        between(
-            "squared loss, 10000 × 100000, k = 100: no slower than the paper's 12.9 s",
-            _LARGEST,
-            ("relaxation",),
-            0.0,
-            12.9,
-            panels="squared",
+        *(
+            _not_slower(shape, loss, paper)
+            for shape in (*_SHAPES["paper"], *_LARGE_SHAPES["paper"])
+            for (loss, _), paper in zip(_LOSSES, shape.paper, strict=True)
         ),
-        between(
-            "hinge loss, 10000 × 100000, k = 100: no slower than the paper's 37.3 s",
-            _LARGEST,
-            ("relaxation",),
-            0.0,
-            37.3,
-            panels="hinge",
-        ),
-        remark="At paper size the paper's other shapes (50000 × 100000 and 10000 × 500000) take 20 GB in float32, more "
-        "than 24 GB leave beside a copy.",
+        remark="At paper size data are made in blocks on disk and read from there; the paper's were in 250 GB of "
+        "memory. The sub-gradient method, which needs up to 200 passes, runs on the first shape only. Findings are "
+        "about elapsed seconds.",
+        waiting=True,
     ),
 )

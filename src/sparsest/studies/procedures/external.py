@@ -20,7 +20,7 @@ def abess(sample: Sample, plan: Plan) -> Iterator[Row]:
     model = LinearRegression if sample.task == "regression" else LogisticRegression
     y = sample.train.y if sample.task == "regression" else (sample.train.y > 0).astype(int)
     for k in plan.ks:
-        fitted, seconds = timed(
+        fitted, seconds, _ = timed(
             lambda k=k: model(support_size=k, fit_intercept=sample.fit_intercept).fit(sample.train.X, y)  # type: ignore[misc]
         )
         intercept = float(np.ravel(fitted.intercept_)[0]) if sample.fit_intercept else 0.0

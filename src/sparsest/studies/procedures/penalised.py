@@ -105,7 +105,7 @@ def _concavities(low: float) -> Callable[[Plan], list[Shape]]:
 
 def _reference(sample: Sample, plan: Plan) -> Iterator[Row]:
     """The Lasso path that ends at the timed size, to which other times are compared."""
-    path, seconds = timed(lambda: path_of(sample, "l1", plan.timed_k))
+    path, seconds, _ = timed(lambda: path_of(sample, "l1", plan.timed_k))
     last = max(int(path.solved.sum()) - 1, 0)
     yield _model("reference", plan.timed_k, sample, path, last, seconds=seconds)
 

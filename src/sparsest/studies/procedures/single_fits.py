@@ -24,8 +24,13 @@ def _subset(method: str, solve: Solve, estimate: Callable[[int, int, Plan], floa
         problem = pose(
             best_subset_data(sample), plan.timed_k, gamma=plan.gamma_factor * base_gamma(sample, size)
         )  # fmt: skip
-        found, seconds = timed(lambda: solve(problem, plan))
-        more = {"gamma": problem.gamma, "n_gamma": problem.gamma * problem.n, **proved(found, sample)}
+        found, seconds, elapsed = timed(lambda: solve(problem, plan))
+        more = {
+            "elapsed": elapsed,
+            "gamma": problem.gamma,
+            "n_gamma": problem.gamma * problem.n,
+            **proved(found, sample),
+        }
         yield row_of(method, plan.timed_k, sample, found.coef, found.intercept, seconds=seconds, **more)
 
     return f"{method}_once", Procedure(run, estimate)
@@ -43,8 +48,8 @@ def _path(penalty: str) -> tuple[str, Procedure]:
 
     def run(sample: Sample, plan: Plan) -> Iterator[Row]:
         shape = {"l1_ratio": 0.5} if penalty == "elastic_net" else {}
-        _, seconds = timed(lambda: path_of(sample, penalty, plan.timed_k, **shape))
-        yield {"method": penalty, "k": plan.timed_k, "seconds": seconds}
+        _, seconds, elapsed = timed(lambda: path_of(sample, penalty, plan.timed_k, **shape))
+        yield {"method": penalty, "k": plan.timed_k, "seconds": seconds, "elapsed": elapsed}
 
     return f"{penalty}_once", Procedure(run, lambda n, p, plan: 0.2 + 2e-7 * n * p)
 
