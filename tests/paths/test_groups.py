@@ -184,7 +184,6 @@ def test_estimators_and_cross_validation():
         ({"feature_groups": [np.nan] * 12}, "must be texts or whole numbers"),
         ({"feature_groups": ["a"] * 11 + [None]}, "must be texts or whole numbers"),
         ({"feature_groups": {"a": "b"}}, "needs the names of columns"),
-        ({"feature_groups": LABELS, "positive": True}, "have no limits"),
         ({"feature_groups": LABELS, "penalty_factor": np.arange(12.0)}, "the same for all features of a group"),
     ],
 )

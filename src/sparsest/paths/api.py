@@ -76,8 +76,8 @@ def penalty_path(
     feature_groups : labels of the p columns, texts or whole numbers; also a function from the name of a column to its
         label, or a dictionary of labels by name.  Columns with the same label enter a model together: the penalty is
         ``Σ_g φ(‖w_g‖; λ f_g √d_g)``, with ``w_g`` the coefficients of the d_g columns of group g.  Columns of a group
-        are not made orthogonal to each other.  A rescaled penalty takes the mean of ``v_j`` over a group, weighted by
-        ``Σ_i ω_i x_ij²``
+        are not made orthogonal to each other.  A rescaled penalty takes the mean of ``v_j`` over the columns of a
+        group that may differ from zero, weighted by ``Σ_i ω_i x_ij²``
     tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha times the
         median of the penalty factors that are not zero.
         None means 2e-3 where n < p and 1e-5 elsewhere, for MCP and SCAD 1e-2 and 1e-3.  Objectives of convex penalties

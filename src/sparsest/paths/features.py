@@ -63,8 +63,6 @@ def make_rules(
     factor = _check_factor(penalty_factor, p)
     if feature_groups is None:
         return FeatureRules(factor, low, high)
-    if low is not None:
-        raise ValueError("paths of feature_groups have no limits: leave out lower, upper and positive")
     groups = check_groups(feature_groups, p, names)
     uneven = np.flatnonzero(factor != factor[np.unique(groups, return_index=True)[1]][groups])
     if uneven.size:
@@ -72,7 +70,7 @@ def make_rules(
             f"penalty_factor must be the same for all features of a group; column {uneven[0]} has another than the "
             "first of its group"
         )
-    return FeatureRules(factor * np.sqrt(np.bincount(groups))[groups], groups=groups)
+    return FeatureRules(factor * np.sqrt(np.bincount(groups))[groups], low, high, groups)
 
 
 def check_groups(feature_groups: Any, p: int, names: tuple[str, ...] | None = None) -> Indices:

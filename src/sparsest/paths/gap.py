@@ -14,7 +14,6 @@ import numpy as np
 
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.strengths import held
-from sparsest.paths.kernels.duality import sum_of_sides
 from sparsest.paths.sides import Sides
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import WorkingSet
@@ -88,9 +87,13 @@ def duality_gap(
         return primal
     inside = sides.pushes(fit.index[~free], point.inside[~free], 0.0)
     outside = sides.pushes(checked, checked_grad, point.shift)
-    size, factor, limit = (np.concatenate(pair) for pair in zip(inside, outside, strict=True))
-    bounds, gap = alpha * factor, primal
-    largest, cost = sum_of_sides(task.plain, size, bounds, limit, point.scale)
+
+    def conjugates(scale: float) -> tuple[float, float]:
+        ratios, costs = zip(*(part.conjugates(task.plain, alpha, scale) for part in (inside, outside)), strict=True)
+        return max(ratios), sum(costs)
+
+    gap = primal
+    largest, cost = conjugates(point.scale)
     if cost < np.inf:
         # The conjugate of a penalty with curvature is finite everywhere: nothing need be scaled for it.
         if point.theta is None:
@@ -101,7 +104,7 @@ def duality_gap(
             gap = min(gap, primal + fit.conjugate_sum(point.scale, point.theta) + cost + beyond)
     if gap > task.tol * fit.null_loss:
         scale = min(1.0 / max(largest, 1.0 + point.shift * margins[0] / alpha), point.scale)
-        cost = sum_of_sides(task.plain, size, bounds, limit, scale)[1]
+        cost = conjugates(scale)[1]
         gap = min(gap, primal + fit.conjugate_sum(scale, point.theta) + cost)
     return max(gap, 0.0) if gap < np.inf else np.inf
 

@@ -24,7 +24,7 @@ from sparsest.paths.kernels.rules import (
     violation_for_gap,
 )
 from sparsest.paths.rescaled_set import RescaledSet
-from sparsest.paths.sides import FeatureSides
+from sparsest.paths.sides import sides_within
 from sparsest.paths.task import Task
 from sparsest.paths.walk import (
     SATURATED_LOSS,
@@ -63,8 +63,8 @@ class GeneralWalk(Walk):
 
     def _gradients(self) -> Gradients:
         task = self.task
-        sides = FeatureSides(task.factor, task.norms, task.lower, task.upper)
-        return Gradients(task.view, task.norms, task.weights, self.slope, sides.kernel, self.set.theta)
+        sides = sides_within(task.lower, task.upper)
+        return Gradients(task.view, task.norms, task.weights, self.slope, sides, self.set.theta)
 
     def _fit_unpenalised(self, index: Indices) -> None:
         self._add(index)

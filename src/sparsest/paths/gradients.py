@@ -86,9 +86,17 @@ class GroupGradients(Gradients):
     """
 
     def __init__(
-        self, view: Design, norms: Array, weights: Array, slope: Array, members: Indices, starts: Indices, theta: Array
+        self,
+        view: Design,
+        norms: Array,
+        weights: Array,
+        slope: Array,
+        sides: BothSides | OneSided,
+        members: Indices,
+        starts: Indices,
+        theta: Array,
     ) -> None:
-        super().__init__(view, norms, weights, slope, BothSides(), theta)
+        super().__init__(view, norms, weights, slope, sides, theta)
         self._members, self._starts, self._weights = members, starts, weights
         self._n_computed, self._sharp = 0, False
 
@@ -115,11 +123,13 @@ class GroupGradients(Gradients):
 
     def _unsettled_groups(self, inner: Array, square: float, alpha: float, outside: Mask) -> int:
         return unsettled_groups(
-            self._memory, inner, square, self._norms, self._slope, alpha, outside, self._members, self._starts,
-            self._found,
+            self._memory, inner, square, self._norms, self._slope, self._sides, alpha, outside, self._members,
+            self._starts, self._found,
         )  # fmt: skip
 
     def foresee(self, alpha: float, outside: Mask) -> Indices:
         """The features of the groups outside that will probably be needed at the next λ."""
-        count = foreseen_groups(self._memory, self._slope, alpha, outside, self._members, self._starts, self._found)
+        count = foreseen_groups(
+            self._memory, self._slope, self._sides, alpha, outside, self._members, self._starts, self._found
+        )
         return self._found[:count].copy()

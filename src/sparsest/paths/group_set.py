@@ -10,8 +10,9 @@ from scipy.linalg import lapack
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.designs.packs import DensePack
 from sparsest.core.kernels.descent import Gram
-from sparsest.core.strengths import Strengths, lambdas, make_strengths
+from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths
 from sparsest.paths.kernels.blocks import GramBlocks, block_grams, block_violation, descend_blocks
+from sparsest.paths.kernels.boxes import Box, Unlimited
 from sparsest.paths.kernels.rules import MAX_CROWDING
 from sparsest.paths.kernels.walk import Price
 from sparsest.paths.line_pack import LineModel, LinePack
@@ -38,9 +39,11 @@ class BlockQuadratic(Quadratic):
     Attributes
     ----------
     starts : where each block begins, and the end of the last one.
+    limited : whether coefficients have limits.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limited: bool) -> None:
+        self.limited = limited
         self.starts = np.zeros(1, dtype=np.intp)
         self._values, self._vectors = np.empty(0), np.empty((0, 0))
 
@@ -59,16 +62,22 @@ class BlockQuadratic(Quadratic):
         """The columns have other weights now."""
         self._values, self._vectors = np.empty(0), np.empty((0, 0))
 
-    def _violation(self, at: Iterate) -> float:
+    def violation(self, at: Iterate) -> float:
         """The largest violation of a block's optimality conditions."""
-        return float(block_violation(at.grad, at.w, at.lam, self.starts, at.penalty))
+        return float(block_violation(at.grad, at.w, at.lam, self.starts, at.penalty, self._box(at)))
+
+    def _box(self, at: Iterate) -> Unlimited | Box:
+        within = limits(at.lam) if self.limited else None
+        return Unlimited() if within is None else Box(*map(np.ascontiguousarray, within))
 
     def _descend(self, model: Any, at: Iterate, tol: float, max_sweeps: int) -> tuple[int, float]:
         """Sweep until the violation is at most ``tol``; returns the number of sweeps and the violation."""
         w, grad, lam, penalty = at
         self._decompose(model)
         blocks = GramBlocks(model.gram) if isinstance(model, Gram) else model.blocks
-        return descend_blocks(blocks, self._values, self._vectors, w, grad, lam, self.starts, penalty, tol, max_sweeps)
+        return descend_blocks(
+            blocks, self._box(at), self._values, self._vectors, w, grad, lam, self.starts, penalty, tol, max_sweeps
+        )
 
     def newton(self, model: Any, at: Iterate, tol: float) -> bool:
         """One Newton step on the blocks that are not zero, or a part of it; False if that would not descend."""
@@ -76,7 +85,8 @@ class BlockQuadratic(Quadratic):
         norms = self.norms(w)
         chosen = (norms > 0.0) | (lambdas(lam)[self.starts[:-1]] == 0.0)
         blocks = self.blocks
-        active = np.flatnonzero(chosen[blocks])
+        open_slope = ~self._held(at, norms) if self.limited else True
+        active = np.flatnonzero(chosen[blocks] & open_slope)
         # Of each active coefficient: the block's norm, and the slope and curvature of its penalty.
         lead, t = self.starts[:-1][blocks[active]], np.maximum(norms[blocks[active]], 1e-300)
         slope = np.asarray(penalty.derivative(t, lam[lead])) * (w[active] != 0.0)
@@ -91,15 +101,31 @@ class BlockQuadratic(Quadratic):
             return False
         step = np.zeros(w.size)
         step[active] = -lapack.dpotrs(factor, grad[active] + slope * direction, lower=1)[0]
-        product, before = model.image(step), float(np.asarray(penalty.value(norms, lam[self.starts[:-1]])).sum())
+        return self._step(model, at, step, float(np.asarray(penalty.value(norms, lam[self.starts[:-1]])).sum()))
+
+    def _step(self, model: Any, at: Iterate, step: Array, before: float) -> bool:
+        """Take a step or a part of it, within the limits; ``before`` is the penalty at its beginning."""
+        w, grad, lam, penalty = at
+        image = model.image(step)
         for share in _SHARES:
-            after = float(np.asarray(penalty.value(self.norms(w + share * step), lam[self.starts[:-1]])).sum())
-            if share * float(step @ (grad + 0.5 * share * product)) + after < before:
-                w += share * step
-                grad += share * product
-                model.follow(share * step)
+            part, product = share * step, share * image
+            if self.limited:
+                part = clipped(w + part, lam) - w
+                product = model.image(part)
+            after = float(np.asarray(penalty.value(self.norms(w + part), lam[self.starts[:-1]])).sum())
+            if float(part @ (grad + 0.5 * product)) + after < before:
+                w[:] = clipped(w + part, lam) if self.limited else w + part
+                grad += product
+                model.follow(part)
                 return True
         return False
+
+    def _held(self, at: Iterate, norms: Array) -> Mask:
+        """Mark coefficients at a limit beyond which the objective would take them."""
+        lead = self.starts[:-1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(norms > 0.0, at.penalty.derivative(norms, at.lam[lead]) / norms, 0.0)
+        return held(at.w, at.grad + shares[self.blocks] * at.w, at.lam)
 
     @property
     def blocks(self) -> Indices:
@@ -158,17 +184,17 @@ class GroupSet(WorkingSet):
         n, p = task.view.shape
         # With fewer features than observations moves cost less if they update gradients by the Gram matrix.
         pack = DensePack if p < n else LinePack
-        self.pack, self.quadratic = pack(task.view, task.fit_intercept), BlockQuadratic()
+        self.pack, self.quadratic = pack(task.view, task.fit_intercept), BlockQuadratic(self._limits is not None)
         self._weigh()
 
     def strengths(self, lam: Array) -> Strengths:
-        """λ, and v where the penalty is rescaled."""
+        """λ, the limits, and v where the penalty is rescaled."""
         if not self._rescaled:
-            return lam
+            return super().strengths(lam)
         blocks = self.quadratic.blocks
         squares = self.pack.squares(self._bends(self.margin + self.b))
         v = np.bincount(blocks, squares) / np.bincount(blocks, self._norms[self.index] ** 2)
-        return make_strengths(lam, v[blocks])
+        return make_strengths(lam, v[blocks], *self._own_limits())
 
     def add(self, index: Indices) -> None:
         """Take in these columns, which are whole groups side by side."""
@@ -188,7 +214,7 @@ class GroupSet(WorkingSet):
 
     def violation(self, strengths: Strengths) -> float:
         """The largest violation of a group at the current coefficients, from the gradient that is kept."""
-        return float(block_violation(self.grad(), self.w, strengths, self.quadratic.starts, self.penalty))
+        return self.quadratic.violation(Iterate(self.w, self.grad(), strengths, self.penalty))
 
     def penalty_of(self, w: Array, strengths: Strengths) -> float:
         """The penalty of some coefficients of the set."""

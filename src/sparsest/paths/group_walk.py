@@ -8,6 +8,7 @@ from sparsest.core.arrays import Indices
 from sparsest.paths.general_walk import GeneralWalk
 from sparsest.paths.gradients import Gradients, GroupGradients
 from sparsest.paths.group_set import GroupSet
+from sparsest.paths.sides import sides_within
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import WorkingSet
 
@@ -33,8 +34,9 @@ class GroupWalk(GeneralWalk):
 
     def _gradients(self) -> Gradients:
         task = self.task
+        sides = sides_within(task.lower, task.upper)
         return GroupGradients(
-            task.view, self.sides.norms, task.weights, self.slope, self._members, self._starts, self.set.theta
+            task.view, self.sides.norms, task.weights, self.slope, sides, self._members, self._starts, self.set.theta
         )
 
     def _add(self, index: Indices) -> None:

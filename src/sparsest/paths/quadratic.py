@@ -91,7 +91,7 @@ class Quadratic(ABC):
         ----------
         at : where to start; it becomes the solution.
         """
-        n_sweeps, budget, worst = 0, _FIRST_SWEEPS, self._violation(at)
+        n_sweeps, budget, worst = 0, _FIRST_SWEEPS, self.violation(at)
         for _ in range(_MAX_ROUNDS):
             # What is not a number ends it too.
             if not worst > tol or n_sweeps >= max_sweeps:
@@ -107,10 +107,10 @@ class Quadratic(ABC):
                 budget = int(needed) + 1
             else:
                 budget = _SWEEPS if self.newton(model, at, tol) else _SWEEPS_IF_SINGULAR
-                worst = self._violation(at)
+                worst = self.violation(at)
         return n_sweeps, worst
 
-    def _violation(self, at: Iterate) -> float:
+    def violation(self, at: Iterate) -> float:
         """The largest violation of the optimality conditions."""
         return float(violation(at.grad, at.w, at.lam, at.w.size, at.penalty))
 

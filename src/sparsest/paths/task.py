@@ -60,7 +60,7 @@ class Task:
     def sides(self) -> Sides:
         """To which sides gradients push features."""
         if self.groups is not None:
-            return GroupSides(self.factor, self.norms, self.groups)
+            return GroupSides(self.factor, self.norms, self.groups, self.lower, self.upper)
         return FeatureSides(self.factor, self.norms, self.lower, self.upper)
 
     @property

@@ -8,6 +8,7 @@ import pytest
 
 from sparsest.core.penalties import L1, MCP, SCAD, ElasticNet, WithRidge
 from sparsest.paths.kernels import blocks as kernels
+from sparsest.paths.kernels.boxes import Unlimited
 
 N = 30
 STARTS = np.array([0, 3, 4, 9, 11])
@@ -48,11 +49,11 @@ def test_stationary_points(run, lines, penalty, dependent):
     X, y, model, values, vectors, grad = make_case(lines, dependent)
     w, lam = np.zeros(M), np.repeat([0.3, 0.2, 0.0, 0.25], np.diff(STARTS))
     sweeps, worst = run(kernels.descend_blocks)(
-        model, values, vectors, w, grad, lam, STARTS, penalty, 1e-9, np.int64(5000)
+        model, Unlimited(), values, vectors, w, grad, lam, STARTS, penalty, 1e-9, np.int64(5000)
     )
     assert worst <= 1e-9 and sweeps > 2 and w.any()
     np.testing.assert_allclose(grad, X.T @ (X @ w - y) / N, atol=1e-12)
-    assert run(kernels.block_violation)(grad, w, lam, STARTS, penalty) == pytest.approx(worst, abs=1e-12)
+    assert run(kernels.block_violation)(grad, w, lam, STARTS, penalty, Unlimited()) == pytest.approx(worst, abs=1e-12)
     rng = np.random.default_rng(1)
     here = objective(X, y, w, lam, penalty)
     assert all(objective(X, y, w + 1e-4 * rng.standard_normal(M), lam, penalty) >= here - 1e-10 for _ in range(50))
@@ -63,7 +64,9 @@ def test_the_least_objective(run, share):
     X, y, model, values, vectors, grad = make_case(False)
     w, lam = np.zeros(M), np.repeat([0.5, 0.3, 0.4, 0.2], np.diff(STARTS))
     penalty = L1() if share == 1.0 else ElasticNet(share)
-    run(kernels.descend_blocks)(model, values, vectors, w, grad, lam, STARTS, penalty, 1e-9, np.int64(5000))
+    run(kernels.descend_blocks)(
+        model, Unlimited(), values, vectors, w, grad, lam, STARTS, penalty, 1e-9, np.int64(5000)
+    )
     u = cp.Variable(M)
     parts = [u[begin:end] for begin, end in pairwise(STARTS)]
     total = cp.sum_squares(y - X @ u) / (2 * N) + sum(

@@ -5,6 +5,7 @@ import numpy as np
 from paths.kernels.test_screening import POINTS, N, P, make_case
 from sparsest.paths.kernels import screening
 from sparsest.paths.kernels.group_screening import foreseen_groups, unsettled_groups
+from sparsest.paths.kernels.screening import BothSides
 
 STARTS = np.array([0, 4, 5, 12, 20, P])
 GROUPS = np.repeat(np.arange(5), np.diff(STARTS))
@@ -23,7 +24,9 @@ def test_settled_groups_are_within_their_limits(run):
         truth, outside = X.T @ tau, (rng.random(5) < 0.8)[numbers]
         sizes = np.sqrt(np.bincount(numbers, truth**2))[numbers]
         alpha = 1.05 * float(np.quantile(sizes / slope, 0.6))
-        count = run(unsettled_groups)(memory, inner, square, norms, slope, alpha, outside, members, STARTS, out)
+        count = run(unsettled_groups)(
+            memory, inner, square, norms, slope, BothSides(), alpha, outside, members, STARTS, out
+        )
         found = out[:count].copy()
         assert (np.bincount(numbers[found], minlength=5) % np.bincount(numbers) == 0).all()
         settled = np.setdiff1d(np.flatnonzero(outside), found)
@@ -45,6 +48,6 @@ def test_groups_whose_gradients_grow_are_foreseen(run):
     run(screening.remember)(memory, 0.9 * tau, inner, square, 1.0, members, P, now)
     everything = np.ones(P, dtype=bool)
     for alpha, expected in ((0.99, set()), (0.8, {1}), (0.55, {1, 3})):
-        count = run(foreseen_groups)(memory, slope, alpha, everything, members, STARTS, out)
+        count = run(foreseen_groups)(memory, slope, BothSides(), alpha, everything, members, STARTS, out)
         assert set(GROUPS[out[:count]].tolist()) == expected
-    assert run(foreseen_groups)(memory, slope, 0.55, ~everything, members, STARTS, out) == 0
+    assert run(foreseen_groups)(memory, slope, BothSides(), 0.55, ~everything, members, STARTS, out) == 0

@@ -5,6 +5,7 @@
 With ``G_bb = QΣQ'`` and ``û = Q'u`` the minimum over one block, the others fixed, has ``û_i = r_i/(σ_i + κ + a/t)``
 with ``t = ‖û‖``, where κ is the curvature and a the slope of the penalty; t is the root of one equation.  The concave
 part of a penalty is replaced by its tangent at the present norm, which never lies below it, so every step descends.
+Within limits, a block whose minimum is beyond them makes steps of the proximal gradient method instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from sparsest.core.arrays import Array
 from sparsest.core.kernels.descent import gram_step, threshold
+from sparsest.paths.kernels.boxes import confine, holds, open_slope
 from sparsest.runtime.jit import derivative, dispatched, kernel, second_derivative
 
 # Penalties have no curvature but that of their ridge at such norms.
@@ -118,7 +120,7 @@ def _root(r, s, slope, begin, end):
 
 
 @kernel
-def _minimise_block(model, values, vectors, w, grad, lam, penalty, begin, end, r, s, change, bar):
+def _minimise_block(model, box, values, vectors, w, grad, lam, penalty, begin, end, r, s, change, bar):
     """Minimise over one block, and update the gradient unless the move is at most ``bar``; returns its size."""
     renew(model, begin, end, grad)
     norm, strength = block_norm(w, begin, end), lam[begin]
@@ -145,6 +147,9 @@ def _minimise_block(model, values, vectors, w, grad, lam, penalty, begin, end, r
             change[i] = 0.0
         size += (largest * change[i]) ** 2
     size = np.sqrt(size)
+    if t > 0.0 and not holds(box, w, vectors, change, begin, end):
+        confine(box, r, s, vectors, w, slope, begin, end, change)
+        return _move_block(model, change, w, grad, begin, end, largest, bar)
     if size == 0.0 or (size <= bar and norm > 0.0 and t > 0.0):
         return size
     for j in range(begin, end):
@@ -160,29 +165,45 @@ def _minimise_block(model, values, vectors, w, grad, lam, penalty, begin, end, r
 
 
 @kernel
-def block_violation(grad, w, lam, starts, penalty):
+def _move_block(model, goal, w, grad, begin, end, largest, bar):
+    """Go to these coefficients of a block, unless the move is at most ``bar``; returns its size."""
+    size, leaves, ends = 0.0, False, True
+    for j in range(begin, end):
+        size += (largest * (goal[j] - w[j])) ** 2
+        leaves, ends = leaves or w[j] != 0.0, ends and goal[j] == 0.0
+    size = np.sqrt(size)
+    if size > bar or (size > 0.0 and (ends or not leaves)):
+        for j in range(begin, end):
+            step = goal[j] - w[j]
+            if step != 0.0:
+                w[j] = goal[j]
+                take_step(model, j, step, grad)
+    return size
+
+
+@kernel
+def block_violation(grad, w, lam, starts, penalty, box):
     """The largest distance of ``-grad_b`` from the subdifferential of the penalty at ``w_b``, over all blocks."""
     worst = 0.0
     for b in range(starts.size - 1):
         begin, end = starts[b], starts[b + 1]
         norm, strength = block_norm(w, begin, end), lam[begin]
-        if norm == 0.0:
-            distance = block_norm(grad, begin, end) - threshold(penalty, strength)
-        else:
-            share, total = derivative(penalty, norm, strength) / norm, 0.0
-            for j in range(begin, end):
-                total += (grad[j] + share * w[j]) ** 2
-            distance = np.sqrt(total)
-        worst = max(worst, distance)
+        share, allowed, total = 0.0, threshold(penalty, strength), 0.0
+        if norm > 0.0:
+            share, allowed = derivative(penalty, norm, strength) / norm, 0.0
+        for j in range(begin, end):
+            total += open_slope(box, j, w[j], grad[j] + share * w[j]) ** 2
+        worst = max(worst, np.sqrt(total) - allowed)
     return worst
 
 
 @kernel
-def descend_blocks(model, values, vectors, w, grad, lam, starts, penalty, tol, max_sweeps):
+def descend_blocks(model, box, values, vectors, w, grad, lam, starts, penalty, tol, max_sweeps):
     """Sweep over the blocks until the violation is at most ``tol``; returns the sweeps and the violation.
 
     Parameters
     ----------
+    box : the limits of the coefficients.
     values, vectors : eigenvalues of the blocks of G; and their eigenvectors, side by side in the rows of the block.
     starts : where each block begins, and the end of the last one.
     """
@@ -194,7 +215,7 @@ def descend_blocks(model, values, vectors, w, grad, lam, starts, penalty, tol, m
         worst, count, bar = 0.0, 0, 0.0
         for b in range(n_blocks):
             size = _minimise_block(
-                model, values, vectors, w, grad, lam, penalty, starts[b], starts[b + 1], r, s, change, 0.0
+                model, box, values, vectors, w, grad, lam, penalty, starts[b], starts[b + 1], r, s, change, 0.0
             )
             worst = max(worst, size)
             if block_norm(w, starts[b], starts[b + 1]) > 0.0:
@@ -207,13 +228,13 @@ def descend_blocks(model, values, vectors, w, grad, lam, starts, penalty, tol, m
             for q in range(count):
                 b = active[q]
                 size = _minimise_block(
-                    model, values, vectors, w, grad, lam, penalty, starts[b], starts[b + 1], r, s, change, bar
+                    model, box, values, vectors, w, grad, lam, penalty, starts[b], starts[b + 1], r, s, change, bar
                 )
                 worst = max(worst, size)
             bar = _SMALL_MOVE * worst
             sweeps += 1
         renew(model, 0, w.size, grad)
-        remaining = block_violation(grad, w, lam, starts, penalty)
+        remaining = block_violation(grad, w, lam, starts, penalty, box)
         if calm or remaining <= tol:
             break
     return sweeps, remaining

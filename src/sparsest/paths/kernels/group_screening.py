@@ -1,18 +1,19 @@
 """Which groups of gradients have to be computed, from gradients at earlier points; see :mod:`screening`.
 
-Gradients of a group are always computed together, so what is known of its first feature is known of all.
+Gradients of a group are always computed together, so what is known of its first feature is known of all.  Where
+coefficients may have one sign only, gradients count that push to that side.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from sparsest.paths.kernels.screening import FORESEEN_SHARE, spans
+from sparsest.paths.kernels.screening import FORESEEN_SHARE, push, spans
 from sparsest.runtime.jit import kernel
 
 
 @kernel
-def unsettled_groups(memory, inner, square, norms, slope, alpha, outside, members, starts, out):
+def unsettled_groups(memory, inner, square, norms, slope, sides, alpha, outside, members, starts, out):
     """Write down the features of groups outside whose gradients may exceed ``λ·slope``; returns how many.
 
     Parameters
@@ -32,7 +33,7 @@ def unsettled_groups(memory, inner, square, norms, slope, alpha, outside, member
             total = 0.0
             for q in range(starts[g], starts[g + 1]):
                 j = members[q]
-                total += (first[a, b] * value[j] + second[a, b] * earlier[j]) ** 2
+                total += max(push(sides, j, first[a, b] * value[j] + second[a, b] * earlier[j]), 0.0) ** 2
             if not np.sqrt(total) + distance[a, b] * norms[lead] <= alpha * slope[lead]:
                 for q in range(starts[g], starts[g + 1]):
                     out[count] = members[q]
@@ -47,7 +48,7 @@ def unsettled_groups(memory, inner, square, norms, slope, alpha, outside, member
 
 
 @kernel
-def foreseen_groups(memory, slope, alpha, outside, members, starts, out):
+def foreseen_groups(memory, slope, sides, alpha, outside, members, starts, out):
     """Write down the features of groups outside whose gradients at λ will nearly reach their limits; returns how many.
 
     Gradients are extrapolated linearly in λ, but change by no more than λ does.
@@ -62,15 +63,17 @@ def foreseen_groups(memory, slope, alpha, outside, members, starts, out):
         share = 0.0
         if b < m and memory.alphas[b] > memory.alphas[a]:
             share = (memory.alphas[a] - alpha) / (memory.alphas[b] - memory.alphas[a])
-        known, cross, change = 0.0, 0.0, 0.0
+        change = 0.0
         for q in range(starts[g], starts[g + 1]):
             j = members[q]
-            step = share * (value[j] - earlier[j])
-            known, cross, change = known + value[j] ** 2, cross + value[j] * step, change + step * step
-        most, part = abs(memory.alphas[a] - alpha) * slope[lead], 1.0
+            change += (share * (value[j] - earlier[j])) ** 2
+        most, square = abs(memory.alphas[a] - alpha) * slope[lead], 0.0
         if change > most * most:
-            part = most / np.sqrt(change)
-        guess = np.sqrt(max(known + part * (2.0 * cross + part * change), 0.0))
+            share *= most / np.sqrt(change)
+        for q in range(starts[g], starts[g + 1]):
+            j = members[q]
+            square += max(push(sides, j, value[j] + share * (value[j] - earlier[j])), 0.0) ** 2
+        guess = np.sqrt(square)
         if guess > FORESEEN_SHARE * alpha * slope[lead]:
             for q in range(starts[g], starts[g + 1]):
                 out[count] = members[q]
