@@ -53,6 +53,18 @@ def test_what_is_done_is_not_done_again(store):
     assert shown.exit_code == 0 and Store(store).seconds() == before
 
 
+def test_large_data_are_written_to_a_folder(tmp_path):
+    """With a limit of no memory all data are; a folder that is missing is told before anything runs."""
+    scratch, store = tmp_path / "scratch", tmp_path / "results.sqlite"
+    command = ("study", "run", "scalability", "--size", "smoke", "--store", store, "--jobs", 1, "--scratch", scratch)
+    refused = run(*command, "--in-memory", 0)
+    assert refused.exit_code != 0 and "--scratch" in refused.output and not store.exists()
+    scratch.mkdir()
+    shown = run(*command, "--in-memory", 0)
+    assert shown.exit_code == 0 and "4 of 4 tasks are done" in shown.stdout, shown.output
+    assert list(scratch.iterdir()) == []
+
+
 def test_status_and_check(store):
     shown = json.loads(run("study", "status", "--size", "smoke", "--store", store, "--json").stdout)
     done = {entry["study"]: (entry["done"], entry["total"]) for entry in shown["studies"]}
