@@ -54,7 +54,7 @@ def rows(limits=None):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--nodes", type=int, help="stop after so many nodes instead, whatever the load of the machine")
+    parser.add_argument("--nodes", type=int, help="stop after this many nodes instead, so that load does not matter")
     asked = parser.parse_args()
     limits = {"time_limit": asked.seconds} if asked.nodes is None else {"node_limit": asked.nodes, "time_limit": np.inf}
     warnings.simplefilter("ignore", ConvergenceWarning)

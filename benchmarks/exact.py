@@ -10,7 +10,7 @@ Peers: OKRidge (at most k features), the paper's outer approximation on Gurobi's
 problem).  R's ``leaps`` for the problem without a ridge.  Install them by ``pip install "numpy<2" okridge l0bnb el0ps
 gurobipy highspy`` and, for El0ps, ``apt-get install openmpi-bin``.
 
-A peer runs in a process of its own that has solved a small problem before (compiled code), with at most 12 GB; its
+A peer runs in a separate process that has solved a small problem before (compiled code), with at most 12 GB; its
 time has its own preparation in it, its search gets the whole limit, and after five times the limit it is stopped.  The
 gaps are those of our objective: OKRidge's tolerance is rescaled, as it omits ``y @ y``.  OKRidge 0.1.1 calls, where p
 > n, a ``lower_solve`` that it has renamed ``lower_solve_fast``: we restore the name.  L0BnB needs a start (without one

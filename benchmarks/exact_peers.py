@@ -1,4 +1,4 @@
-"""The peers of ``exact.py``, each in a process of its own, and our solver timed like them."""
+"""The peers of ``exact.py``, each in a separate process, and our solver timed in the same way."""
 
 from __future__ import annotations
 

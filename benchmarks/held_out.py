@@ -1,4 +1,4 @@
-"""What methods that choose by cross-validation choose, judged on rows that they have not seen.
+"""Models that are chosen by cross-validation, compared on held-out rows.
 
     python benchmarks/held_out.py --store rows.jsonl [--set NAME ...] [--method NAME ...] [--splits 5] [--limit 10]
     python benchmarks/held_out.py --store rows.jsonl --table [--before old.jsonl]
@@ -197,7 +197,7 @@ def compute(store, names, methods, n_splits, limit):
     for seed in range(n_splits):
         for name in names:
             for method in methods:
-                # LassoCV knows no classes.
+                # LassoCV does not support classification.
                 if (name, method, seed) in done or (method == "LassoCV" and SETS[name](seed)[-1]):
                     continue
                 found = row(name, method, seed, limit)

@@ -116,7 +116,7 @@ def compare_subsets(limit: float) -> None:
 
 
 def wide_ranges(limit: float) -> None:
-    """No overflow, whatever the means: warnings are errors here, but for that of a search that stops short."""
+    """No overflow for any means: warnings are errors here, except that of a search that stops early."""
     rng = np.random.default_rng(0)
     n, p, k = 1000, 200, 5
     X = rng.standard_normal((n, p))

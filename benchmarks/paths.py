@@ -315,7 +315,7 @@ SIMULATED_CLASSES = ((200, 1000), (500, 2000), (1000, 5000), (1000, 200))
 
 
 def unconverged(name: str) -> tuple[int, int]:
-    """How many of the points of logistic paths over 25 sets of two classes are no solutions, and of how many."""
+    """Numbers of unconverged and of all points of logistic paths over 25 data sets with two classes."""
     sets = [(data.X, data.y) for data in (load_folder(DATA / folder) for folder in CLASSES)]
     for (n, p), rho, snr in product(SIMULATED_CLASSES, (0.2, 0.8), (0.5, 3.0)):
         data = make_toeplitz(n, p, 10, rho=rho, snr=snr, rng=1)

@@ -62,7 +62,7 @@ def rows(repeat: int = 5) -> Iterator[Row]:
 
 
 def first_fits(methods: list[str], losses: list[str], repeat: int) -> None:
-    """The first fit ever, and the first of a later process, each with a cache of its own."""
+    """The first fit ever, and the first of a later process, each with a separate cache."""
     for method in methods:
         for loss in losses:
             code = FIT.format(loss=loss, method=method)

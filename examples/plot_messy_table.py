@@ -34,7 +34,7 @@ table.loc[rng.random(n) < 0.05, "centre"] = None
 print(table.head())
 
 # %%
-# Missing text becomes a level of its own, rare levels are pooled, missing numbers get the median and an indicator.
+# Missing text becomes a separate level, rare levels are merged, missing numbers get the median and an indicator.
 numbers = ["age", "pressure"]
 texts = ["smoker", "centre"]
 prepare = make_column_transformer(

@@ -62,7 +62,7 @@ TWO, EXACT = "two dimensions", "that double precision cannot represent"
 HUGE = np.arange(N, dtype=np.uint64) + np.uint64(2**53 - 3)
 FRAME = pd.DataFrame(X, columns=list("abcd"))
 
-# What is given as X; what the functions say; what the estimators say if scikit-learn speaks first.
+# X, the error of the functions, and the error of the estimators if scikit-learn checks first.
 BAD_X = {
     "NaN": (with_entry(np.nan), FINITE, "contains NaN"),
     "infinity": (with_entry(np.inf), FINITE, "contains infinity"),

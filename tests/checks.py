@@ -1,4 +1,4 @@
-"""What every result must pass, whatever the problem."""
+"""Checks that every result of every problem must pass."""
 
 from __future__ import annotations
 

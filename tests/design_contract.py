@@ -176,7 +176,7 @@ class DesignContract:
 
     @pytest.mark.parametrize("centred", [False, True])
     def test_pack(self, pair, rng, centred):
-        """A pack has the products of its columns whatever was appended, dropped and weighed before."""
+        """A pack has the products of its columns after any sequence of appending, dropping and weighting."""
         design, X = pair
         n, p = X.shape
         try:
@@ -206,6 +206,6 @@ class DesignContract:
 
 
 def frozen(array):
-    """An array that nobody can write to."""
+    """A read-only array."""
     array.flags.writeable = False
     return array

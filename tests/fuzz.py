@@ -3,7 +3,7 @@
     python tests/fuzz.py --minutes 5 --seed 1
     python tests/fuzz.py --instance 1000042
 
-Every instance has a seed of its own, by which a failure can be repeated.  A worker process solves them, so that a hang
+Every instance has its own seed, by which a failure can be reproduced.  A worker process solves them, so that a hang
 in compiled code is found and ended.  Only what a user calls is used of the library.
 """
 
@@ -70,7 +70,7 @@ def judge(seed):
 
 
 def _warned(caught, instance, result):
-    """Warnings that nobody needs: one is due where a search for a proof has ended without it."""
+    """Unnecessary warnings, and a missing one if a search for a proof ended without it."""
     short = instance.settings["method"] in ("tree", "cuts") and result is not None and result.status.name != "OPTIMAL"
     told = [f"{type(one.message).__name__}: {one.message}" for one in caught]
     due = [text for text, one in zip(told, caught, strict=True) if issubclass(one.category, ConvergenceWarning)]
@@ -107,7 +107,7 @@ def _describe(instance):
 
 
 def _sound(instance, result):
-    """What a result must be, whatever the truth."""
+    """Properties that every result must have, independent of the optimum."""
     settings, support = instance.settings, set(result.support.tolist())
     if not result.lower_bound <= result.objective:
         yield "bound above objective", f"{result.lower_bound!r} > {result.objective!r}"

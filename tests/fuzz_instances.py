@@ -292,7 +292,7 @@ def _sparsity(rng, loss, p, y, settings):
 
 
 def _box(seed, X, y, settings, traits):
-    """Return a limit of coefficients for some, about as large as they are or smaller; by random numbers of its own."""
+    """Return a limit of coefficients, near their size or smaller, for some instances; uses its own random numbers."""
     rng = np.random.default_rng([seed, 1])
     if rng.random() < 0.75:
         return {}
@@ -303,7 +303,7 @@ def _box(seed, X, y, settings, traits):
 
 
 def _limits(seed, X, y, settings, traits):
-    """Return limits of single coefficients for some: signs, one side, both sides, zeros; by random numbers of its own.
+    """Return limits of single coefficients for some instances: signs, one side, both, zeros; has its own generator.
 
     Instances that once failed keep their numbers, and have no limits.
     """

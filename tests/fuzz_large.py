@@ -1,4 +1,4 @@
-"""Fuzz of large problems: whatever a call claims must be what the certificate proves from the data alone.
+"""Fuzz of large problems: every claim of a call must be proved by the certificate from the data alone.
 
     python -m tests.fuzz_large --calls 1000 --seed 7
     python -m tests.fuzz_large --instance 7000042
@@ -230,7 +230,7 @@ def lost(seed, failure):
 
 
 def _warned(caught, instance, statuses):
-    """Warnings that nobody needs, and a missing one where a search for a proof has ended without it."""
+    """Unnecessary warnings, and a missing one if a search for a proof ended without it."""
     told = [f"{type(one.message).__name__}: {one.message}" for one in caught]
     due = [text for text in told if text.startswith("ConvergenceWarning")]
     yield from (("warning", text) for text in told if text not in due)

@@ -256,7 +256,7 @@ def _box(rng, X, y, problem, traits):
 
 
 def _signs(seed, traits):
-    """The sign that coefficients must have, for some instances; by random numbers of its own."""
+    """The sign that coefficients must have, for some instances; uses its own random numbers."""
     rng = np.random.default_rng([seed, 26])
     if rng.random() < 0.8:
         return {}

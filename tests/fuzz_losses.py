@@ -159,7 +159,7 @@ def _log(z):
 
 
 def _x_log(x):
-    # Also in extended precision, which SciPy's xlogy does not know.
+    # Also in extended precision, which SciPy's xlogy does not support.
     return _decimal_x_log(x) if x.dtype == object else x * np.log(np.where(x == 0, 1, x))
 
 

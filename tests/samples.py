@@ -8,7 +8,7 @@ from sparsest.core.losses import LOSSES, PiecewiseLinear
 from sparsest.subset.tree.tuning import Tuning
 
 LOSS_NAMES = tuple(LOSSES)
-# Losses of differences y - u, and the kinds of losses that solvers treat each in a way of its own.
+# Losses of differences y - u, and the kinds of losses that solvers treat differently.
 DIFFERENCES = tuple(name for name in LOSSES if not (LOSSES[name].classification or LOSSES[name].log_link))
 # Losses that penalty paths take.
 SMOOTH_NAMES = tuple(name for name in LOSSES if not isinstance(LOSSES[name](), PiecewiseLinear))

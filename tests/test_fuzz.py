@@ -23,7 +23,7 @@ from fuzz_squares import Elimination
 from sparsest.runtime.events import Status
 
 CHUNKS, CHUNK = 6, 50
-# Seconds that no machine needs for an instance with a limit of five, whatever else it does.
+# More seconds than any machine needs for an instance with a limit of five, even under load.
 PATIENCE = 600.0
 LOSSES = [*REGRESSION, *CLASSIFICATION]
 # Parameters of losses where they are not given, as the conic solver has them.

@@ -1,4 +1,4 @@
-"""A few dozen instances of the fuzz of large problems, and the tests of its own means."""
+"""A few dozen instances of the fuzz of large problems, and tests of the fuzz itself."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ DESIGNS = {
     "frame with a name twice": (pd.DataFrame(X, columns=list("abab")), X),
     "frame of several types": (pd.DataFrame(WHOLE).astype({0: np.int8, 1: np.float32, 2: object}), WHOLE),
     "frame of nullable integers": (pd.DataFrame(WHOLE).astype("Int64"), WHOLE),
-    "frame with an index of its own": (pd.DataFrame(X, index=list("lkjihgfedcba")), X),
+    "frame with another index": (pd.DataFrame(X, index=list("lkjihgfedcba")), X),
     "polars frame": (pl.DataFrame(X), X),
     "polars frame of several types": (pl.DataFrame(WHOLE).with_columns(pl.col("column_0").cast(pl.Int8)), WHOLE),
     "CSR": (sp.csr_array(SPARSE), SPARSE),

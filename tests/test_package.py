@@ -28,7 +28,7 @@ def test_public_names_resolve():
     assert sorted(sparsest.__all__) == list(sparsest.__all__)
     for name in sparsest.__all__:
         public = getattr(sparsest, name)
-        # A module has a dotted name of its own, anything else says where it was defined.
+        # A module has a dotted name; other objects say where they were defined.
         assert public.__name__ == name or public.__name__ == f"sparsest.{name}"
         assert getattr(public, "__module__", public.__name__).split(".")[0] == "sparsest"
     assert set(sparsest.__all__) <= set(dir(sparsest))

@@ -21,7 +21,7 @@ from sparsest.subset.tree.kernels.regions import distance_to_integral, tighten
 def warmup() -> None:
     """Solve tiny problems that together call every kernel with all the types that are usual.
 
-    Storage, dtype and method hardly matter: kernels get float64 in C order, whatever the data are.
+    Storage, dtype and method hardly matter: kernels always get float64 in C order.
     """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 16))
@@ -35,7 +35,7 @@ def warmup() -> None:
     best_subset(X, y, 3, gamma=np.inf)
     best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
     best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
-    # A price of its own for a feature makes a problem one with a structure.
+    # Individual prices of features make a problem one with a structure.
     best_subset(X, y, 4, l0_penalty={0: 0.1}, gamma=1.0, n_jobs=1)
     best_subset(X, labels, 4, l0_penalty={0: 0.1}, gamma=1.0, loss="logistic", n_jobs=1)
     stored = np.asfortranarray(X)

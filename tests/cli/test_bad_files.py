@@ -51,7 +51,7 @@ CERTIFICATES = {
     "empty": "",
     "not JSON": "garbage",
     "cut off": TEXT[: len(TEXT) // 2],
-    "bytes that are no text": b"\xff\xfe\x00\x80",
+    "bytes that are not text": b"\xff\xfe\x00\x80",
     "UTF-16": TEXT.encode("utf-16"),
     "an image": b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
     "a number": "3",

@@ -84,8 +84,8 @@ def test_types(tmp_path):
 def test_what_is_refused(tmp_path):
     path = write_npy(tmp_path, matrix())
     complains(run("convert", path, tmp_path / "out.csv"), "must end with .npy")
-    complains(run("convert", path, tmp_path / "out.bed"), "only genotypes of PLINK")
-    complains(run("convert", path, tmp_path / "out.npy", "--dtype", "int8"), "holds numbers that int8 does not")
+    complains(run("convert", path, tmp_path / "out.bed"), "only PLINK genotypes")
+    complains(run("convert", path, tmp_path / "out.npy", "--dtype", "int8"), "holds numbers that int8 cannot represent")
     assert not list(tmp_path.glob("out*"))
     (tmp_path / "out.npy").write_text("")
     complains(run("convert", path, tmp_path / "out.npy"), "exists already")

@@ -90,7 +90,7 @@ def test_ctrl_c_keeps_the_folds_that_are_done(table, keyboard, loss):
     assert shown.exit_code == 130, shown.output
     found = json.loads(shown.stdout)
     assert found["status"] == "INTERRUPTED" and found["files"] == {"model": str(files[1]), "report": str(files[3])}
-    assert "interrupted after 2 of 5 folds: the choice rests on these" in found["notes"]
+    assert "interrupted after 2 of 5 folds: the choice uses only these" in found["notes"]
     parts = list(KFold(5, shuffle=True, random_state=0).split(X))[:2]
     wanted = BestSubsetRegressorCV(ks=[1, 2, 3], gammas=[0.01, 0.1], cv=parts, loss=loss, selection="one_se")
     wanted.fit(X, frame["y"])

@@ -1,4 +1,4 @@
-"""Tables as they are, on the command line: what was filled in or assumed is told, kept and in the report."""
+"""Messy tables on the command line: replacements and assumptions are printed, stored and reported."""
 
 import json
 
@@ -24,7 +24,7 @@ def file(tmp_path):
     return tmp_path / "a.csv"
 
 
-def test_what_was_filled_in_is_told_kept_and_reported(file):
+def test_replacements_are_printed_stored_and_reported(file):
     out, report = file.with_name("model.json"), file.with_name("report.html")
     shown = run(
         "fit", file, "--target", "count", "--k", "2", "--loss", "squared", "--impute", "median+indicator",
@@ -32,8 +32,8 @@ def test_what_was_filled_in_is_told_kept_and_reported(file):
     )  # fmt: skip
     assert shown.exit_code == 0, shown.output
     filled = "column 'x': 10 of 60 values were missing and became the median"
-    own = "column 'word': 8 of 60 values were missing and are a level of their own"
-    gone = "left out, as too much of them is missing (--max-missing): 'empty (90%)'"
+    own = "column 'word': 8 of 60 values were missing and are a separate level"
+    gone = "left out, because too many values are missing (--max-missing): 'empty (90%)'"
     page = report.read_text(encoding="utf-8")
     for text in (filled, own, gone):
         assert f"note: {text}" in shown.stderr and text.replace("'", "&#39;") in page
@@ -77,7 +77,7 @@ def test_rows_are_counted_as_a_spreadsheet_counts_them(file):
         (lambda i: i - 3, None),
     ],
 )
-def test_what_was_assumed_of_the_target_is_told(tmp_path, target, message):
+def test_assumptions_about_the_target_are_printed(tmp_path, target, message):
     rng = np.random.default_rng(0)
     rows = [f"{rng.standard_normal():.3f},{rng.standard_normal():.3f},{target(i)}" for i in range(40)]
     (tmp_path / "a.csv").write_text("\n".join(["u,v,y", *rows]))

@@ -194,7 +194,7 @@ def test_ctrl_c_before_there_is_an_answer(folder):
     with injected("table", interrupt):
         shown = run("fit", folder[0], "--out", folder[0] / "m.json")
     assert shown.exit_code == 130 and shown.stdout == "" and not (folder[0] / "m.json").exists()
-    assert shown.stderr == "interrupted before there was an answer; no file was written\n"
+    assert shown.stderr == "interrupted before a result was found; no file was written\n"
 
 
 def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch):
@@ -231,7 +231,7 @@ def test_ctrl_c_during_the_report_makes_it_short_and_a_second_one_leaves_it_out(
     assert "interrupted: no report was written" in shown.stderr and not (path / "r.html").exists()
 
 
-def test_a_missing_target_is_not_told_to_be_filled_in(tmp_path):
+def test_advice_on_a_missing_target_does_not_suggest_imputation(tmp_path):
     frame = pd.DataFrame(np.random.default_rng(6).standard_normal((20, 2)), columns=["a", "b"])
     frame["y"] = frame["a"]
     frame.loc[3, "y"] = np.nan

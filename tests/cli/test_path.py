@@ -118,7 +118,7 @@ def test_what_cannot_be_predicted_or_verified(table):
     complains(run("predict", path / "p.json", path / "d.csv"), "holds 5 models: choose one with --k")
     complains(run("predict", path / "p.json", path / "d.csv", "--alpha", 1e9), "alpha must be")
     complains(run("predict", path / "p.json", path / "d.csv", "--alpha", 1, "--k", 1), "not by both")
-    complains(run("verify", path / "p.json", path / "d.csv"), "holds a penalty path, of which nothing is proved")
+    complains(run("verify", path / "p.json", path / "d.csv"), "holds a penalty path, which has no proof")
     complains(run("path", path / "d.csv", *out), "exists already")
     complains(run("path", path / "d.csv", "--k", 1, "--alpha", 1), "not by both")
     run("fit", path / "d.csv", "--k", 1, "--out", path / "m.json")

@@ -109,7 +109,7 @@ def test_what_advise_types_can_be_typed(printed, tmp_path):
 
 
 def test_verbose_logs_what_is_being_done(tmp_path):
-    """As a process of its own: logs go to stderr, and only if they are asked for."""
+    """As a separate process: logs go to stderr, and only with --verbose."""
     X, y = sample("squared", 40, 6)
     np.savez(tmp_path / "data.npz", X=X, y=y)
     call = f"from sparsest.cli import app; app(['fit', {str(tmp_path)!r}, '--k', '1', {{}}])"

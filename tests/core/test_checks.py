@@ -153,7 +153,7 @@ def test_entries_that_scikit_learn_would_take():
     broken.indices[0] = 7
     with pytest.raises(ValueError, match="X is a broken sparse matrix"):
         checks.check_entries(broken, "X")
-    # Objects that are no numbers are a TypeError of scikit-learn's.
+    # For objects that are not numbers scikit-learn raises a TypeError.
     checks.check_entries([[{}]], "X")
 
 

@@ -166,7 +166,7 @@ def test_a_column_of_responses_is_taken_as_a_vector():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_rows_are_prepared_as_if_they_were_given(make, loss, fit_intercept):
-    """Centred and scaled by themselves, from the response as given, whatever was done to all of them."""
+    """Rows are centred and scaled separately, from the response as given, not from the prepared data."""
     X, y = sample(loss, 30, 4)
     weights, keep = np.linspace(0.5, 2.0, 30), np.arange(29, 3, -2)
     settings = {"loss": loss, "fit_intercept": fit_intercept, "standardize": True}

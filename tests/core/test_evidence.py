@@ -1,4 +1,4 @@
-"""What the checker is told of the data: fingerprints, and columns with the sums of the first pass over them."""
+"""The data for the checker: fingerprints, and columns with the sums of the first pass over them."""
 
 import gc
 import multiprocessing

@@ -421,7 +421,7 @@ def test_a_callback_stops_between_folds_and_there_is_a_model():
     X, y = regression()
     parts = list(KFold(4).split(X))
     model = BestSubsetRegressorCV(ks=(1, 3), gammas=(0.1, 1.0), cv=parts, callback=stopping)
-    with pytest.warns(ConvergenceWarning, match="interrupted after 2 of 4 folds: the choice rests on these"):
+    with pytest.warns(ConvergenceWarning, match="interrupted after 2 of 4 folds: the choice uses only these"):
         model.fit(X, y)
     wanted = BestSubsetRegressorCV(ks=(1, 3), gammas=(0.1, 1.0), cv=parts[:2]).fit(X, y)
     assert model.status_ is Status.INTERRUPTED and (model.k_, model.gamma_) == (wanted.k_, wanted.gamma_)
@@ -444,7 +444,7 @@ def test_smaller_alphas_are_tried_where_the_smallest_is_the_best(monkeypatch):
     noisy = PenalizedRegressorCV(alphas=20, cv=3).fit(X, y + 5.0 * rng.standard_normal(60))
     assert np.unique(noisy.cv_results_["param_alpha"]).size == 20
     monkeypatch.setattr("sparsest.estimators.penalized_cv._EXTENSIONS", 0)
-    with pytest.warns(UserWarning, match=r"the best alpha is the smallest one that was tried, .*: give smaller alphas"):
+    with pytest.warns(UserWarning, match=r"the best alpha, .*, is the smallest one that was tried: try smaller alphas"):
         PenalizedRegressorCV(alphas=20, cv=3, tol=1e-7).fit(X, y)
 
 

@@ -1,4 +1,4 @@
-"""Compiled steps along a path against the steps of Python, whatever the storage."""
+"""Compiled steps along a path against the steps in Python, for every storage."""
 
 import numpy as np
 import pytest

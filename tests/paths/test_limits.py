@@ -200,7 +200,7 @@ def test_cross_validation_within_limits(penalty):
     X, y = sample("squared", 80, P)
     model = PenalizedRegressorCV(penalty, alphas=20, positive=True, upper=0.4).fit(X, y)
     assert model.coef_.min() >= 0.0 and model.coef_.max() == 0.4
-    with pytest.raises(ValueError, match="relax=True refits supports without limits"):
+    with pytest.raises(ValueError, match="relax=True ignores limits in its refits"):
         PenalizedRegressorCV(relax=True, positive=True).fit(X, y)
 
 

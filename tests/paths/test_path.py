@@ -338,7 +338,7 @@ def test_large_means_change_nothing(name, options, loss, make):
 @pytest.mark.parametrize("name, options", PENALTIES)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_work_is_bounded(name, options, loss, make):
-    """Sweeps stop at their limit, and what has not converged is said so."""
+    """Sweeps stop at their limit, and unconverged solutions are marked."""
     X, y = make_data(classes=make_loss(loss).classification)
     grid = penalty_path(X, y, name, loss=loss, alphas=6, **options).alphas[1:]
     with pytest.warns(ConvergenceWarning, match="raise max_iter=1 or tol"):
@@ -378,7 +378,7 @@ def test_a_path_can_be_stopped(keyboard):
 @pytest.mark.parametrize("penalty", ["l1", "mcp", "scad"])
 @pytest.mark.parametrize("alphas", [6, 100])
 def test_a_wanted_number_of_features(penalty, alphas):
-    """The path ends with a model of as many features, whatever the grid, and it is that of its alpha."""
+    """The path ends with a model of n_features features for every grid, and it is the solution for its alpha."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((80, 40)) + rng.standard_normal((80, 1))
     y = X[:, :6] @ [3.0, -2.0, 1.5, 1.0, -0.8, 0.6] + rng.standard_normal(80)

@@ -41,7 +41,7 @@ def refused(certificate, X, y, reason=""):
 
 
 def boast(X, y, proof, lower_bound, support=(), **settings):
-    """A certificate that claims a bound, whatever its proof proves."""
+    """A certificate that claims a bound, regardless of what its proof proves."""
     return certificate_of(X, y, proof, support=support, lower_bound=lower_bound, **settings)
 
 

@@ -226,7 +226,7 @@ CORRUPTIONS = {
         lambda splits: tuple(s._replace(delta=np.full_like(s.delta, 25.0)) if s.base is None else s for s in splits),
         "a split leaves too little of the ridge",
     ),
-    "a base that is not there": (changed(base=lambda s: 10**6), "there is no split"),
+    "a base that is not there": (changed(base=lambda s: 10**6), "refers to split"),
     "a base that is raised": (changed(base=lambda s: 1), "has a base itself"),
     "no base": (changed(base=lambda s: None), ""),
     "features twice": (changed(features=lambda s: np.full_like(s.features, 3)), "do not fit the data"),

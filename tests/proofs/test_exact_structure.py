@@ -53,8 +53,8 @@ def test_the_bound_of_a_region_is_the_best_choice(seed):
 @pytest.mark.parametrize(
     ("rows", "values", "reason"),
     [
-        ([0, 0], [1.0, 1.0], "different"),
-        ([1], [1.0], "no such row"),
+        ([0, 0], [1.0, 1.0], "distinct"),
+        ([1], [1.0], "a row that does not exist"),
         ([0], [-1.0], "nonnegative"),
         ([0], [np.nan], "finite"),
     ],

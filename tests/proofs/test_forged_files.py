@@ -161,7 +161,7 @@ def test_planes_of_other_lengths(honest, kind):
 
 @pytest.mark.parametrize("name", ["step kinds", "point kinds", "coef", "dual values", "tree entries"])
 def test_what_unpacks_to_much_more_than_the_file_is_refused(honest, name):
-    """A megabyte of zeros compressed a thousandfold, whatever size is claimed."""
+    """A megabyte of zeros compressed a thousandfold, with any stated size."""
     bomb = zlib.compress(bytes(10**8), 9)
     code = base64.b64encode(bomb).decode()
     for kind, size in (("|i1", 10**8), ("<f8", 10**8 // 8), ("<f8", 10), ("|i1", 0)):

@@ -79,11 +79,11 @@ ROW_PRICES = {
     "a slightly negative price": (RowPrices(indices(0), np.array([-5e-324])), "nonnegative"),
     "a price of no number": (RowPrices(indices(0), np.array([np.nan])), "finite"),
     "an infinite price": (RowPrices(indices(0), np.array([np.inf])), "finite"),
-    "a row twice": (RowPrices(indices(0, 0), np.ones(2)), "different rows"),
-    "a row that is none": (RowPrices(indices(6), np.ones(1)), "no such row"),
-    "a row before the first": (RowPrices(indices(-1), np.ones(1)), "no such row"),
-    "more prices than rows": (RowPrices(indices(0), np.ones(2)), "different rows"),
-    "a matrix of prices": (RowPrices(np.zeros((1, 1), dtype=np.intp), np.ones((1, 1))), "different rows"),
+    "a row twice": (RowPrices(indices(0, 0), np.ones(2)), "distinct rows"),
+    "a row that is none": (RowPrices(indices(6), np.ones(1)), "a row that does not exist"),
+    "a row before the first": (RowPrices(indices(-1), np.ones(1)), "a row that does not exist"),
+    "more prices than rows": (RowPrices(indices(0), np.ones(2)), "distinct rows"),
+    "a matrix of prices": (RowPrices(np.zeros((1, 1), dtype=np.intp), np.ones((1, 1))), "distinct rows"),
 }
 
 
@@ -101,7 +101,7 @@ def test_forged_prices_are_refused(structured, name):
 def test_prices_that_there_are_not(structured, number):
     certificate, X, y = structured
     for steps in ((Branch(3), Leaf(0, number), Leaf(1)), (Fix(0, indices(3), indices(), number), Leaf(0))):
-        refused(with_proof(certificate, steps=steps), X, y, "no such prices")
+        refused(with_proof(certificate, steps=steps), X, y, "prices of rows that do not exist")
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e-150, 1e3, 1e15, 1e150, 1e308])

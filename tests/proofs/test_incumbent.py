@@ -1,4 +1,4 @@
-"""Bounds of a model's objective contain the exact value, whatever the scales, means and weights."""
+"""Bounds of a model's objective contain the exact value for all scales, means and weights."""
 
 from fractions import Fraction
 
@@ -96,7 +96,7 @@ def test_bounds_contain_the_exact_objective(
 @pytest.mark.parametrize("loss", [name for name in LOSSES if not rule_of(name).shifts])
 @pytest.mark.parametrize("size", [1.0, 30.0])
 def test_bounds_with_an_offset_contain_the_exact_objective(loss, size):
-    """Logarithms of exposures are no floating-point numbers: the bounds allow for what they are off."""
+    """Logarithms of exposures are rounded to floating-point numbers; the bounds include this error."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         X, y = sample(7, 3, seed, loss)

@@ -60,7 +60,7 @@ def test_bad_responses(y):
 
 
 def test_the_largest_whole_numbers():
-    """2^53 - 1 and all below are floating-point numbers; of 2^53 nobody knows which whole number was meant."""
+    """Whole numbers up to 2^53 - 1 are exact floating-point numbers; 2^53 may be a rounded 2^53 + 1."""
     require_exact(np.array([2**53 - 1, 1 - 2**53]), "X")
     for bad in (2**53, -(2**53)):
         with pytest.raises(ValueError, match="X holds integers that double precision cannot represent"):

@@ -1,4 +1,4 @@
-"""Prices of rows: their effect is bounded on the right side, and what is no price is refused."""
+"""Prices of rows: their effect is bounded in the right direction, and invalid prices are refused."""
 
 from fractions import Fraction
 
@@ -41,11 +41,11 @@ def test_bounds_of_the_effect(seed, scale):
 @pytest.mark.parametrize(
     ("rows", "values", "reason"),
     [
-        ([0, 0], [1.0, 1.0], "different rows"),
-        ([0], [1.0, 1.0], "different rows"),
-        ([0, 1], [1.0], "different rows"),
-        ([2], [1.0], "no such row"),
-        ([-1], [1.0], "no such row"),
+        ([0, 0], [1.0, 1.0], "distinct rows"),
+        ([0], [1.0, 1.0], "distinct rows"),
+        ([0, 1], [1.0], "distinct rows"),
+        ([2], [1.0], "a row that does not exist"),
+        ([-1], [1.0], "a row that does not exist"),
         ([0], [-1e-300], "nonnegative"),
         ([0], [np.nan], "finite"),
         ([0], [np.inf], "finite"),

@@ -34,7 +34,7 @@ def test_plain_regions():
     for feature in (1, 4, 2):
         with pytest.raises(ValueError, match="not free"):
             found.branch(feature)
-    with pytest.raises(ValueError, match="no such feature"):
+    with pytest.raises(ValueError, match="a feature that does not exist"):
         found.branch(P)
 
 

@@ -23,7 +23,7 @@ class Seen(NamedTuple):
 
 
 def visit(page, tmp_path, *flags):
-    """Open a file in a browser of its own."""
+    """Open a file in a new browser."""
     log = tmp_path / "net.json"
     own = (f"--user-data-dir={tmp_path / 'profile'}", f"--log-net-log={log}", *flags)
     shown = subprocess.run(

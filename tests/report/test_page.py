@@ -151,7 +151,7 @@ def test_nothing_is_cut_off(tmp_path, width, monkeypatch):
 
 @pytest.mark.chromium
 def test_chromium(tmp_path):
-    """It renders, complains about nothing and asks nobody for anything; and both would be noticed."""
+    """It renders without console messages or network requests; a page that has both is detected."""
     page = tmp_path / "report.html"
     X, y = sample("squared", 80, 8)
     for text in (report("logistic")[1], path_report(penalty_path(X, y, alphas=20), NAMES, target=EVIL)):
@@ -166,7 +166,7 @@ def test_chromium(tmp_path):
 
 
 def test_columns_of_a_group_follow_their_term():
-    """What a term adds is told once, in a row of its own; a term of one column has one row."""
+    """What a term adds is stated once, in a separate row; a term of one column has one row."""
     X, y = sample("squared", 80, 8)
     terms = ["diet", "diet", "diet", *(f"gene {j}" for j in range(3, 8))]
     names = [f"{term}={j}" if term == "diet" else term for j, term in enumerate(terms)]

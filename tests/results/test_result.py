@@ -27,7 +27,7 @@ def fitted(loss="squared", names=True, **settings):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_result_does_not_hold_the_data(method):
-    """Neither the data nor anything of their size, in whatever way the fit was made; the certificate counts apart."""
+    """Neither the data nor anything of their size, for every kind of fit; the certificate is counted separately."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 5000))
     y = 3.0 * X[:, :3].sum(axis=1) + rng.standard_normal(500)

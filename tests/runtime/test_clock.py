@@ -124,7 +124,7 @@ def test_ctrl_c_in_a_search_inside_another_stops_both(keyboard):
 
 @pytest.fixture
 def program(keyboard):
-    """A handler of the program's own, which notes where it is called from and raises what it is told to."""
+    """A signal handler of the program, which records from where it is called and raises the given exception."""
 
     class Handler:
         calls, error = 0, None

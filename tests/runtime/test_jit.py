@@ -42,7 +42,7 @@ def test_kernels_are_cached_across_processes(tmp_path):
 
 
 def test_compiling_is_announced_once(tmp_path):
-    """One line in the process that compiles, whatever it compiles; none in the next one."""
+    """One line in the process that compiles, however much it compiles; none in the next process."""
     code = (
         "import numpy as np; from sparsest.core.kernels.selection import largest_sum;"
         "from sparsest.subset.relaxation.kernels.fista import gradient_product;"

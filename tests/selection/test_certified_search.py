@@ -119,7 +119,7 @@ def test_no_time_leaves_sizes_open_and_nothing_false():
 
 @pytest.fixture
 def search():
-    """A search that has not begun, with all the time that it wants."""
+    """A search that has not begun, without a time limit."""
     X, y = sample("squared", N, P, seed=3)
     problem = make_problem(X, y, P, gamma=3.0)
     return _Search(problem, Criterion("aic", "squared", N, P, True), tuple(range(P + 1)), Tree(n_jobs=1), Clock(np.inf))

@@ -22,7 +22,7 @@ PAIRS = [0, 0, 1, 1, 2, 2, 3, 3]
 
 
 def criteria_of_all(choice, X, y, admits, **settings):
-    """The criterion of every support that a test of its own admits."""
+    """The criterion of every support that a separate implementation of the rules admits."""
     values = support_values(make_problem(X, y, P, **settings))
     return {s: choice.criterion.value(v, len(s)) for s, v in values.items() if admits(set(s))}
 

@@ -29,7 +29,7 @@ def test_table():
 def test_choice():
     k = np.array([1, 2, 2, 3, 4, 5])
     assert VALIDATION.choose("best", k) == 3
-    # Within one standard error (1.0) of -2 are -2.5 and -2.25, both of two features: the better one.
+    # Within one standard error (1.0) of -2 are -2.5 and -2.25, both with two features: the higher score is chosen.
     assert VALIDATION.choose("one_se", k) == 2
     assert VALIDATION.choose("one_se", k, np.array([0, 0, 1, 1, 0, 0])) == 2
     assert VALIDATION.choose("one_se", k, np.array([0, 1, 0, 1, 0, 0])) == 1

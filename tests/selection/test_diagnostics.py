@@ -1,4 +1,4 @@
-"""What is told about a chosen model, against refits."""
+"""Diagnostics of a chosen model, against refits."""
 
 import numpy as np
 import pytest

@@ -27,7 +27,7 @@ def test_content():
 
 @pytest.mark.chromium
 def test_chromium(tmp_path):
-    """It renders, complains about nothing and asks nobody for anything."""
+    """It renders without console messages or network requests."""
     file = tmp_path / "report.html"
     file.write_text(page(), encoding="utf-8")
     for flags in (("--window-size=400,800",), ("--blink-settings=preferredColorScheme=0",)):

@@ -51,7 +51,7 @@ def test_models_of_the_true_size():
 
 def test_models_chosen_on_validation_rows():
     points = {point.method: point.y for point in view(chosen_k, false_discovery_rate)(ROWS)}
-    # The one of any size is the better choice.
+    # The model of free size has the smaller error.
     assert points == {"exact": pytest.approx(2 / 6), "mcp": 0.25}
 
 

@@ -177,7 +177,7 @@ def test_callback_stops_the_search():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", [Incumbent, Root, Bound, Done])
 @pytest.mark.parametrize("way", ["stop", "Ctrl-C"])
-def test_whatever_a_callback_does_there_is_a_result(method, kind, way):
+def test_every_callback_leads_to_a_result(method, kind, way):
     X, y = sample("squared", 30, 8, 10)
 
     def callback(event):

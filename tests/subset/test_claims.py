@@ -36,7 +36,7 @@ def test_the_trivial_bound_is_the_price_of_forced_features(solved):
 
 
 def test_a_claim_is_slightly_below_the_bound_of_the_checker(solved):
-    """A later check proves at least the claimed bound, whatever the order of its sums."""
+    """A later check proves at least the claimed bound for every order of summation."""
     problem, _, proof = solved
     checked = claims.check_proof(problem, proof, 1e9, 1e-4)
     proved = prove(problem.data.evidence.data, claims.statement_of(problem), proof)

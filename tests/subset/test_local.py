@@ -1,4 +1,4 @@
-"""The method "local": a model that no swap improves, with the bound of its dual point, whatever ends the search."""
+"""The method "local": a model that no swap improves, with the bound of its dual point, however the search ends."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_no_start_makes_it_worse():
     [(1e-9, None, Status.TIME_LIMIT), (60.0, lambda event: True, Status.INTERRUPTED)],
     ids=["no time", "callback"],
 )
-def test_whatever_ends_it_there_is_a_model(limit, callback, status):
+def test_a_model_is_returned_however_the_search_ends(limit, callback, status):
     X, y = sample("logistic", 60, 30, 1)
     problem = make_problem(X, y, 5, loss="logistic", gamma=0.3)
     result = Local().solve(problem, clock=Clock(limit, callback))

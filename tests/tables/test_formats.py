@@ -161,7 +161,7 @@ def test_genotypes_as_bed_reader_writes_them(tmp_path, missing):
     assert table.names == tuple(properties["sid"]) and table.matrix.dtype == (np.float32 if missing else np.int8)
     assert table.target.tolist() == [i % 2 + 1 for i in np.flatnonzero(keep)]
     (tmp_path / "g.fam").unlink()
-    with pytest.raises(ValueError, match=r"there is no file .*g\.fam, which belongs to the genotypes"):
+    with pytest.raises(ValueError, match=r"there is no file .*g\.fam, which is needed to read the genotypes"):
         read_table(str(tmp_path / "g.bed"), ReadingOptions())
 
 
@@ -201,7 +201,7 @@ def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
 
 @pytest.mark.parametrize("decimal", ".,")
 def test_many_columns_of_another_kind_cost_a_few_passes(tmp_path, monkeypatch, decimal):
-    """Each was found by a pass of its own."""
+    """Each needed a separate pass."""
     monkeypatch.setattr("sparsest.tables.arrow._BLOCK_BYTES", 256)
     passes = []
     usual = arrow._input
@@ -231,7 +231,7 @@ def test_lines_of_megabytes(tmp_path, separator, compress, reader):
 
 
 def test_a_header_of_a_million_columns():
-    """It is longer than the first bytes, which the format is told from."""
+    """It is longer than the part of the file from which the format is detected."""
     names = [f"x{j}" for j in range(1_000_000)]
     opened = opening._look("standard input", None, (",".join(names) + "\n" + ",".join(["1"] * 1_000_000)).encode())
     assert find_dialect(opened.head, "standard input").names == tuple(names)

@@ -150,7 +150,7 @@ def test_bytes_in_words():
 def test_files_larger_than_the_memory(tmp_path, monkeypatch):
     (tmp_path / "x.csv").write_text("a,y\n" + "".join(f"{i},{i % 3}\n" for i in range(500)))
     monkeypatch.setattr("sparsest.tables.readers.available_memory", lambda: 1000.0)
-    with pytest.raises(ValueError, match=r"has 2.*kB, but 1 kB of memory are available: give the numbers as NPY"):
+    with pytest.raises(ValueError, match=r"has 2.*kB, but only 1 kB of memory are available: convert it to NPY"):
         read_table(str(tmp_path / "x.csv"), ReadingOptions())
     monkeypatch.setattr("sparsest.tables.readers.available_memory", lambda: 0.0)
     assert read_table(str(tmp_path / "x.csv"), ReadingOptions()).matrix.shape == (500, 1)

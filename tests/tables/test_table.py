@@ -37,11 +37,11 @@ def test_columns_become_features(path):
     assert table.rows["sample_weight"].tolist() == [1, 2, 1, 1, 1, 1] and table.ids.tolist() == [
         f"p{i}" for i in range(1, 7)
     ]
-    # Missing text is a level of its own, and the median takes the place of missing numbers.
+    # Missing text is a separate level, and missing numbers are replaced by the median.
     assert table.matrix[4].tolist() == [70, 0, 1, 0, 1, 0, 3.5] and table.matrix[1, 6] == 2.5
     assert table.encoding.fill == {"age": 58.0, "sex": "", "stage": "I", "crp": 2.5}
     assert table.encoding.missing == {"sex": 1, "crp": 1}
-    assert "column 'sex': 1 of 6 values were missing and are a level of their own" in table.notes
+    assert "column 'sex': 1 of 6 values were missing and are a separate level" in table.notes
     assert "column 'crp': 1 of 6 values were missing and became the median, 2.5" in table.notes
     assert table.row_numbers.tolist() == [2, 3, 4, 5, 6, 7]
     assert table.encoding.ids == ("patient_id",) and table.encoding.left_out == LEFT_OUT
@@ -64,7 +64,7 @@ def test_mean_and_drop(path):
         ({"exclude": ("note",)}, "column 'visit' holds dates or times|column 'visit' holds text, 6 different ones"),
         ({"exclude": ("visit",)}, "column 'note' holds text, 6 different ones such as 'better': leave it out with"),
         ({"target": "risk"}, r"there is no column \(and no file\) 'risk' for the target; the columns are 'patient_id'"),
-        ({"target": None}, "name the column to predict, or a file of its own, with --target; the columns are"),
+        ({"target": None}, "name the column to predict, or a file with it, by --target; the columns are"),
         ({"beside": {"sample_weight": "sex"}}, "the sample weight 'sex' must be numbers"),
         ({"beside": {"offset": "mass"}}, "there is no column 'mass' for the offset"),
         ({"exclude": ("mass",)}, "there is no column 'mass' for --id or --exclude"),
@@ -92,7 +92,7 @@ def test_an_encoding_reads_other_files_in_the_same_way(path):
     with pytest.raises(ValueError, match="the data have no column 'age', which the model needs"):
         read_with_encoding(str(other), encoding, table.names, len(table.names), needed=[0])
     other.write_text("crp,stage\nhigh,I\nlow,II\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="column 'crp' should hold numbers as in the fit, but holds texts"):
+    with pytest.raises(ValueError, match="column 'crp' must hold numbers as in the fit, but holds texts"):
         read_with_encoding(str(other), encoding, table.names, len(table.names), needed=[6])
     plain = Encoding.from_json(kept | {"impute": None, "fill": {}})
     other.write_text("crp,stage\n,I\n2,II\n", encoding="utf-8")
@@ -146,9 +146,9 @@ def test_names(path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,y\n1,2\n3,4\n<0.1,5\n7,9\n", "column 'a' holds numbers, but also text such as '<0.1'"),
+        ("a,y\n1,2\n3,4\n<0.1,5\n7,9\n", "column 'a' holds numbers and text such as '<0.1'"),
         ("a,y\n1,2\ninf,4\n5,5\n", "infinite numbers in 'a'"),
-        ("id,y\na,2\nb,4\n", "no column is left to be a feature"),
+        ("id,y\na,2\nb,4\n", "no column is left as a feature"),
         ("a,b,y\n1,NA,2\n2,3,NA\n", "missing values in 2 columns, up to 1 of 2 rows: 'b', 'y'"),
     ],
 )
@@ -230,7 +230,7 @@ def test_columns_of_gaps_are_left_out(path, impute):
     big(path, {"a": lambda i: i % 7 if i % 5 == 0 else "", "b": lambda i: i % 9})
     table = read_table(str(path), ReadingOptions(impute=impute))
     assert table.names == ("b",) and table.matrix.shape == (60, 1) and table.encoding.left_out == ("a",)
-    assert noted(table, "left out, as too much of them is missing (--max-missing): 'a (80%)'")
+    assert noted(table, "left out, because too many values are missing (--max-missing): 'a (80%)'")
     kept = read_table(str(path), ReadingOptions(impute=impute, max_missing=0.9))
     assert kept.names == ("a", "b") and kept.matrix.shape[0] == (12 if impute == "drop" else 60)
     with pytest.raises(ValueError, match="--max-missing must be a number"):
@@ -242,7 +242,7 @@ def test_rare_levels_are_one_together(path):
     table = read_table(str(path), ReadingOptions())
     assert table.names == ("a=other", "a=u", "a=v", "a=w", "b")
     np.testing.assert_array_equal(table.matrix[:, 0], np.arange(60) < 6)
-    assert noted(table, "levels of few rows are one together (--min-level): 'a=other (6 levels)'")
+    assert noted(table, "levels of few rows were merged (--min-level): 'a=other (6 levels)'")
     again = read_with_encoding(str(path), table.encoding, table.names, 5, needed=[0]).matrix.toarray()
     np.testing.assert_array_equal(again[:, 0], table.matrix[:, 0])
     assert len(read_table(str(path), ReadingOptions(min_level=1)).names) == 10

@@ -1,8 +1,8 @@
 """The command line ``sparsest``.
 
 ===============  ==============================================================================
-``app``          the application, and what all commands share: logs, errors in one line, exit codes
-``options``      options that several commands have, with their help
+``app``          the application, and the logs, one-line errors and exit codes of all commands
+``options``      options that several commands share, with their help
 ``data``         from a data file to a table, with notes on stderr; the loss that suits a target
 ``live``         the progress of a search on a terminal, and its record for the report
 ``output``       tables for people, JSON for programs, files that are not overwritten

@@ -48,7 +48,7 @@ def advise(
 
 
 def _as_command(advice: Advice, data: str, about: dict[str, str | None]) -> str | None:
-    """The advice as one would type it; None where no command does it."""
+    """The advice as a command line; None if no command can follow it."""
     commands = {"best_subset": "fit", "BestSubsetRegressorCV": "cv", "BestSubsetClassifierCV": "cv"}
     if advice.method not in commands:
         return None

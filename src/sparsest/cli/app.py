@@ -1,6 +1,6 @@
-"""The application, and what all commands share: logs, errors in one line, exit codes.
+"""The application, and the logs, one-line errors and exit codes of all commands.
 
-0 is success, 1 a proof that does not hold, 2 wrong input, and 130 an end by Ctrl-C.
+Exit codes: 0 for success, 1 for an invalid proof, 2 for wrong input, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typer.core import TyperGroup
 from sparsest import __version__
 
 INVALID, WRONG_INPUT, INTERRUPTED = 1, 2, 130
-# Objects that are allocated between two garbage collections.  Loading modules leaves no garbage, and Python's default
-# took 0.06 to 0.1 s of the demo's 1.3 s.
+# Number of allocations between two garbage collections.  Importing modules leaves no garbage, and with Python's default
+# threshold collections took 0.06 to 0.1 s of the demo's 1.3 s.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
@@ -59,7 +59,7 @@ app = typer.Typer(
 )
 
 _Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what is being done.")]
-_Debug = Annotated[bool, typer.Option("--debug", help="Show where an error arose.")]
+_Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -80,9 +80,9 @@ def _main(
 def command(
     function: Callable[..., int | None], group: typer.Typer = app, name: str | None = None
 ) -> Callable[..., None]:
-    """Make a function a command, with ``--verbose`` and ``--debug``; what it returns is the exit code.
+    """Make a function a command with ``--verbose`` and ``--debug``; its return value is the exit code.
 
-    A parameter whose type is a dataclass stands for a group of options, the fields of the class.
+    A parameter whose type is a dataclass becomes a group of options, one for each field.
     """
     own = inspect.signature(function, eval_str=True).parameters.values()
     groups: dict[str, Any] = {one.name: one.annotation for one in own if is_dataclass(one.annotation)}
@@ -130,7 +130,7 @@ def _set_up_logs(verbose: bool) -> None:
 
 @contextmanager
 def _one_line_errors(debug: bool) -> Iterator[None]:
-    """Report errors of the input in one line on stderr, with the exit code 2.
+    """Report input errors in one line on stderr, with exit code 2.
 
     Warnings of the library are switched off: commands print the same facts themselves.
     """
@@ -142,14 +142,14 @@ def _one_line_errors(debug: bool) -> Iterator[None]:
     except (OSError, ValueError, ImportError) as error:
         message, caught = str(error), error  # type: tuple[str, BaseException]
     except MemoryError as error:
-        message, caught = "this needs more memory than there is: are the data and the file the right ones?", error
+        message, caught = "not enough memory: check the data file, or use less data", error
     except RecursionError as error:
-        message, caught = "the file is nested too deeply: write it anew", error
+        message, caught = "the JSON file is nested too deeply: check that it is the right file", error
     except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
-        message = f"the input cannot be used ({type(error).__name__}: {error}); is it what the help describes?"
+        message = f"the input cannot be used ({type(error).__name__}: {error}): compare it with the help"
         caught = error
     except KeyboardInterrupt:
-        typer.echo("interrupted before there was an answer; no file was written", err=True)
+        typer.echo("interrupted before a result was found; no file was written", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if debug:
         raise caught

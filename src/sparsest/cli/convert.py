@@ -1,4 +1,4 @@
-"""The command ``convert``: a matrix in the layout that is read fastest."""
+"""The command ``convert``: write a matrix in the layout that is fastest to read."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def convert(
     dtype: Annotated[str, typer.Option(help="Type of the entries: auto, float64, float32 or int8.")] = "auto",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
 ) -> None:
-    """Write a matrix so that it is read fastest: columns one after the other, in NumPy's format.
+    """Write a matrix in the layout that is fastest to read: NumPy's format in column order.
 
     Example: `sparsest convert cells.h5ad cells.npy --dtype float32`
 
-    Only blocks are in memory, so the matrix may be larger than that. `sparsest fit` and all functions read the file
-    without loading it. Names of columns are written to a file beside it that ends with .names.
+    Only blocks are held in memory, so the matrix may be larger than memory. `sparsest fit` and all functions read the
+    file without loading it. Names of columns are written to a second file whose name ends with .names.
     """
     from sparsest.cli.output import refuse_overwriting
     from sparsest.tables.converting import convert as write

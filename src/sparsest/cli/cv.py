@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sparsest.results.result import Result
     from sparsest.tables import Table
 
-# The number of features if none was chosen: the default of the command fit.
+# The number of features if none could be chosen: the default of the command fit.
 _FEATURES = 10
 
 
@@ -42,7 +42,7 @@ def cv(
         str | None, typer.Option(help="A scorer of scikit-learn, such as r2 or roc_auc; deviance by default.")
     ] = None,
     fold_method: Annotated[
-        str, typer.Option(help="How the models of the folds are found.", rich_help_panel=o.SEARCH)
+        str, typer.Option(help="The method for the models of the folds.", rich_help_panel=o.SEARCH)
     ] = "relaxation",
 ) -> int:
     """Choose the number of features by cross-validation, then fit and prove the model of all data.
@@ -86,7 +86,7 @@ def cv(
 
 
 def _by_number(settings: dict[str, Any], table: Table) -> dict[str, Any]:
-    """Settings with numbers for the names of columns: the matrix of a table has no names."""
+    """Settings with column numbers in place of names: the matrix of a table has no names."""
     from sparsest.core.checks import by_number
 
     forced = {name: tuple(by_number(settings[name], name, table.names)) for name in ("include", "exclude")}
@@ -120,7 +120,7 @@ def _stability(validated: Any, table: Table, search: o.SearchOptions, quiet: boo
 
 
 def _unvalidated(table: Table, numbers: list[int] | None, problem: dict[str, Any], quiet: bool) -> Result:
-    """The model that a short search finds with the default ridge, if Ctrl-C came before a fold was done."""
+    """The model of a short search with the default ridge, for Ctrl-C before the first fold was done."""
     from sparsest.cli.data import add_note
     from sparsest.runtime.events import Status
     from sparsest.subset.api import best_subset
@@ -145,7 +145,7 @@ def _note_choice(model: Any, table: Table, folds: int, quiet: bool) -> None:
 
     n_done = sum(name.startswith("split") for name in model.cv_results_)
     if n_done < folds:
-        add_note(table, f"interrupted after {n_done} of {folds} folds: the choice rests on these", quiet)
+        add_note(table, f"interrupted after {n_done} of {folds} folds: the choice uses only these", quiet)
     tried = model.cv_results_["param_k"]
     if tried.size and model.k_ == tried.max() > tried.min() and model.k_ < table.matrix.shape[1]:
         add_note(table, f"the largest number of features that was tried, {model.k_}, is the best: try more", quiet)
@@ -187,7 +187,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _rows(model: Any) -> list[dict[str, Any]]:
-    """The pairs that were tried, with their scores."""
+    """The pairs of k and gamma that were tried, with their scores."""
     table = model.cv_results_
     return [
         {"k": int(k), "gamma": float(gamma), "mean": float(mean), "standard_error": float(error)}

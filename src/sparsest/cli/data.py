@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparsest.results.result import Result
     from sparsest.tables import Encoding
 
-# Number of labels that a message names at most.
+# Largest number of labels that a message lists.
 _SHOWN_LABELS = 6
 # A target with at most this many different whole numbers may hold counts or classes: a note says what is assumed.
 _FEW_VALUES = 30
@@ -55,7 +55,7 @@ def add_note(table: Table, note: str, quiet: bool) -> None:
 
 
 def choose_loss(loss: str, table: Table, quiet: bool) -> str:
-    """The loss that was asked for, or the usual one for the target, with a note of what was assumed."""
+    """The given loss, or the usual one for the target with a note on what was assumed."""
     if loss != "auto":
         return loss
     assert table.target is not None
@@ -80,14 +80,14 @@ def model_settings(model: SubsetOptions, columns: ColumnOptions, table: Table, q
 
 
 def _by_column(limits: Any, table: Table) -> Any:
-    """Limits of coefficients by the names or numbers of features; one number for all is as it is."""
+    """Limits of coefficients with column numbers in place of names; one number for all is returned unchanged."""
     if not isinstance(limits, dict):
         return limits
     return {column: limit for name, limit in limits.items() for column in columns_of((name,), table)}
 
 
 def what_is_assumed(target: NDArray[Any], exposed: bool) -> str:
-    """A note of how a target of a few whole numbers is understood, and how to choose otherwise; else an empty text.
+    """A note on how a target of few whole numbers is interpreted and how to change this; empty for other targets.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def what_is_assumed(target: NDArray[Any], exposed: bool) -> str:
 
 @contextmanager
 def rows_of_the_file(table: Table) -> Iterator[None]:
-    """Let errors name rows by their numbers in the file: from 1, with the header, as in a spreadsheet."""
+    """Make errors report row numbers of the file: from 1, including the header, as in a spreadsheet."""
     try:
         yield
     except ValueError as error:
@@ -141,7 +141,7 @@ def _usual_loss(target: NDArray[Any]) -> str:
 
 
 def columns_of(given: tuple[str, ...], table: Table) -> list[int | str]:
-    """Features by name, by the column of text whose levels they are, or by number if there is no such name.
+    """Features by name, by the column of text whose levels they are, or by number if no name matches.
 
     Columns that are not in the table are left out.
     """
@@ -166,7 +166,7 @@ def gamma_of(text: str) -> Any:
 
 
 def encoding_of(result: Result | PathResult) -> Encoding:
-    """The encoding that was kept with a model; an empty one for a model that was not made by the command line."""
+    """The encoding that is stored with a model; an empty one if the model was not made by the command line."""
     from sparsest.tables import Encoding
 
     kept = result.about.get("table")

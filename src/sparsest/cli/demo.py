@@ -20,7 +20,7 @@ def demo(
     time_limit: Annotated[float, typer.Option(help="Seconds for each model.", min=0.01)] = 60.0,
     as_json: o.Json = False,
 ) -> int:
-    """Fit a regression and a classifier to data that come with scikit-learn, and show what is proved.
+    """Fit a regression and a classifier to data from scikit-learn, and show models and proofs.
 
     Example: `sparsest demo --k 4`
     """
@@ -62,7 +62,7 @@ def _run(k: int, time_limit: float, as_json: bool) -> int:
 
 @contextmanager
 def _compiling_beside() -> Iterator[None]:
-    """If no kernel is compiled yet, let a second process compile those that the demo needs last."""
+    """If no kernel is compiled yet, start a process that compiles those that the demo needs last."""
     from sparsest.runtime.jit import is_cache_empty
 
     if not is_cache_empty():
@@ -73,5 +73,5 @@ def _compiling_beside() -> Iterator[None]:
         try:
             yield
         finally:
-            # Kernels are stored one by one: those that it has compiled stay.
+            # Each kernel is cached as soon as it is compiled, so stopping the process loses only the last one.
             helper.terminate()

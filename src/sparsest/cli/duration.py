@@ -1,4 +1,4 @@
-"""Durations in words."""
+"""Format durations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _UNITS = (("weeks", 604800.0), ("days", 86400.0), ("hours", 3600.0), ("min", 60.
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
+    """A time in a suitable unit."""
     for unit, length in _UNITS:
         if seconds >= 2.0 * length:
             return f"{seconds / length:.0f} {unit}"

@@ -15,7 +15,7 @@ from sparsest.runtime.progress import Record, in_terminal
 
 @contextmanager
 def watched(title: str, time_limit: float, quiet: bool = False) -> Iterator[tuple[Record, Callable[[Event], Any]]]:
-    """Yield a record of the search, and the listener that keeps it; a line on stderr shows it if that is a terminal."""
+    """Yield a record of the search and the listener that fills it; on a terminal a line on stderr shows progress."""
     record, console = Record(), Console(stderr=True)
 
     def keep(event: Event) -> None:

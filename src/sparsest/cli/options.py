@@ -19,7 +19,7 @@ COLUMNS, SEARCH, FILES = "Columns", "Search", "Output"
 
 
 def setting(name: str, panel: str | None = None, also: str = "") -> Any:
-    """The option of a setting, with the sentence that describes it, and what else there is to say."""
+    """The option of a setting, with its description; ``also`` is appended to the help text."""
     return typer.Option(help=" ".join([SETTINGS[name].help, also]).strip(), rich_help_panel=panel)
 
 
@@ -56,7 +56,7 @@ Json = Annotated[
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What the columns of a file are."""
+    """Roles of the columns of a file."""
 
     target: Target = None
     exclude: Annotated[list[str], _column("Columns that must not be in the model, a,b,…")] = field(default_factory=list)
@@ -77,7 +77,7 @@ class ColumnOptions:
     )
 
     def requirements(self, *, excluded_in_table: bool, **further: Any) -> ReadingOptions:
-        """What the reader of tables has to know.
+        """The options for the reader of tables.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class ColumnOptions:
 
 @dataclass(frozen=True)
 class TableOptions(ColumnOptions):
-    """What the columns of a file are, and what becomes of them, for commands that fit."""
+    """Roles and treatment of the columns of a file, for commands that fit."""
 
     weights: Weights = None
     offset: Offset = None
@@ -118,7 +118,7 @@ class TableOptions(ColumnOptions):
     ] = False
 
     def requirements(self, *, excluded_in_table: bool, **further: Any) -> ReadingOptions:
-        """What the reader of tables has to know."""
+        """The options for the reader of tables."""
         own: dict[str, Any] = {
             "beside": beside(self.weights, self.offset, self.exposure), "missing_text": self.missing_text,
             "max_missing": self.max_missing, "min_level": self.min_level,
@@ -178,7 +178,7 @@ class SubsetOptions(ModelOptions, LimitOptions):
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How a best subset is searched for."""
+    """Settings of the search for a best subset."""
 
     method: Annotated[str, setting("method", SEARCH)] = SETTINGS["method"].default
     time_limit: Annotated[float, setting("time_limit", SEARCH)] = SETTINGS["time_limit"].default
@@ -202,7 +202,7 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Files to write, and what is printed."""
+    """Files to write, and the format of the output."""
 
     out: Out = None
     report: Report = None
@@ -211,13 +211,13 @@ class OutputOptions:
 
 
 def beside(weights: str | None = None, offset: str | None = None, exposure: str | None = None) -> dict[str, str]:
-    """The columns of weights, offsets and exposures that were named."""
+    """The named columns of weights, offsets and exposures."""
     given = {"sample_weight": weights, "offset": offset, "exposure": exposure}
     return {role: name for role, name in given.items() if name is not None}
 
 
 def limit_of(given: list[str], option: str) -> float | dict[str, float] | None:
-    """One number for all coefficients, or numbers for some by their names."""
+    """One number for all coefficients, or a number for each named one."""
     entries = [text.rpartition("=") for text in names(given)]
     try:
         found = {name: float(value) for name, _, value in entries}
@@ -229,5 +229,5 @@ def limit_of(given: list[str], option: str) -> float | dict[str, float] | None:
 
 
 def names(given: list[str]) -> tuple[str, ...]:
-    """Names that were given one by one or with commas between them."""
+    """Names that were given in several options or separated by commas."""
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())

@@ -1,4 +1,4 @@
-"""The command ``path``: Lasso, elastic net, MCP and SCAD for falling penalties."""
+"""The command ``path``: Lasso, elastic net, MCP and SCAD for decreasing penalties."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sparsest.paths.path_result import PathResult
     from sparsest.tables import Table
 
-# Rows of the table that is printed.
+# Largest number of rows of the printed table.
 _SHOWN_ALPHAS = 12
 
 
@@ -104,7 +104,7 @@ def _groups(given: list[str], table: Table) -> list[int] | None:
 
 
 def _by_number(limit: Any, name: str, table: Table) -> Any:
-    """Limits with numbers for the names of columns: the matrix of a table has no names."""
+    """Limits with column numbers in place of names: the matrix of a table has no names."""
     from sparsest.core.checks import by_number
 
     if not isinstance(limit, dict):
@@ -113,7 +113,7 @@ def _by_number(limit: Any, name: str, table: Table) -> Any:
 
 
 def _write(found: PathResult, data: str, out: str | None, report: str | None, as_json: bool) -> None:
-    """Write the files, and print the path with the model that was chosen."""
+    """Write the files, and print the path with the chosen model."""
     from sparsest.cli.output import given_files, print_coefficients, print_grid, print_json
     from sparsest.runtime.files import write_whole
 
@@ -157,7 +157,7 @@ def _model(found: PathResult, alpha: float) -> dict[str, Any]:
 
 
 def _summary(found: PathResult) -> str:
-    """One sentence about the alphas that were solved, and why the path ended."""
+    """A sentence on the solved alphas, and why the path ended."""
     n_solved, known = int(found.solved.sum()), found.alphas[found.solved]
     late = int((found.solved & ~found.converged).sum())
     reach = f"{n_solved} of {found.alphas.size} alphas" + (
@@ -177,7 +177,7 @@ def _measure_name(found: PathResult) -> str:
 
 
 def _rows(found: PathResult) -> list[list[str]]:
-    """Some of the models that were solved, evenly over the path."""
+    """Evenly spaced models of the path."""
     shown = np.unique(np.linspace(0, max(int(found.solved.sum()), 1) - 1, _SHOWN_ALPHAS).astype(int))
     return [[f"{found.alphas[i]:.4g}", str(found.n_nonzero[i]), f"{_measure(found)[i]:.1e}"] for i in shown]
 

@@ -1,4 +1,4 @@
-"""The command ``predict``: a model that was kept, applied to other data."""
+"""The command ``predict``: apply a stored model to other data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def predict(
     force: o.Force = False,
     as_json: o.Json = False,
 ) -> None:
-    """Predict with a model that was kept, on any data that have its columns.
+    """Predict with a stored model, on any data that have its columns.
 
     Example: `sparsest predict model.json new_patients.csv --out predictions.csv`
 
@@ -103,7 +103,7 @@ def _by_path(model: str, data: str, k: int | None, alpha: float | None) -> tuple
 def _predictions(
     model: Result | PathResult, table: Table, which: dict[str, Any], logistic: bool
 ) -> dict[str, list[object]]:
-    """The columns of the answer: what names the rows, the prediction and, where there is one, the probability."""
+    """The columns of the output: names of rows, predictions and, for the logistic loss, probabilities."""
     from sparsest.results.result import probabilities
 
     n = table.matrix.shape[0]

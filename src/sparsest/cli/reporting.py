@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ModelOutput:
-    """Where a model comes from, and what to write and print of it.
+    """The origin of a model, and its output.
 
     Attributes
     ----------
     command, data : name of the command, and of the data
-    target : the target that was named, which may be a file of its own
-    files : what to write and to print
+    target : the given target, which may be a separate file
+    files : files to write, and the format of the output
     """
 
     command: str
@@ -60,11 +60,11 @@ class ModelOutput:
 
         Parameters
         ----------
-        settings : of the search, to be kept with the model
-        curve : of held-out scores, for the report
+        settings : settings of the search, to be stored with the model
+        curve : held-out scores, for the report
         more : further entries of the JSON
-        stability : what a bootstrap of the selection found
-        prepared : the data as the search has prepared them, if they are at hand
+        stability : result of a bootstrap of the selection
+        prepared : the data as prepared by the search, if available
         """
         about = {"table": table.encoding.to_json(), "settings": _plain(settings), "command": the_command()}
         result = replace(result, about={**about, "notes": table.notes})
@@ -121,7 +121,7 @@ class ModelOutput:
 
 @contextmanager
 def making_the_report(quiet: bool) -> Iterator[Clock]:
-    """Show on a terminal that the report is being made, which takes long for large data.
+    """Show on a terminal that the report is being made, which can take long for large data.
 
     Ctrl-C makes the report short; a second Ctrl-C leaves it out.  The model has been printed and saved by then.
     """

@@ -1,4 +1,4 @@
-"""Options about which features go together, as settings of the library."""
+"""Options for groups of features and rules about them, as settings of the library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _option(text: str, *flags: str) -> Any:
 
 @dataclass(frozen=True)
 class StructureOptions:
-    """Which features go together."""
+    """Groups of features, rules about them, and products."""
 
     levels: Annotated[
         str, _option("together: the levels of a column of text are one feature of k; separate: each is one.")
@@ -51,7 +51,7 @@ class StructureOptions:
     ] = False
 
     def prepare(self, table: Table) -> Table:
-        """The table, with products if they are asked for."""
+        """The table, with products if ``interactions`` is set."""
         from sparsest.core.checks import word
         from sparsest.tables import with_products
 
@@ -59,7 +59,7 @@ class StructureOptions:
         return with_products(table) if self.interactions else table
 
     def settings(self, table: Table) -> dict[str, Any]:
-        """``feature_groups`` and ``structure`` for a prepared table; nothing where every feature stands for itself."""
+        """``feature_groups`` and ``structure`` for a prepared table; empty without groups and rules."""
         features = table.names or tuple(map(str, range(table.matrix.shape[1])))
         labels = self._labels(table, features)
         structure = self._structure(table, dict(zip(features, labels, strict=True)))

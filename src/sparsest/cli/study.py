@@ -1,4 +1,4 @@
-"""The commands ``study …``: the experiments of the paper, listed, run, drawn, judged and reported."""
+"""The commands ``study …``: list, run, plot, judge and report the experiments of the paper."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ study = typer.Typer(
 app.add_typer(study, name="study")
 _command = partial(command, group=study)
 
-# A run that would take longer than this, in seconds, is announced as long.
+# A note announces runs that would take more seconds than this.
 _LONG = 3 * 3600.0
 
 _Names = Annotated[list[str], typer.Argument(help="Names of studies (see `list`), or all.", show_default="all")]
@@ -39,7 +39,7 @@ _STORE = "studies.sqlite"
 
 @partial(_command, name="list")
 def list_studies(as_json: Json = False) -> None:
-    """List the studies, and what they look for.
+    """List the studies with their findings.
 
     Example: `sparsest study list`
     """
@@ -92,11 +92,11 @@ def run(
     ] = 2.0,
     extras: Annotated[bool, typer.Option("--extras", help="Also methods of other packages (abess).")] = False,
 ) -> int:
-    """Run studies; what is done already is not done again, so a run may be stopped at any time and go on later.
+    """Run studies; finished tasks are not repeated, so a run can be stopped at any time and resumed later.
 
     Example: `sparsest study run reg-fixed-k reg-cv-k --size small --store results.sqlite`
 
-    Ctrl-C ends it, and nothing that was finished is lost.
+    After Ctrl-C all finished tasks are kept.
     """
     import os
 
@@ -273,7 +273,7 @@ def _existing(store: str) -> Store:
 
 
 def _results(names: list[str], sizes: list[str] | None, store: str) -> list[Results]:
-    """What there is of some studies; of all sizes, the largest first, if none is given."""
+    """The results of studies; by default of all sizes, the largest first."""
     from sparsest.studies import SIZES, results_of
 
     wanted = [_sized(size) for size in sizes] if sizes is not None else list(reversed(SIZES))

@@ -1,4 +1,4 @@
-"""The command ``verify``: a proof checked against the data, without the solver."""
+"""The command ``verify``: check a proof against the data, without the solver."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def verify(
     return 0 if verdict else INVALID
 
 
-# What a proof about all models of at most k features does not have.
+# Settings that a proof about all models of at most k features does not have.
 _RESTRICTIONS = ("max_coef", "lower", "upper", "include", "exclude", "structure")
 
 
 def _read_proof(file: Path) -> tuple[Certificate, Encoding, tuple[str, ...] | None]:
-    """The certificate of a model, or of a file of its own; and how the columns of the model are to be read."""
+    """The certificate in a file of a model or of a certificate; the encoding and names of the model's columns."""
     from sparsest.cli.data import encoding_of
     from sparsest.paths.path_files import is_path
     from sparsest.proofs import Certificate
@@ -89,7 +89,7 @@ def _read_proof(file: Path) -> tuple[Certificate, Encoding, tuple[str, ...] | No
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
     if is_path(file):
-        raise ValueError(f"{file} holds a penalty path, of which nothing is proved: verify models of fit or cv")
+        raise ValueError(f"{file} holds a penalty path, which has no proof: verify models of fit or cv")
     if not is_of_format(file, FORMAT):
         return Certificate.load(file), Encoding(), None
     result = Result.load(file)

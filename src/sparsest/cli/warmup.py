@@ -1,4 +1,4 @@
-"""The command ``warmup``: kernels compiled beforehand."""
+"""The command ``warmup``: compile kernels in advance."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Data:
     exposure: Array | None
     # The two labels in sorted order, the second one the positive class; None for a regression.
     classes: NDArray[Any] | None
-    # What was subtracted from the response in addition to an offset; b is the intercept of the rest.
+    # The constant that was subtracted from the response in addition to an offset; b is the intercept of the rest.
     y_offset: float = 0.0
 
     @property
@@ -95,7 +95,7 @@ class Data:
 
     @property
     def added(self) -> Array | float:
-        """What is added to predictions of the response as given: offset and logarithm of the exposure."""
+        """The term added to predictions of the response as given: offset plus logarithm of the exposure."""
         added = _total_offset(self.offset, self.exposure, self.stated_loss)
         return 0.0 if added is None else added
 
@@ -248,7 +248,7 @@ def added_to_predictions(offset: Any, exposure: Any, n: int, loss: Loss) -> Arra
 
 
 def _total_offset(offset: Array | None, exposure: Array | None, loss: Loss) -> Array | None:
-    """What is added to predictions: the offset and the logarithm of the exposure; None where there is neither."""
+    """The term added to predictions: offset plus logarithm of the exposure; None if there is neither."""
     added = offset if exposure is None else np.log(exposure) + (0.0 if offset is None else offset)
     most = LARGEST_EXPONENT if loss.log_link else np.sqrt(_LARGEST_SQUARES)
     bad = np.flatnonzero(np.abs(added) > most) if added is not None else np.empty(0)
@@ -308,7 +308,7 @@ def encode_labels(y: Any) -> tuple[Array, NDArray[Any]]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity")
     try:
-        # A missing value, of whatever type, is not equal to itself.
+        # A missing value of any type is not equal to itself.
         missing = bool(np.any(labels != labels))
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:

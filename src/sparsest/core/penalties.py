@@ -36,7 +36,7 @@ class Penalty(Protocol):
 
     Attributes
     ----------
-    name : the word by which users choose it.
+    name : the name by which users choose it.
     convex : whether it is convex, and then the sum of an absolute value and a square, of which paths know the duality
         gap.
     """
@@ -63,7 +63,7 @@ class Penalty(Protocol):
         """The minimiser of ``(w - z)²/2 + step φ(w; λ)``."""
 
     def distance(self, grad: float, w: float, lam: Any) -> float:
-        """The distance of ``-grad`` from the subdifferential at w, or what is left to its edge, with a minus sign."""
+        """The distance of ``-grad`` from the subdifferential at w; inside, minus the distance to its boundary."""
 
 
 class L1(NamedTuple):

@@ -140,7 +140,7 @@ class Problem:
         fit = float(self.weights @ self.loss.value(self.y, margin))
         with np.errstate(over="ignore"):
             square = float(w @ w)
-        # A model whose squared coefficients overflow is never accepted, whatever the ridge.
+        # A model whose squared coefficients overflow is never accepted, even without a ridge.
         if not np.isfinite(square):
             return np.inf
         return fit + 0.5 * self.ridge * square + self.sparsity.cost(support)

@@ -28,7 +28,7 @@ from sparsest.proofs.grid import Call, is_sequence_of_matrices
 from sparsest.proofs.rounding import growth, two_sum
 from sparsest.runtime.threads import single_threaded
 
-# Rows are multiplied in parts of about this many bytes, and at most so many rows: errors grow with their number.
+# Rows are multiplied in blocks of about this many bytes and at most this many rows: errors grow with their number.
 _PART_BYTES, _PART_ROWS = 1 << 22, 1 << 13
 # Rows of a matrix that are read at a time, and the first rows, from which the point near the means comes.
 _CHUNK_BYTES, _HEAD_ROWS = 1 << 26, 1000

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 from sparsest.core.checks import flag, function, instance, number, optional, whole_number, word
 
 METHODS = ("tree", "cuts", "relaxation", "subgradient", "local")
-# Who searches for cuts.
+# Engines that search for cuts.
 ENGINES = ("highs", "scip", "gurobi")
-# What ranks features for screening.
+# Methods that rank features for screening.
 RANKINGS = ("relaxation", "path")
-# How cross-validation chooses among models.
+# Rules by which cross-validation chooses among models.
 SELECTIONS = ("best", "one_se")
 # Squares of γ, of 1/γ and of the limit of coefficients must be numbers.
 SMALLEST_GAMMA, _LARGEST_GAMMA = 1e-150, 1e150
@@ -32,12 +32,12 @@ Check = Callable[[Any, str], Any]
 
 
 class Setting(NamedTuple):
-    """A setting, as all that take it declare, check and describe it.
+    """A setting, with the default, check and description that all functions share.
 
     Attributes
     ----------
     about : one sentence, without its full stop, for docstrings and ``--help``
-    default : what the setting is where it is not given
+    default : the default value
     check : from a value and the name of the setting to the value in its proper type; None for settings that are checked
         together with the data or with other settings
     more : what docstrings add to the sentence

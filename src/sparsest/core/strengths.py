@@ -1,6 +1,6 @@
-"""What a penalty may know of each coefficient beside λ: the curvature of the loss along its column, and its limits.
+"""Inputs of a penalty for each coefficient: λ, the curvature of the loss along its column, and its limits.
 
-Penalties that need no more than λ take an array of numbers.  The others take records, whose fields kernels read by the
+Penalties that need only λ take an array of numbers.  The others take records, whose fields kernels read by the
 same names.
 """
 
@@ -18,7 +18,7 @@ Strengths: TypeAlias = Any
 _RECORD = np.dtype([(name, np.float64) for name in ("lam", "curvature", "lower", "upper")], align=True)
 
 
-# Coefficients that differ from a limit by no more than this, relatively, are at the limit.
+# Coefficients within this relative distance of a limit are at the limit.
 _ROUNDING = 1e-12
 
 
@@ -56,7 +56,7 @@ def clipped(w: Array, strengths: Strengths) -> Array:
 
 
 def put_within(w: Array, lower: Array, upper: Array) -> Array:
-    """The nearest coefficients within limits; those at a limit but for rounding are put there."""
+    """The nearest coefficients within limits; those within rounding errors of a limit are set to it."""
     w = np.clip(w, lower, upper)
     for limit in (lower, upper):
         w = np.where(np.isfinite(limit) & (np.abs(w - limit) <= _ROUNDING * np.abs(limit)), limit, w)

@@ -1,7 +1,7 @@
-"""What all estimators share: input checks, linear predictions, and selection of the chosen columns.
+"""Base classes of the estimators: input checks, linear predictions, and selection of the chosen columns.
 
-A concrete estimator defines ``_fit_linear(X, y, **data)``, which fits data that are checked already and sets
-``coef_`` and ``intercept_`` as vectors for one response, and ``support_``; everything else is here.
+A subclass defines ``_fit_linear(X, y, **data)``, which fits checked data and sets ``support_`` and, as vectors for one
+response, ``coef_`` and ``intercept_``.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ ESTIMATOR_SETTINGS = {
 
 
 def with_parameters(shared: type) -> Callable[[type[_Class]], type[_Class]]:
-    """Add what a base class documents, and all parameters of the class itself, to a docstring, before its examples."""
+    """Add the documentation of a base class and of all parameters to a docstring, before its examples."""
 
     def complete(cls: type[_Class]) -> type[_Class]:
-        # Without docstrings, as with python -OO, there is nothing to add.
+        # python -OO removes docstrings.
         if cls.__doc__ is None or shared.__doc__ is None:
             return cls
         own, head, examples = cls.__doc__.partition("\n    Examples\n")
@@ -55,7 +55,7 @@ def with_parameters(shared: type) -> Callable[[type[_Class]], type[_Class]]:
 
 
 class SparseLinearModel(SelectorMixin, BaseEstimator):
-    """A linear model with few coefficients that is also a transformer to its chosen columns."""
+    """A sparse linear model that is also a transformer: it selects the columns of its support."""
 
     loss: str | Loss | None
     coef_: Array
@@ -79,26 +79,26 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: Any, **routed: Any) -> Any:
-        """Check the data, fit them and return self; ``routed`` are offset and exposure, and what splitters take."""
+        """Check the data, fit, and return self; ``routed`` has offset, exposure and the arguments of splitters."""
 
     def _check_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
         design = on_demand(X)
         if design is not None:
             return self._check_design(design), column_or_1d(as_array(y, "y"), warn=True)
         check_entries(X, "X")
-        # A missing y, and one with a single column, are left to scikit-learn's conventions.
+        # scikit-learn handles a missing y and a y with a single column.
         shape = (0,) if y is None else as_array(y, "y").shape
         if len(shape) not in (1, 2):
             raise ValueError(f"y must be one-dimensional, got shape {shape}")
         if shape[1:] > (1,):
             raise ValueError(
-                f"y has {shape[1]} columns, but this estimator fits one response: fit one estimator to each with "
+                f"y has {shape[1]} columns, but this estimator fits one response: fit one for each column with "
                 "sklearn.multioutput.MultiOutputRegressor or MultiOutputClassifier (in pysindy with WrappedOptimizer)"
             )
         return validate_data(self, X, y, accept_sparse="csc", dtype=[np.float64, np.float32], order=None)
 
     def _check_design(self, design: Design) -> Design:
-        """Note the columns of a design, which scikit-learn cannot check."""
+        """Set the number and names of features from a design, which scikit-learn cannot check."""
         self.n_features_in_ = design.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if design.names is not None:
@@ -133,7 +133,7 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : matrix, sparse matrix, or what is read on demand, of shape (n_samples, n_features)
+        X : matrix, sparse matrix or design that is read on demand, of shape (n_samples, n_features)
         """
         check_is_fitted(self)
         design = on_demand(X)
@@ -153,7 +153,7 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
 
 
 class SparseRegressor(RegressorMixin, SparseLinearModel):
-    """A linear regression with few coefficients."""
+    """A sparse linear regression."""
 
     _default_loss = "squared"
 
@@ -164,9 +164,9 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         ----------
         X : matrix or sparse matrix of shape (n_samples, n_features)
         y : n_samples responses
-        sample_weight : n_samples weights, not negative
+        sample_weight : n_samples nonnegative weights
         offset : n_samples numbers that are added to the linear predictor
-        exposure : n_samples numbers above zero that the mean is proportional to (losses with a logarithmic link)
+        exposure : n_samples positive numbers that the mean is proportional to (losses with a logarithmic link)
 
         Returns
         -------
@@ -182,7 +182,7 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         return self
 
     def predict(self, X: Any, offset: Any = None, exposure: Any = None) -> Array:
-        """Predict every row: the mean, through the inverse link of the loss, or the quantile of the quantile loss.
+        """Predict the mean of every row, through the inverse link of the loss; for the quantile loss, the quantile.
 
         Parameters
         ----------
@@ -192,9 +192,9 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         return mean_of(self._loss, self._linear(X, offset, exposure))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
-        """The share of the deviance that the model explains: 1 for a perfect fit, 0 for the best constant.
+        """The explained share of the deviance: 1 for a perfect fit, 0 for the best constant.
 
-        For the squared loss that is R².  Losses that are not deviances (epsilon-insensitive, Huber's) are scored by R².
+        For the squared loss this is R².  Losses that are not deviances (epsilon-insensitive, Huber's) are scored by R².
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         return 1.0 - left / whole
 
     def __sklearn_tags__(self) -> Any:
-        """Declare which responses the loss takes."""
+        """Declare which responses the loss accepts."""
         tags = super().__sklearn_tags__()
         name = getattr(self._chosen_loss, "name", self._chosen_loss)
         tags.target_tags.positive_only = isinstance(name, str) and name in LOSSES and LOSSES[name].log_link
@@ -232,7 +232,7 @@ def _is_logistic(estimator: Any) -> bool:
 
 
 class SparseClassifier(ClassifierMixin, SparseLinearModel):
-    """A linear classifier of two classes with few coefficients; ``coef_`` has the shape (1, n_features)."""
+    """A sparse linear classifier of two classes; ``coef_`` has the shape (1, n_features)."""
 
     class_weight: dict[Any, float] | str | None
     classes_: NDArray[Any]
@@ -245,7 +245,7 @@ class SparseClassifier(ClassifierMixin, SparseLinearModel):
         ----------
         X : matrix or sparse matrix of shape (n_samples, n_features)
         y : n_samples labels of two classes
-        sample_weight : n_samples weights, not negative
+        sample_weight : n_samples nonnegative weights
         offset : n_samples numbers that are added to the score
 
         Returns

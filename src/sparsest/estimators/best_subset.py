@@ -21,7 +21,7 @@ from sparsest.subset.api import Columns, Limits, best_subset
 
 
 class BestSubsetFit(SparseLinearModel):
-    """What a fitted best subset has."""
+    """Attributes that all fitted best subsets have."""
 
     objective_: float
     lower_bound_: float
@@ -46,9 +46,9 @@ class _BestSubset(BestSubsetFit):
 
     Parameters
     ----------
-    k : largest number of features (all of them when there are fewer); or "aic", "aicc", "bic", "ebic", "gic" or "mbic"
-        for the number that this criterion chooses, with a proof, see :func:`sparsest.certified_choice`
-    l0_penalty : price of a feature; ``k`` is ignored when it is given
+    k : largest number of features (all of them if there are fewer); or "aic", "aicc", "bic", "ebic", "gic" or "mbic" to
+        choose the number by this criterion, with a proof, see :func:`sparsest.certified_choice`
+    l0_penalty : price of a feature; if it is given, ``k`` is ignored
     time_limit : seconds for each fit, without those for compiling kernels; or a :class:`sparsest.TimeBudget` that all
         clones share
 
@@ -61,7 +61,7 @@ class _BestSubset(BestSubsetFit):
     ----------
     coef_, intercept_ : the linear model, for the data as given
     support_ : the columns of the model, the same as ``get_support(indices=True)``
-    objective_, lower_bound_, gap_, status_ : what is proved
+    objective_, lower_bound_, gap_, status_ : objective, proved lower bound, their relative gap, and status
     result_ : the :class:`sparsest.Result` with the certificate; it does not hold the data
     choice_ : the :class:`sparsest.CertifiedChoice` if a criterion chose the number of features, else None
     """
@@ -113,7 +113,7 @@ class _BestSubset(BestSubsetFit):
                 self._keep_result(best_subset(X, y, k, **settings))
 
 
-# Parameters that do not go to the solver as they are.
+# Parameters that are not passed to the solver unchanged.
 _NOT_PASSED = ("k", "lower", "upper", "positive", "loss", "class_weight")
 
 

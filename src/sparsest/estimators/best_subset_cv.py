@@ -37,39 +37,40 @@ from sparsest.subset.task import SEARCH_SETTINGS, Search, make_search, pose_task
 class _BestSubsetCV(CrossValidated, BestSubsetFit):
     """The parameters and the fit that regression and classification share.
 
-    Folds are centred and scaled by themselves; all models of a fold share its data, its Gram columns and their starts.
+    Every fold is centred and scaled separately; all models of a fold share its data, Gram columns and starting points.
 
     Parameters
     ----------
-    ks : numbers of features to try; by default 0 to 10, up to 22 where 10 are as good as the best (within half a
+    ks : numbers of features to try; by default 0 to 10, up to 22 if 10 are as good as the best (within half a
         standard error of the difference), and up to about 250 as long as the largest is the best
     gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (the default γ of :func:`sparsest.best_subset`, a quarter and a
         sixteenth of it, and further ones where the smallest or the largest is the best), a list, or one number
     selection : "best" for the best mean score, or "one_se" for the fewest features within one standard error of it.
         With ``gammas="auto"``, "best" takes the strongest ridge whose best mean score is within one standard error of
         the difference from the best: on small data the best ridge alone is mostly a matter of chance
-    fold_method : how the models of the folds are found: the same words as for ``method``
-    method : how the model of all data is found: "tree", "cuts", "relaxation", "subgradient" or "local"
-    n_jobs : folds that are fitted at the same time, by joblib and its backend; and threads of the tree
+    fold_method : method for the models of the folds, one of those for ``method``
+    method : method for the model of all data: "tree", "cuts", "relaxation", "subgradient" or "local"
+    n_jobs : number of folds that are fitted in parallel, by joblib and its backend; also the number of threads of the
+        tree
     time_limit : seconds for the model of all data, and for each model of a fold by another method than "relaxation"
     callback : called with an event for every fold, then with every event of the search for the model of all data;
         returning True stops the fit
 
-    Ctrl-C, or a callback that returns True, ends the validation with the folds that are done and the model with what
-    is found at once: ``status_`` is "INTERRUPTED".  Before the first fold is done KeyboardInterrupt is raised.
+    Ctrl-C, or a callback that returns True, ends the validation with the folds that are done.  The model is then fitted
+    by the method "local", and ``status_`` is "INTERRUPTED".  Before the first fold is done KeyboardInterrupt is raised.
 
-    A UserWarning says so where the best number of features, or the best ridge, is at the end of an automatic grid that
-    has been extended already.
+    A UserWarning is given if the best number of features, or the best ridge, is at the end of an automatic grid that
+    cannot be extended further.
 
     Attributes
     ----------
-    k_, gamma_ : the choice
+    k_, gamma_ : the chosen number of features and gamma
     best_score_, best_index_ : its mean score, and its row in ``cv_results_``
     cv_results_ : a row for each k and gamma: ``param_k``, ``param_gamma``, ``mean_test_score``, ``se_test_score``
         (standard error), ``rank_test_score``, ``split0_test_score`` …, ``mean_n_features``
     coef_, intercept_ : the linear model, for the data as given
     support_ : the columns of the model, the same as ``get_support(indices=True)``
-    objective_, lower_bound_, gap_, status_ : what is proved
+    objective_, lower_bound_, gap_, status_ : objective, proved lower bound, their relative gap, and status
     result_ : the :class:`sparsest.Result` with the certificate; it does not hold the data
     """
 
@@ -129,16 +130,16 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         self._keep_result(self._final(data, grid, search, seconds, found.interrupted))
 
     def _search(self) -> dict[str, Any]:
-        """How the model of all data is searched for."""
+        """Settings of the search for the model of all data."""
         names = [name for name in SEARCH_SETTINGS if hasattr(self, name)]
         return {name: getattr(self, name) for name in names} | {"n_jobs": self._n_threads()}
 
     def _final(self, data: Data, grid: SubsetGrid, search: Search, seconds: float, interrupted: bool) -> Result:
-        """The model of all data; after an interruption what the method "local" finds at once.
+        """The model of all data; after an interruption it is fitted by the method "local", which is fast.
 
         Parameters
         ----------
-        seconds : how long the preparation of the data took, which counts as a part of this model's time
+        seconds : time spent on preparing the data, which counts towards the time limit of this model
         """
         restrictions = {name: value for name, value in grid.restrictions.items() if name != "names"}
         task = pose_task(data, self._names(), k=self.k_, gamma=self.gamma_, **restrictions)
@@ -170,7 +171,7 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         return grid, most
 
     def _n_threads(self) -> int | None:
-        """Threads of the tree, which knows no negative numbers of them; other methods have one."""
+        """Threads of the tree, which accepts no negative number; other methods use one."""
         n_jobs = check_jobs(self.n_jobs)
         return n_jobs if self.method == "tree" and n_jobs is not None and n_jobs > 0 else None
 

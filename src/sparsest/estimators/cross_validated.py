@@ -1,4 +1,4 @@
-"""What the estimators that choose by cross-validation share: folds, scores, and the routing of weights and groups."""
+"""Base class of estimators with cross-validation: folds, scores, and the routing of weights and groups."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ class CrossValidated(SparseLinearModel):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None, **params: Any
     ) -> Any:
-        """Choose by cross-validation, then fit the choice to all data.
+        """Choose parameters by cross-validation, then fit the chosen model to all data.
 
         Parameters
         ----------
         X : matrix or sparse matrix of shape (n_samples, n_features)
         y : n_samples responses, or labels of two classes
-        sample_weight : n_samples weights, not negative; scores are weighted too
-        offset, exposure : of the n_samples observations, see :func:`sparsest.best_subset`; scores know them too
-        **params : ``groups`` for the splitter; with metadata routing whatever splitter and scorer ask for
+        sample_weight : n_samples nonnegative weights; scores are weighted too
+        offset, exposure : n_samples numbers each, see :func:`sparsest.best_subset`; predictions of held-out rows use
+            them too
+        **params : ``groups`` for the splitter; with metadata routing, everything that splitter and scorer request
 
         Returns
         -------
@@ -67,7 +68,7 @@ class CrossValidated(SparseLinearModel):
         return self._fit(X, y, sample_weight, offset=offset, exposure=exposure, split=split, score=score)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say who gets which metadata: the splitter those of ``split``, the scorer those of ``score``."""
+        """Route metadata: those of ``split`` to the splitter, those of ``score`` to the scorer."""
         scorer = None if self.scoring is None else get_scorer(self.scoring)
         return (
             MetadataRouter(owner=self)
@@ -77,7 +78,7 @@ class CrossValidated(SparseLinearModel):
         )
 
     def _repr_html_inner(self) -> str:
-        """The usual diagram and, after a fit, the held-out scores, for notebooks."""
+        """The diagram of scikit-learn and, after a fit, the held-out scores, for notebooks."""
         return super()._repr_html_inner() + (self._scores_part() if hasattr(self, "cv_results_") else "")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -85,7 +86,7 @@ class CrossValidated(SparseLinearModel):
         return bundle | {"text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
     def _scores_part(self) -> str:
-        """Scores over the number of features, or over alpha, where all else is as it was chosen."""
+        """Scores over the number of features or over alpha, with the other parameters as chosen."""
         from sparsest.results.markup import fragment, scores_chart
 
         table, by_size = self.cv_results_, "param_k" in self.cv_results_
@@ -100,7 +101,7 @@ class CrossValidated(SparseLinearModel):
         return fragment(scores_chart(x, mean, error, label, float(table[axis][self.best_index_]), log_x=not by_size))
 
     def _judge(self, data: Data, X: Any, y: Array, weights: Any, split: Any, score: Any) -> Judge:
-        """What cross-validates grids on the same folds; ``weights`` are those of all rows."""
+        """The object that cross-validates grids on the same folds; ``weights`` are those of all rows."""
         classes = getattr(self, "classes_", None)
         kept = _kept(weights, y.size)
         folds = make_folds(self.cv, X, y, classification=classes is not None, weights=kept, **split)
@@ -118,7 +119,7 @@ class CrossValidated(SparseLinearModel):
         n_done = validation.scores.shape[1]
         if validation.n_missing:
             warnings.warn(
-                f"interrupted after {n_done} of {n_done + validation.n_missing} folds: the choice rests on these",
+                f"interrupted after {n_done} of {n_done + validation.n_missing} folds: the choice uses only these",
                 ConvergenceWarning,
                 stacklevel=level_of_the_user(),
             )
@@ -129,7 +130,7 @@ class CrossValidated(SparseLinearModel):
 
 
 def check_jobs(n_jobs: Any) -> int | None:
-    """Folds at the same time, by joblib's conventions: None, a number above zero, or -1 for all cores and so on."""
+    """Check the number of parallel folds, by joblib's conventions: None, a positive number, or -1 for all cores."""
     jobs: int | None = optional(whole_number)(n_jobs, "n_jobs")
     if jobs == 0:
         raise ValueError("n_jobs must not be 0: give a number of jobs, -1 for all cores, or None")
@@ -145,6 +146,6 @@ def _kept(weights: Any, n: int) -> Array:
 
 
 def _of_kept(value: Any, weights: Array) -> Any:
-    """What has an entry for each row, without those of weight zero."""
+    """Drop the entries of rows of weight zero from a value with an entry for each row."""
     array = np.asarray(value)
     return array[weights > 0.0] if array.shape[:1] == weights.shape else value

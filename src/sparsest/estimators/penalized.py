@@ -16,7 +16,7 @@ from sparsest.paths.path_result import PathResult
 
 
 class PenalizedFit(SparseLinearModel):
-    """What a fitted penalised model has."""
+    """Attributes that all fitted penalised models have."""
 
     gap_: float | None
     kkt_violation_: float
@@ -30,7 +30,7 @@ class PenalizedFit(SparseLinearModel):
         return None if names is None else tuple(names.tolist())
 
     def _keep_path(self, path: PathResult, at: int) -> None:
-        """Take over one model of a path."""
+        """Set the attributes from one model of a path."""
         self.result_ = path
         self.coef_ = path.coefs[:, [at]].toarray()[:, 0]
         self.intercept_ = float(path.intercepts[at])
@@ -56,10 +56,10 @@ class _Penalized(PenalizedFit):
     coef_, intercept_ : the linear model, for the data as given
     support_ : columns with a nonzero coefficient
     gap_ : relative duality gap, or None for MCP and SCAD
-    kkt_violation_ : largest violation of the optimality conditions, relative to alpha; with MCP and SCAD and a loss
-        that is not squared, of the estimating equation
+    kkt_violation_ : largest violation of the optimality conditions, relative to alpha; for MCP and SCAD with another
+        loss than the squared one, of the estimating equation
     n_iter_ : sweeps of coordinate descent
-    result_ : the path of one alpha behind the fit
+    result_ : the path, which has one alpha
     """
 
     penalty: str = "l1"

@@ -28,18 +28,19 @@ from sparsest.runtime.clock import Clock
 from sparsest.selection.cross_validation import Validation
 from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
 
-# What is tried by default, beside alpha.
+# Default grids of the parameters other than alpha.
 _L1_RATIOS = {"elastic_net": (0.1, 0.5, 0.9, 1.0), "mcp": (1.0,), "scad": (1.0,)}
 _CONCAVITIES = {"mcp": (3.0,), "scad": (3.7,)}
-# The models of folds are only compared with each other: their gap may be so much larger.  With 900 × 5000 and the
-# default that takes a quarter off the time and changes scores by 1e-3 at most, a fraction of their standard errors.
+# The tolerance of the gap is multiplied by this in folds, whose models are only compared with each other.  On a
+# 900 × 5000 matrix this saves a quarter of the time and changes scores by at most 1e-3, a fraction of their errors.
 _FOLD_TOL_FACTOR = 100.0
-# Automatic alphas go on so often, by half as many, where the smallest one is better by this part of the standard error.
+# Automatic alphas are extended at most this often, each time by half as many, if the smallest alpha is better than the
+# one before it by this fraction of the standard error.
 _EXTENSIONS, _NOTABLE = 2, 0.01
 
 
 def _continued(alphas: Array) -> Array:
-    """Log-spaced alphas and half as many smaller ones."""
+    """Log-spaced alphas, extended by half as many smaller ones."""
     ratio = alphas[-1] / alphas[-2]
     return np.append(alphas, alphas[-1] * ratio ** np.arange(1, alphas.size // 2 + 1))
 
@@ -51,23 +52,23 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     Parameters
     ----------
     penalty : {"l1", "elastic_net", "mcp", "scad"}
-    alphas : penalty strengths to try: how many, chosen from all data, or a list.  Where the smallest of those that were
-        chosen is the best by far, half as many smaller ones are tried, twice at most; then a UserWarning says so
+    alphas : penalty strengths to try: a list, or how many to choose from the data.  If the smallest automatic alpha is
+        clearly the best, half as many smaller ones are tried, at most twice; after that a UserWarning is given
     l1_ratios : shares of the l1 part to try, a list or one number; the rest is a ridge.  By default 0.1, 0.5, 0.9 and 1
         for the elastic net, and 1 for MCP and SCAD
     concavities : the g of MCP (3 by default) or SCAD (3.7) to try, a list or one number, relative to the curvature of
         the loss: see the notes of :func:`sparsest.penalty_path`
-    relax : whether to try blends with the refit without a penalty on each support too (the relaxed Lasso)
+    relax : whether to also try blends of each model with the unpenalised refit on its support (the relaxed Lasso)
     selection : "best" for the best mean score, or "one_se" for the largest alpha within one standard error of it
     standardize : whether the penalty acts on columns of mean square 1.  Coefficients are for the data as given
     feature_groups : labels of the columns; those with the same label enter a model together, see
         :func:`sparsest.penalty_path`
-    n_jobs : folds that are fitted at the same time, by joblib and its backend
+    n_jobs : number of folds that are fitted in parallel, by joblib and its backend
 
     Attributes
     ----------
-    alpha_, l1_ratio_, concavity_, blend_ : the choice; None where the penalty has no such parameter.  A blend is the
-        share of the penalised model, 1 without ``relax``
+    alpha_, l1_ratio_, concavity_, blend_ : the chosen values; None if the penalty has no such parameter.  The blend is
+        the share of the penalised model, 1 without ``relax``
     best_score_, best_index_ : its mean score, and its row in ``cv_results_``
     cv_results_ : a row for each choice: ``param_alpha``, ``param_l1_ratio``, ``param_concavity``, ``param_blend``,
         ``mean_test_score``, ``se_test_score`` (standard error), ``rank_test_score``, ``split0_test_score`` …,
@@ -77,7 +78,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     gap_ : relative duality gap of the penalised model, or None for MCP and SCAD
     kkt_violation_ : largest violation of the optimality conditions, relative to alpha
     n_iter_ : sweeps of coordinate descent
-    result_ : the path of all data that the choice is from
+    result_ : the path of all data that contains the chosen model
     """
 
     penalty: str = "l1"
@@ -119,7 +120,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
             positive=self.positive, feature_groups=self.feature_groups,
         )  # fmt: skip
         if relaxed and rules.lower is not None:
-            raise ValueError("relax=True refits supports without limits: leave out lower, upper and positive")
+            raise ValueError("relax=True ignores limits in its refits: leave out lower, upper and positive")
         alphas, tol = check_alphas(self.alphas), checked("tol", self.tol)
         solvers = [PathSolver(path_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
         grid = PenaltyGrid((), rules, BLENDS if relaxed else (1.0,), min(_FOLD_TOL_FACTOR * tol, 0.1))
@@ -139,7 +140,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     def _explore(
         self, data: Data, grid: PenaltyGrid, solvers: list[PathSolver], judge: Judge
     ) -> tuple[PenaltyGrid, list[PathResult], Validation]:
-        """Paths of all data and the scores of their models; automatic alphas go on while the smallest is the best."""
+        """Paths of all data and the scores of their models; automatic alphas are extended while the last is best."""
         for n_extensions in range(_EXTENSIONS + 1):
             paths = [solver.solve(data, grid.rules) for solver in solvers]
             solved = (path.alphas[path.solved] for path in paths)
@@ -152,7 +153,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
                 break
             if n_extensions == _EXTENSIONS:
                 warnings.warn(
-                    f"the best alpha is the smallest one that was tried, {strengths[best]:.3g}: give smaller alphas",
+                    f"the best alpha, {strengths[best]:.3g}, is the smallest one that was tried: try smaller alphas",
                     UserWarning,
                     stacklevel=level_of_the_user(),
                 )
@@ -163,7 +164,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         return grid, paths, validation
 
     def _ends_too_early(self, validation: Validation, path: PathResult, alike: Mask, strengths: Array) -> bool:
-        """Whether automatic alphas end with the best one, the one before it is notably worse, and more can be tried."""
+        """Whether alphas are automatic and can be extended, and the smallest is clearly the best."""
         best, rows = validation.best(), np.flatnonzero(alike)
         given = not isinstance(self.alphas, (int, np.integer))
         if given or validation.n_missing or rows.size < 2 or path.stopped is not Stop.COMPLETE:
@@ -173,7 +174,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         return bool(order[0] == best and validation.mean[best] - validation.mean[order[1]] > _NOTABLE * error)
 
     def _refit(self, data: Data, path: PathResult, solver: PathSolver) -> None:
-        """Take over the chosen model of all data."""
+        """Set the attributes from the chosen model of all data."""
         at = int(np.flatnonzero(path.alphas == self.alpha_)[0])
         names = None if self._column_names is None else list(self._column_names)
         self._keep_path(replace(path, loss=data.stated_loss, feature_names=names, classes=data.classes), at)
@@ -184,14 +185,14 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
             self.coef_[support] = coef
 
     def _settings(self) -> Iterator[dict[str, Any]]:
-        """What is tried beside alpha, as arguments of a path."""
+        """The grid of parameters other than alpha, as arguments of a path."""
         grids: dict[str, list[float]] = {}
         for name, given, defaults in (
             ("l1_ratio", self.l1_ratios, _L1_RATIOS),
             ("concavity", self.concavities, _CONCAVITIES),
         ):
             if given is not None and self.penalty not in defaults:
-                raise ValueError(f"penalty {self.penalty!r} has no {name}: leave out the values that were given for it")
+                raise ValueError(f"penalty {self.penalty!r} has no parameter {name}: remove the values given for it")
             if self.penalty in defaults:
                 values = defaults[self.penalty] if given is None else as_numbers(as_array(given, name), name)
                 grids[name] = np.unique(values).tolist()

@@ -25,33 +25,33 @@ from sparsest.selection.stability import (
     threshold_for,
 )
 
-# Features that halves choose by default, at most.
+# The largest number of features that the default estimator chooses in a half.
 _MOST_FEATURES = 10
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    """Keep the features that an estimator chooses in most of many complementary halves of the data.
+    """Keep the features that an estimator chooses in most of many random halves of the data (complementary pairs).
 
     Parameters
     ----------
-    estimator : what chooses features: anything with ``get_support`` or ``coef_``.  By default best subset by the method
-        "relaxation", a classifier where y has two values, of 10 features, or with ``max_false`` as many as the bound
-        allows at ``threshold``, at most 10
+    estimator : an estimator that chooses features, with ``get_support`` or ``coef_``.  By default a best subset by the
+        method "relaxation", a classifier if y has two values.  It has 10 features; with ``max_false`` as many as the
+        bound allows at ``threshold``, at most 10
     n_pairs : number of pairs of halves; there are two fits for each
-    threshold : keep features from this frequency on, above 1/2
-    max_false : the largest number of features that may be expected to be kept by chance: the threshold follows from
-        the bound of Meinshausen and Bühlmann and the number of features that the halves choose
-    n_jobs : fits at the same time, by joblib and its backend
+    threshold : smallest frequency of a feature that is kept, above 1/2
+    max_false : largest expected number of features that are kept by chance: the threshold is then computed from the
+        bound of Meinshausen and Bühlmann and the number of features that the halves choose
+    n_jobs : number of parallel fits, by joblib and its backend
     random_state : seed of the halves
 
     Attributes
     ----------
     frequencies_ : share of the halves in which each feature was chosen
     support_ : the features that are kept
-    threshold_ : the frequency from which on they are
+    threshold_ : the smallest frequency of a feature that is kept
     n_selected_ : mean number of features chosen in a half
-    expected_false_ : bound of the expected number of features kept by chance, of Meinshausen and Bühlmann (2010)
-    expected_false_unimodal_ : the tighter one of Shah and Samworth (2013) for unimodal frequencies
+    expected_false_ : bound of Meinshausen and Bühlmann (2010) on the expected number of features kept by chance
+    expected_false_unimodal_ : the tighter bound of Shah and Samworth (2013), for unimodal frequencies
 
     See Also
     --------
@@ -115,14 +115,14 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.frequencies_ = np.mean(chosen, axis=0)
         self.n_selected_ = float(np.sum(self.frequencies_))
         self.threshold_ = threshold if max_false is None else threshold_for(max_false, self.n_selected_, p)
-        # Frequencies are shares of the fits: a rounding error must not cost a feature.
+        # Frequencies are fractions: the tolerance prevents a rounding error from dropping a feature.
         self.support_ = np.flatnonzero(self.frequencies_ >= self.threshold_ - 1e-12)
         self.expected_false_ = expected_false(self.n_selected_, p, max(self.threshold_, 0.5 + 0.5 / n_pairs))
         self.expected_false_unimodal_ = expected_false_unimodal(self.n_selected_, p, self.threshold_, n_pairs)
         return self
 
     def _base(self, y: Any, k: int) -> Any:
-        """The estimator that chooses, by default one of at most k features."""
+        """The estimator, by default one with at most k features."""
         if self.estimator is not None:
             return self.estimator
         make = BestSubsetClassifier if type_of_target(y) == "binary" else BestSubsetRegressor
@@ -135,7 +135,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return mask
 
     def __sklearn_tags__(self) -> Any:
-        """Declare sparse input, and that there must be a response."""
+        """Declare that sparse input is accepted and that y is required."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True

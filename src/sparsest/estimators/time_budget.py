@@ -1,4 +1,4 @@
-"""Time that many fits share, such as those of a grid search."""
+"""A time budget that many fits share, such as those of a grid search."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from sparsest.core.arrays import Array
 from sparsest.core.checks import number, whole_number
 from sparsest.runtime.clock import Clock
 
-# Seconds of a fit when the budget is used up: it returns the model of its first heuristics.
+# Time limit of a fit when the budget is used up: it returns the model of its first heuristics.
 _LEAST = 1e-3
 
 
 class TimeBudget:
-    """Seconds for a number of fits together, given as ``time_limit`` of an estimator.
+    """A time budget for several fits together, to be given as ``time_limit`` of an estimator.
 
-    Every fit may take an equal share of what is left, so fits that end early leave their time to the others.  The
-    budget holds for all clones of the estimator, also in the processes that joblib starts on the same machine; it
-    counts the seconds of all processes together.  Fits after the last one share what is left.
+    Every fit may take an equal share of the remaining time, so fits that end early leave their time to the others.  All
+    clones of the estimator share the budget, also in the processes that joblib starts on the same machine; the seconds
+    of all processes are added.  If there are more than ``n_fits`` fits, the further ones share the remaining time.
 
     Parameters
     ----------
-    seconds : for all fits together, without those for compiling kernels
-    n_fits : number of fits; for ``GridSearchCV`` the number of candidates times that of folds, and one for the refit
+    seconds : time for all fits together, without the compilation of kernels
+    n_fits : number of fits; for ``GridSearchCV`` the number of candidates times the number of folds, plus one refit
 
     Examples
     --------
@@ -48,7 +48,7 @@ class TimeBudget:
     def __init__(self, seconds: float, n_fits: int) -> None:
         self.seconds = number(seconds, "seconds", above=0)
         self.n_fits = whole_number(n_fits, "n_fits", least=1)
-        # A file, because other processes add to it: one number for each fit that is done.
+        # A file, so that other processes can append to it: one number for each finished fit.
         self._file = str(Path(tempfile.gettempdir()) / f"sparsest-{uuid4().hex}.seconds")
         weakref.finalize(self, Path(self._file).unlink, missing_ok=True)
 
@@ -71,7 +71,7 @@ class TimeBudget:
         try:
             yield max(left, _LEAST)
         finally:
-            # Bytes appended by one call are not mixed with those of another process.
+            # Bytes that one call appends are not interleaved with those of another process.
             to = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 os.write(to, np.float64(clock.seconds()).tobytes())
@@ -98,7 +98,7 @@ class TimeBudget:
 
 @contextmanager
 def seconds_of(time_limit: Any) -> Iterator[Any]:
-    """Yield the time limit of a fit: what is given, or its share of a budget."""
+    """Yield the time limit of a fit: the given number, or its share of a budget."""
     if isinstance(time_limit, TimeBudget):
         with time_limit.share() as seconds:
             yield seconds

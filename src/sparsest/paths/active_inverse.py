@@ -7,44 +7,44 @@ from scipy.linalg import blas, lapack
 
 from sparsest.core.arrays import Array, Indices
 
-# Rank-one terms that are kept apart before they are added to the base: each makes a solve dearer by two rows, and
-# adding them up costs a product of matrices, which is faster with many.
+# Largest number of rank-one terms that are kept separately before they are added to the base: each adds two inner
+# products to a solve, and adding them is a product of matrices, which is more efficient with many.
 _MAX_TERMS = 96
-# Features that enter or leave together: blocks use BLAS on matrices, and two of them fit in the terms.
+# Number of features that enter or leave together: blocks use matrix products, and two of them fit in the terms.
 _BLOCK = 48
-# Factor by which positive curvatures may be wrong before their features enter anew.  The caller iterates anyway: a
-# wrong factor of 4 costs it a few iterations, while new curvatures cost as much as a new inverse.
+# Largest ratio between a stored positive curvature and the true one; beyond it the feature enters anew.  The caller
+# iterates anyway: a factor of 4 costs a few iterations, while new curvatures cost as much as a new inverse.
 _CURVATURE_LAG = 4.0
-# An inverse of which less than this share can be kept is computed anew: that costs about as much as changing the rest.
+# If less than this share of the inverse can be kept, it is computed anew, which costs about as much as the updates.
 _LEAST_KEPT = 0.7
 # Pivots below this share of the diagonal are rounding errors: the matrix counts as singular.
 _SMALLEST_PIVOT = 1e-11
-# Rows beyond those needed now, so that the memory need not grow with each feature.
+# Number of spare rows, so that memory is not reallocated for each feature.
 _SPARE_ROWS = 64
 
 
 class ActiveInverse:
     """The inverse of ``G_AA + diag(κ)`` for a changing set A, as ``base + Σ_t sign_t term_t term_t'``.
 
-    Each feature of A owns a row of the base; rows without an owner are zero in the sum.  Features that leave or enter
-    add terms, in ``O(|A|²)`` for a whole block, and the terms join the base when they have become many.  The caller has
-    to make up for lagging κ, and for negative κ that were left out because the matrix would not be positive definite.
+    Each feature of A has a row of the base; unused rows are zero in the sum.  Features that leave or enter add terms,
+    in ``O(|A|²)`` for a whole block, and terms are added to the base when there are many.  The inverse is approximate:
+    κ may be outdated, and negative κ are left out if they make the matrix indefinite; the caller corrects for this.
     """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self, n_rows: int = _SPARE_ROWS) -> None:
-        """Forget everything, and make room for this many features."""
+        """Clear the inverse, and allocate rows for this many features."""
         self._base = np.zeros((n_rows, n_rows))
         self._term, self._sign, self._n_terms = np.zeros((_MAX_TERMS, n_rows)), np.zeros(_MAX_TERMS), 0
-        # Which rows are owned, by which feature (numbers elsewhere mean nothing), and with which κ.
+        # Which rows are used, their features (undefined for unused rows), and their κ.
         self._owned = np.zeros(n_rows, dtype=bool)
         self._owner, self._kappa = np.zeros(n_rows, dtype=np.intp), np.zeros(n_rows)
 
     @property
     def size(self) -> int:
-        """How many features the inverse holds."""
+        """Number of features in the inverse."""
         return int(np.count_nonzero(self._owned))
 
     def solve(self, r: Array) -> Array:
@@ -60,7 +60,7 @@ class ActiveInverse:
         return out
 
     def adapt(self, gram: Array, active: Indices, kappa: Array) -> bool:
-        """Move to this set and curvature; False if the matrix there is singular."""
+        """Update the inverse to this set and curvature; False if the matrix is singular."""
         wanted, target = np.zeros(gram.shape[0], dtype=bool), np.zeros(gram.shape[0])
         wanted[active], target[active] = True, kappa
         rows = np.flatnonzero(self._owned)
@@ -72,7 +72,7 @@ class ActiveInverse:
             return self._rebuild(gram, active, kappa)
         wanted[names[kept]] = False
         entering = active[wanted[active]]
-        # Positive curvatures lag together: otherwise each feature would have to be renewed at a time of its own.
+        # Positive curvatures are updated together, not one feature at a time.
         if near.any():
             target *= float(np.median(old[near] / new[near]))
         if not all(self._leave(block) for block in _blocks(rows[~kept])):
@@ -83,7 +83,7 @@ class ActiveInverse:
         return all(self._enter(gram, block, target[block]) for block in _blocks(entering))
 
     def keep(self, positions: Indices, size: int) -> None:
-        """Follow the features, of which there were ``size``: those at the positions remain and get new numbers."""
+        """Renumber after the working set of ``size`` features was reduced to those at ``positions``."""
         remains, number = np.zeros(size, dtype=bool), np.zeros(size, dtype=np.intp)
         remains[positions], number[positions] = True, np.arange(positions.size)
         rows = np.flatnonzero(self._owned)
@@ -116,7 +116,7 @@ class ActiveInverse:
         self._owned[:old], self._owner[:old], self._kappa[:old] = owned, owner, kappa
 
     def _leave(self, rows: Indices) -> bool:
-        """Drop rows D of the inverse M: ``M - M_D' M_DD^{-1} M_D``; False if rounding has spoilt it."""
+        """Drop rows D of the inverse M: ``M - M_D' M_DD^{-1} M_D``; False if that fails because of rounding errors."""
         if rows.size == 0:
             return True
         self._flush(rows.size)
@@ -130,10 +130,10 @@ class ActiveInverse:
         return True
 
     def _enter(self, gram: Array, names: Indices, kappa: Array) -> bool:
-        """Border the inverse by new features N; False if they are dependent on the others.
+        """Extend the inverse by new features N; False if they depend linearly on the others.
 
-        With K those present, ``V = G_NK M`` and ``S = G_NN + diag κ - V G_KN``: M gains ``(V - E)' S^{-1} (V - E)``,
-        where E marks the new rows.
+        With K the features present, ``V = G_NK M`` and ``S = G_NN + diag κ - V G_KN``, this adds
+        ``(V - E)' S^{-1} (V - E)`` to M, where E marks the new rows.
         """
         self._flush(names.size)
         term, rows = self._term[: self._n_terms], np.flatnonzero(self._owned)

@@ -1,4 +1,4 @@
-"""The function :func:`penalty_path`: checks of its arguments, and the warning where alphas did not converge."""
+"""The function :func:`penalty_path`: checks of its arguments, and the warning about alphas that did not converge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparsest.paths.path_result import PathResult
 from sparsest.results.advice import convergence_warning
 from sparsest.runtime.clock import Clock
 
-# More models than anybody looks at: a slip, such as the seed given as their number.
+# Largest number of models: more are taken for a mistake, such as a seed given as the number of alphas.
 _MOST_ALPHAS = 10**6
 
 
@@ -70,8 +70,8 @@ def penalty_path(
         model's loss is left, and also where classes are separated and no finite solution is found
     max_features : stop when a solution has this many nonzero coefficients; none with more is returned
     n_features : end with the last solution of at most this many nonzero coefficients.  Where the alphas pass over that
-        number, one between them that has it takes the place of the first with more (bisection); so a wanted number of
-        features is really used wherever the path has it
+        number, the first alpha with more features is replaced by one between the two with exactly this number, if
+        bisection finds one
     standardize : whether the penalty acts on columns of mean square 1.  Coefficients are for the data as given
     feature_groups : labels of the p columns, texts or whole numbers; also a function from the name of a column to its
         label, or a dictionary of labels by name.  Columns with the same label enter a model together: the penalty is
@@ -88,8 +88,8 @@ def penalty_path(
     Returns
     -------
     PathResult
-        As many models as alphas were asked for, the largest alpha first, also if they were given in another order.
-        Where the path ended early (``stopped`` says why), ``solved`` is False and the last model is repeated.
+        One model for each alpha, in order of decreasing alpha.  If the path ended early (``stopped`` says why), the
+        last model is repeated for the remaining alphas, for which ``solved`` is False.
 
     Notes
     -----
@@ -161,7 +161,7 @@ def penalty_path(
 
 
 def check_alphas(alphas: Any) -> Array | int:
-    """How many alphas are wanted, or, if they were given, the alphas in falling order."""
+    """The number of alphas, or, if they were given, the alphas in decreasing order."""
     array = as_array(alphas, "alphas")
     if array.ndim == 0:
         return whole_number(alphas, "alphas", least=1, most=_MOST_ALPHAS, or_else="an array of alphas")
@@ -172,7 +172,7 @@ def check_alphas(alphas: Any) -> Array | int:
 
 
 def warn_unconverged(path: PathResult, settings: PathSolver) -> None:
-    """Say once how many of the alphas that were solved did not converge, and what to do about it."""
+    """Warn once if alphas did not converge: how many, how far they are from ``tol``, and what to do."""
     failed = path.solved & ~path.converged
     if not failed.any():
         return

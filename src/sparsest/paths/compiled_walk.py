@@ -1,4 +1,4 @@
-"""The walk along a path of a quadratic loss, which is compiled as a whole.
+"""The walk along a path of a quadratic loss, with the whole loop in compiled code.
 
 The kernels return to Python when they need larger buffers, or a Newton step because sweeps are slow.
 """
@@ -44,7 +44,7 @@ from sparsest.paths.walk import (
 )
 from sparsest.runtime.faults import reach
 
-# Coefficients for which a stretch of a path has room: for all features of several alphas.
+# Capacity, in coefficients, of the record of one call of the kernel: all features of several alphas.
 _TRACK_ROOM, _TRACK_ALPHAS = 1 << 16, 8
 
 
@@ -81,10 +81,10 @@ class CompiledWalk(Walk):
         usable = np.flatnonzero(self.outside)
         if usable.size <= FEW_FEATURES:
             self._admit(usable)
-        # Members of a nonconvex set of features, and of a convex one: every set that contains the first is no better,
-        # and every set within the second no worse.
+        # A set of features over which the objective is not convex, and one over which it is: supersets of the first
+        # are not convex either, and subsets of the second are.
         self._not_convex, self._convex = np.zeros((2, self.outside.size), dtype=bool)
-        # With a ridge the concavity depends on λ: what is known for one λ says little about others.
+        # With a ridge the concavity depends on λ, so the two sets are not reused for another λ.
         self._concavity_varies = task.penalty.concavity_bound(1.0) != task.penalty.concavity_bound(0.5)
         room = max(_TRACK_ROOM, _TRACK_ALPHAS * self.outside.size)
         self._found = np.empty(room, dtype=np.intp), np.empty(room)
@@ -108,13 +108,13 @@ class CompiledWalk(Walk):
         self.columns, self.at = columns, self.at._replace(w=at.w, before=at.before, grad=at.grad, lam=at.lam)
 
     def _admit(self, index: Indices) -> None:
-        """Take these features into the working set."""
+        """Add these features to the working set."""
         self.at.found[: index.size] = index
         while not admit(self.columns, self.at, self.fixed, self.alpha_max, index.size, 0.0):
             self._enlarge()
 
     def _fit_unpenalised(self, index: Indices) -> Array:
-        """Fit them alone; returns the gradient of all features there."""
+        """Fit only these features; returns the gradient of all features at the solution."""
         self.alpha_max = 0.0
         self._admit(index)
         goal = UNPENALISED_VIOLATION * max(np.abs(self.fixed.origin).max(), 1e-300)
@@ -128,7 +128,7 @@ class CompiledWalk(Walk):
         return Iterate(at.w[:m], at.grad[:m], at.lam[:m], self.task.penalty)
 
     def _prune(self) -> None:
-        """Let go of features at zero when they are many."""
+        """Drop features at zero if there are many."""
         if not crowded(self.columns, self.at, self.fixed):
             return
         m, names = self.size, self.columns.names
@@ -142,7 +142,7 @@ class CompiledWalk(Walk):
         self.at.size[0] = positions.size
 
     def follow(self, alphas: Array, max_features: int, may_saturate: bool) -> list[Fit]:
-        """Solve for as many of these alphas as need no help, and for one that does."""
+        """Solve for alphas until one needs help from Python, and for that one."""
         reach("walk")
         near = alphas >= LARGEST_DROP * np.append(self.alpha, alphas[:-1])
         count = near.size if near.all() else int(near.argmin())
@@ -165,7 +165,7 @@ class CompiledWalk(Walk):
         return fits
 
     def _recorded(self, track: Track, alphas: Array) -> list[Fit]:
-        """What a walk has recorded of these alphas."""
+        """The solutions that a walk has recorded for these alphas."""
         ends = track.ends[: alphas.size]
         last = int(ends[-1]) if ends.size else 0
         features, w = track.features[:last].copy(), track.w[:last].copy()
@@ -200,14 +200,14 @@ class CompiledWalk(Walk):
     def _solve(self, alpha: float, tol: float, convex: bool, max_sweeps: int) -> tuple[int, float, float, float]:
         """Solve for the next alpha to a gap, if convex, or a violation; returns sweeps, violation, loss and gap."""
         self._prune()
-        # Features for which there is no room now will be found by the first check.
+        # Features that do not fit into the buffers now will be found by the first check.
         full = not begin(self.columns, self.at, self.fixed, self.memory, alpha, self._ratio(alpha))
         return self._complete(alpha, tol, convex, max_sweeps, FULL if full else DONE)
 
     def _complete(
         self, alpha: float, tol: float, convex: bool, max_sweeps: int, code: int, violation: float = 0.0
     ) -> tuple[int, float, float, float]:
-        """Go on from where a step has returned this code, with this violation."""
+        """Continue after a step has returned this code and violation."""
         n_sweeps, tight, patience = 0, False, 1.0
         while True:
             if code == FULL:
@@ -229,7 +229,7 @@ class CompiledWalk(Walk):
         return self._solve(alpha, GROWING_VIOLATION, False, max_sweeps)[0]
 
     def go_to(self, fit: Fit) -> None:
-        """Make this solution the present one; the next step starts from it without extrapolation."""
+        """Set the state to this solution; the next step starts from it without extrapolation."""
         self._admit(fit.features[self.outside[fit.features]])
         w, names = self.at.w[: self.size], self.columns.names[: self.size]
         order = np.argsort(names)
@@ -251,7 +251,7 @@ class CompiledWalk(Walk):
         return self._present(alpha, n_sweeps, *figures)
 
     def _present(self, alpha: float, before: int, sweeps: int, violation: float, loss: float, gap: float) -> Fit:
-        """The present solution; ``before`` sweeps come on top of ``sweeps``."""
+        """The current solution; ``before`` sweeps are added to ``sweeps``."""
         used = np.flatnonzero(self.at.w[: self.size])
         index = self.columns.names[used]
         convex = self._which_convex(index, np.array([index.size]), np.array([alpha]))[0]
@@ -274,7 +274,7 @@ class CompiledWalk(Walk):
             left = np.flatnonzero(undecided)
             if left.size == 0:
                 return found.tolist()
-            # The sets mostly grow: what is found of one in the middle is known of all on one side of it.
+            # Most sets are nested, so the result for the middle one settles all on one side (bisection).
             middle = left[left.size // 2]
             index = features[begins[middle] : ends[middle]]
             order = self._examine(index, float(alphas[middle]))
@@ -283,13 +283,13 @@ class CompiledWalk(Walk):
             kept[members] = True
 
     def _examine(self, index: Indices, alpha: float) -> int:
-        """How many of the first of these features have a Hessian that does not exceed the concavity; 0 if none do."""
+        """Length of the shortest prefix of features whose Hessian does not exceed the concavity; 0 if there is none."""
         hessian = self._hessian(index)
         hessian[np.diag_indices(index.size)] -= self.task.penalty.concavity_bound(alpha * self.task.factor[index])
         return lapack.dpotrf(hessian, lower=1)[1] if index.size else 0
 
     def _hessian(self, index: Indices) -> Array:
-        """The Gram matrix of some features, from the one that is kept if all of them are in use."""
+        """The Gram matrix of some features, taken from the stored one if it has all of them."""
         if isinstance(self.columns, Lines):
             place = np.full(self.outside.size, -1)
             place[self.columns.names[: self.size]] = np.arange(self.size)
@@ -299,7 +299,7 @@ class CompiledWalk(Walk):
 
 
 def _free_curvature(task: Task, unpenalised: Indices) -> float:
-    """The smallest eigenvalue of these columns' Gram matrix, but for those that are zero."""
+    """The smallest nonzero eigenvalue of these columns' Gram matrix."""
     if unpenalised.size == 0:
         return np.inf
     eigenvalues = np.linalg.eigvalsh(task.view.gram(unpenalised, weights=task.weights))
@@ -307,6 +307,6 @@ def _free_curvature(task: Task, unpenalised: Indices) -> float:
 
 
 def _counts(chosen: Mask, begins: Indices, ends: Indices) -> Indices:
-    """How many are chosen of each part."""
+    """Number of chosen entries in each part."""
     before = np.append(0, chosen.cumsum())
     return before[ends] - before[begins]

@@ -1,4 +1,4 @@
-"""What users say of single features of a path: factors of the penalty, limits of coefficients, and groups."""
+"""Settings of single features of a path: penalty factors, limits of coefficients, and groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparsest.core.designs import Design, shift_and_scale
 from sparsest.core.limits import check_limits
 from sparsest.core.structure.posing import group_labels
 
-# Violations are measured against the usual penalty: a factor below this share of it would be as good as none.
+# Violations are relative to the usual penalty: a factor below this share of it would have no effect.
 _LEAST_FACTOR = 1e-8
 
 
@@ -58,7 +58,7 @@ def make_rules(
     positive: bool = False,
     feature_groups: Any = None,
 ) -> FeatureRules:
-    """Check what was given for p features, of which some may be called by these names."""
+    """Check the settings of p features, which may refer to features by these names."""
     low, high = check_limits(p, names, lower, upper, positive)
     factor = _check_factor(penalty_factor, p)
     if feature_groups is None:

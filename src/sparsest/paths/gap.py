@@ -1,8 +1,8 @@
 """The duality gap of a convex penalised fit.
 
 With ``θ = ω ℓ'(y, Xw + b)`` and a scale s that makes ``sθ`` feasible, the dual value is
-``D = -Σ ω ℓ*(y, sθ/ω) - Σ_j φ*(s X_j'θ; λ f_j)``.  Feasible points are orthogonal to columns that are not penalised,
-and sum to zero with an intercept: where θ does not, its projection takes its place.  Where that cannot be made
+``D = -Σ ω ℓ*(y, sθ/ω) - Σ_j φ*(s X_j'θ; λ f_j)``.  Feasible points are orthogonal to unpenalised columns, and
+sum to zero if there is an intercept: if θ does not, it is projected.  If the projection cannot be scaled to be
 feasible, the dual point zero is used, whose value is zero: the gap is then as large as the objective.
 """
 
@@ -18,11 +18,11 @@ from sparsest.paths.sides import Sides
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import WorkingSet
 
-# Inner products of at most this, relative to the sum of the absolute terms, are zero but for rounding.
+# Inner products of at most this, relative to the sum of the absolute terms, are rounding errors.
 _ORTHOGONAL = 1e-11
-# A point that is out of the domain by no more than this, relatively, is on its edge but for rounding.
+# A point that is outside the domain by at most this, relatively, is taken to be on the boundary.
 _DOMAIN_ROUNDING = 1e-13
-# Projections until that is reached: the first may lose digits where columns are nearly dependent.
+# Largest number of repeated projections to reach that: one may lose digits if columns are nearly dependent.
 _MAX_PROJECTIONS = 4
 # Eigenvalues of a Gram matrix below this share of the largest are those of dependent columns.
 DEPENDENT = 1e-12
@@ -71,7 +71,7 @@ def duality_gap(
     Parameters
     ----------
     fit : the solution on the working set.
-    sides : to which sides gradients push features.
+    sides : the directions in which coefficients may move, see :class:`sparsest.paths.sides.Sides`.
     checked, checked_grad : features outside the working set that may exceed their limit, and their gradients.  All
         others are within their limits: they neither bind the dual point nor cost anything there.
     margins : of :func:`dual_margins`, for those others if the dual point is not θ.

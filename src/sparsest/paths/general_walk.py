@@ -35,14 +35,14 @@ from sparsest.paths.walk import (
 )
 from sparsest.paths.working_set import WorkingSet
 
-# At most as many violators join as the set has features, or as many as this.
+# At most this many violators join at a time, or as many as the set has features, if that is more.
 _MIN_ADMITTED = 64
 # How often the violation is tightened if the gap is too large.
 _MAX_GAP_ATTEMPTS = 5
 
 
 class GeneralWalk(Walk):
-    """The working set, and what is known of the gradient ``X'θ`` of all features."""
+    """The working set, and exact values or bounds of the gradient ``X'θ`` of all features."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
@@ -83,7 +83,7 @@ class GeneralWalk(Walk):
         return self.set.n_sweeps - before
 
     def go_to(self, fit: Fit) -> None:
-        """Make this solution the present one; the next step starts from it without extrapolation."""
+        """Set the state to this solution; the next step starts from it without extrapolation."""
         self._add(fit.features[self.outside[fit.features]])
         self.set.place(fit.features, fit.w, fit.b)
 
@@ -113,7 +113,7 @@ class GeneralWalk(Walk):
         )
 
     def _prepare(self, alpha: float, max_sweeps: int) -> int:
-        """Guess the solution, and which features it will need; returns the sweeps made so far."""
+        """Predict the solution and the features it needs; returns the sweeps made so far."""
         task = self.task
         self.set.max_sweeps = self.set.n_sweeps + max_sweeps
         pruned = self.set.prune(task.factor[self.set.index] == 0.0)
@@ -150,7 +150,7 @@ class GeneralWalk(Walk):
         # Few features cost little to check, and most were foreseen.
         goal = tol
         if self.outside.size > FEW_FEATURES:
-            # Precision costs models of a loss that is not quadratic: only the whole set is worth them.
+            # For a loss that is not quadratic, precision takes several models: solve precisely only for the final set.
             goal = float(first_goal(tol, alpha)) if self.set.exact else max(tol, GROWING_VIOLATION * alpha)
         worst = np.inf
         for _ in range(MAX_ROUNDS):
@@ -173,7 +173,7 @@ class GeneralWalk(Walk):
         return max(worst, float(excess.max(initial=0.0)))
 
     def _admit(self, names: Indices, excess: Array, tol: float, alpha: float) -> bool:
-        """Take the worst violators into the working set, with those that are near; whether there were any."""
+        """Add the worst violators, and features close to violating, to the working set; whether there were any."""
         if not float(excess.max(initial=0.0)) > tol:
             return False
         violators = np.flatnonzero(excess > (NEAR_SHARE - 1.0) * alpha)

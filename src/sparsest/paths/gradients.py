@@ -1,4 +1,4 @@
-"""Gradients along a path: computed where bounds from earlier ones do not settle the matter."""
+"""Gradients along a path, computed only if bounds from earlier gradients do not suffice."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sparsest.core.designs import Design
 from sparsest.paths.kernels.group_screening import foreseen_groups, unsettled_groups
 from sparsest.paths.kernels.screening import BothSides, Memory, OneSided, foreseen, inner_products, remember, unsettled
 
-# Points at which gradients are remembered: each costs a product with τ in every check, and a feature whose points are
-# forgotten has to be computed.
+# Number of points at which gradients are stored: each costs an inner product with τ in every check, but a feature whose
+# points were dropped has to be computed.
 _N_POINTS = 16
 # Gradients of groups are bounded with the roots of sums of squares, which are at most √d times the spectral norms.
 # These take about as long as three gradients of all features: they are computed when that many have been.
@@ -20,9 +20,9 @@ _BLOCK_BYTES, _NORM_ROUNDING = 1 << 24, 1e-10
 
 
 def make_memory(tau: Array, gradient: Array, alpha: float) -> Memory:
-    """Know the gradient at one point, which belongs to this alpha."""
+    """A memory with the gradient at one point, which belongs to this alpha."""
     p = gradient.size
-    # Points that do not exist yet have norm 1; no feature refers to them.
+    # Unused points have norm 1; no feature refers to them.
     points, products, alphas = np.zeros((_N_POINTS, tau.size)), np.eye(_N_POINTS), np.full(_N_POINTS, np.inf)
     points[0], products[0, 0], alphas[0] = tau, max(float(tau @ tau), 1e-300), alpha
     first, none = np.zeros(p, dtype=np.uint8), np.full(p, _N_POINTS, dtype=np.uint8)
@@ -30,7 +30,7 @@ def make_memory(tau: Array, gradient: Array, alpha: float) -> Memory:
 
 
 class Gradients:
-    """Knowledge of ``X'θ`` that is renewed where it matters: not for features whose bounds are below their limits.
+    """Gradients ``X'θ``, recomputed only for features that bounds do not keep below their limits.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Gradients:
     norms : ``‖X_j‖`` of every column, with ``‖x‖² = Σ ω x²``.
     weights : ω.
     slope : limits of the gradients, as multiples of λ.
-    sides : which gradients push features away from zero.
+    sides : the directions in which coefficients may move.
     theta : the first θ, at which all gradients are computed.
     """
 
@@ -65,19 +65,19 @@ class Gradients:
         return needed
 
     def _unsettled(self, inner: Array, square: float, alpha: float, outside: Mask) -> int:
-        """Find the features outside that may exceed their limits; returns how many."""
+        """Find the features outside that may exceed their limits; returns their number."""
         return unsettled(
             self._memory, inner, square, self._norms, self._slope, self._sides, alpha, outside, self._found
         )
 
     def foresee(self, alpha: float, outside: Mask) -> Indices:
-        """The features outside that will probably be needed at the next λ."""
+        """The features outside that will probably enter at the next λ."""
         count = foreseen(self._memory, self._slope, self._sides, alpha, outside, 1, self._found)
         return self._found[:count].copy()
 
 
 class GroupGradients(Gradients):
-    """The same for groups: gradients of a group are computed together, and their norm has the limit.
+    """Gradients of groups: those of a group are computed together, and the limit applies to their norm.
 
     Parameters
     ----------

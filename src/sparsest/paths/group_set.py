@@ -27,7 +27,7 @@ from sparsest.paths.rescaled_set import Bends
 from sparsest.paths.task import Task
 from sparsest.paths.working_set import MAX_MODEL_SWEEPS, SPARE_COLUMNS, WorkingSet
 
-# A step that leaves no more than this share of the violation is taken without a look at a convex objective.
+# A step that leaves at most this share of the violation is accepted without evaluating a convex objective.
 _CLEAR_PROGRESS = 0.5
 # Shares of a Newton step that are tried.
 _SHARES = (1.0, 0.5, 0.25, 0.125)
@@ -52,14 +52,14 @@ class BlockQuadratic(Quadratic):
         self.starts = np.concatenate([self.starts, self.starts[-1] + np.cumsum(sizes)])
 
     def keep(self, positions: Indices, size: int) -> None:
-        """Of so many columns, only those at these positions remain; they are whole blocks."""
+        """Keep only the columns at these positions, which are whole blocks, of ``size`` columns."""
         kept = np.isin(self.starts[:-1], positions)
         self.starts = np.append(0, np.cumsum(np.diff(self.starts)[kept]))
         known = positions[positions < self._values.size]
         self._values, self._vectors = self._values[known], self._vectors[known]
 
     def forget(self) -> None:
-        """The columns have other weights now."""
+        """Discard decompositions, because the weights of the observations changed."""
         self._values, self._vectors = np.empty(0), np.empty((0, 0))
 
     def violation(self, at: Iterate) -> float:
@@ -80,7 +80,7 @@ class BlockQuadratic(Quadratic):
         )
 
     def newton(self, model: Any, at: Iterate, tol: float) -> bool:
-        """One Newton step on the blocks that are not zero, or a part of it; False if that would not descend."""
+        """A Newton step on the nonzero blocks, possibly shortened; False if it does not descend."""
         w, grad, lam, penalty = at
         norms = self.norms(w)
         chosen = (norms > 0.0) | (lambdas(lam)[self.starts[:-1]] == 0.0)
@@ -137,7 +137,7 @@ class BlockQuadratic(Quadratic):
         return np.sqrt(np.add.reduceat(w**2, self.starts[:-1])) if w.size else np.empty(0)
 
     def _decompose(self, model: Gram | LineModel) -> None:
-        """Find the eigenvalues and eigenvectors of blocks whose are not known."""
+        """Compute missing eigenvalues and eigenvectors of blocks."""
         known, size = self._values.size, int(self.starts[-1])
         if known == size:
             return
@@ -197,14 +197,14 @@ class GroupSet(WorkingSet):
         return make_strengths(lam, v[blocks], *self._own_limits())
 
     def add(self, index: Indices) -> None:
-        """Take in these columns, which are whole groups side by side."""
+        """Add these columns, which are whole groups in order."""
         groups = self._groups[index]
         changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
         self.quadratic.append(np.diff(np.concatenate([[0], changes, [index.size]])))
         super().add(index)
 
     def prune(self, unpenalised: Mask) -> Indices:
-        """Let go of groups at zero when they are many, keep the unpenalised; returns the features let go."""
+        """Drop penalised groups at zero if there are many; returns the dropped features."""
         blocks = self.quadratic.blocks
         used = np.bincount(blocks, (self.w != 0.0) | unpenalised)[blocks] > 0.0
         positions, m = np.flatnonzero(used), self.index.size

@@ -40,7 +40,7 @@ class GroupWalk(GeneralWalk):
         )
 
     def _add(self, index: Indices) -> None:
-        """Take in the groups of these features."""
+        """Add the groups of these features."""
         if index.size:
             places = np.unique(self._place[index])
             begins, ends = self._starts[places], self._starts[places + 1]

@@ -59,7 +59,7 @@ class LinePack(Pack):
         self._lines, self._centre = np.empty((0, self._h.size)), np.empty(0)
 
     def append(self, index: Indices) -> None:
-        """Take in these columns of the design."""
+        """Add these columns of the design."""
         first, self._size = self._size, self._size + index.size
         if self._size > self._lines.shape[0]:
             lines = np.empty((max(self._size, 2 * first, 64), self._h.size))

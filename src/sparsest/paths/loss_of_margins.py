@@ -19,7 +19,7 @@ LEAST_CURVATURE = 1e-4
 _LARGE_MARGIN = 30.0
 # The intercept's slope may be this share of the mean slope at the start: duality gaps need a θ that sums to zero.
 SLOPE_ROUNDING = 1e-14
-# Stands for infinity where a loss is asked for the ends of its domain.
+# Argument at which the slopes of a loss are taken as the ends of its domain.
 _FAR = 1e300
 _MAX_INTERCEPT_STEPS = 12
 
@@ -90,7 +90,7 @@ class LossOfMargins(ABC):
         return self.weights * np.maximum(second, self._least_curvature)
 
     def _damp(self, share: float) -> bool:
-        """Learn from the share of a step that was taken; whether another model should be tried for that."""
+        """Adapt the damping to the share of a step that was taken; whether to try another model."""
         before = self._damping
         if share < _SHORTENED_STEP:
             self._damping = min(before * _DAMPING_STEP, 1.0)
@@ -108,7 +108,7 @@ class LossOfMargins(ABC):
 
     @property
     def separated(self) -> bool:
-        """Whether ever larger coefficients would fit ever better: where a penalty levels off, no minimum is left."""
+        """Whether the fit improves without end as coefficients grow: with a bounded penalty there is no minimum."""
         if not self.loss.classification or not (self.y * (self.margin + self.b) > 0.0).all():
             return False
         return bool((self.loss.value(self.y, _LARGE_MARGIN * self.y) > 0.0).all())

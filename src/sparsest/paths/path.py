@@ -48,7 +48,7 @@ _WIDE_CONCAVE_TOL, _TALL_CONCAVE_TOL = 1e-2, 1e-3
 _LARGEST_ALPHA, _SMALLEST_ALPHA = 2.0, 1e-30
 # Alphas on the way to the first one that the user gives fall by this factor at most; those of ncvreg's grids by 0.93.
 _STEP_OF_LEAD = 0.9
-# An alpha between two others is looked for until they are as near as this, relative to each other.
+# Bisection between two alphas ends when their relative difference is below this.
 _NEAREST_ALPHAS = 1e-6
 
 
@@ -59,12 +59,12 @@ class PathSolver:
     Attributes
     ----------
     penalty : φ.
-    alphas : the alphas in falling order, or how many to choose.
+    alphas : the alphas in decreasing order, or how many to choose.
     max_features : a solution with this many nonzero coefficients is the last.
     n_features : the last solution is one of at most this many, and of as many where the path has one.
     tol : precision of each solution, see :func:`sparsest.penalty_path`.
     max_iter : sweeps for each alpha.
-    time_limit : seconds after which no alpha is begun.
+    time_limit : seconds after which no further alpha is begun.
     """
 
     penalty: Penalty
@@ -95,7 +95,7 @@ class PathSolver:
                     most = walk.outside.size if self.max_features is None else self.max_features
                     with suppress(PassStopped):
                         improve(walk, steps, fits, most, clock)
-        # One may have moved to where a wanted number of features is.
+        # An alpha may have been replaced to reach ``n_features``.
         alphas = np.where(steps[before.size :] == solved_for, alphas, steps[before.size :] / unit)
         path = _collect(task, alphas, fits, before.size, walk.null_intercept, stopped, clock.seconds())
         if rules.lower is not None and rules.upper is not None:
@@ -116,7 +116,7 @@ class PathSolver:
         return np.geomspace(alpha_max, first, count + 1)[:-1]
 
     def _ended(self, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> Stop:
-        """Append solutions for one alpha after the other, and say why no more were solved."""
+        """Append the solutions for the alphas in order; returns why the path ended."""
         try:
             return self._follow(walk, alphas, fits, clock)
         except PassStopped:
@@ -152,7 +152,7 @@ class PathSolver:
         return Stop.COMPLETE
 
     def _look_for(self, k: int, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> None:
-        """Look between the last alpha and the next, which has too many features, for one of k; it replaces the next."""
+        """Bisect between the last alpha and the next, which has too many features, for a solution with k features."""
         n_solved = len(fits)
         low, high = float(alphas[n_solved]), float(alphas[n_solved - 1]) if fits else walk.alpha_max
         most = fits[-1].w.size if fits else -1
@@ -171,21 +171,21 @@ def _early(clock: Clock) -> Stop:
 
 
 def default_tol(shape: tuple[int, int], convex: bool) -> float:
-    """The tolerance of paths for which the user has named none."""
+    """The default tolerance."""
     if shape[0] < shape[1]:
         return _WIDE_TOL if convex else _WIDE_CONCAVE_TOL
     return _TALL_TOL if convex else _TALL_CONCAVE_TOL
 
 
 def _within_reach(alphas: Array, unit: float, alpha_max: float) -> Array:
-    """The alphas times the unit, but none so large or so small that it differs from another by its rounding only."""
+    """The alphas times the unit, limited to the range in which different alphas have different solutions."""
     top = alpha_max if alpha_max > 0.0 else 1.0
     with np.errstate(over="ignore", under="ignore"):
         return np.clip(alphas * unit, _SMALLEST_ALPHA * top, _LARGEST_ALPHA * top)
 
 
 def _alpha_grid(alphas: Array | int, alpha_max: float, task: Task) -> Array:
-    """The alphas that were given, or as many in falling order."""
+    """The given alphas, or an automatic grid, in decreasing order."""
     if not isinstance(alphas, int):
         return alphas
     # A constant response has the empty model for every alpha, so any scale is right.
@@ -236,7 +236,7 @@ def _collect(
 
 
 def _filled(values: list[int] | list[bool], m: int) -> NDArray[np.int_]:
-    """As many entries, zero where there are no values."""
+    """The values, filled up with zeros to m entries."""
     out = np.zeros(m, dtype=np.int_)
     out[: len(values)] = values
     return out

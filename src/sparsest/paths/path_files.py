@@ -1,4 +1,4 @@
-"""Files of penalty paths: one JSON object with all models, and what is known of each.
+"""Files of penalty paths: one JSON object with all models, their gaps and their violations.
 
 ==================  =================================================================================================
 ``format``          "sparsest path"
@@ -9,17 +9,17 @@
 ``rescaled``        whether MCP or SCAD were rescaled by the curvature of the loss
 ``feature_names``   names of all ``p`` columns, or null
 ``classes``         two labels, the second one the positive class; null for a regression
-``alphas``          penalty strengths, falling; the following lists have an entry for each
+``alphas``          penalty strengths, decreasing; the following lists have an entry for each
 ``support``         numbers of the columns with a coefficient, increasing
 ``coef``            their coefficients, for the data as given
 ``intercepts``      the constants, for the data as given
-``solved``          whether the path came so far, and ``converged``, whether the tolerance was reached
+``solved``          whether the path reached this alpha, and ``converged``, whether the tolerance was reached
 ``dual_gaps``       null for penalties that have none; ``kkt_violations``, ``locally_convex`` (or null) and ``n_iter``
-``stopped``         why the path ended, and ``seconds``, what it took
+``stopped``         why the path ended, and ``seconds``, the time it took
 ``about``           what the writer has added, any object
 ==================  =================================================================================================
 
-Numbers are written with all their digits; infinity is null.  Reading executes nothing and takes no type on trust.
+Numbers are written with all digits; infinity is null.  Reading executes nothing and checks every type.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NAMES = {*_LISTS, *_OTHERS, "format", "version", "written_by"}
 
 
 def write(path: str | Path, kept: dict[str, Any]) -> None:
-    """Write what a path keeps, in JSON's types; whole or not at all."""
+    """Write the content of a path, in JSON's types, atomically."""
     model = {"format": FORMAT, "version": _VERSION, "written_by": versions(), **kept}
     for name in _NUMBERS:
         if model[name] is not None:
@@ -58,7 +58,7 @@ def is_path(path: str | Path) -> bool:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return what a path keeps, or say what is wrong with the file."""
+    """Read the content of a path; a ValueError says what is wrong with the file."""
     kept = read_checked(path, Form(FORMAT, _VERSION, _NAMES), _complaint, "path")
     for name in _NUMBERS:
         if kept[name] is not None:
@@ -67,14 +67,14 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _complaint(kept: Any) -> str:
-    """What is wrong with the content of a file that has the right entries."""
+    """Why the content of a file is not valid; empty if it is."""
     p, m = kept["p"], len(kept["alphas"]) if isinstance(kept["alphas"], list) else 0
     if type(p) is not int or p < 1 or m < 1:
         return "it has no columns or no alphas"
     for name in _LISTS:
         absent = kept[name] is None and name in _MAY_BE_NULL
         if not absent and not (isinstance(kept[name], list) and len(kept[name]) == m):
-            return f"it has not one entry of {name} for each alpha"
+            return f"{name} must have one entry for each alpha"
     if not all(_is_model(columns, coef, p) for columns, coef in zip(kept["support"], kept["coef"], strict=True)):
         return "a model is not a list of column numbers in increasing order and as many coefficients"
     right = (

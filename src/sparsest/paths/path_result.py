@@ -1,4 +1,4 @@
-"""What :func:`sparsest.penalty_path` returns: one model for each penalty strength, and what is known of each."""
+"""The result of :func:`sparsest.penalty_path`: one model for each penalty strength, with gaps and violations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparsest.paths import path_files
 
 
 class Stop(Enum):
-    """Why a path ended; the text is what to tell the user.
+    """Why a path ended; the value is the text for the user.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class Stop(Enum):
     COMPLETE = "solved for every alpha"
     SATURATED = "ended where the model fits perfectly: smaller alphas would only follow noise"
     MAX_FEATURES = "ended at the largest number of features that was allowed"
-    N_FEATURES = "ended with the last model of at most the number of features that was asked for"
+    N_FEATURES = "ended with the last model of at most n_features features"
     TIME_LIMIT = "stopped at the time limit"
     INTERRUPTED = "interrupted"
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
-        """Say how the member is found again; skops, unlike pickle, does not know of enumerations."""
+        """Restore a member from its value; unlike pickle, skops does not support enumerations."""
         return type(self), (self.value,)
 
 
@@ -55,17 +55,17 @@ class LinearModel(NamedTuple):
 class PathResult:
     """One model for each penalty strength, m of them, the strongest penalty first.
 
-    There are as many columns as alphas were asked for.  Where the path ended early, ``solved`` is False, and the
-    columns repeat the last model that was solved (the constant model if there was none): so the paths of several folds
-    stay aligned.
+    There is a column for every alpha.  If the path ended early, ``solved`` is False for the remaining alphas, and their
+    columns repeat the last solved model (the constant model if there is none), so that paths of several folds are
+    aligned.
 
     Attributes
     ----------
-    alphas : ndarray of shape (m,), falling.
+    alphas : ndarray of shape (m,), decreasing.
     coefs : csc_array of shape (p, m), on the scale of the data as given.
     intercepts : ndarray of shape (m,).
     n_nonzero : ndarray of int, nonzero coefficients of each model.
-    solved : ndarray of bool, whether the path came as far as this alpha; True up to some alpha, then False.
+    solved : ndarray of bool, whether the path reached this alpha; True up to some alpha, then False.
     converged : ndarray of bool, whether the gap (or violation) reached ``tol``; False where not solved.
     dual_gaps : relative duality gap of each model, or None for the penalties that have none (MCP, SCAD); infinite where
         not solved.  They bound the excess over the smallest objective, also with features that are not penalised; where
@@ -84,7 +84,7 @@ class PathResult:
     rescaled : whether MCP or SCAD were rescaled by the curvature of the loss, see :func:`sparsest.penalty_path`: models
         then solve an estimating equation, of which ``kkt_violations`` are the violations, and ``locally_convex`` is
         about the objective in which the curvatures of the solution are kept.
-    about : what else is worth keeping in a file, in JSON's types.
+    about : further information to keep in a file, in JSON's types.
     reading : for X that is read in blocks, such as from disk or on a cluster, the ``passes`` over it (a pass over some
         columns counts as their share), ``bytes``, ``seconds_reading`` and ``seconds_computing``, added up over threads;
         None for X in memory.  It is not written to files.
@@ -297,7 +297,7 @@ class PathResult:
         return fragment(paragraph(repr(self)), paths_chart(self.alphas, self.coefs[used].toarray(), names))
 
     def __repr__(self) -> str:
-        """Grid, sizes and what is missing at a glance."""
+        """One line with the grid, sizes, and numbers of unsolved and unconverged alphas."""
         m, n_solved = self.alphas.size, int(self.solved.sum())
         parts = [
             self.stopped.name,

@@ -49,14 +49,14 @@ _NEWTON_ACCURACY = 0.01
 _MAX_REFINEMENTS = 12
 # Conjugate gradients over stored columns: ten to thirty are usual; if columns are nearly dependent, sweeps do better.
 _MAX_CG_ITERATIONS = 100
-# Curvature along a direction that is no more than this, relative to the preconditioner's, is rounding.
+# Curvature along a direction of at most this, relative to the preconditioner's, is a rounding error.
 _LEAST_CURVATURE = 1e-10
 # A Newton step beyond zero is cut off there, and shortened while the cut step does not descend.
 _CLIPPED_SHARES = (1.0, 0.5, 0.25, 0.125)
 
 
 class Iterate(NamedTuple):
-    """Coefficients, the gradient of the quadratic there, which both change in place, and what the penalty is."""
+    """Coefficients and the gradient of the quadratic, which both change in place, and the penalty."""
 
     w: Array
     grad: Array
@@ -74,15 +74,15 @@ class Quadratic(ABC):
 
     @abstractmethod
     def newton(self, model: Any, at: Iterate, tol: float) -> bool:
-        """One Newton step on what is active; False if it would not descend."""
+        """One Newton step on the active coefficients; False if it would not descend."""
 
     @abstractmethod
     def keep(self, positions: Indices, size: int) -> None:
-        """Of so many columns, only those at these positions remain."""
+        """Keep only the columns at these positions, of ``size`` columns."""
 
     @abstractmethod
     def forget(self) -> None:
-        """The columns have other weights now."""
+        """Discard stored results, because the weights of the observations changed."""
 
     def minimise(self, model: Any, at: Iterate, tol: float, max_sweeps: int) -> tuple[int, float]:
         """Sweep and step until the violation is at most ``tol``; returns the number of sweeps and the violation.
@@ -93,7 +93,7 @@ class Quadratic(ABC):
         """
         n_sweeps, budget, worst = 0, _FIRST_SWEEPS, self.violation(at)
         for _ in range(_MAX_ROUNDS):
-            # What is not a number ends it too.
+            # The comparison is also false for NaN, which ends the loop.
             if not worst > tol or n_sweeps >= max_sweeps:
                 break
             before = worst
@@ -195,11 +195,11 @@ class Direct(CoordinateQuadratic):
         self._inverse = ActiveInverse()
 
     def keep(self, positions: Indices, size: int) -> None:
-        """Of so many columns, only those at these positions remain."""
+        """Keep only the columns at these positions, of ``size`` columns."""
         self._inverse.keep(positions, size)
 
     def forget(self) -> None:
-        """The columns have other weights now."""
+        """Discard stored results, because the weights of the observations changed."""
         self._inverse.reset()
 
     @property
@@ -239,13 +239,13 @@ class Direct(CoordinateQuadratic):
 
 
 class Iterative(CoordinateQuadratic):
-    """Newton steps by conjugate gradients alone: over stored columns an iteration costs about as much as a sweep."""
+    """Newton steps by conjugate gradients without an inverse: an iteration costs about as much as a sweep."""
 
     def keep(self, positions: Indices, size: int) -> None:
-        """Nothing is known of the columns."""
+        """Nothing to do: no results are stored."""
 
     def forget(self) -> None:
-        """Nothing is known of the columns."""
+        """Nothing to do: no results are stored."""
 
     @property
     def price(self) -> Price:
@@ -258,5 +258,5 @@ class Iterative(CoordinateQuadratic):
 
 
 def make_quadratic(has_gram: bool) -> Quadratic:
-    """Return what suits models with a Gram matrix, or without."""
+    """The solver for models with or without a Gram matrix."""
     return Direct() if has_gram else Iterative()

@@ -72,7 +72,7 @@ class Bends:
 
 
 class RescaledSet(WorkingSet):
-    """A working set whose penalty knows curvatures, see :class:`sparsest.core.penalties.Rescaled`."""
+    """A working set whose penalty depends on curvatures, see :class:`sparsest.core.penalties.Rescaled`."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
@@ -111,7 +111,7 @@ class RescaledSet(WorkingSet):
         return best[0]
 
     def _weigh_for(self, models: bool) -> None:
-        """Let the pack have the weights of models, or those of Newton steps."""
+        """Set the weights of the pack: those of models, or those of Newton steps."""
         damping, least = self._damping, self._least_curvature
         if models and damping > 0.0:
             # Where the loss is linear, as curved as its secant.
@@ -181,7 +181,7 @@ class RescaledSet(WorkingSet):
         return jacobian
 
     def _progress(self, step: Array, signs: Array, strengths: Strengths, worst: float) -> bool:
-        """Go as far along a step as the violation falls enough; whether it does."""
+        """Take the largest share of a step that lowers the violation enough; whether there is one."""
         start, margin, b = self.w, self.margin, self.b
         for share in _SHARES:
             self._step(share * step, signs, strengths)
@@ -198,9 +198,9 @@ class RescaledSet(WorkingSet):
         self._place(target, self.pack.dot(target), self.b)
 
     def _approach(self, strengths: Strengths, worst: float, tol: float, n_astray: int) -> bool:
-        """Go towards the solution of the quadratic model with v as it is; whether the violation fell.
+        """Step towards the minimiser of the quadratic model with v fixed; whether the violation decreased.
 
-        ``n_astray`` is how often it did not before.
+        ``n_astray`` is the number of earlier steps that did not decrease it.
         """
         goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
         relaxation = _WHOLE_STEPS / max(n_astray, _WHOLE_STEPS)
@@ -213,7 +213,7 @@ class RescaledSet(WorkingSet):
         return False
 
     def _sweep(self, strengths: Strengths, worst: float, share: float) -> None:
-        """Make a share of the step of one sweep, whatever the violation."""
+        """Take a share of the step of one sweep without checking the violation."""
         target = clipped(self.w + share * self._model_step(strengths, MODEL_ACCURACY * worst, 1), strengths)
         self._place(target, self.pack.dot(target), self.b)
 

@@ -1,4 +1,4 @@
-"""To which sides gradients push features, and how far each may go there."""
+"""The directions in which gradients push coefficients away from zero, and the limits in each direction."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Pushes(NamedTuple):
 
     Attributes
     ----------
-    size : how strongly the gradient pushes to that side; negative if it pushes to the other.  For a group, the norm of
-        its gradients.
-    factor : of λ.
-    limit : how far coefficients may go on that side.
+    size : the push of the gradient in that direction; negative if it pushes in the other one.  For a group, the norm
+        of its gradients.
+    factor : the penalty factor, by which λ is multiplied.
+    limit : the largest absolute coefficient in that direction.
     """
 
     size: Array
@@ -62,7 +62,7 @@ class GroupPushes(NamedTuple):
 
 
 class Sides(ABC):
-    """How gradients push features away from zero.
+    """The pushes of gradients on coefficients that are zero.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class FeatureSides(Sides):
         return self.kernel.push(index, grad)
 
     def pushes(self, index: Indices, grad: Array, shift: float) -> Pushes:
-        """All pushes that matter; those at a point at this distance from the one with this gradient are no larger."""
+        """Upper bounds of all pushes at points within this distance of the one with this gradient."""
         factor, allowance = self._factor[index], shift * self.norms[index]
         if self._lower is None or self._upper is None:
             return Pushes(np.abs(grad) + allowance, factor, np.full(index.size, np.inf))

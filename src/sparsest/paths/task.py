@@ -1,4 +1,4 @@
-"""What does not change along a path."""
+"""The data and settings that do not change along a path."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Task:
 
     @property
     def sides(self) -> Sides:
-        """To which sides gradients push features."""
+        """The directions in which coefficients may move."""
         if self.groups is not None:
             return GroupSides(self.factor, self.norms, self.groups, self.lower, self.upper)
         return FeatureSides(self.factor, self.norms, self.lower, self.upper)
@@ -75,7 +75,7 @@ def is_quadratic(loss: Loss) -> bool:
 
 
 def make_task(data: Data, penalty: Penalty, rules: FeatureRules, tol: float, max_iter: int) -> Task:
-    """Take from checked data what a path needs: weights that sum to one, and norms with these."""
+    """Prepare a path from checked data: weights that sum to one, and norms with these weights."""
     if isinstance(data.loss, PiecewiseLinear):
         raise ValueError(f"paths need a smooth loss, and {data.loss.name!r} has kinks: use its squared form or 'huber'")
     total = data.weights.sum()

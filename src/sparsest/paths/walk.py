@@ -71,7 +71,7 @@ class Walk(ABC):
         self.sides = task.sides
 
     def _begin(self, gradient: Array) -> None:
-        """Stand before the largest alpha, where the gradient is this."""
+        """Set the state before the largest alpha, given the gradient of the model without features."""
         penalised = np.flatnonzero(self.task.usable & (self.slope > 0.0))
         push = self.sides.push(penalised, gradient[penalised])
         self.alpha_max = float((push / self.slope[penalised]).max(initial=0.0))
@@ -79,7 +79,7 @@ class Walk(ABC):
 
     @abstractmethod
     def _pass(self, alpha: float, max_sweeps: int) -> int:
-        """Go to this alpha without much precision; returns the sweeps made."""
+        """Solve for this alpha with low precision; returns the sweeps made."""
 
     @abstractmethod
     def _reach(self, alpha: float, n_sweeps: int) -> Fit:
@@ -87,10 +87,10 @@ class Walk(ABC):
 
     @abstractmethod
     def go_to(self, fit: Fit) -> None:
-        """Make this solution the present one; the next step starts from it without extrapolation."""
+        """Set the state to this solution; the next step starts from it without extrapolation."""
 
     def solve_again(self, alpha: float) -> Fit:
-        """Solve from the present solution, which may be that of another alpha."""
+        """Solve from the current solution, which may belong to another alpha."""
         self.before = self.alpha = alpha
         return self._reach(alpha, 0)
 
@@ -117,5 +117,5 @@ class Walk(ABC):
         return fit
 
     def _ratio(self, alpha: float) -> float:
-        """How far the next alpha is, as a multiple of the last step."""
+        """The step to the next alpha as a multiple of the last step."""
         return max(self.alpha - alpha, 0.0) / (self.before - self.alpha) if self.before > self.alpha else 0.0

@@ -1,4 +1,4 @@
-"""Which walk suits a task."""
+"""The choice of the walk for a task."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ _MAX_MODELS = 100
 # cost a Gram matrix, and old ones only a few more models.  At 0.1 a logistic path takes 20 % fewer sweeps and more Gram
 # matrices, at 0.7 twice the sweeps.
 _SLOW_PROGRESS = 0.3
-# Violation to which a model is minimised: relative to that of the fit, as the model is not right either, but a third of
-# what is asked for at last.  A tenth of it takes 7 % more sweeps, ten times as much 27 % fewer but more models.
+# Violation to which a model is minimised: as a share of that of the fit, because the model is inexact, but no less than
+# a share of the final goal.  A tenth of the first takes 7 % more sweeps, ten times as much 27 % fewer but more models.
 MODEL_ACCURACY, LAST_ACCURACY = 0.03, 0.3
 # Columns at zero that are kept beside those that crowding allows.
 SPARE_COLUMNS = 64
@@ -44,7 +44,7 @@ _OBJECTIVE_ROUNDING = 1e-14
 _MAX_SEPARATED_MODELS = 3
 # Sweeps for one model: the next will be better than this one's last digits.
 MAX_MODEL_SWEEPS = 500
-# A step that leaves no more than this share of the violation is taken without a look at a convex objective.
+# A step that leaves at most this share of the violation is accepted without evaluating a convex objective.
 _CLEAR_PROGRESS = 0.5
 
 
@@ -111,7 +111,7 @@ class WorkingSet(LossOfMargins):
         return (-np.inf, np.inf) if self._limits is None else (self._limits[0][self.index], self._limits[1][self.index])
 
     def _weigh(self) -> None:
-        """Let the model have the curvature of the loss here."""
+        """Set the weights of the model to the curvature of the loss at the current point."""
         h = self._curvature()
         self._mass = float(h.sum())
         self._weights_kept = h / self._mass
@@ -145,7 +145,7 @@ class WorkingSet(LossOfMargins):
         return float(self.weights @ self.loss.conjugate(self.y, self.loss.project(self.y, slopes)))
 
     def add(self, index: Indices) -> None:
-        """Take in these columns of the design, with coefficients of zero."""
+        """Add these columns of the design, with coefficients of zero."""
         m, zeros = self.index.size, np.zeros(index.size)
         self.pack.append(index)
         self.index = np.concatenate([self.index, index])
@@ -154,7 +154,7 @@ class WorkingSet(LossOfMargins):
             self._grad = np.concatenate([self._grad, self._gradient(m)])
 
     def prune(self, unpenalised: Mask) -> Indices:
-        """Let go of features at zero when they are many, keep the unpenalised; returns those let go."""
+        """Drop penalised features at zero if there are many; returns the dropped features."""
         m = self.index.size
         wanted = (self.w != 0.0) | unpenalised
         positions = np.flatnonzero(wanted)
@@ -163,7 +163,7 @@ class WorkingSet(LossOfMargins):
         return self._keep(positions)
 
     def _keep(self, positions: Indices) -> Indices:
-        """Let go of all columns but those at these positions; returns the features let go."""
+        """Keep only the columns at these positions; returns the dropped features."""
         m, gone = self.index.size, np.delete(self.index, positions)
         self.pack.keep(positions)
         self.quadratic.keep(positions, m)
@@ -253,7 +253,7 @@ class WorkingSet(LossOfMargins):
 
     @property
     def _residual(self) -> Array | None:
-        """What a model without a Gram matrix has to know."""
+        """The θ that a model without a Gram matrix needs; None with a Gram matrix."""
         return None if self.pack.has_gram else self.theta
 
     @property
@@ -321,9 +321,9 @@ class WorkingSet(LossOfMargins):
         return lapack.dpotrf(hessian, lower=1)[1] == 0
 
     def _move(self, goal: Array, strengths: Strengths, enough: float = 0.0) -> float:
-        """Go to the model's minimiser, or as far towards it as the objective falls; returns the share gone.
+        """Step towards the model's minimiser as far as the objective decreases; returns the share of the step.
 
-        A violation of at most ``enough`` is progress, whatever the objective.
+        A violation of at most ``enough`` is accepted without comparing objectives.
         """
         start, margin, b = self.w, self.margin, self.b
         # The intercept that the quadratic model expects is a good start for the best one.
@@ -356,12 +356,12 @@ class WorkingSet(LossOfMargins):
         self._place(everything, self.pack.dot(everything), b)
 
     def _place(self, w: Array, margin: Array, b: float) -> None:
-        """Be at these coefficients, whose margins are given."""
+        """Set the coefficients, whose margins are given."""
         self.w, self._grad = w, None
         self._set_margin(margin, b)
 
     def _stretch(self, start: Array, strengths: Strengths) -> None:
-        """Grow coefficients further while that helps: tangents let those that escape zero do so but slowly.
+        """Double the step while the objective decreases: with tangent majorants, small coefficients grow only slowly.
 
         Steps that separate the classes are not made: there is no minimum in that direction.
         """

@@ -1,4 +1,4 @@
-"""Plots as display objects: they draw what has been computed, and take plain arrays too.
+"""Plots as display objects, made from results, estimators or plain arrays.
 
 Every display has ``plot(ax=None)``, which returns it with ``figure_`` and ``ax_``; the first plot loads matplotlib.
 """

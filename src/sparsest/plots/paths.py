@@ -16,7 +16,7 @@ from sparsest.results.result import Result
 
 @dataclass
 class CoefficientPathDisplay:
-    """A line for each feature's coefficient; the largest are named, the others pale.
+    """A line for each feature's coefficient; the largest are labelled, the others are pale.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class CoefficientPathDisplay:
     coefs : p × m coefficients
     over : "alpha" or "k"
     names : p names of features
-    n_named : how many features are named
+    n_named : number of features to label
     chosen : the position that was chosen, if any
 
     Examples
@@ -46,7 +46,7 @@ class CoefficientPathDisplay:
 
     @classmethod
     def from_result(cls, result: PathResult | Sequence[Result], **settings: Any) -> CoefficientPathDisplay:
-        """Of a penalty path, or of the results of :func:`sparsest.best_subset_path`."""
+        """Make the display of a penalty path, or of the results of :func:`sparsest.best_subset_path`."""
         if isinstance(result, PathResult):
             known, names = result.solved, result.feature_names
             return cls(result.alphas[known], result.coefs.toarray()[:, known], names=names, **settings)
@@ -57,7 +57,7 @@ class CoefficientPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> CoefficientPathDisplay:
-        """Draw that of a fitted ``PenalizedRegressorCV`` or ``PenalizedClassifierCV``; its alpha is marked."""
+        """Draw the path of a fitted ``PenalizedRegressorCV`` or ``PenalizedClassifierCV``; its alpha is marked."""
         return cls.from_result(estimator.result_, **{"chosen": estimator.alpha_, **settings}).plot(ax)
 
     def plot(self, ax: Any = None) -> CoefficientPathDisplay:
@@ -87,13 +87,13 @@ class CoefficientPathDisplay:
         others = used.size - named.size
         if others:
             ax.plot([], [], color=PALE, linewidth=0.8, label=f"{others} other features")
-            # A white ground keeps the line of the choice out of the text.
+            # A white background keeps the line of the choice from crossing the text.
             last = (part[-1:] for part in ax.get_legend_handles_labels())
             ax.legend(*last, facecolor="white", framealpha=0.9, edgecolor="none", loc="best")
         return self
 
     def _label_ends(self, ax: Any, named: Any) -> None:
-        """Write names beside the ends of their lines, apart from each other."""
+        """Write names at the ends of the lines, without overlaps."""
         low, high = ax.get_ylim()
         ends = self.coefs[named, -1] if self.over == "alpha" else self.coefs[named, int(np.argmax(self.positions))]
         heights = spread(ends, 0.055 * (high - low))

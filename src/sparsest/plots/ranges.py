@@ -1,4 +1,4 @@
-"""Coefficients over all models near the optimum: their ranges, and how many of the models have each."""
+"""Ranges of coefficients over all models near the optimum, and how many of the models contain each feature."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ImportanceDisplay:
     Parameters
     ----------
     lower, upper : smallest and largest effect per standard deviation of the feature
-    share : of the models that contain it
-    names : of the features, the most important first
+    share : share of the models that contain the feature
+    names : names of the features, the most important first
     n_models : number of models
-    complete : whether these are all models
+    complete : whether these are all models near the optimum
 
     Examples
     --------
@@ -46,13 +46,13 @@ class ImportanceDisplay:
 
     @classmethod
     def from_near_optimal(cls, near: NearOptimal | Importance, n_shown: int = 20) -> ImportanceDisplay:
-        """Of what :func:`sparsest.near_optimal` returned, for the features that are in most models."""
+        """Make the display of a result of :func:`sparsest.near_optimal`, for the features that are in most models."""
         found = near.importance() if isinstance(near, NearOptimal) else near
         low, high = (values[:n_shown] * found.deviations[:n_shown] for values in (found.lower, found.upper))
         return cls(low, high, found.share[:n_shown], found.names[:n_shown], found.n_models, found.complete)
 
     def plot(self, ax: Any = None) -> ImportanceDisplay:
-        """Draw a line for each feature, full where all models contain it, with their share at the right."""
+        """Draw a line for each feature, solid if all models contain it, with the share of models at the right."""
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         places = np.arange(len(self.names))

@@ -1,4 +1,4 @@
-"""A search over time: incumbent, bound and the gap between them."""
+"""Progress of a search: incumbent, lower bound and gap over time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sparsest.runtime.events import Bound, Done, Event, Incumbent, Root
 
 @dataclass
 class GapDisplay:
-    """The incumbent from above and the bound from below, over seconds.
+    """The objective of the incumbent and the lower bound over time.
 
     Parameters
     ----------
     seconds : times of the events
-    objective, bound : best objective and lower bound from then on; NaN before there is one
+    objective, bound : best objective and lower bound from each of these times on; NaN before there is one
 
     Examples
     --------
@@ -40,9 +40,9 @@ class GapDisplay:
 
     @classmethod
     def from_events(cls, events: Sequence[Event]) -> GapDisplay:
-        """Of the events of a search: ``events = []; best_subset(..., callback=events.append)``."""
+        """Make the display of the events of a search: ``events = []; best_subset(..., callback=events.append)``."""
         if not events:
-            raise ValueError("there are no events: give callback=events.append to the search that is to be drawn")
+            raise ValueError("there are no events: call the search with callback=events.append and pass that list")
         rows, objective, bound = [], np.nan, np.nan
         for event in events:
             if isinstance(event, (Incumbent, Bound, Done)):
@@ -64,7 +64,7 @@ class GapDisplay:
         )
         gap = relative_gap(float(self.objective[-1]), float(self.bound[-1]))
         finish(ax, "time (seconds)", "objective", f"gap at the end: {gap:.2g}")
-        # Small gaps of large objectives need all digits: a constant beside the axis would have to be added to each.
+        # Show all digits: matplotlib's offset notation would make the reader add a constant to each tick.
         ax.ticklabel_format(axis="y", useOffset=False)
         ax.legend(frameon=False)
         return self

@@ -1,4 +1,4 @@
-"""Chosen features: how often, and how many of them are true."""
+"""How often features are chosen, alone and in pairs, and how many of the chosen features are true."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sparsest.plots.style import BLACK, BLUE, PALE, axes, finish, line_styles
 from sparsest.results.result import Result
 from sparsest.selection.bootstrap_result import BootstrapResult
 
-# Shares above this have a dark square, and light digits.
+# Shares above this have a dark square, so their digits are light.
 _DARK = 0.6
 _MARKERS, _MOST_MARKERS = "osD^vP*", 12
 
@@ -28,9 +28,9 @@ class FrequenciesDisplay:
     Parameters
     ----------
     frequencies : p shares between 0 and 1
-    threshold : the share from which on features are kept
+    threshold : smallest share of a feature that is kept
     names : p names of features
-    n_shown : how many features are shown
+    n_shown : number of features to show
     kept : p flags of the features to fill, instead of those above the threshold
     of : what the frequencies are shares of
 
@@ -53,13 +53,13 @@ class FrequenciesDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> FrequenciesDisplay:
-        """Draw those of a fitted :class:`sparsest.StabilitySelection`."""
+        """Draw the frequencies of a fitted :class:`sparsest.StabilitySelection`."""
         names = getattr(estimator, "feature_names_in_", None)
         return cls(estimator.frequencies_, estimator.threshold_, **{"names": names, **settings}).plot(ax)
 
     @classmethod
     def from_bootstrap(cls, result: BootstrapResult, **settings: Any) -> FrequenciesDisplay:
-        """Of what :func:`sparsest.bootstrap` returned: features of the model chosen on all rows are filled.
+        """Make the display of a result of :func:`sparsest.bootstrap`; features of the model of all rows are filled.
 
         Only features that were ever chosen are shown, and at most ``n_shown`` of them.
         """
@@ -73,7 +73,7 @@ class FrequenciesDisplay:
         self.figure_ = ax.figure
         order = np.argsort(-self.frequencies, kind="stable")[: self.n_shown]
         shares, places = self.frequencies[order], np.arange(order.size)
-        # A frequency is a share of fits: it may miss its threshold by a rounding error.
+        # A rounding error must not put a frequency below an equal threshold.
         kept = np.ones(order.size, dtype=bool) if self.threshold is None else shares >= self.threshold - 1e-12
         label, other = f"kept: {kept.sum()}", "not kept"
         if self.kept is not None:
@@ -101,7 +101,7 @@ class FrequenciesDisplay:
 class PairwiseInclusionDisplay:
     """How often two features were chosen together; single inclusion frequencies are on the diagonal.
 
-    Features that replace each other are both frequent, and their square is pale.
+    Two features that substitute for each other are both frequent, but rarely chosen together: their square is pale.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class PairwiseInclusionDisplay:
 
     @classmethod
     def from_bootstrap(cls, result: BootstrapResult, n_shown: int = 15) -> PairwiseInclusionDisplay:
-        """Of what :func:`sparsest.bootstrap` returned, for the ``n_shown`` most frequent features."""
+        """Make the display of a result of :func:`sparsest.bootstrap`, for the ``n_shown`` most frequent features."""
         names = [result.name(j) for j in result.used[:n_shown]]
         return cls(result.pairwise_inclusion[:n_shown, :n_shown], names)
 
@@ -148,12 +148,12 @@ class PairwiseInclusionDisplay:
 
 @dataclass
 class TrueFalseDisplay:
-    """True against false features along paths, where the truth is known; a perfect method ends at the upper left.
+    """Numbers of true and false features along paths, if the truth is known; perfect paths rise at the left edge.
 
     Parameters
     ----------
     curves : for each name the numbers of false and of true features along its path
-    n_true : how many true features there are
+    n_true : number of true features
 
     Examples
     --------
@@ -170,7 +170,7 @@ class TrueFalseDisplay:
 
     @classmethod
     def from_results(cls, results: dict[str, PathResult | Sequence[Result]], true_support: Any) -> TrueFalseDisplay:
-        """Of paths by name: penalty paths, or lists of results such as those of ``best_subset_path``."""
+        """Make the display of paths by name: penalty paths, or lists of results as ``best_subset_path`` returns."""
         curves = {}
         for name, path in results.items():
             supports = _supports(path)
@@ -187,7 +187,7 @@ class TrueFalseDisplay:
         self.figure_ = ax.figure
         looks = line_styles(len(self.curves))
         for i, ((name, (false, true)), look) in enumerate(zip(self.curves.items(), looks, strict=True)):
-            # Where curves lie on each other, the later ones are narrower; long ones have fewer markers.
+            # Later curves are narrower, so that curves below them stay visible; long curves have fewer markers.
             ax.plot(
                 false, true, **look._asdict(), linewidth=max(4.0 - 1.2 * i, 1.2), label=name,
                 marker=_MARKERS[i % len(_MARKERS)], markersize=max(8 - i, 5), markerfacecolor="white",

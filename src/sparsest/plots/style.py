@@ -1,7 +1,7 @@
 """Colours, lines and axes that all plots share.
 
-The colours are those of Okabe and Ito, which colour-blind readers can tell apart; lines and markers differ as well, so
-that nothing is lost in greyscale.
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish; lines and markers differ as well,
+for greyscale.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _DASHES = ("-", "--", "-.", ":")
 
 
 class LineStyle(NamedTuple):
-    """The look of one line among several."""
+    """Colour, dashes and marker of a line."""
 
     color: str
     linestyle: str
 
 
 def line_styles(count: int) -> list[LineStyle]:
-    """Different looks for some lines: neighbours differ in colour and in dashes."""
+    """Styles for ``count`` lines; consecutive ones differ in colour and dashes."""
     return [LineStyle(*look) for look in islice(zip(cycle(_COLOURS), cycle(_DASHES), strict=False), count)]
 
 
@@ -39,7 +39,7 @@ def axes(ax: Any) -> Any:
 
 
 def finish(ax: Any, x: str, y: str, title: str = "") -> None:
-    """Label the axes, and take away the frame where nothing is read off."""
+    """Label the axes and remove the upper and right sides of the frame."""
     ax.set(xlabel=x, ylabel=y)
     if title:
         ax.set_title(title, loc="left")
@@ -53,6 +53,6 @@ def spread(heights: Array, distance: float) -> list[float]:
     last = -float("inf")
     for i in order:
         last = placed[i] = max(float(heights[i]), last + distance)
-    # What was pushed up is taken back by half of it, so that labels stay about their lines.
+    # Labels were only moved up: move them down by half of the largest shift.
     shift = 0.5 * max((placed[i] - float(heights[i]) for i in order), default=0.0)
     return [placed[i] - shift for i in range(len(heights))]

@@ -12,22 +12,22 @@ from sparsest.plots.style import BLACK, BLUE, ORANGE, VERMILION, axes, finish
 
 
 def _table(estimator: Any, *needed: str) -> dict[str, Array]:
-    """The columns of ``cv_results_``, or what is missing."""
+    """The columns of ``cv_results_``; a ValueError if some are missing."""
     results = getattr(estimator, "cv_results_", {})
     if not {"mean_test_score", "se_test_score", *needed} <= set(results):
         columns = ", ".join((*needed, "mean_test_score", "se_test_score"))
-        raise ValueError(f"this needs a fitted estimator whose cv_results_ has {columns}")
+        raise ValueError(f"this plot needs a fitted estimator whose cv_results_ has {columns}")
     return results
 
 
 @dataclass
 class ValidationCurveDisplay:
-    """Mean scores with bars of one standard error; the chosen model, and the simplest within one error of the best.
+    """Mean scores with bars of one standard error; the chosen model and the one-standard-error choice are marked.
 
     Parameters
     ----------
     positions : m values of k or alpha, each once
-    mean, standard_error : of the scores there; larger is better
+    mean, standard_error : mean and standard error of the scores at each position; larger scores are better
     over : "k" or "alpha"
     chosen : the position that was chosen
     score_name : what the scores are, for the label
@@ -51,9 +51,9 @@ class ValidationCurveDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> ValidationCurveDisplay:
-        """Draw that of a fitted estimator with cross-validation.
+        """Draw the curve of a fitted estimator with cross-validation.
 
-        At each k it is the best gamma; over alpha it is the other parameters of the choice.
+        A curve over k has the best gamma at each k; a curve over alpha has the chosen values of the other parameters.
         """
         over = "k" if "param_k" in getattr(estimator, "cv_results_", {}) else "alpha"
         results = _table(estimator, f"param_{over}")
@@ -71,7 +71,7 @@ class ValidationCurveDisplay:
 
     @property
     def one_se(self) -> float | None:
-        """The simplest position whose mean is within one standard error of the best; None where that is not known."""
+        """The simplest position whose mean is within one standard error of the best; None if errors are unknown."""
         best = int(np.nanargmax(self.mean))
         if np.isnan(self.standard_error[best]):
             return None
@@ -117,7 +117,7 @@ class ValidationMapDisplay:
 
     Parameters
     ----------
-    ks, gammas : the values, rising
+    ks, gammas : the values in increasing order
     mean : a row for each gamma, a column for each k; NaN where there is no model
     chosen : the k and the gamma that were chosen
     score_name : what the scores are, for the label
@@ -140,7 +140,7 @@ class ValidationMapDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **settings: Any) -> ValidationMapDisplay:
-        """Draw that of a fitted ``BestSubsetRegressorCV`` or ``BestSubsetClassifierCV``."""
+        """Draw the map of a fitted ``BestSubsetRegressorCV`` or ``BestSubsetClassifierCV``."""
         results = _table(estimator, "param_k", "param_gamma")
         ks, column = np.unique(results["param_k"], return_inverse=True)
         gammas, row = np.unique(results["param_gamma"], return_inverse=True)
@@ -153,7 +153,7 @@ class ValidationMapDisplay:
         """Draw the map."""
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
-        # The colours of cividis become lighter throughout, for colour-blind readers and in greyscale alike.
+        # cividis increases in lightness, so it is readable for colour-blind readers and in greyscale.
         image = ax.imshow(self.mean, cmap="cividis", aspect="auto", origin="lower", interpolation="nearest")
         ax.figure.colorbar(image, ax=ax, label=self.score_name)
         for axis, values in ((ax.xaxis, self.ks), (ax.yaxis, self.gammas)):

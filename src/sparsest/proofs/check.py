@@ -222,15 +222,16 @@ class Checker:
             if self.statement.structure is None:
                 raise ValueError("prices of rows need a structure")
             if not 0 <= job.row_prices < len(self.proof.row_prices):
-                raise ValueError("there are no such prices of rows")
+                count = len(self.proof.row_prices)
+                raise ValueError(f"the step refers to prices of rows that do not exist: the proof has {count} of them")
         if not proved:
             self._jobs.append(job)
         elif not 0 <= int(job.points.min()) <= int(job.points.max()) < len(self.proof.points):
-            raise ValueError("there is no such point")
+            raise ValueError(f"the step refers to a point that does not exist: the proof has {len(self.proof.points)}")
 
     @property
     def _tries_often(self) -> bool:
-        """Whether so many regions are closed by trying their last features that each has a thread of its own."""
+        """Whether enough regions are closed by trying their last features for each to be tried by one thread."""
         return sum(isinstance(step, LastFeatures) for step in self.proof.steps) > _MANY_TRIED
 
     def _close(self, step: object, walk: Walk, columns: Columns, workers: Workers[float]) -> None:
@@ -322,7 +323,8 @@ class Checker:
         numbers = np.unique(np.concatenate([job.points for job in jobs]))
         try:
             if numbers.size and not 0 <= numbers[0] <= numbers[-1] < len(self.proof.points):
-                raise ValueError("there is no such point")
+                count = len(self.proof.points)
+                raise ValueError(f"the step refers to a point that does not exist: the proof has {count}")
             if 8 * numbers.size * max(columns.features.size, self.data.n) > self.data.room.most:
                 raise ValueError("a combination has more points than fit into memory")
             return self.bound_of_jobs(jobs, numbers, columns)

@@ -151,11 +151,11 @@ def _read(load: Callable[[], tuple[dict[str, Any], dict[str, Packed]]]) -> Parts
 
 
 def _add_missing(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Add the arrays that former versions do not have; ValueError if the problem has parts that they do not know."""
+    """Add the arrays that earlier versions lack; ValueError if the problem has parts that they do not support."""
     if header["version"] == _VERSION:
         return
     if not ADDED_PARTS.isdisjoint(header["problem"]):
-        raise ValueError(f"the problem has parts that version {header['version']} does not know")
+        raise ValueError(f"the problem has parts that version {header['version']} of the format does not support")
     if header["version"] == _VERSIONS_BEFORE[0]:
         arrays["last bounds"] = np.empty(0)
     arrays["step row prices"] = np.zeros(arrays["step kinds"].size, dtype=np.int32)
@@ -179,7 +179,7 @@ def _parse(text: str) -> dict[str, Any]:
     if not isinstance(header, dict) or (header.get("format"), header.get("version")) not in known:
         raise ValueError(f"it is not of the format {_FORMAT!r}, version {min(_VERSIONS_BEFORE)} to {_VERSION}")
     if not isinstance(header.get("arrays"), dict):
-        raise ValueError("the arrays are missing")
+        raise ValueError("the entry 'arrays' is missing")
     return header
 
 

@@ -15,8 +15,8 @@ from sparsest.proofs.grid import Grid, is_sequence_of_matrices, row_chunks
 from sparsest.proofs.rounding import Array, Indices
 
 _EXACT_INTEGER = 2**53
-# Arrays of at least this many bytes whose rows are stored together are read by rows, in blocks of about so many bytes
-# and at least so many rows: reading some columns of a large file would read most of it.
+# Arrays of at least this many bytes in row order are read by rows, in blocks of about the second number of bytes and at
+# least the third number of rows: reading some columns of a large file would read most of it.
 _MANY_BYTES, BLOCK_BYTES, _LEAST_ROWS = 1 << 28, 1 << 25, 64
 
 

@@ -113,7 +113,7 @@ class Diagonals:
 
     def _split(self, number: int) -> Split:
         if not 0 <= number < len(self.splits):
-            raise ValueError(f"there is no split {number}")
+            raise ValueError(f"a point refers to split {number}, but the proof has only {len(self.splits)}")
         return self.splits[number]
 
     def _base(self, number: int) -> _Plain:

@@ -85,12 +85,12 @@ class RowPrices(NamedTuple):
     values: Array
 
     def require_valid(self, count: int) -> None:
-        """Refuse what is not a finite, nonnegative number for each of some different rows."""
+        """Raise a ValueError unless there is one finite, nonnegative number for each of several distinct rows."""
         rows, values = np.asarray(self.rows), np.asarray(self.values, dtype=np.float64)
         if rows.ndim != 1 or values.shape != rows.shape or np.unique(rows).size != rows.size:
-            raise ValueError("row prices need one number for each of some different rows")
+            raise ValueError("row prices need distinct rows, and one number for each of them")
         if rows.size and not 0 <= rows.min() <= rows.max() < count:
-            raise ValueError("there is no such row")
+            raise ValueError(f"row prices refer to a row that does not exist: the structure has {count}")
         if not (np.isfinite(values).all() and (values >= 0.0).all()):
             raise ValueError("row prices must be finite and nonnegative")
 

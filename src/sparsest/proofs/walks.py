@@ -65,7 +65,7 @@ def walk_of(statement: Statement, columns: Columns) -> Walk:
 def _require_columns(features: Indices, p: int) -> Indices:
     features = np.asarray(features, dtype=np.intp)
     if features.size and (features.min() < 0 or features.max() >= p):
-        raise ValueError("there is no such feature")
+        raise ValueError(f"the step refers to a feature that does not exist: there are {p}")
     return features
 
 

@@ -13,7 +13,7 @@ from sparsest.selection.diagnostics import Diagnosis
 
 
 def feature_table(result: Result, found: Diagnosis, target: str) -> Markup:
-    """One row for each feature, those that add most first; columns of a group follow a row of their own."""
+    """One row for each feature or group, those that add most first; columns of a group follow the row of the group."""
     logistic = result.statement.loss == "logistic"
     coef = result.coef[result.support]
     adds = np.maximum(found.explained - found.without, 0.0)
@@ -36,7 +36,7 @@ def feature_table(result: Result, found: Diagnosis, target: str) -> Markup:
 
 
 def _columns_of_terms(result: Result) -> dict[str, list[int]]:
-    """The positions in the support of the columns of each group; every column is a group of its own by default."""
+    """The positions in the support of the columns of each group; without groups, every column is a group."""
     groups = result.feature_groups
     found: dict[str, list[int]] = {}
     for at, j in enumerate(result.support.tolist()):

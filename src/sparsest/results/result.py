@@ -36,7 +36,7 @@ class Result:
     coef : p coefficients, for the data as given
     intercept : the constant, for the data as given
     support : the columns of the model, in increasing order
-    objective, lower_bound : values of the problem that was solved (on standardised columns if that was asked for)
+    objective, lower_bound : values for the problem that was solved (on standardised columns with ``standardize=True``)
     gap : relative distance between them
     status : how the search ended
     statement : the problem, all of it but the data, and the data's fingerprint
@@ -98,7 +98,7 @@ class Result:
 
     @property
     def names(self) -> list[str]:
-        """The names of the chosen columns; their numbers where there are no names."""
+        """The names of the chosen columns; their indices if there are no names."""
         return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.support.tolist()]
 
     @property

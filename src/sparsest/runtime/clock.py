@@ -159,7 +159,7 @@ class Clock:
             self.reserved = before
 
     def part(self, time_limit: float) -> Clock:
-        """A clock with a limit of its own for a part of the work; it passes events on, and stops when this one does."""
+        """A clock with a separate limit for a part of the work; it passes events on, and stops when this one does."""
         part = Clock(time_limit, self.relay)
         part.interrupted = self.interrupted
         return part

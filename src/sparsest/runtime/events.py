@@ -26,7 +26,7 @@ class Status(Enum):
     HEURISTIC = "a good solution; the gap is what one dual bound leaves open"
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
-        """Say how the member is found again; skops, unlike pickle, does not know of enumerations."""
+        """Restore a member from its value; unlike pickle, skops does not support enumerations."""
         return type(self), (self.value,)
 
 

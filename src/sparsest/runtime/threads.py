@@ -28,7 +28,7 @@ class _Limits:
 
     def renew_lock(self) -> None:
         """Replace the lock: in a forked process its owner does not exist."""
-        # Reentrant: a signal handler may run while the lock is held, and solve a problem of its own.
+        # Reentrant: a signal handler may run while the lock is held, and solve another problem.
         self._lock = RLock()
 
     @contextmanager

@@ -53,8 +53,8 @@ class BootstrapResult:
         for estimators without coefficients
     reference, reference_error : p coefficients and standard errors of a model without selection; NaN where unknown
     reference_kind : "all" features, the "chosen" ones, or None
-    n_requested : number of resamples that were asked for
-    n_unproved : resamples whose search ended without the proof that was asked for
+    n_requested : number of resamples that were requested
+    n_unproved : number of resamples whose search ended without the requested proof
 
     Examples
     --------
@@ -154,7 +154,7 @@ class BootstrapResult:
         return found
 
     def name(self, feature: int) -> str:
-        """The name of a feature; its number where there are no names."""
+        """The name of a feature; its index if there are no names."""
         return str(feature) if self.feature_names is None else self.feature_names[feature]
 
     def to_frame(self) -> Any:
@@ -185,7 +185,7 @@ class BootstrapResult:
         """
         done = f"{self.n_resamples} resamples"
         if self.n_resamples < self.n_requested:
-            done += f" of {self.n_requested} that were asked for"
+            done += f" of {self.n_requested} requested"
         lines = [f"{done}; the chosen model (*) is chosen again in {self.model_frequency:.1%} of them"]
         lines += text_table(
             ["feature", "chosen", "coef", "median", "2.5 %", "97.5 %", "RMSD", "bias"], self._feature_rows(), width

@@ -253,7 +253,7 @@ class _Search:
         return price_of_a_column(self.criterion, self.value, self.best.support.size, self.problem, k)
 
     def _solved(self, k: int, solver: Any, seconds: float) -> Result:
-        """Solve a size; its result knows nothing of the price of columns."""
+        """Solve a size; the result does not include the price of columns."""
         problem, price, clock = self._problem(k), self._price(k), self.clock.part(seconds)
         if price == 0.0:
             return solver.solve(problem, self._incumbent(k), clock)

@@ -72,7 +72,7 @@ class MultiSplitResult:
     frequencies : share of the splits in which each feature was chosen
     splits : the result of each split
     feature_names : names of the features, or None
-    n_requested : number of splits that were asked for
+    n_requested : number of splits that were requested
 
     Examples
     --------
@@ -115,7 +115,7 @@ class MultiSplitResult:
         return order[values[order] <= level]
 
     def name(self, feature: int) -> str:
-        """The name of a feature; its number where there are no names."""
+        """The name of a feature; its index if there are no names."""
         return str(feature) if self.feature_names is None else self.feature_names[feature]
 
     def to_frame(self) -> Any:

@@ -15,7 +15,7 @@ from sparsest.studies.views import Row
 
 # The overview is written between these markers of the folder's README.md.
 _BEGIN, _END = "<!-- overview -->", "<!-- end of the overview -->"
-_BEYOND = "What is proved of the exact models"
+_PROOFS_HEADING = "What is proved of the exact models"
 
 
 def write_figures(results: Results, folder: Path, suffixes: Sequence[str] = (".png", ".svg")) -> list[Path]:
@@ -128,7 +128,7 @@ def _markdown(results: Results, pictures: bool) -> str:
     lines.append(tables.findings_grid(check(study, rows)).markdown())
     counted = proofs(rows)
     if counted:
-        lines += [f"## {_BEYOND}\n", tables.proofs_grid(counted).markdown()]
+        lines += [f"## {_PROOFS_HEADING}\n", tables.proofs_grid(counted).markdown()]
         lines.append(change_sentence(changes(study, rows)) + "\n")
         changed = [one for one in changes(study, rows) if one.changed]
         lines += [tables.changes_grid(changed).markdown()] if changed else []

@@ -1,8 +1,8 @@
-"""Data files as tables: a matrix with names, target and weights, and how its columns were encoded.
+"""Data files as tables: a matrix with names, target and weights, and the encoding of its columns.
 
 ===============  ==========================================================================
 ``source``       what a reader returns: named columns, or a matrix with columns beside it
-``opening``      which format a file has, told from its first bytes; compressed files
+``opening``      detection of the format from the first bytes of a file; compressed files
 ``dialect``      separator, decimal sign, encoding and header of a text file
 ``arrow``        CSV, Parquet and Feather by pyarrow
 ``plain``        CSV without pyarrow
@@ -10,18 +10,18 @@
 ``annotated``    AnnData files (.h5ad)
 ``genotypes``    PLINK files (.bed, .bim, .fam)
 ``on_demand``    files whose matrix is read in blocks and not loaded
-``converting``   writing of a matrix in the layout that is read fastest
+``converting``   conversion of a matrix to the layout that is fastest to read
 ``readers``      the reader of every format
-``encoding``     how columns become features, as plain data that is kept with a model
+``encoding``     how columns become features, as plain data that is stored with a model
 ``features``     the matrix of the features
-``products``     terms that are chosen as one, and products of features
+``products``     terms that are chosen as a unit, and products of features
 ``plan``         which features the columns become
-``roles``        columns that are no features: target, weights and offsets, and what names the rows
+``roles``        columns that are not features: target, weights, offsets and names of rows
 ``remarks``      constant, nearly constant and duplicated columns
 ``suspects``     identifiers, repeated rows, features that determine the target
-``options``       what a user says about the columns
+``reading_options`` what a user specifies about the columns
 ``table``        from a file to a table for a fit
-``again``        from a file to a table for a model that is there already
+``with_encoding`` from a file to a table for an existing model
 ===============  ==========================================================================
 """
 

@@ -1,6 +1,6 @@
 """AnnData files (.h5ad): the matrix X with the names of its variables; columns of obs may be the target.
 
-They are read by h5py alone: anndata would bring much more, and holds pandas back.
+They are read with h5py: anndata has many more dependencies and restricts the version of pandas.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparsest.tables.on_demand import LEAST_BYTES, about_reading
 from sparsest.tables.opening import Opened, need
 from sparsest.tables.source import Column, Levels, Source, column_of, distinct, refuse_empty_lines
 
-# What the names of the observations are called among their columns.
+# Name of the column with the names of the observations.
 _ROWS = "obs_names"
 
 
@@ -31,7 +31,7 @@ def read_annotated(opened: Opened) -> Source:
     try:
         with h5py.File(opened.plain_path or io.BytesIO(opened.read()), "r") as file:
             if "X" not in file or "obs" not in file or "var" not in file:
-                raise ValueError("it has not the parts X, obs and var")
+                raise ValueError("it must contain X, obs and var")
             large = opened.plain_path is not None and opened.plain_path.stat().st_size >= LEAST_BYTES
             matrix: Any = None if large else _matrix(file["X"])
             names = tuple(distinct(_texts(_index(file["var"])), notes))
@@ -45,12 +45,12 @@ def read_annotated(opened: Opened) -> Source:
         matrix = open_hdf5(opened.plain_path)
         notes.append(about_reading(matrix))
     if len(names) != matrix.shape[1]:
-        raise ValueError(f"{opened.name} has {len(names)} names of variables for {matrix.shape[1]} columns of X")
+        raise ValueError(f"{opened.name} has {len(names)} names of variables, but X has {matrix.shape[1]} columns")
     return Source(matrix.shape[0], [*columns, rows], matrix, names, notes=notes, ids=_ROWS)
 
 
 def _matrix(stored: Any) -> Any:
-    """A dense array, or compressed rows or columns as compressed columns."""
+    """A dense array, or a sparse matrix in compressed columns."""
     if hasattr(stored, "shape"):
         return stored[()]
     kind = str(stored.attrs.get("encoding-type", stored.attrs.get("h5sparse_format", "")))
@@ -78,7 +78,7 @@ def _column_names(group: Any) -> list[str]:
 
 def _column(name: str, stored: Any) -> Column:
     if hasattr(stored, "shape"):
-        # Before version 0.8 the words stood elsewhere in the file.
+        # Before version 0.8 the categories were stored elsewhere in the file.
         words = stored.attrs.get("categories")
         return column_of(name, stored[()]) if words is None else _category(name, stored, stored.file[words])
     if "codes" in stored and "categories" in stored:
@@ -94,7 +94,7 @@ def _column(name: str, stored: Any) -> Column:
 
 
 def _category(name: str, stored: Any, categories: Any) -> Column:
-    """A column of codes, -1 where it is missing, and what they stand for; numbers stay numbers."""
+    """A column of codes (-1 if missing) with its categories; numeric categories become numbers."""
     codes = stored[()].astype(np.int32)
     if hasattr(categories, "shape") and categories.dtype.kind in "biuf":
         numbers: NDArray[Any] = np.append(categories[()].astype(np.float64), np.nan)

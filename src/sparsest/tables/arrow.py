@@ -1,4 +1,4 @@
-"""CSV, Parquet and Feather by pyarrow: on all cores, into columns that are let go as the matrix is filled."""
+"""CSV, Parquet and Feather by pyarrow, on all cores; the memory of columns is freed as the matrix is filled."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sparsest.tables.opening import Opened, need
 from sparsest.tables.source import MISSING, Column, Levels, Source, distinct, levels_of
 
 # Bytes that one thread parses at a time: with these, 1.06 GB of CSV took at most 2.64 times the memory of its matrix;
-# other sizes were not tried.  A row has to fit, so wide tables get larger ones.
+# other sizes were not tried.  A block must hold a whole row, so wide tables get larger blocks.
 _BLOCK_BYTES, _ROWS_IN_BLOCK = 1 << 22, 8
-# Readings of the whole file, each of which finds one column that contradicts its first entries.
+# The file is read up to this many times; each failure finds one column whose type contradicts its first entries.
 _PASSES = 2
 _BAD_COLUMN = re.compile(r"In CSV column #(\d+)")
 
 
 def read_csv(opened: Opened, dialect: Dialect) -> Source:
-    """Read a text file; columns whose later entries contradict their first ones are read again as what they are."""
+    """Read a text file; columns whose later entries contradict the type of the first ones are read again."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -57,13 +57,13 @@ def read_csv(opened: Opened, dialect: Dialect) -> Source:
                 raise ValueError(f"{opened.name} cannot be read as a table: {error}") from error
             types[name] = text
             if n_passes == _PASSES:
-                # Where many columns contradict their first entries one pass finds all of them.
+                # With many such columns, one pass finds all of them.
                 with _input(pa, opened) as stream:
                     types |= dict.fromkeys(_contradicting(stream, types, reading, parsing, words), text)
 
 
 def _contradicting(stream: Any, types: dict[str, Any], reading: Any, parsing: Any, words: dict[str, Any]) -> set[str]:
-    """Columns with entries that are not of their type."""
+    """Names of columns with entries that are not of the type of the column."""
     import pyarrow as pa
     from pyarrow import compute, csv
 
@@ -82,7 +82,7 @@ def _contradicting(stream: Any, types: dict[str, Any], reading: Any, parsing: An
 
 
 def _quotes_span_lines(head: bytes) -> bool:
-    """Whether a quoted entry goes over several lines, which costs the reader its speed."""
+    """Whether a quoted entry spans several lines, which prevents parallel parsing."""
     return any(line.count(b'"') % 2 for line in head.splitlines()[:-1])
 
 
@@ -92,7 +92,7 @@ def _input(pa: Any, opened: Opened) -> Any:
 
 
 def _first_types(csv: Any, opened: Opened, reading: Any, parsing: Any, words: dict[str, Any]) -> Any:
-    """Names and types of the columns as the first block shows them."""
+    """Names and types of the columns, inferred from the first block."""
     import pyarrow as pa
 
     try:
@@ -103,7 +103,7 @@ def _first_types(csv: Any, opened: Opened, reading: Any, parsing: Any, words: di
 
 
 def _wide(pa: Any, kind: Any) -> Any:
-    """The type to read a column as, from that of its first entries: later ones may have decimals."""
+    """The type to read a column as, given that of its first entries: integers become floats, as decimals may follow."""
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind):
         return pa.float64()
@@ -134,7 +134,7 @@ def _read_stored(opened: Opened, module: str) -> Source:
 
 
 def from_arrow(table: Any, notes: list[str]) -> Source:
-    """The columns of an Arrow table, each of them freed when it is let go."""
+    """The columns of an Arrow table; each can be freed separately."""
     names = distinct([str(name) for name in table.column_names], notes)
     columns = [_column(name, table.column(j)) for j, name in enumerate(names)]
     return Source(table.num_rows, columns, notes=notes)
@@ -161,7 +161,7 @@ def _column(name: str, values: Any) -> Column:
 
 
 def _numbers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The numbers of a chunked array, chunk by chunk, NaN for what is missing."""
+    """The numbers of a chunked array, chunk by chunk; NaN for missing values."""
     found = np.empty(len(values), dtype=dtype)
     place = 0
     for chunk in values.chunks:

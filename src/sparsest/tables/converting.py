@@ -1,6 +1,6 @@
-"""Writing of a matrix in the layout that is read fastest: columns one after the other, in NumPy's format.
+"""Convert a matrix to the layout that is fastest to read: NumPy's format in column order.
 
-Only blocks are in memory.  A file that is stored by rows is written a block of rows at a time.
+Only blocks are held in memory.  A file that is stored by rows is converted a block of rows at a time.
 """
 
 from __future__ import annotations
@@ -22,22 +22,24 @@ from sparsest.tables.on_demand import names_file
 from sparsest.tables.readers import read_source
 
 TYPES = ("auto", "float64", "float32", "int8")
-# Rows that are written at a time take at most this many bytes.
+# Largest number of bytes of a block of rows.
 _BLOCK_BYTES = 1 << 28
-# Columns that are copied from a block of rows at a time.
+# Number of columns that are copied from a block of rows at a time.
 _TILE = 1024
 _PACKED = (".bed", ".bim", ".fam")
 
 
-def convert(data: str, out: Path, dtype: str = "auto", told: Callable[[float], Any] = lambda share: None) -> list[str]:
-    """Write the matrix of a file to another one; return notes about what was written.
+def convert(
+    data: str, out: Path, dtype: str = "auto", callback: Callable[[float], Any] = lambda share: None
+) -> list[str]:
+    """Write the matrix of a file to another file; return notes for the user.
 
     Parameters
     ----------
     data : a file of any format
-    out : ``.npy`` for columns one after the other, or ``.bed`` for genotypes of PLINK as they are
-    dtype : type of the entries; "auto" is that of the file, or the shortest of ``TYPES`` that holds genotypes
-    told : called with the share that is done
+    out : name ending in ``.npy`` for column order, or in ``.bed`` for an unchanged copy of PLINK genotypes
+    dtype : type of the entries; "auto" is that of the file, or for genotypes the smallest of ``TYPES`` that holds them
+    callback : called with the finished share
     """
     word(dtype, "--dtype", words=TYPES)
     if out.suffix.lower() == ".bed":
@@ -52,9 +54,9 @@ def convert(data: str, out: Path, dtype: str = "auto", told: Callable[[float], A
         for rows, columns, block in _blocks(design):
             converted = block.astype(kind, copy=False)
             if kind.kind == "i" and not np.array_equal(converted, block):
-                raise ValueError(f"{data} holds numbers that {kind} does not: choose --dtype float32 or float64")
+                raise ValueError(f"{data} holds numbers that {kind} cannot represent: use --dtype float32 or float64")
             written[rows, columns] = converted
-            told(rows.stop / design.shape[0] if design.source.by_rows else columns.stop / design.shape[1])
+            callback(rows.stop / design.shape[0] if design.source.by_rows else columns.stop / design.shape[1])
         written.flush()
         del written
         unfinished.replace(out)
@@ -70,7 +72,7 @@ def convert(data: str, out: Path, dtype: str = "auto", told: Callable[[float], A
 
 
 def _open(data: str) -> Streamed:
-    """The design of a file; one of a format that is loaded is held in memory."""
+    """The design of a file; files that cannot be read in blocks are loaded into memory."""
     known = Path(data).suffix.lower() in OPENERS
     matrix, names = (on_demand(data), None) if known else _loaded(data)
     design = as_design(matrix)
@@ -83,7 +85,7 @@ def _open(data: str) -> Streamed:
 
 
 def _loaded(data: str) -> tuple[Any, tuple[str, ...] | None]:
-    """The matrix of a file that is loaded, and the names of its columns."""
+    """Load the matrix of a file with the names of its columns."""
     source = read_source(data)
     if source.matrix is not None:
         return source.matrix, source.names
@@ -95,7 +97,7 @@ def _loaded(data: str) -> tuple[Any, tuple[str, ...] | None]:
 
 
 def _type_of(design: Streamed) -> np.dtype[Any]:
-    """The type that holds all entries as they are read."""
+    """The type that holds all entries."""
     kinds = {block.dtype for _, _, block in _blocks(design)} if design.source.imputes else set()
     if not kinds:
         kinds = {next(_blocks(design))[2].dtype}
@@ -103,7 +105,7 @@ def _type_of(design: Streamed) -> np.dtype[Any]:
 
 
 def _blocks(design: Streamed) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
-    """Blocks of rows or columns with their places, in their own type."""
+    """Blocks of entries with their rows and columns, in the type of the file."""
     source = design.source
     width = max(source.width(_BLOCK_BYTES), 1)
     for begin in range(0, source.n_lines, width):
@@ -118,9 +120,9 @@ def _blocks(design: Streamed) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
 
 
 def _copy_packed(data: Path, out: Path) -> list[str]:
-    """Copy genotypes of PLINK, which are packed already, with the files beside them."""
+    """Copy PLINK genotypes, which are already packed, with their .bim and .fam files."""
     if data.suffix.lower() != ".bed":
-        raise ValueError(f"only genotypes of PLINK can be written to {out}: give the name of a .npy file")
+        raise ValueError(f"only PLINK genotypes can be written to {out}: give the name of a .npy file")
     n, p = as_design(data).shape
     for ending in _PACKED:
         shutil.copyfile(data.with_suffix(ending), out.with_suffix(ending))

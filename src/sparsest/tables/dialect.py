@@ -1,4 +1,4 @@
-"""Separator, decimal sign, encoding and header of a text file, told from its beginning."""
+"""Detect separator, decimal sign, encoding and header of a text file from its first lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sparsest.tables.source import MISSING, distinct
 
 _SEPARATORS = ("\t", ",", ";", "|")
-# Lines that are looked at; of long ones only the first few.
+# Number of lines to inspect; fewer if they are long.
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 30, 1 << 20
 # A C long on every platform.
 _LONGEST_FIELD = (1 << 31) - 1
@@ -21,10 +21,10 @@ _DECIMAL_COMMA = re.compile(r"^-?\d+,\d+([eE][-+]?\d+)?$")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file is to be read.
+    """How to read a text file.
 
-    ``names`` are the columns' names, each only once; ``header`` says whether they are the file's first line, which has
-    to be skipped then.  In R's form rows begin with a name that the header does not mention: that column is called "".
+    ``names`` are the distinct names of the columns; ``header`` says whether the first line holds them and is to be
+    skipped.  In R's format rows begin with a name that the header does not list: that column is called "".
     """
 
     separator: str
@@ -39,7 +39,7 @@ class Dialect:
 def fields_of_any_length() -> Iterator[None]:
     """Lift the limit that Python's CSV reader has for the length of a field.
 
-    A line that is cut by the wrong separator is one field, and lines of wide tables have many megabytes.
+    With the wrong separator a whole line is one field, and lines of wide tables can have many megabytes.
     """
     before = csv.field_size_limit(_LONGEST_FIELD)
     try:
@@ -49,12 +49,12 @@ def fields_of_any_length() -> Iterator[None]:
 
 
 def find_dialect(head: bytes, name: str) -> Dialect:
-    """Look at the beginning of a text file, which ends with the end of a line or of the file."""
+    """Detect the dialect from the beginning of a text file, cut at the end of a line or of the file."""
     notes: list[str] = []
     text, encoding = _decode(head, name, notes)
     lines = _first_lines(text)
     if not lines:
-        raise ValueError(f"{name} holds no table: its first line is empty")
+        raise ValueError(f"{name} is not a table: its first line is empty; give a file that begins with a header")
     with fields_of_any_length():
         separator = _separator(lines)
         rows = [row for row in csv.reader(lines, delimiter=separator) if row]
@@ -67,7 +67,7 @@ def find_dialect(head: bytes, name: str) -> Dialect:
         notes.append("the first line holds numbers, so columns have no names: they are called x1, x2, …")
         found = [f"x{j + 1}" for j in range(len(first))]
     elif len(first) + 1 == width:
-        # As R's write.table writes it: rows begin with a name that the header does not mention.
+        # R's write.table: rows begin with a name that the header does not list.
         found = ["", *first]
     else:
         found = first
@@ -89,7 +89,7 @@ def _decode(head: bytes, name: str, notes: list[str]) -> tuple[str, str]:
 
 
 def _first_lines(text: str) -> list[str]:
-    """The header and the rows that are looked at."""
+    """The header and the rows to inspect."""
     lines: list[str] = []
     length = 0
     for line in text.splitlines(keepends=True):
@@ -102,9 +102,9 @@ def _first_lines(text: str) -> list[str]:
 
 
 def _separator(lines: list[str]) -> str:
-    """The one that cuts the first lines into the same number of parts, as many as possible.
+    """The separator that splits all first lines into the same number of fields, as many as possible.
 
-    The header may have one part less, see :class:`Dialect`.
+    The header may have one field less, see :class:`Dialect`.
     """
 
     def quality(separator: str) -> tuple[bool, int]:

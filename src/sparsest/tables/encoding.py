@@ -1,8 +1,8 @@
-"""How columns become features, as plain data that is kept with a model: other files are then read in the same way.
+"""The encoding of columns as features: plain data that is stored with a model, so that other files are read alike.
 
-A column of numbers is a feature of the same name.  A column of text with two levels becomes one feature, which is 1 for
-the level that is second in sorted order; with more levels it becomes one feature for each, called ``column=level``.
-What is missing of a text is a level of its own; levels of few rows are one level together, called ``other``.
+A column of numbers becomes a feature of the same name.  A column of text with two levels becomes one feature, which is
+1 for the second level in sorted order; with more levels it becomes one feature for each, called ``column=level``.
+Missing text is a separate level; rare levels are merged into one, called ``other``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 from sparsest.tables.source import Column, Levels, listing
 
 IMPUTATIONS = ("median", "mean", "median+indicator", "mean+indicator", "drop")
-# What is done about missing text: it is a level of its own, or the most frequent level is put in its place.
+# Treatment of missing text: a separate level, or replacement by the most frequent level.
 MISSING_TEXTS = ("level", "frequent")
-# The level that stands for what is missing: no text of a file is empty.
+# The level of missing text: no text of a file is empty.
 GAP = ""
 BESIDE = ("sample_weight", "offset", "exposure")
 
-# Text with more levels is no category that a model could be explained by.
+# Text with more levels is not treated as a category.
 _MOST_LEVELS = 50
 _IDENTIFIER = re.compile(
     r"^$|^unnamed: 0$|^(row)?names?$|^row[_. ]?names?$|^barcode$|(^|[_. -])(id|ids|idx|index|uuid|key)$"
@@ -37,22 +37,22 @@ _DATE = re.compile(
 
 @dataclass(frozen=True)
 class Encoding:
-    """What has to be known to read the same columns again.
+    """Everything that is needed to read the same columns from another file.
 
     Attributes
     ----------
-    target : name of this column; None for a target in a file of its own
-    beside : names of the columns that are the "sample_weight", "offset" or "exposure" of the rows
+    target : name of the target column; None if the target is in a separate file
+    beside : columns with the "sample_weight", "offset" or "exposure" of the rows
     ids : columns that name the rows
-    left_out : columns that are neither features nor anything else
-    categories : for every column of text the names of the features that its levels become, None for one that is
-        known by the others being absent
+    left_out : columns that are not used
+    categories : for every column of text and each of its levels, the name of the level's feature; None for the
+        reference level, which has no feature
     impute : one of ``IMPUTATIONS`` for missing values, or None
-    fill : what missing values of each column are replaced by; "" for text where they are a level of their own
-    indicators : for columns of numbers the names of the features that say where they are missing
+    fill : replacement of the missing values of each column; "" for text with missing values as a separate level
+    indicators : for columns of numbers, the names of the features that indicate missing values
     categorical : columns of numbers that are read as text
-    missing : how many values of each column were missing in the data of the fit
-    n_factors : number of features of which products by pairs follow; None without products
+    missing : number of missing values of each column in the data of the fit
+    n_factors : number of features before the pairwise products; None without products
     """
 
     target: str | None = None
@@ -73,7 +73,7 @@ class Encoding:
 
     @classmethod
     def from_json(cls, data: Any) -> Encoding:
-        """Read what ``to_json`` wrote, or say what is wrong."""
+        """Read what ``to_json`` wrote; a ValueError says what is wrong."""
         names = {entry.name for entry in fields(cls)}
         if not isinstance(data, dict) or not names - _LATER <= set(data) <= names:
             raise ValueError(f"the encoding of a table must be described by {', '.join(sorted(names))}")
@@ -100,7 +100,7 @@ class Encoding:
 
 
 _LISTS = ("ids", "left_out", "categorical")
-# Fields that files of earlier versions do not have.
+# Fields that files of earlier versions lack.
 _LATER = {"indicators", "categorical", "missing", "n_factors"}
 
 
@@ -113,7 +113,7 @@ def _are_texts(values: Any) -> bool:
 
 
 def is_identifier(column: Column, first: bool) -> bool:
-    """Whether a column names the rows: by its name, or as the first one, it has text or whole numbers, all distinct."""
+    """Whether a column names the rows: distinct texts or whole numbers, and either its name says so or it is first."""
     named = _IDENTIFIER.search(column.name) is not None
     if column.kind == "text" and (named or first):
         codes, levels = column.load()
@@ -127,20 +127,20 @@ def is_identifier(column: Column, first: bool) -> bool:
     return False
 
 
-def categorical_features(column: Column, found: Levels, *, own_gap: bool, least: int) -> dict[str, str | None]:
-    """The features of a column of text by its levels, see :class:`Encoding`; a ValueError where it is no category.
+def categorical_features(column: Column, found: Levels, *, missing_level: bool, least: int) -> dict[str, str | None]:
+    """The features of a column of text by its levels, see :class:`Encoding`; a ValueError if it is not categorical.
 
     Parameters
     ----------
-    own_gap : whether what is missing is a level of its own
-    least : several levels of fewer rows than this are one together
+    missing_level : whether missing text is a separate level
+    least : two or more levels with fewer rows than this are merged
     """
     levels, n_known = found.levels, int((found.codes >= 0).sum())
     numbers = [level for level in levels if _is_number(level)]
     advice = f"leave it out with --exclude '{column.name}'"
     if len(numbers) > len(levels) / 2 and not column.coded:
         odd = next(level for level in levels if not _is_number(level))
-        raise ValueError(f"column {column.name!r} holds numbers, but also text such as {odd!r}: mend it, or {advice}")
+        raise ValueError(f"column {column.name!r} holds numbers and text such as {odd!r}: correct it, or {advice}")
     if len(levels) > _MOST_LEVELS or len(levels) > max(2, n_known / 2):
         raise ValueError(
             f"column {column.name!r} holds text, {len(levels)} different ones such as {levels[0][:30]!r}: {advice}, or "
@@ -153,13 +153,13 @@ def categorical_features(column: Column, found: Levels, *, own_gap: bool, least:
     if base is None and len(rare) > 1:
         other = _unused(f"{column.name}=other", features)
         features |= dict.fromkeys(rare, other)
-    if own_gap and n_known < found.codes.size and levels:
+    if missing_level and n_known < found.codes.size and levels:
         features[GAP] = _unused(f"{column.name}=missing", features)
     return features
 
 
 def _unused(name: str, features: dict[str, str | None]) -> str:
-    """A name that no level has."""
+    """A name that differs from all levels."""
     while name in features.values():
         name += "*"
     return name
@@ -178,8 +178,8 @@ def refuse_dates(columns: Iterable[Column]) -> None:
     for column in columns:
         if column.kind == "date" or (column.kind == "text" and _holds_dates(column.load().levels)):
             raise ValueError(
-                f"column {column.name!r} holds dates or times: make them numbers, such as days since a date, or leave "
-                f"them out with --exclude '{column.name}'"
+                f"column {column.name!r} holds dates or times: convert it to numbers, such as days since a date, or "
+                f"leave it out with --exclude '{column.name}'"
             )
         if column.kind == "other":
             raise ValueError(
@@ -188,7 +188,7 @@ def refuse_dates(columns: Iterable[Column]) -> None:
 
 
 def _holds_dates(levels: tuple[str, ...]) -> bool:
-    """Whether all texts are dates, with the day or the year first."""
+    """Whether all texts are dates, day or year first."""
     return bool(levels) and all(_DATE.match(level) for level in levels)
 
 

@@ -1,4 +1,4 @@
-"""The matrix of the features: filled column by column, each let go as soon as it is in its place."""
+"""The matrix of the features, filled column by column; each source column is freed after it is copied."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sparsest.core.checks import refuse_inexact
 from sparsest.tables.encoding import GAP, Encoding
 from sparsest.tables.source import Column, is_design
 
-# Types that a dense design computes with as they are stored; others become float64.
+# Types with which a dense design computes directly; others are converted to float64.
 _STORED = {np.dtype(name) for name in ("f4", "f8", "?", "i1", "u1", "i2", "u2", "i4", "u4")}
-# Columns of a matrix that are looked at together.
+# Number of columns that are inspected together.
 _BLOCK_ENTRIES = 1 << 22
 
 
 class Filled(NamedTuple):
-    """A matrix, how much of each column was missing, what it was replaced by, and which rows were complete."""
+    """A matrix, with the number of missing values of each column, their replacements, and the complete rows."""
 
     matrix: Any
     missing: dict[str, int]
@@ -30,9 +30,9 @@ class Filled(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A column and the features it becomes: itself (no groups), or one for each of these groups of levels.
+    """A column and its features: the column itself if there are no groups, else one feature for each group of levels.
 
-    Of a column of numbers the group of the missing ones says where they are missing.
+    A column of numbers may have the group of missing values, which indicates where it is missing.
     """
 
     column: Column
@@ -45,18 +45,18 @@ class Part(NamedTuple):
 
 
 def replaces(impute: str | None) -> bool:
-    """Whether missing values are replaced by others."""
+    """Whether missing values are replaced."""
     return impute is not None and impute != "drop"
 
 
 def fill_columns(parts: list[Part], n_rows: int, impute: str | None, known: dict[str, float | str]) -> Filled:
-    """Fill a matrix in Fortran order from columns, which are taken off the list one by one.
+    """Fill a matrix in Fortran order from columns, which are removed from the list one by one.
 
     Parameters
     ----------
-    impute : "median" or "mean" replaces missing numbers by that of their column, missing text that is no level of its
-        own by its most frequent level; with "drop" and None they stay missing
-    known : replacements that an earlier table has chosen
+    impute : "median" or "mean" replaces missing numbers by that of their column, and missing text without a separate
+        level by the most frequent level; with "drop" and None they stay missing
+    known : replacements from an earlier table
     """
     dtypes = [np.dtype(np.int8) if part.groups else part.column.dtype for part in parts]
     dtype = np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
@@ -103,7 +103,7 @@ def _fill_levels(
 
 
 def _impute(values: NDArray[Any], name: str, impute: str | None, known: dict[str, float | str], filled: Filled) -> None:
-    """Count what is missing of a column, and replace it in its place."""
+    """Count the missing values of a column, and replace them in place."""
     gaps = np.isnan(values) if values.dtype.kind == "f" else np.zeros(0, dtype=bool)
     some = bool(gaps.any())
     if some:
@@ -121,13 +121,13 @@ def _impute(values: NDArray[Any], name: str, impute: str | None, known: dict[str
 
 
 def fill_matrix(matrix: Any, names: Sequence[str], impute: str | None, known: dict[str, float | str]) -> Filled:
-    """Do the same for a matrix that is there already; a copy is made only where something has to be replaced."""
+    """Fill missing values of an existing matrix; it is copied only if a value has to be replaced."""
     n, p = matrix.shape
     filled = Filled(matrix, {}, {}, np.ones(n, dtype=bool))
     if is_design(matrix):
         own = getattr(getattr(matrix, "source", None), "imputes", None)
         if impute not in (None, "drop", own):
-            raise ValueError("--impute needs data in memory: these are read on demand, fill in missing values before")
+            raise ValueError("--impute needs data in memory, these are read on demand: fill in missing values before")
         return filled
     affected = range(p) if replaces(impute) else _with_gaps(matrix)
     changed = matrix
@@ -164,7 +164,7 @@ def _replace(matrix: Any, j: int, column: NDArray[Any]) -> None:
 
 
 def spread(block: NDArray[Any], places: Sequence[int], p: int) -> sp.csc_array:
-    """Columns at their places among p, of which the others are empty."""
+    """A matrix of p columns with ``block`` at the given columns; the other columns are empty."""
     n = block.shape[0]
     counts = np.zeros(p, dtype=np.int64)
     counts[list(places)] = n
@@ -174,7 +174,7 @@ def spread(block: NDArray[Any], places: Sequence[int], p: int) -> sp.csc_array:
 
 
 def origins(encoding: Encoding, names: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """For every feature its column, and its levels where that is text."""
+    """For every feature its column, and its levels if the column is text."""
     special: dict[str, tuple[str, tuple[str, ...]]] = {
         feature: (column, (GAP,)) for column, feature in encoding.indicators.items()
     }

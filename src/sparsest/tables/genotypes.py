@@ -1,7 +1,7 @@
 """PLINK files: genotypes (.bed) with the variants (.bim) and the samples (.fam) beside them.
 
-A byte holds four genotypes of one variant, two bits each, the lowest first: 00 two copies of the first allele, 10 one,
-11 none, and 01 a missing one.  Columns are numbers of copies of the first allele.
+A byte holds four genotypes of one variant, two bits each, the lowest first: 00 means two copies of the first allele, 10
+one, 11 none, and 01 is missing.  Columns are numbers of copies of the first allele.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COPIES = np.array([2, _MISSING, 1, 0], dtype=np.int8)
 _DECODED = _COPIES[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
 _HEADER_BYTES, _BY_VARIANT = 3, 1
 _NO_PHENOTYPE = -9.0
-# What the names of the samples are called among their columns.
+# Name of the column with the names of the samples.
 _ROWS = "sample"
 
 
@@ -31,7 +31,7 @@ def read_genotypes(opened: Opened) -> Source:
     if opened.path is None:
         raise ValueError(f"{opened.name}: genotypes need a .bim and a .fam file beside the .bed file")
     if len(opened.head) < _HEADER_BYTES or opened.head[2] != _BY_VARIANT:
-        raise ValueError(f"{opened.name} is stored by sample: write it by variant, as PLINK has done since version 1.0")
+        raise ValueError(f"{opened.name} is stored by sample: convert it to variant order, PLINK's default since 1.0")
     samples, variants = (_lines(opened.path.with_suffix(end)) for end in (".fam", ".bim"))
     notes: list[str] = []
     matrix: Any = None
@@ -53,7 +53,7 @@ def read_genotypes(opened: Opened) -> Source:
 
 def _lines(path: Path) -> list[list[str]]:
     if not path.is_file():
-        raise ValueError(f"there is no file {path}, which belongs to the genotypes")
+        raise ValueError(f"there is no file {path}, which is needed to read the genotypes")
     lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if any(len(line) < 6 for line in lines):
         raise ValueError(f"{path} has a line with fewer than six entries")
@@ -71,7 +71,10 @@ def _genotypes(opened: Opened, n: int, p: int) -> NDArray[np.int8] | NDArray[np.
     width = -(-n // 4)
     packed = np.frombuffer(opened.read(), dtype=np.uint8)[_HEADER_BYTES:]
     if packed.size != width * p:
-        raise ValueError(f"{opened.name} has not the size of {n} samples and {p} variants")
+        raise ValueError(
+            f"{opened.name} has {packed.size} bytes of genotypes, but {n} samples and {p} variants need {width * p}: "
+            "the file is incomplete, or does not belong to its .bim and .fam files"
+        )
     matrix = np.empty((n, p), dtype=np.int8, order="F")
     for j, variant in enumerate(packed.reshape(p, width)):
         matrix[:, j] = _DECODED[variant].ravel()[:n]

@@ -17,7 +17,7 @@ from sparsest.tables.encoding import BESIDE
 from sparsest.tables.opening import Opened
 from sparsest.tables.source import Column, Source, column_of, refuse_empty_lines
 
-# The shortest entries of a Matrix Market file are "1\n" and "1 1\n".  A claim of less is not compared with the file.
+# The shortest entries of a Matrix Market file are "1\n" and "1 1\n".  Sizes below this are not compared with the file.
 _LEAST_BYTES = {"array": 2, "coordinate": 4}
 _MOST_UNCOUNTED_BYTES = 1 << 24
 
@@ -46,7 +46,7 @@ def _source(matrix: Any, names: tuple[str, ...] | None, columns: list[Column], t
 
 
 def read_npy(opened: Opened) -> Source:
-    """Read a matrix; a vector is one column, as a target in a file of its own is."""
+    """Read a matrix; a vector becomes one column, such as a target in a separate file."""
     array = _load(opened)
     if array.ndim == 1:
         return Source(array.size, [column_of("y", array)], target="y")
@@ -54,14 +54,14 @@ def read_npy(opened: Opened) -> Source:
 
 
 def read_npz(opened: Opened) -> Source:
-    """Read the arrays X, y, feature_names and those beside them; or a sparse matrix as SciPy writes it."""
+    """Read the arrays X, y, feature_names and further columns; or a sparse matrix as SciPy writes it."""
     stored = _load(opened)
     with stored:
         if {"format", "shape", "data"} <= set(stored.files):
             return _source(_sparse(opened), None, [], None)
         found = {name: stored[name] for name in ("X", "y", "feature_names", *BESIDE) if name in stored.files}
     if "X" not in found:
-        raise ValueError(f"{opened.name} has no array X, only {', '.join(stored.files)}")
+        raise ValueError(f"{opened.name} must contain an array X; it has only {', '.join(stored.files)}")
     names = found.get("feature_names")
     if names is not None and names.shape != (found["X"].shape[-1],):
         raise ValueError(f"{opened.name} has feature_names of shape {names.shape} for X of shape {found['X'].shape}")
@@ -85,7 +85,7 @@ def _sparse(opened: Opened) -> Any:
 
 
 def read_matrix_market(opened: Opened) -> Source:
-    """Read a matrix, sparse or dense; one of a single column is a target in a file of its own."""
+    """Read a matrix, sparse or dense; a single column may be a target in a separate file."""
     from scipy.io import mmread
 
     try:
@@ -101,7 +101,7 @@ def read_matrix_market(opened: Opened) -> Source:
 
 
 def _check_size(opened: Opened) -> None:
-    """Refuse a file that is too short for the size that it states, before memory is asked for."""
+    """Refuse a file that is too short for the size it states, before memory is allocated."""
     from scipy.io import mminfo
 
     rows, columns, entries, form, _, symmetry = mminfo(io.BytesIO(opened.head))
@@ -116,8 +116,8 @@ def _check_size(opened: Opened) -> None:
 def read_svmlight(opened: Opened) -> Source:
     """Read a sparse matrix with its target, which is the first entry of every line.
 
-    Columns are called by the numbers that the file has for them, which begin with 0 or with 1; so another file, which
-    may have others, has the same names for the same columns.
+    Columns are named by their numbers in the file, which begin with 0 or 1, so that a column has the same name in every
+    file.
     """
     from sklearn.datasets import load_svmlight_file
 

@@ -1,4 +1,4 @@
-"""Files whose matrix is read on demand: too large to be loaded, or of a format that is always read in blocks."""
+"""Files whose matrix is read on demand, because they are large or of a format that is always read in blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsest.tables.source import Source
 
-# Formats that are always read in blocks, and those that are if they are large.
+# Formats that are always read in blocks, and formats of which only large files are.
 _ALWAYS = (".pgen", ".zarr", ".h5", ".hdf5")
 _IF_LARGE = (".npy", ".parquet", ".feather", ".arrow")
 # Files of at least this many bytes are not loaded.
@@ -17,7 +17,7 @@ LEAST_BYTES = 1 << 28
 
 
 def read_on_demand(data: str) -> Source | None:
-    """The matrix of a file that is not loaded; None for a file that is."""
+    """The source of a file that is read on demand; None for a file to be loaded."""
     path = Path(data)
     ending = path.suffix.lower()
     if ending not in (*_ALWAYS, *_IF_LARGE) or not path.exists():
@@ -31,7 +31,7 @@ def read_on_demand(data: str) -> Source | None:
     try:
         design = open_file(path)
     except ValueError:
-        # A table with columns of text has to be encoded, and so loaded.
+        # A table with text columns must be loaded to be encoded.
         if ending in (".parquet", ".feather", ".arrow"):
             return None
         raise
@@ -39,7 +39,7 @@ def read_on_demand(data: str) -> Source | None:
 
 
 def _names(path: Path, design: Any) -> tuple[str, ...] | None:
-    """The names in the file beside a matrix that ``sparsest convert`` has written."""
+    """The names in the .names file of a matrix that ``sparsest convert`` has written."""
     beside = names_file(path)
     if path.suffix.lower() != ".npy" or not beside.is_file():
         return None
@@ -55,7 +55,7 @@ def names_file(path: Path) -> Path:
 
 
 def about_reading(design: Any) -> str:
-    """Say how much is read of a matrix that is read on demand."""
+    """A note: how much is read of a matrix that is read on demand."""
     n, p = design.shape
     return f"{n} × {p} entries are read in blocks and not loaded: {in_bytes(_stored_bytes(design))} in each pass"
 
@@ -65,7 +65,7 @@ def _stored_bytes(design: Any) -> int:
 
 
 def in_bytes(count: float) -> str:
-    """A number of bytes in words."""
+    """A number of bytes in a suitable unit."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000.0:
             return f"{count:.3g} {unit}"

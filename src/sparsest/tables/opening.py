@@ -1,6 +1,6 @@
-"""Which format a file has, told from its first bytes; compressed files, and standard input.
+"""Detect the format of a file from its first bytes; open compressed files and standard input.
 
-A name may lie, and standard input has none, so only the content decides.
+File names are not used: they can be wrong, and standard input has none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-# The first bytes of a file, which show its format.  The beginning of a text file goes on until it holds so many lines:
+# Number of bytes from which the format is detected.  For a text file more is read until there are this many lines:
 # tables of genes have lines of many megabytes.
 _HEAD_BYTES, _HEAD_LINES, _MOST_HEAD_BYTES = 1 << 20, 3, 1 << 28
 _MAGIC = (
@@ -57,7 +57,7 @@ class Opened:
 
     @property
     def plain_path(self) -> Path | None:
-        """Where the bytes can be read without compression; None where they cannot."""
+        """The path of an uncompressed file; None for compressed files and standard input."""
         return self.path if self.compression is None else None
 
     @contextmanager
@@ -67,7 +67,7 @@ class Opened:
             try:
                 yield _decompressed(file, self.compression, self.name)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise ValueError(f"{self.name} cannot be read, its compression is damaged ({error})") from error
+                raise ValueError(f"{self.name} cannot be read: its compressed data are damaged ({error})") from error
 
     def read(self) -> bytes:
         """All bytes without compression."""
@@ -81,7 +81,7 @@ class Opened:
 
 
 def open_data(data: str) -> Opened:
-    """Open a file, or standard input for "-", and find out its format; a folder is left to others."""
+    """Open a file, or standard input for "-", and detect its format; folders are handled elsewhere."""
     if data == "-":
         return _look("standard input", None, sys.stdin.buffer.read())
     path = Path(data)
@@ -110,7 +110,7 @@ def _look(name: str, path: Path | None, content: bytes) -> Opened:
 
 
 def _whole_lines(head: bytes, stream: BinaryIO, name: str) -> bytes:
-    """The beginning of a text file up to the end of a line, a few lines at least where the file has them."""
+    """The beginning of a text file up to the end of a line, with at least a few lines if the file has them."""
     end = b"\r" if b"\r" in head and b"\n" not in head else b"\n"
     parts, n_bytes, count = [head], len(head), head.count(end)
     more = head if n_bytes == _HEAD_BYTES else b""
@@ -153,5 +153,5 @@ def _decompressed(file: BinaryIO, compression: str | None, name: str) -> BinaryI
 
 
 def need(package: str, why: str) -> ValueError:
-    """The complaint about a reader that is not installed."""
+    """The error for a package that is not installed."""
     return ValueError(f"{why}: pip install {package}, or pip install 'sparsest[io]' for all readers")

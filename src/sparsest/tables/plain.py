@@ -20,7 +20,7 @@ _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
 def read_csv(opened: Opened, dialect: Dialect) -> Source:
-    """Read a text file; a column that turns out to be text is read again as text."""
+    """Read a text file; a column with an entry that is not a number is read again as text."""
     text: set[int] = set()
     while True:
         chunks = [[] for _ in dialect.names]  # type: list[list[NDArray[Any]]]
@@ -53,7 +53,7 @@ def _column(name: str, values: NDArray[Any]) -> Column:
 
 
 def _rows(opened: Opened, dialect: Dialect) -> Iterator[list[list[str]]]:
-    """The rows, some at a time, each as long as the header."""
+    """Blocks of rows, each row as long as the header."""
     with opened.stream() as stream, fields_of_any_length():
         reader = csv.reader(
             io.TextIOWrapper(stream, encoding=dialect.encoding, newline=""), delimiter=dialect.separator
@@ -72,7 +72,7 @@ def _rows(opened: Opened, dialect: Dialect) -> Iterator[list[list[str]]]:
 
 
 def _numbers(entries: tuple[str, ...], decimal: str) -> NDArray[np.float64] | None:
-    """The entries as numbers, NaN for what is missing; None where one is neither."""
+    """The entries as numbers, NaN if missing; None if an entry is neither a number nor missing."""
     try:
         if decimal == ".":
             return np.array(entries, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Which features the columns of a table become, and what is said about missing values and rare levels."""
+"""Which features the columns of a table become, with notes on missing values and rare levels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.source import Column, listing
 from sparsest.tables.suspects import number_suspects
 
-# Columns whose replacements are told one by one.
-_TOLD = 30
+# Largest number of columns whose replacements are listed.
+_MOST_LISTED = 30
 
 
 class Plan(NamedTuple):
-    """The parts of the matrix with the names of their features, the encoding, and what to tell."""
+    """The parts of the matrix with the names of their features, the encoding, and notes for the user."""
 
     parts: list[Part]
     names: list[str]
@@ -51,13 +51,13 @@ def plan_columns(candidates: Sequence[Column], encoding: Encoding, options: Read
             plan.names.extend(groups)
         else:
             empty.append(column.name)
-    told = {
-        "left out, as too much of them is missing (--max-missing)": gappy,
-        "left out, as there is one value or none": empty,
+    remarks = {
+        "left out, because too many values are missing (--max-missing)": gappy,
+        "left out, because there is at most one value": empty,
         "columns of text became one column for each level": list(categories),
-        "levels of few rows are one together (--min-level)": pooled,
+        "levels of few rows were merged (--min-level)": pooled,
     }
-    plan.notes.extend(f"{what}: {listing(names)}" for what, names in told.items() if names)
+    plan.notes.extend(f"{remark}: {listing(names)}" for remark, names in remarks.items() if names)
     plan.notes.extend(number_suspects(candidates))
     left_out = (*encoding.left_out, *empty, *(name.rpartition(" (")[0] for name in gappy))
     return plan._replace(encoding=replace(encoding, left_out=left_out, categories=categories, indicators=indicators))
@@ -70,9 +70,11 @@ def _grouped_levels(
     categories: dict[str, dict[str, str | None]],
     pooled: list[str],
 ) -> dict[str, tuple[str, ...]]:
-    """The features of a column of text with their levels; none where it has one value or none."""
-    own_gap = options.missing_text == "level" and options.impute != "drop"
-    features = categorical_features(column, column.load(), own_gap=own_gap, least=options.least_rows(n_rows))
+    """The features of a column of text with their levels; none if it has at most one value."""
+    missing_level = options.missing_text == "level" and options.impute != "drop"
+    features = categorical_features(
+        column, column.load(), missing_level=missing_level, least=options.least_rows(n_rows)
+    )
     groups = grouped(features)
     if groups:
         categories[column.name] = features
@@ -81,7 +83,7 @@ def _grouped_levels(
 
 
 def _must_be_filled(column: Column, options: ReadingOptions) -> bool:
-    """Whether missing values of a column are replaced, or cost rows."""
+    """Whether missing values of a column must be replaced or their rows dropped."""
     return options.impute is not None and (
         column.kind == "number" or options.missing_text == "frequent" or options.impute == "drop"
     )
@@ -95,18 +97,20 @@ def _share_missing(column: Column) -> float:
 
 
 def what_was_filled(filled: Filled, impute: str | None, n_rows: int) -> list[str]:
-    """Say of every column how many values were missing, and what they were replaced by."""
-    told = []
+    """Notes on how many values of every column were missing, and what replaced them."""
+    notes = []
     for name, count in filled.missing.items():
         if name not in filled.fill:
             continue
         value = filled.fill[name]
         if value == GAP:
-            how = "are a level of their own"
+            how = "are a separate level"
         elif isinstance(value, str):
             how = f"became the most frequent text, {value!r}"
         else:
             how = f"became the {str(impute).partition('+')[0]}, {value:.6g}"
-        told.append(f"column {name!r}: {count} of {n_rows} values were missing and {how}")
-    more = len(told) - _TOLD
-    return told[:_TOLD] + ([f"and {more} more columns with missing values; the model's file lists all"] * (more > 0))
+        notes.append(f"column {name!r}: {count} of {n_rows} values were missing and {how}")
+    more = len(notes) - _MOST_LISTED
+    if more > 0:
+        notes[_MOST_LISTED:] = [f"and {more} more columns with missing values; the model's file lists all"]
+    return notes

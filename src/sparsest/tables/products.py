@@ -1,4 +1,4 @@
-"""Terms of a table, which are chosen as one, and products of features of two terms."""
+"""Terms of a table, which are chosen as a unit, and products of features of two terms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def terms(encoding: Encoding, names: Sequence[str]) -> tuple[str, ...]:
-    """The term of every feature: the column of text whose level it is, "a:b" for a product, or the feature itself."""
+    """The term of every feature: for a level the column of text, for a product "a:b", otherwise the feature itself."""
     own = names[: encoding.n_factors]
     found = [column if column in encoding.categories else name for name, (column, _) in origins(encoding, own).items()]
     products = () if encoding.n_factors is None else factors(encoding, own)
@@ -24,13 +24,13 @@ def terms(encoding: Encoding, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def factors(encoding: Encoding, names: Sequence[str]) -> list[tuple[int, int]]:
-    """The pairs of features that are multiplied: all whose features come from two different columns."""
+    """The pairs of features to multiply: all pairs from two different columns."""
     columns = [column for column, _ in origins(encoding, names).values()]
     return [(i, j) for i, j in combinations(range(len(columns)), 2) if columns[i] != columns[j]]
 
 
 def with_products(table: Table) -> Table:
-    """Add the products of pairs of features, which are computed when they are needed."""
+    """Add the products of pairs of features; they are computed when needed."""
     p = table.matrix.shape[1]
     known = tuple(map(str, range(p))) if table.names is None else table.names
     design = interactions(table.matrix, pairs=factors(table.encoding, known), feature_names=known)

@@ -32,13 +32,13 @@ def read_source(data: str) -> Source:
 
 
 def _refuse_too_large(opened: Opened) -> None:
-    """Raise a ValueError for a file that would be loaded and is larger than the memory."""
+    """Raise a ValueError for a file that must be loaded but is larger than the available memory."""
     size = 0 if opened.path is None else opened.path.stat().st_size
     available = available_memory()
     if 0.0 < available < size and opened.kind not in _IN_BLOCKS:
         raise ValueError(
-            f"{opened.name} has {in_bytes(size)}, but {in_bytes(available)} of memory are available: give the numbers "
-            "as NPY, HDF5, zarr, Parquet or .bed, which are read in blocks"
+            f"{opened.name} has {in_bytes(size)}, but only {in_bytes(available)} of memory are available: convert it "
+            "to NPY, HDF5, zarr, Parquet or .bed, which are read in blocks"
         )
 
 

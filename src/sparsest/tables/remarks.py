@@ -1,4 +1,4 @@
-"""Constant, nearly constant and duplicated columns, which a user should know of."""
+"""Notes on constant, nearly constant and duplicated columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from sparsest.tables.source import listing
 
-# Entries that tell the most frequent value of a column that is nearly constant.
+# Number of entries from which the most frequent value of a nearly constant column is found.
 _SAMPLED = 25
 
 
 def remarks(matrix: Any, names: Sequence[str], least: int = 1) -> list[str]:
-    """Say which columns are constant, nearly constant, or the same as an earlier one.
+    """Notes on columns that are constant, nearly constant, or equal to an earlier one.
 
-    Nearly constant are those with another value in fewer than ``least`` rows.
+    A column is nearly constant if fewer than ``least`` rows differ from its most frequent value.
     """
     constant, rare, copies = [], [], []
     first: dict[bytes, str] = {}
@@ -40,7 +40,7 @@ def remarks(matrix: Any, names: Sequence[str], least: int = 1) -> list[str]:
         notes.append(f"{_columns(len(constant))} the same value everywhere and cannot matter: {listing(constant)}")
     if rare:
         notes.append(
-            f"{_columns(len(rare))} the same value in all but a few rows: a coefficient rests on these alone "
+            f"{_columns(len(rare))} the same value in all but a few rows, which alone determine the coefficient "
             f"(--drop, --min-level): {listing(rare)}"
         )
     if copies:
@@ -50,9 +50,9 @@ def remarks(matrix: Any, names: Sequence[str], least: int = 1) -> list[str]:
 
 
 def _n_different(values: Any, n_rows: int) -> int:
-    """In how many rows a column differs from its most frequent value, where that is nearly all of them."""
+    """The number of rows in which a nearly constant column differs from its most frequent value."""
     if values.size != n_rows:
-        # Of a sparse column only what is stored, and a zero.
+        # For a sparse column, the stored entries and a zero.
         return int(np.count_nonzero(values))
     some = values[np.linspace(0, values.size - 1, _SAMPLED).astype(np.intp)]
     usual, counts = np.unique(some, return_counts=True)
@@ -60,14 +60,14 @@ def _n_different(values: Any, n_rows: int) -> int:
 
 
 def _content(columns: Any, j: int) -> tuple[Any, bytes]:
-    """The values of a column, and what makes it different from others."""
+    """The values of a column, and a key that is equal only for equal columns."""
     if not sp.issparse(columns):
         values = np.ascontiguousarray(columns[:, j])
         return values, values.tobytes()
     stored = slice(columns.indptr[j], columns.indptr[j + 1])
     values, rows = columns.data[stored], columns.indices[stored]
     content = rows.astype(np.int64).tobytes() + values.tobytes()
-    # A column that is not full has zeros besides.
+    # A column with fewer entries than rows also has zeros.
     return (values if values.size == columns.shape[0] else np.append(values, 0.0)), content
 
 

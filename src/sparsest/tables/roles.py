@@ -1,4 +1,4 @@
-"""Columns that are no features: target, weights and offsets, and what names the rows."""
+"""Columns that are not features: target, weights, offsets and names of rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sparsest.tables.encoding import Encoding, is_identifier
 from sparsest.tables.readers import read_source
 from sparsest.tables.source import Column, Source, listing
 
-# Columns that are the target if no other is named.
+# Names of the target column by default.
 _USUAL_TARGETS = ("y", "target")
 
 
 def target_name(source: Source, given: str | None) -> str | None:
-    """The column that is the target; None for a file of its own."""
+    """The name of the target column; None if the target is in a separate file."""
     if given is not None:
         if source.column(given) is not None:
             return given
@@ -29,7 +29,7 @@ def target_name(source: Source, given: str | None) -> str | None:
     for name in usual:
         if name is not None and source.column(name) is not None:
             return name
-    raise ValueError(f"name the column to predict, or a file of its own, with --target; {_the_columns(source)}")
+    raise ValueError(f"name the column to predict, or a file with it, by --target; {_the_columns(source)}")
 
 
 def _the_columns(source: Source) -> str:
@@ -37,8 +37,8 @@ def _the_columns(source: Source) -> str:
     return f"the columns are {listing(names, 12)}" if names else "the columns have no names, only numbers from 0"
 
 
-def insist_on(source: Source, name: str, option: str) -> Column:
-    """The column of that name; a ValueError that names the columns where there is none."""
+def require_column(source: Source, name: str, option: str) -> Column:
+    """The column with this name; a ValueError lists the columns if there is none."""
     column = source.column(name)
     if column is None:
         raise ValueError(f"there is no column {name!r} for {option}; {_the_columns(source)}")
@@ -46,9 +46,9 @@ def insist_on(source: Source, name: str, option: str) -> Column:
 
 
 def target_of(source: Source, name: str | None, given: str | None, n_rows: int) -> NDArray[Any]:
-    """The responses: numbers, whole ones as integers, or labels; None or NaN where they are missing."""
+    """The responses: numbers (whole numbers as integers) or labels; None or NaN if missing."""
     if name is not None:
-        column = insist_on(source, name, "--target")
+        column = require_column(source, name, "--target")
     else:
         other = read_source(str(given))
         if other.n_rows != n_rows:
@@ -58,7 +58,7 @@ def target_of(source: Source, name: str | None, given: str | None, n_rows: int) 
             raise ValueError(f"{given} must hold one column, the target")
         column = rest[0]
     if column.kind not in ("number", "text"):
-        raise ValueError(f"the target {column.name!r} holds {column.kind}s, neither numbers nor labels")
+        raise ValueError(f"the target {column.name!r} must hold numbers or labels, but holds {column.kind}s")
     values = column.load()
     if column.kind == "text":
         labels = np.array([*values.levels, None], dtype=object)[values.codes]
@@ -69,10 +69,10 @@ def target_of(source: Source, name: str | None, given: str | None, n_rows: int) 
 
 
 def rows_of(source: Source, beside: dict[str, str]) -> dict[str, NDArray[Any]]:
-    """Weights, offset and exposure of the rows, as far as there are columns for them."""
+    """Weights, offset and exposure of the rows, if there are columns for them."""
     found = {}
     for role, name in beside.items():
-        column = insist_on(source, name, f"the {role.replace('_', ' ')}")
+        column = require_column(source, name, f"the {role.replace('_', ' ')}")
         if column.kind != "number":
             raise ValueError(f"the {role.replace('_', ' ')} {name!r} must be numbers")
         found[role] = as_numbers(column.load(), f"column {name!r}")
@@ -80,7 +80,7 @@ def rows_of(source: Source, beside: dict[str, str]) -> dict[str, NDArray[Any]]:
 
 
 def identifiers_of(source: Source, encoding: Encoding) -> NDArray[Any] | None:
-    """What names the rows: the first of the identifiers."""
+    """The names of the rows: the first of the identifiers."""
     for name in encoding.ids:
         column = source.column(name)
         if column is not None and column.kind in ("text", "number"):
@@ -92,7 +92,7 @@ def identifiers_of(source: Source, encoding: Encoding) -> NDArray[Any] | None:
 
 
 def taken_columns(source: Source, encoding: Encoding) -> set[int | None]:
-    """Columns of the matrix that are no features."""
+    """Columns of the matrix that are not features."""
     beside = (encoding.target, *encoding.beside.values(), *encoding.ids)
     named = {column.name for column in source.columns}
     return {source.place(name) for name in beside if name is not None and name not in named}

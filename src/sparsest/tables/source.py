@@ -1,4 +1,4 @@
-"""What a reader returns: named columns, or a matrix with columns beside it."""
+"""The result of a reader: named columns, or a matrix with further columns."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Kind = Literal["number", "text", "date", "other"]
 
 # How missing values are written in text files.
 MISSING = ("", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "?", ".")
-# Rows or columns of a sparse matrix without any entry: more than these, and more than so many for every entry, are a
-# mistake in the file, for which memory would be asked.
+# A sparse matrix with more empty rows or columns than this, and with more than this many for each entry, is taken for a
+# mistake in the file: it would waste memory.
 _MOST_EMPTY_LINES, _EMPTY_LINES_PER_ENTRY = 10_000_000, 100
 
 
 class Levels(NamedTuple):
-    """A column of text: the number of every row's level, -1 where it is missing, and the levels in sorted order."""
+    """A column of text: the number of every row's level, -1 if missing, and the levels in sorted order."""
 
     codes: NDArray[np.int32]
     levels: tuple[str, ...]
@@ -28,14 +28,14 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A named column that is converted when it is needed.
+    """A named column that is converted when needed.
 
     Attributes
     ----------
-    kind : "number", "text", "date", or "other" for what no model can use
-    load : returns the numbers, NaN where they are missing; for text its :class:`Levels`
-    dtype : of the numbers
-    coded : whether it is text whose levels are the numbers of a column
+    kind : "number", "text", "date", or "other" for types that no model can use
+    load : returns the numbers, NaN if missing; for text its :class:`Levels`
+    dtype : type of the numbers
+    coded : whether the column is text made from a column of numbers
     """
 
     name: str
@@ -52,14 +52,14 @@ class Source:
     Attributes
     ----------
     n_rows : number of observations
-    columns : named columns; they are the features where there is no matrix, and beside a matrix what a target may be
-    matrix : the features, an array, compressed sparse columns, or a design that is read on demand; or None
+    columns : named columns: the features if there is no matrix, otherwise possible targets, weights and names of rows
+    matrix : the features as an array, compressed sparse columns, or a design that is read on demand; or None
     names : names of the matrix's columns, or None
-    target : the column that is the target unless another one is named
-    notes : what a user should know about the reading
+    target : the column that is the target by default
+    notes : notes for the user
     ids : the column that names the rows of a matrix
-    zeros : whether columns that the file does not have are zero, as in a list of the entries that are not
-    first_row : the number of the first observation as a spreadsheet counts rows: 2 below a header
+    zeros : whether columns that are missing from the file are zero, as in formats that list only nonzero entries
+    first_row : row number of the first observation in a spreadsheet: 2 if there is a header
     """
 
     n_rows: int
@@ -77,7 +77,7 @@ class Source:
         self.columns = [_coded(column) if column.name in names else column for column in self.columns]
 
     def column(self, name: str) -> Column | None:
-        """The column of that name, also one of the matrix; None where there is none."""
+        """The column with this name, which may be one of the matrix; None if there is none."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -85,7 +85,7 @@ class Source:
         return None if place is None else number_column(name, one_column(self.matrix, place))
 
     def place(self, name: str) -> int | None:
-        """The number of the matrix's column of that name; without names the name is the number."""
+        """The index of the matrix's column with this name; without names, the name is the index."""
         if self.matrix is None:
             return None
         if self.names is not None:
@@ -98,12 +98,12 @@ class Source:
 
 
 def is_design(matrix: Any) -> bool:
-    """Whether a matrix is read on demand; told without loading what designs need."""
+    """Whether a matrix is read on demand; does not import the module of designs."""
     return callable(getattr(matrix, "tdot", None))
 
 
 def taken(matrix: Any, columns: list[int]) -> Any:
-    """Some columns of a matrix, which may be a design that is read on demand."""
+    """Columns of a matrix, which may be a design that is read on demand."""
     return matrix.take(np.array(columns, dtype=np.intp)) if is_design(matrix) else matrix[:, columns]
 
 
@@ -116,7 +116,7 @@ def one_column(matrix: Any, place: int) -> NDArray[Any]:
 
 
 def number_column(name: str, values: NDArray[Any]) -> Column:
-    """A column of numbers that are there already."""
+    """A column of numbers from an array."""
     return Column(name, "number", lambda: values, values.dtype)
 
 
@@ -139,7 +139,7 @@ def refuse_empty_lines(n_rows: int, n_columns: int, n_entries: int) -> None:
 
 
 def column_of(name: str, values: NDArray[Any]) -> Column:
-    """A column of an array of whatever type."""
+    """A column from an array of any type."""
     if values.dtype.kind in "fiub":
         return number_column(name, values)
     if values.dtype.kind in "USO":
@@ -148,7 +148,7 @@ def column_of(name: str, values: NDArray[Any]) -> Column:
 
 
 def levels_of(values: NDArray[Any]) -> Levels:
-    """Levels of an array of texts; None and the words for missing values are missing."""
+    """Levels of an array of texts; None and the texts that stand for missing values are missing."""
     texts = np.array(["" if value is None or value != value else _text(value) for value in values], dtype=object)
     missing = np.isin(texts, MISSING)
     levels, codes = np.unique(texts[~missing].astype(str), return_inverse=True)
@@ -162,7 +162,7 @@ def _text(value: Any) -> str:
 
 
 def distinct(names: Sequence[str], notes: list[str]) -> list[str]:
-    """Give names that occur again a number, and note it."""
+    """Make names distinct by appending numbers to repeated ones, and note it."""
     seen: Counter[str] = Counter()
     taken, found, repeated = set(names), [], []
     for name in names:
@@ -181,7 +181,7 @@ def distinct(names: Sequence[str], notes: list[str]) -> list[str]:
 
 
 def listing(names: Sequence[str], most: int = 8) -> str:
-    """Names for a message: not more than anybody reads."""
+    """Names for a message, at most ``most`` of them."""
     unique = list(dict.fromkeys(names))
     more = f" and {len(unique) - most} more" if len(unique) > most else ""
     return ", ".join(repr(name) for name in unique[:most]) + more

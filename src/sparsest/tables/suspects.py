@@ -1,4 +1,4 @@
-"""What looks wrong in a table: numbers that may be identifiers, repeated rows, features that determine the target."""
+"""Likely mistakes in a table: numbers that may be identifiers, repeated rows, features that determine the target."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from sparsest.tables.source import Column, listing
 
-# Fewer rows say nothing; identifiers of one length have at least this many digits.
+# Smallest number of rows for a judgement; smallest number of digits of identifiers of equal length.
 _LEAST_ROWS, _DIGITS = 12, 4
-# More entries than these are not searched for repeated rows; a feature is first compared with the target in this many
-# rows.
+# Largest number of entries of a matrix that is searched for repeated rows; number of rows in which a feature is first
+# compared with the target.
 _MOST_ENTRIES, _FIRST_ROWS = 50_000_000, 2000
 
 
 def number_suspects(columns: Iterable[Column]) -> list[str]:
-    """Name columns of numbers that look like identifiers: whole, distinct, and rising, falling or of one length."""
+    """A note on columns that look like identifiers: distinct whole numbers, monotone or of equal length."""
     found = [column.name for column in columns if column.kind == "number" and _like_identifiers(column.load())]
     if not found:
         return []
@@ -34,7 +34,7 @@ def _like_identifiers(values: NDArray[Any]) -> bool:
     if values.dtype.kind == "b" or values.size < _LEAST_ROWS:
         return False
     first = values[:_LEAST_ROWS]
-    # Most columns are told from their first entries.
+    # The first entries suffice for most columns.
     if values.dtype.kind == "f" and not (first == np.floor(first)).all():
         return False
     if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.floor(values)).all()):
@@ -48,17 +48,17 @@ def _like_identifiers(values: NDArray[Any]) -> bool:
 
 
 def suspects(matrix: Any, names: Sequence[str], target: NDArray[Any] | None) -> list[str]:
-    """Say how many rows repeat an earlier one, and which features determine the target."""
+    """Notes on rows that repeat an earlier one, and on features that determine the target."""
     notes = []
     if repeated := _repeated_rows(matrix, target):
         notes.append(
             f"{repeated} of {matrix.shape[0]} rows repeat an earlier one in all columns: if they are the same "
-            "observation, remove them, as held-out scores are too good otherwise"
+            "observation, remove them, otherwise held-out scores are too optimistic"
         )
-    return notes if target is None else notes + _told(_leaks(matrix, names, target))
+    return notes if target is None else notes + _leak_notes(_leaks(matrix, names, target))
 
 
-def _told(leaks: list[str]) -> list[str]:
+def _leak_notes(leaks: list[str]) -> list[str]:
     if not leaks:
         return []
     return [
@@ -68,12 +68,12 @@ def _told(leaks: list[str]) -> list[str]:
 
 
 def text_suspects(columns: Iterable[Column], target: NDArray[Any]) -> list[str]:
-    """Say which columns of text with several levels determine the target."""
+    """Notes on columns of text that determine the target."""
     codes = np.unique(target.astype(str), return_inverse=True)[1]
     found = [column for column in columns if column.kind == "text" and len(column.load().levels) > 2]
     if codes.size < _LEAST_ROWS:
         return []
-    return _told([column.name for column in found if _determines(column.load().codes, codes, None)])
+    return _leak_notes([column.name for column in found if _determines(column.load().codes, codes, None)])
 
 
 def _repeated_rows(matrix: Any, target: NDArray[Any] | None) -> int:
@@ -86,7 +86,7 @@ def _repeated_rows(matrix: Any, target: NDArray[Any] | None) -> int:
 
 
 def _leaks(matrix: Any, names: Sequence[str], target: NDArray[Any]) -> list[str]:
-    """Features whose values, each in several rows on average, never go with two different targets."""
+    """Features with repeated values such that equal values always have equal targets."""
     labels, codes = np.unique(target, return_inverse=True)
     if labels.size < 2 or codes.size < _LEAST_ROWS:
         return []
@@ -109,7 +109,7 @@ def _column(matrix: Any, j: int, n_rows: int | None) -> NDArray[Any]:
 
 
 def _determines(values: NDArray[Any], codes: NDArray[np.intp], numeric: NDArray[np.float64] | None) -> bool:
-    """Whether equal values go with equal targets, or numbers are a linear function of each other."""
+    """Whether equal values have equal targets, or values and targets are linear functions of each other."""
     if numeric is not None and _proportional(values.astype(np.float64), numeric[: values.size]):
         return True
     distinct, groups = np.unique(values, return_inverse=True)

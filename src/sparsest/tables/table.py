@@ -25,7 +25,7 @@ from sparsest.tables.plan import plan_columns, what_was_filled
 from sparsest.tables.readers import read_source
 from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.remarks import remarks
-from sparsest.tables.roles import identifiers_of, insist_on, rows_of, taken_columns, target_name, target_of
+from sparsest.tables.roles import identifiers_of, require_column, rows_of, taken_columns, target_name, target_of
 from sparsest.tables.source import Column, Source, is_design, listing
 from sparsest.tables.source import taken as taken_from
 from sparsest.tables.suspects import suspects, text_suspects
@@ -40,11 +40,11 @@ class Table:
     matrix : n × p features, an array or compressed sparse columns, in the type they are stored in
     names : p names, or None
     target : n numbers or labels, or None
-    rows : of "sample_weight", "offset" and "exposure" those that there are, n numbers each
-    ids : what names the rows, n texts, or None
-    encoding : how the columns were read
-    notes : what a user should know
-    row_numbers : n numbers of the rows in the file, as a spreadsheet counts them
+    rows : those of "sample_weight", "offset" and "exposure" that are given, n numbers each
+    ids : names of the n rows, or None
+    encoding : the encoding of the columns
+    notes : notes for the user
+    row_numbers : n row numbers in the file, as in a spreadsheet
     """
 
     matrix: Any
@@ -71,7 +71,7 @@ def read_table(data: str, options: ReadingOptions) -> Table:
     name = target_name(source, options.target)
     encoding = Encoding(target=name, beside=options.beside, impute=options.impute, categorical=options.categorical)
     target, rows = target_of(source, name, options.target, source.n_rows), rows_of(source, options.beside)
-    _insist_on_columns(source, options)
+    _require_columns(source, options)
     if source.matrix is None:
         encoding, names, filled = _from_columns(source, encoding, options, target)
     else:
@@ -84,7 +84,7 @@ def read_table(data: str, options: ReadingOptions) -> Table:
     table.notes.extend(what_was_filled(filled, options.impute, source.n_rows))
     table = with_exposure(without_gaps(table, filled), options.drop_zero_exposure)
     if is_design(table.matrix):
-        # What is read on demand is checked in the first pass.
+        # A matrix that is read on demand is checked in the first pass.
         return table
     _refuse_infinite(table.matrix, shown)
     table.notes.extend(remarks(table.matrix, shown, options.least_rows(table.matrix.shape[0])))
@@ -100,8 +100,8 @@ def _check(options: ReadingOptions) -> None:
     optional(whole_number, least=1)(options.min_level, "--min-level")
 
 
-def _insist_on_columns(source: Source, options: ReadingOptions) -> None:
-    """Refuse names of columns that are not there."""
+def _require_columns(source: Source, options: ReadingOptions) -> None:
+    """Raise a ValueError if a named column does not exist."""
     named = {"--id or --exclude": options.ids, "--drop": options.drop, "--categorical": options.categorical}
     if source.matrix is None:
         named["--id or --exclude"] = (*options.ids, *options.exclude)
@@ -109,7 +109,7 @@ def _insist_on_columns(source: Source, options: ReadingOptions) -> None:
         raise ValueError("--categorical needs a table with named columns, such as CSV or Parquet")
     for option, names in named.items():
         for name in names:
-            insist_on(source, name, option)
+            require_column(source, name, option)
 
 
 def _from_columns(
@@ -123,18 +123,18 @@ def _from_columns(
     source.notes.extend([*plan.notes, *text_suspects(candidates, target)])
     names = tuple(plan.names)
     if not names:
-        raise ValueError("no column is left to be a feature")
+        raise ValueError("no column is left as a feature: exclude fewer columns, or raise --max-missing")
     if len(set(names)) < len(names):
         twice = [name for name in set(names) if names.count(name) > 1]
         raise ValueError(f"two features would be called {listing(twice)}: rename one of the columns")
     source.columns = [column for column in source.columns if column.name in plan.encoding.ids]
-    # The columns are let go one by one: nothing else may hold them.
+    # Columns are freed one by one, so there must be no other reference to them.
     del candidates
     return plan.encoding, names, fill_columns(plan.parts, source.n_rows, encoding.impute, {})
 
 
 def _candidates(source: Source, encoding: Encoding, options: ReadingOptions) -> tuple[list[Column], Encoding]:
-    """The columns that may be features; what names the rows, and what is unusable or unwanted, is none."""
+    """The columns that may be features: without names of rows, unusable columns and excluded ones."""
     used = {encoding.target, *encoding.beside.values(), *options.drop}
     candidates = [column for column in source.columns if column.name not in used]
     ids = [c.name for j, c in enumerate(candidates) if c.name in options.ids or is_identifier(c, j == 0)]
@@ -164,7 +164,7 @@ def _from_matrix(
 
 
 def without_gaps(table: Table, filled: Filled) -> Table:
-    """Leave out rows with missing values where that was asked for, and refuse what is still missing."""
+    """Drop rows with missing values if ``impute`` is "drop"; a ValueError for values that are still missing."""
     impute = table.encoding.impute
     lost = {name: count for name, count in filled.missing.items() if name not in filled.fill}
     keep = filled.complete if impute == "drop" else np.ones(filled.complete.size, dtype=bool)
@@ -194,7 +194,7 @@ def without_gaps(table: Table, filled: Filled) -> Table:
 
 
 def with_exposure(table: Table, drop: bool) -> Table:
-    """Refuse rows without exposure, or leave them out where that was asked for."""
+    """Drop rows without exposure if ``drop``; otherwise raise a ValueError if there are any."""
     exposure = table.rows.get("exposure")
     bad = np.empty(0, dtype=np.intp) if exposure is None else np.flatnonzero(~(exposure > 0.0))
     if exposure is None or not bad.size:
@@ -210,7 +210,7 @@ def with_exposure(table: Table, drop: bool) -> Table:
 
 
 def with_rows(table: Table, rows: NDArray[np.intp]) -> Table:
-    """The table with some of its rows."""
+    """The table restricted to some rows."""
     target = None if table.target is None else table.target[rows]
     if target is not None and target.dtype == object:
         target = target.astype(str)
@@ -235,7 +235,7 @@ def _refuse_infinite(matrix: Any, names: Sequence[str]) -> None:
         return
     bad = [name for j, name in enumerate(names) if not np.isfinite(_stored(matrix, j)).all()]
     if bad:
-        raise ValueError(f"infinite numbers in {listing(bad)}: mend them, or leave these columns out with --exclude")
+        raise ValueError(f"infinite numbers in {listing(bad)}: correct them, or leave these columns out with --exclude")
 
 
 def _stored(matrix: Any, j: int) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""From a file to a table for a model that is there already, by the encoding of its fit."""
+"""Read a table for an existing model, with the encoding of its fit."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def read_with_encoding(
     target: str | None = None,
     beside: dict[str, str] | None = None,
 ) -> Table:
-    """Read data for a model that is there already, by the encoding of its fit.
+    """Read data for an existing model, with the encoding of its fit.
 
     Parameters
     ----------
     names, p : names (or None) and number of the model's features
-    needed : only these features are read, without a target, and the others are empty; all by default
-    target, beside : other names for these than the encoding has
+    needed : features to read, all by default; if given, other features are empty and no target is read
+    target, beside : names of these columns that replace those of the encoding
     """
     if encoding.n_factors is not None:
         return _with_products(data, encoding, names, p, needed, target, beside)
@@ -43,7 +43,7 @@ def read_with_encoding(
     source.take_as_categories(encoding.categorical)
     named_beside = encoding.beside | (beside or {})
     if needed is not None:
-        # Predictions have no weights.
+        # Predictions do not use weights.
         named_beside.pop("sample_weight", None)
     encoding = replace(encoding, target=target or encoding.target, beside=named_beside)
     response, rows = None, rows_of(source, encoding.beside)
@@ -53,7 +53,7 @@ def read_with_encoding(
         encoding = replace(encoding, target=column)
     ids = identifiers_of(source, encoding)
     wanted = list(range(p)) if needed is None else sorted(int(j) for j in needed)
-    filled = _again(source, encoding, names, p, wanted)
+    filled = _fill(source, encoding, names, p, wanted)
     if needed is not None:
         filled = filled._replace(matrix=spread(_dense(filled.matrix), wanted, p))
     named = None if names is None else tuple(names)
@@ -78,7 +78,7 @@ def _with_products(
     target: str | None,
     beside: dict[str, str] | None,
 ) -> Table:
-    """Read the factors of the products, and multiply them."""
+    """Read the factors of the products and multiply them."""
     count = encoding.n_factors
     if names is None or count is None or len(names) != p or count > p:
         raise ValueError("the model has products of features, but not their names: it cannot be read")
@@ -99,10 +99,10 @@ def _dense(matrix: Any) -> NDArray[Any]:
     return matrix.toarray() if sp.issparse(matrix) else matrix
 
 
-def _again(source: Source, encoding: Encoding, names: Sequence[str] | None, p: int, wanted: list[int]) -> Filled:
-    """The matrix of the wanted features of a model."""
+def _fill(source: Source, encoding: Encoding, names: Sequence[str] | None, p: int, wanted: list[int]) -> Filled:
+    """The matrix of the wanted features, from named columns or from a matrix."""
     if source.matrix is not None:
-        return _again_from_matrix(source, encoding, names, p, wanted)
+        return _fill_from_matrix(source, encoding, names, p, wanted)
     if names is None:
         used = {encoding.target, *encoding.beside.values(), *encoding.ids, *encoding.left_out}
         rest = [column for column in source.columns if column.name not in used]
@@ -117,7 +117,7 @@ def _again(source: Source, encoding: Encoding, names: Sequence[str] | None, p: i
         if absent:
             raise ValueError(f"the data have no column {listing(absent)}, which the model needs")
         parts = [Part(by_name[column], (levels,) if levels else ()) for column, levels in chosen]
-    _insist_on_kinds(parts)
+    _check_kinds(parts)
     _note_new_levels(source, encoding, {part.column.name for part in parts if part.groups} & encoding.categories.keys())
     return fill_columns(parts, source.n_rows, encoding.impute, encoding.fill)
 
@@ -128,7 +128,7 @@ def _note_new_levels(source: Source, encoding: Encoding, used: set[str]) -> None
             source.notes.append(f"column {column.name!r} has values that the fit did not have: {listing(sorted(new))}")
 
 
-def _insist_on_kinds(parts: list[Part]) -> None:
+def _check_kinds(parts: list[Part]) -> None:
     for part in parts:
         wanted = "text" if part.groups and part.groups != ((GAP,),) else "number"
         if part.groups == ((GAP,),) and part.column.kind in ("text", "number"):
@@ -136,11 +136,11 @@ def _insist_on_kinds(parts: list[Part]) -> None:
         empty = part.column.kind == "text" and not part.groups and not part.column.load().levels
         if part.column.kind != wanted and not empty:
             raise ValueError(
-                f"column {part.column.name!r} should hold {wanted}s as in the fit, but holds {part.column.kind}s"
+                f"column {part.column.name!r} must hold {wanted}s as in the fit, but holds {part.column.kind}s"
             )
 
 
-def _again_from_matrix(
+def _fill_from_matrix(
     source: Source, encoding: Encoding, names: Sequence[str] | None, p: int, wanted: list[int]
 ) -> Filled:
     matrix, own = source.matrix, source.names

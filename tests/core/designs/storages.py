@@ -106,7 +106,7 @@ def dense(X):
 
 
 class Foreign(Design):
-    """A design that the package does not know: the methods it has to have, and no others."""
+    """A design of another package, with the abstract methods only."""
 
     def __init__(self, array):
         self.array = array

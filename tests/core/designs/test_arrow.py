@@ -85,7 +85,7 @@ def test_types(tmp_path, types, expected):
 
 def test_columns_that_are_no_numbers(tmp_path):
     parquet.write_table(pa.table({"a": [1.0], "who": ["me"]}), tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match=r"columns that are no numbers \('who'\): leave them out"):
+    with pytest.raises(ValueError, match=r"columns that are not numeric \('who'\): leave them out"):
         as_design(tmp_path / "x.parquet")
     parquet.write_table(pa.table({"a": [2**60, 1]}), tmp_path / "y.parquet")
     with pytest.raises(ValueError, match="double precision cannot represent"):

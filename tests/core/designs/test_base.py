@@ -1,4 +1,4 @@
-"""The contract: what a design inherits is enough for one that the package does not know; moments of any columns."""
+"""The contract: a design of another package needs only the abstract methods; moments of any columns."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Dense matrices: products and surveys in every type and order, bit by bit whatever the number of threads."""
+"""Dense matrices: products and surveys in every type and order, bit for bit equal for every number of threads."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_results_do_not_depend_on_the_number_of_threads(order, dtype, monkeypatc
         monkeypatch.setattr(module, "cores", lambda n_cores=n_cores: n_cores)
         moments, products = design.survey(weights, r)
         found.append((*moments, products, design.columns(subset), design.dot(w[subset], subset)))
-        # BLAS has threads of its own.
+        # BLAS has its own threads.
         if dtype != np.float64:
             found[-1] += (design.tdot(r), design.tdot(r, subset), design.dot(w))
     for others in found[1:]:

@@ -114,7 +114,7 @@ def test_bad_files(tmp_path):
     path = write_bed(tmp_path / "g.bed", genotypes()[0])
     content = path.read_bytes()
     for changed, message in (
-        (content[:-1], "has not the size of 13 samples and 9 variants"),
+        (content[:-1], "has the wrong size for 13 samples and 9 variants"),
         (content[:2] + b"\0" + content[3:], "stored by sample"),
         (b"xx" + content[2:], r"not a \.bed file"),
         (b"", r"not a \.bed file"),
@@ -139,7 +139,7 @@ def test_pgenlib_is_an_extra(tmp_path, monkeypatch):
 
 
 def test_sums_that_are_exact_are_those_of_bytes(tmp_path):
-    """Whole numbers are added without rounding, in whatever order."""
+    """Whole numbers are added without rounding, in any order."""
     copies, X = genotypes(101, 64, 0.0)
     design, stored = as_design(write_bed(tmp_path / "g.bed", copies)), Dense(np.asfortranarray(X, dtype=np.int8))
     r = np.random.default_rng(0).integers(-1000, 1000, (101, 3)).astype(float)

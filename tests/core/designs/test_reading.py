@@ -141,7 +141,7 @@ def test_bad_matrix(X, message):
 
 
 class TestReaders:
-    """Objects of a package that has a reader of its own."""
+    """Objects of a package that has a reader."""
 
     @pytest.fixture
     def package(self, monkeypatch):

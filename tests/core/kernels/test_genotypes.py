@@ -33,7 +33,7 @@ def test_unpack(kernel, missing, n):
     assert np.array_equal(out, np.where(copies == MISSING, FILL[:, None], copies))
 
 
-# More bytes than a stretch holds, and variants that are no multiple of four.
+# More bytes than one stretch holds, and a number of variants that is not a multiple of four.
 @pytest.mark.parametrize("n", [1, 13, 14, 15, 1200])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("kernel", both(kernels.packed_products))

@@ -27,7 +27,7 @@ def goal_of(gap_tol=1e-2, events=None, moves=None, **settings):
 
 @pytest.mark.parametrize("gap_tol", [0.0, 1e-9, 1e-4, 0.1])
 def test_the_cutoff_is_within_the_tolerance(gap_tol):
-    """The distance to the incumbent is at least half of the tolerance, whatever is reserved for rounding errors."""
+    """The distance to the incumbent is at least half of the tolerance, however much is reserved for rounding errors."""
     goal = goal_of(gap_tol)
     objective = goal.fit.primal
     assert objective * (1.0 - gap_tol) <= goal.cutoff <= objective * (1.0 - 0.5 * gap_tol)

@@ -209,7 +209,7 @@ CORRUPTIONS = {
     "a slightly larger split": (slightly_larger_split, "does not leave a positive semidefinite matrix"),
     "a removed leaf": (without_a_leaf, "region|goes on|not free|bound claimed"),
     "a larger split": (larger_split, "larger than that of the matrix|does not leave a positive semidefinite matrix"),
-    "no splits": (lambda c: c.proof._replace(splits=()), "there is no split"),
+    "no splits": (lambda c: c.proof._replace(splits=()), "refers to split"),
 }
 
 

@@ -26,5 +26,5 @@ def test_parts_and_products_are_those_of_the_data(full_gram, weighted):
         np.testing.assert_allclose(gram.part(features), G[np.ix_(features, features)], atol=1e-12)
         w = rng.standard_normal(features.size)
         np.testing.assert_allclose(gram.product(features, w), G[:, features] @ w, atol=1e-12)
-    # After so many products columns have replaced the block.
+    # After this many products columns have replaced the block.
     assert isinstance(gram._store, GramColumns) and gram.nbytes() == 8 * 9 * 9

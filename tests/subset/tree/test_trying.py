@@ -59,7 +59,7 @@ def test_few_features_of_many_are_proved_optimal(k, gamma, fit_intercept):
 )
 @pytest.mark.parametrize("gamma", [1e2, np.inf])
 def test_forced_features_weights_and_prices(settings, gamma):
-    """The same result as that of the enumeration, which tries every support by a fit of its own."""
+    """The same result as that of the enumeration, which fits every support separately."""
     X, y = wide(p=11)
     result = best_subset(X, y, gamma=gamma, **settings)
     assert result.status is Status.OPTIMAL

@@ -10,7 +10,7 @@
 ``streamed``     the design of such a matrix, read in blocks
 ``combining``    results of a matrix from those of blocks of its rows
 ``blocked``      a matrix in blocks, which may be on the workers of a cluster
-``block_work``   what it computes for each block
+``block_work``   the functions that it computes for each block
 ``passes``       the blocks that a pass reads, and counts of passes
 ``counted_grid`` grids of blocks that count what is read
 ``distributed``  arrays of Dask
@@ -21,7 +21,7 @@
 ``chunked``      arrays of zarr
 ``arrow``        tables of Arrow, Parquet and Feather files
 ``genotypes``    genotypes of PLINK
-``packed``       blocks of them, packed at two bits
+``packed``       blocks of genotypes, packed at two bits
 ``interactions`` products of pairs of columns, computed on demand
 ``reading``      conversion of X to a design
 ===============  ===================================================================

@@ -17,7 +17,7 @@ from sparsest.core.designs.mapped import LEAST_BYTES
 from sparsest.core.designs.sources import Source
 from sparsest.core.designs.streamed import Streamed
 
-# Columns of Parquet that are named in a message.
+# Largest number of Parquet columns that a message names.
 _SHOWN_COLUMNS = 5
 
 
@@ -42,7 +42,7 @@ class ArrowColumns(Source):
             bad = [name for name, fine in zip(names, usable, strict=True) if not fine]
             more = ", …" if len(bad) > _SHOWN_COLUMNS else ""
             raise ValueError(
-                f"X has columns that are no numbers ({', '.join(map(shown, bad[:_SHOWN_COLUMNS]))}{more}): leave them "
+                f"X has columns that are not numeric ({', '.join(map(shown, bad[:_SHOWN_COLUMNS]))}{more}): leave them "
                 "out, or encode them first"
             )
         if len(set(names)) < len(names):
@@ -66,7 +66,7 @@ class ArrowColumns(Source):
 
 
 def _fill(line: NDArray[Any], column: Any) -> None:
-    """Copy the numbers of a column, chunk by chunk, with NaN for what is missing."""
+    """Copy the numbers of a column, chunk by chunk, with NaN for missing values."""
     import pyarrow as pa
 
     place = 0
@@ -114,7 +114,7 @@ def open_parquet(path: Path) -> Design:
 
 
 def open_feather(path: Path) -> Design:
-    """The columns of a Feather (Arrow) file, mapped where it is not compressed."""
+    """The columns of a Feather (Arrow) file, mapped if it is not compressed."""
     required_package("pyarrow", "io", f"{path}: Feather files")
     import pyarrow as pa
     from pyarrow import feather

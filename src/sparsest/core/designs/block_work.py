@@ -1,8 +1,8 @@
-"""What a design in blocks computes for one block, where the block is, and sums of the results.
+"""Functions that a design in blocks computes for one block, on the worker that holds it, and sums of their results.
 
-Every function that is sent to blocks has the arguments of :data:`sparsest.proofs.grid.Work`: the block, what the blocks
-of the same rows share, and the call's own argument.  Some have a first one, below which work is not divided among
-threads.
+Every function that is sent to blocks has the arguments of :data:`sparsest.proofs.grid.Work`: the block, an argument
+shared by the blocks of the same rows, and an argument of the call.  Some functions have an additional first argument:
+the number of bytes below which work is not divided among threads.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def block_tdot(
     r, kept = shared
     out = Dense(block, thread_bytes=thread_bytes).tdot(r, inside)
     if kept is not None and not np.isfinite(out).all():
-        # Zeros times what is not finite in rows that are not chosen.
+        # Rows that are not chosen have weight zero, and zero times NaN or infinity is NaN.
         return Dense(block[kept], thread_bytes=thread_bytes).tdot(r[kept], inside)
     return out
 

@@ -34,9 +34,9 @@ from sparsest.core.designs.packs import DensePack, Pack
 from sparsest.core.designs.passes import Listener, Reading
 from sparsest.proofs.grid import ArrayGrid, Call, Grid, Work
 
-# Columns that were fetched from elsewhere are kept up to this size, and designs of few columns are copied.
+# Size in bytes up to which fetched columns are cached and designs of few columns are copied.
 _CACHE_BYTES, _COPY_BYTES = 1 << 28, 1 << 26
-# Packs copy columns up to this size.  Beyond it their Gram matrices are computed where the rows are.
+# Packs copy columns up to this size.  Larger Gram matrices are computed by the workers that hold the rows.
 _PACK_BYTES = 1 << 28
 
 
@@ -176,7 +176,7 @@ class Blocked(Design):
         return self._part(numbers, self._columns, self.reading)
 
     def counted(self) -> Blocked:
-        """The same design, which counts what is read from now on."""
+        """The same design with new counts of what is read."""
         return self._part(self._rows, self._columns, Reading(self.reading.listener))
 
     def reporting(self, listener: Listener) -> Blocked:
@@ -264,12 +264,12 @@ class Blocked(Design):
 
 
 def _distinct(left: Indices, right: Indices) -> int:
-    """How many columns are in one of two subsets."""
+    """The number of columns in the union of two subsets."""
     return np.union1d(left, right).size
 
 
 class BlockedPack(DensePack):
-    """A working set whose Gram matrix is computed where the rows are: no column is copied.
+    """A working set whose Gram matrix is computed by the workers that hold the rows: no column is copied.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ class BlockedPack(DensePack):
 
 
 class _Cache:
-    """Columns that were fetched, up to a number of bytes; the oldest are dropped first."""
+    """A cache of fetched columns, up to a number of bytes; the oldest are dropped first."""
 
     def __init__(self) -> None:
         self._lock, self._known = Lock(), dict[int, NDArray[Any]]()
@@ -313,7 +313,7 @@ class _Cache:
         return _Cache, ()
 
     def columns(self, grid: Grid, index: Indices) -> NDArray[Any]:
-        """Columns of a grid; those that are not known are fetched."""
+        """Columns of a grid; those that are not in the cache are fetched."""
         out = np.empty((grid.shape[0], index.size), dtype=grid.dtype, order="F")
         with self._lock:
             known = {j: self._known[j] for j in set(index.tolist()) if j in self._known}

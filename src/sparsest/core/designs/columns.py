@@ -1,4 +1,4 @@
-"""Columns of a design in the forms that compiled steps of a path use."""
+"""Columns of a design in the forms that compiled kernels of a path use."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def dense_array(block: Design) -> NDArray[Any]:
 
 
 def touch(stored: Any) -> None:
-    """Bring mapped pages into memory, so that reading and computing can be told apart."""
+    """Bring mapped pages into memory, so that reading and computing can be timed separately."""
     if isinstance(stored, np.ndarray) and (stored.flags.c_contiguous or stored.flags.f_contiguous):
         stored.reshape(-1, order="A").view(np.uint8)[::PAGE].max(initial=0)
 

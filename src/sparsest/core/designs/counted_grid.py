@@ -1,4 +1,4 @@
-"""A grid of blocks that counts what is read of it, whoever asks: a design, or the checker."""
+"""A grid of blocks that counts how much of it is read, by designs and by the checker."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sparsest.proofs.grid import Call, Grid, T, Work
 class CountedGrid(Grid):
     """Another grid, and counts of its passes.
 
-    Blocks are read where they are, at the same time as results are computed, so ``seconds_computing`` are those from
-    the call until all results are back.
+    Blocks are read by the workers that compute results, so reading and computing cannot be timed separately:
+    ``seconds_computing`` is the time from the call until all results are returned.
 
     Parameters
     ----------
     grid : the blocks.
-    reading : the counts; its ``stop`` is asked after every call.
+    reading : the counts; its ``stop`` is called after every call.
     """
 
     def __init__(self, grid: Grid, reading: Reading) -> None:
@@ -43,14 +43,14 @@ class CountedGrid(Grid):
         return self._noted(work, calls, shared, n_rows * n_columns)
 
     def gather(self, index: Indices) -> NDArray[Any]:
-        """Copy some columns here, and count these."""
+        """Copy columns into this process, and count them."""
         began = perf_counter()
         found = self._grid.gather(index)
         self._note(began, found.size)
         return found
 
     def gather_row(self, row: int) -> NDArray[Any]:
-        """Copy one row here."""
+        """Copy a row into this process, and count it."""
         began = perf_counter()
         found = self._grid.gather_row(row)
         self._note(began, found.size)

@@ -1,4 +1,4 @@
-"""Files as designs: what the name ends with says which reader opens them.  Nothing is loaded that can be mapped."""
+"""Files as designs: the suffix of the name selects the reader.  Files that can be mapped are not loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from sparsest.core.checks import shown
 from sparsest.core.designs.base import Design
 
-# For every ending of a name, the module of the function that opens such a file, and the function.
+# For every suffix, the module and the name of the function that opens such a file.
 OPENERS = {
     ".npy": ("files", "open_npy"),
     ".bed": ("genotypes", "open_bed"),

@@ -46,7 +46,7 @@ class PackedGenotypes(Source):
     packed: NDArray[np.uint8]
     n: int
     names: tuple[str, ...] | None = None
-    # Number of missing genotypes, -1 if not yet counted, and what replaces them.
+    # Number of missing genotypes, -1 if not yet counted, and their replacements.
     n_missing: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     fill: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, dtype=np.float32), repr=False)
 
@@ -71,7 +71,7 @@ class PackedGenotypes(Source):
         return PackedBlock(packed, self.n, self.n_missing[index], self.fill[index])
 
     def _count(self, packed: NDArray[np.uint8], index: Indices) -> None:
-        """Count the missing genotypes of some variants, and compute what replaces them."""
+        """Count the missing genotypes of some variants, and compute their replacements."""
         totals, missing = np.empty((2, index.size), dtype=np.int64)
         count_genotypes(packed, self.n, _SUMS, _GAPS, totals, missing)
         known = self.n - missing
@@ -144,22 +144,25 @@ def open_bed(path: Path) -> Streamed:
         raise ValueError(f"{path} is stored by sample: write it by variant, as PLINK has done since version 1.0")
     width = -(-n // 4)
     if path.stat().st_size != _HEADER_BYTES + width * len(names):
-        raise ValueError(f"{path} has not the size of {n} samples and {len(names)} variants")
+        raise ValueError(
+            f"{path} has the wrong size for {n} samples and {len(names)} variants: it is incomplete, or does not "
+            "belong to its .bim and .fam files"
+        )
     packed = np.memmap(path, dtype=np.uint8, mode="r", offset=_HEADER_BYTES, shape=(len(names), width))
     return Streamed(PackedGenotypes(np.asarray(packed), n, names))
 
 
 def open_pgen(path: Path) -> Streamed:
-    """The genotypes of a .pgen file, with the names of its .pvar file and as many samples as its .psam file has."""
+    """The genotypes of a .pgen file, with the names of the .pvar file and the number of samples of the .psam file."""
     n = len(table_lines(path.with_suffix(".psam")))
     names = _names(path.with_suffix(".pvar"), 2)
     return Streamed(PgenGenotypes(str(path), n, len(names), names))
 
 
 def table_lines(path: Path) -> list[list[str]]:
-    """The lines of a table beside the genotypes, without comments and header."""
+    """The lines of a table that accompanies the genotypes, without comments and header."""
     if not path.is_file():
-        raise ValueError(f"there is no file {path}, which belongs to the genotypes")
+        raise ValueError(f"there is no file {path}, which is needed to read the genotypes")
     lines = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line and not line[0].startswith("#")]
 

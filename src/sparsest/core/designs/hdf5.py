@@ -23,7 +23,7 @@ def read(X: Any) -> Design | None:
 
 
 def open_hdf5(path: Path) -> Design:
-    """The matrix of a file: X in one of AnnData, or else the only dataset of two dimensions."""
+    """The matrix of a file: X of AnnData, otherwise the only dataset of two dimensions."""
     h5py = required_package("h5py", "io", f"{path}: HDF5 files")
     try:
         return of_node(h5py.File(path, "r"))

@@ -1,4 +1,4 @@
-"""Products of pairs of columns as a design: they are computed when they are needed, and not stored."""
+"""Products of pairs of columns as a design: they are computed when needed, and not stored."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Interactions(Design):
 
     @property
     def requires(self) -> list[tuple[int, list[int]]]:
-        """The number of every product, and those of its factors, for ``Structure(requires=...)``.
+        """The index of every product and the indices of its factors, for ``Structure(requires=...)``.
 
         Products with a factor that is not among the columns are left out.
         """

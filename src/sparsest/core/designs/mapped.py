@@ -1,6 +1,6 @@
 """NumPy arrays, and SciPy's compressed sparse arrays, that are mapped from files.
 
-Large ones are read in blocks; small ones are used like arrays in memory, because the system keeps them there.
+Large arrays are read in blocks; small ones are used like arrays in memory, because the system caches them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sparsest.core.designs.base import Design
 from sparsest.core.designs.sources import ArraySource, CompressedSource
 from sparsest.core.designs.streamed import Streamed
 
-# Smaller arrays are used like those in memory.
+# Arrays with fewer bytes are used like those in memory.
 LEAST_BYTES = 1 << 28
 
 
@@ -30,7 +30,7 @@ def read(X: Any) -> Design | None:
 
 
 def is_mapped(array: Any) -> bool:
-    """Whether the memory of an array is that of a file."""
+    """Whether an array is mapped from a file."""
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap):
             return True

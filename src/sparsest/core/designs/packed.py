@@ -1,4 +1,4 @@
-"""Variants packed at two bits as a design: products ``X'r`` are computed from the bytes, anything else is unpacked."""
+"""Variants packed at two bits as a design: ``X'r`` is computed from the bytes, other methods unpack the block."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PackedBlock(Design):
     packed : p × ⌈n/4⌉ bytes in C order
     n : number of samples
     n_missing : number of missing genotypes of each variant
-    fill : what replaces them
+    fill : replacement of the missing genotypes of each variant
     """
 
     packed: NDArray[np.uint8]

@@ -36,7 +36,7 @@ class Pack(ABC):
     """Columns E of a design, and the quadratic ``G = X_E' diag(h) X_E`` over them; empty at first.
 
     With ``centred`` the columns of G are centred under the weights h.  All other products are those of the design.
-    Numbers are float64, whatever the storage.
+    Numbers are float64 for every storage.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Pack(ABC):
 
     @abstractmethod
     def append(self, index: Indices) -> None:
-        """Take in these columns of the design."""
+        """Add these columns of the design."""
 
     @abstractmethod
     def keep(self, positions: Indices) -> None:
@@ -83,7 +83,7 @@ class Pack(ABC):
 
 
 class SparsePack(Pack):
-    """Copies of the columns' stored entries; shift and scale enter the products, nothing is made dense.
+    """Copies of the columns' stored entries; shift and scale are applied in the products, nothing is made dense.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class SparsePack(Pack):
         return self._columns.names[: self._size]
 
     def append(self, index: Indices) -> None:
-        """Take in these columns of the design."""
+        """Add these columns of the design."""
         first, self._size = self._size, self._size + index.size
         self._columns.names[first : self._size] = index
         self._copy(first)
@@ -202,7 +202,7 @@ class DensePack(Pack):
         self._note_curvature()
 
     def append(self, index: Indices) -> None:
-        """Take in these columns of the design."""
+        """Add these columns of the design."""
         first = self._index.size
         self._index = np.concatenate([self._index, index])
         self._make_room(first)

@@ -1,4 +1,4 @@
-"""Passes over a matrix that is read on demand: what is counted of them, and the blocks they read."""
+"""Passes over a matrix that is read on demand: their counts, and the blocks they read."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sparsest.core.designs.sources import Source
 
 Listener = Callable[[float, int], Any]
 
-# Lines between two that are needed are read as well if they have fewer bytes: one long read is faster than two.
+# Unneeded lines between two needed ones are read if they have fewer bytes than this: one long read is faster than two.
 _GAP_BYTES = 1 << 18
 
 
 class Reading:
-    """How much was read of a matrix so far, and how long it took; threads add up.
+    """How much of a matrix was read so far, and how long it took; the seconds of all threads are added.
 
     Attributes
     ----------
     passes : number of passes over the matrix; a pass over a part counts as its share
     bytes : number of bytes read
     seconds_reading, seconds_computing : seconds of all threads
-    stop : asked after every block; if it returns True, the pass ends with :class:`PassStopped`
+    stop : called after every block; if it returns True, the pass ends with :class:`PassStopped`
     listener : called after every block, with the passes and the bytes so far
     """
 
@@ -36,7 +36,7 @@ class Reading:
         self.seconds_reading, self.seconds_computing = 0.0, 0.0
 
     def note(self, passes: float, n_bytes: int, seconds_reading: float, seconds_computing: float) -> None:
-        """Count a block, and stop the pass if that is wanted."""
+        """Count a block; raise :class:`PassStopped` if ``stop`` returns True."""
         self.passes += passes
         self.bytes += n_bytes
         self.seconds_reading += seconds_reading

@@ -1,7 +1,7 @@
 """Conversion of X to a design; data are copied only if necessary.
 
-Objects of other packages, such as datasets of h5py, are read by modules of their own, which are imported when such an
-object is given: ``READERS`` says which package's objects are read by which module.
+Objects of other packages, such as datasets of h5py, are read by separate modules, which are imported only when needed:
+``READERS`` has the module for each package.
 """
 
 from __future__ import annotations

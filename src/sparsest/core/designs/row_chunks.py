@@ -23,7 +23,7 @@ def read(X: Any) -> Blocked | None:
 def as_stored(block: NDArray[Any]) -> NDArray[Any]:
     """A block in one of the types that kernels read, aligned and with contiguous rows or columns.
 
-    It is copied only if necessary: what comes over a network, for example, may not be aligned.
+    It is copied only if necessary: data received over a network, for example, may not be aligned.
     """
     if block.dtype not in STORED_TYPES:
         return block.astype(np.float32) if block.dtype == np.float16 else as_numbers(block, "X")

@@ -1,6 +1,6 @@
-"""Matrices that are read on demand, such as from disk: what a reader provides, and the sources for arrays.
+"""Matrices that are read on demand, such as from disk: the interface of readers, and the sources for arrays.
 
-A source reads *lines*: columns, or rows where these are stored together.  :class:`~sparsest.core.designs.streamed`
+A source reads *lines*: columns, or rows if rows are contiguous.  :class:`~sparsest.core.designs.streamed`
 makes a design of it.
 """
 
@@ -24,7 +24,7 @@ from sparsest.core.designs.sparse import Sparse
 BLOCK_BYTES = 1 << 25
 # Rows of a mapped array that are processed together: results of each column are combined once a block.
 _ROWS_OF_MAP = 256
-# Bytes that are read from disk at least.
+# Smallest number of bytes that are read from disk at a time.
 PAGE = 4096
 _LARGEST_INDEX = int(np.iinfo(np.int32).max)
 
@@ -40,9 +40,9 @@ class Source(ABC):
     concurrent : whether several threads may read at a time.
     step : lines are read in multiples of this number, such as those of a chunk.
     line_bytes : bytes of a line as ``read`` returns it.
-    stored_line_bytes : bytes of a line as it is stored, if these are others.
-    picks : whether there is ``pick``, which reads some lines without those between them.
-    block_bytes : size of blocks that suits the source, if it is not the usual one.
+    stored_line_bytes : bytes of a line as it is stored, if different.
+    picks : whether the source has ``pick``, which reads some lines without those between them.
+    block_bytes : size of blocks, if it is not the default.
     imputes : how missing values are replaced, such as "mean"; None if they are not.
     names : names of the columns, or None.
     """
@@ -171,7 +171,7 @@ class CompressedSource(Source):
         if part.stop - part.start <= _LARGEST_INDEX:
             # SciPy would convert the indices of the entries to the type of these.
             indptr = indptr.astype(np.int32)
-        # The container checks nothing, so that the message of ``check_sparse`` says what is wrong.
+        # The constructor does not check, so that ``check_sparse`` reports errors.
         return make((np.asarray(self.data[part]), np.asarray(self.indices[part]), indptr), shape=shape)
 
     @property

@@ -148,7 +148,7 @@ def unstandardized(design: Design) -> Design:
 
 
 def stores_matrix(design: Design) -> bool:
-    """Whether a design has its matrix in memory or mapped into it."""
+    """Whether the matrix of a design is in memory or mapped from a file."""
     return isinstance(design, (Dense, Sparse))
 
 
@@ -182,7 +182,7 @@ def products_with_view(view: Design, products: Array, r: Array) -> Array:
 
 
 def _refuse_copies(n_bytes: int, count: int) -> None:
-    """Raise a ValueError before columns are copied that do not fit into memory."""
+    """Raise a ValueError if the columns to copy do not fit into memory."""
     if count and n_bytes > memory_limit():
         raise ValueError(
             f"{count} columns have means of more than {FAR:g} standard deviations, and copies of them that are centred "

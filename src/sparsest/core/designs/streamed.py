@@ -2,7 +2,7 @@
 
 Blocks are read and processed by a few threads: while some compute, others read ahead.  Results of blocks are combined
 in order, so that they do not depend on the number of threads.  Only ``columns`` and the blocks being processed are in
-memory; ``rows`` and ``take`` copy what is small, and otherwise remember their choice.
+memory; ``rows`` and ``take`` copy small selections, and otherwise store the indices.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sparsest.runtime.threads import single_threaded
 T = TypeVar("T")
 Words = NDArray[np.uint64]
 
-# Work on a block is not divided among threads: there is one for each block.
+# Work on a block is not divided among threads, because each block has its own thread.
 _UNDIVIDED = 1 << 62
 # Rows and columns that are chosen are copied if they take at most this many bytes.
 COPY_BYTES = 1 << 27
@@ -101,7 +101,7 @@ class Streamed(Design):
         return self._noted(part, 1.0, self._processed(part, lambda block, part: block, _UNDIVIDED, 1.0))
 
     def counted(self) -> Streamed:
-        """The same design, which counts what is read from now on."""
+        """The same design with new counts of what is read."""
         return replace(self, reading=Reading(self.reading.listener), _digests=[], _recent=[])
 
     def reporting(self, listener: Listener) -> Streamed:
@@ -109,7 +109,7 @@ class Streamed(Design):
         return replace(self, reading=Reading(listener), _digests=[], _recent=[])
 
     def fingerprinted(self) -> Streamed:
-        """The same design, whose survey computes digests as well, so that a fingerprint takes no pass of its own."""
+        """The same design, whose survey also computes digests, so that a fingerprint needs no separate pass."""
         return replace(self, digesting=True)
 
     def __getstate__(self) -> dict[str, Any]:

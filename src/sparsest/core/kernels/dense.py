@@ -1,8 +1,8 @@
 """Products and sums over a dense matrix as it is stored; entries are converted to float64 in registers.
 
 The matrix is given as *lines*, an array in C order whose rows are the columns of a matrix in Fortran order, or the rows
-of one in C order.  Each result is computed by the same operations whatever part of the matrix a call
-covers, so it does not depend on how the work is divided among threads.
+of one in C order.  Each result is computed by the same operations for every division of the matrix into calls, so it
+does not depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def count_genotypes(packed, n, copies, gaps, totals, missing):
 
 @kernel
 def unpack_genotypes(packed, n, fill, out):
-    """``out[j, i]`` becomes the number of copies of variant j in sample i, or ``fill[j]`` where it is missing.
+    """Write to ``out[j, i]`` the number of copies of variant j in sample i, or ``fill[j]`` if it is missing.
 
     ``fill`` is empty if none is missing.  Four genotypes are spread over the bytes of a word by the same operations on
     all of them.
@@ -84,7 +84,7 @@ def _add_missing(line, vector, left, right, factor):
 
 @kernel
 def packed_products(packed, n_missing, fill, vectors, out):
-    """``out[v, j]`` becomes the inner product of variant j and vector v, four variants at a time.
+    """Write to ``out[v, j]`` the inner product of variant j and vector v, four variants at a time.
 
     ``vectors[v, k]`` has the entries of samples k, k + 4, k + 8, … of vector v, and zeros after the last sample: the
     genotypes of many bytes are then multiplied by the same operations.

@@ -15,7 +15,7 @@ from sparsest.runtime.jit import kernel
 
 @kernel
 def choose_nested(worth, state, start, members, most, chosen):
-    """Mark the free units of the best choice in ``chosen``; return the worth of forced and chosen units together.
+    """Mark the free units of the best choice in ``chosen``; return the total worth of forced and chosen units.
 
     Each set keeps its largest positive worths, beginning with the innermost sets.  That is the best choice because the
     sets are disjoint or nested.

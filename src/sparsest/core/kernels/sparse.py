@@ -52,7 +52,7 @@ class Stored(NamedTuple):
 
     def sweep(self, w, grad, lam, penalty, chosen, count, bar):
         """Minimise over the chosen coordinates one by one; ``grad`` becomes stale."""
-        # Take arrays from the tuple once: in a loop that takes longer than a column.
+        # Take arrays from the tuple outside of the loop: inside, that takes longer than processing a column.
         return stored_sweep(
             self.values, self.places, self.begins, self.centre, self.mass, self.curvature, self.step, self.carried,
             self.constant, w, lam, penalty, chosen, count, bar,

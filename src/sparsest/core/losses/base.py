@@ -28,13 +28,13 @@ class Loss(Protocol):
     log_link : whether ``y ≥ 0`` and its mean is predicted as ``e^u``.  A loss with neither classes nor a logarithmic
         link depends on ``y - u`` alone.
     positive : whether ``y = 0`` has no finite loss.
-    deviance : whether the share of the loss that a model explains is its usual score.
-    dispersion : what the variance of y is beside that which u implies: "one" where the loss is minus a logarithm of a
-        likelihood, "estimated" where a factor is estimated from the residuals, None where the loss has no such model.
-    smoothness : Lipschitz constant of the derivative in ``u``, whatever y is; ``inf`` where there is none.
+    deviance : whether the usual score is the explained share of the loss.
+    dispersion : factor of the variance that u implies: "one" if the loss is a negative log-likelihood, "estimated" if
+        the factor is estimated from the residuals, None if the loss has no model of the variance.
+    smoothness : Lipschitz constant of the derivative in ``u`` for all y; ``inf`` if there is none.
     domain_is_cone : whether ``α`` in the domain implies ``tα`` in it for every ``t ≥ 0``.
     conjugate_is_quadratic : whether ``t → ℓ*(y, tα)`` is ``At + Bt²``.
-    limits : what :func:`sparsest.core.checks.number` asks of each parameter.
+    limits : arguments of :func:`sparsest.core.checks.number` for each parameter.
     """
 
     name: str

@@ -42,7 +42,7 @@ def column_limit(sizes: Indices, forced: Mask, banned: Mask, columns: int) -> Co
 def within_columns(
     rule: StructuredSparsity, columns: int, include: Indices, exclude: Indices
 ) -> StructuredSparsity | None:
-    """The same rule for supports of at most some columns; None if there are none.  A budget is the last one."""
+    """The rule restricted to supports of at most ``columns`` columns; None if there are none.  A budget comes last."""
     forced, banned = rule.units_of(include), rule.units_of(exclude)
     limit = column_limit(rule.sizes, forced, banned, columns)
     rules = rule.rules

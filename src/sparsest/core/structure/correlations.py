@@ -1,4 +1,4 @@
-"""Sets of features whose columns are correlated too much to be chosen together."""
+"""Sets of features whose columns are too highly correlated to be chosen together."""
 
 from __future__ import annotations
 

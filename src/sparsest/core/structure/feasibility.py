@@ -1,4 +1,4 @@
-"""A choice of units that keeps all rules, by propagation or, where that does not decide, by a small integer program."""
+"""Find a choice of units that keeps all rules, by propagation or, if that is not enough, by a small integer program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what users give to the rule of a problem: names become units, and contradictions are found and named."""
+"""Convert the settings of users to the rule of a problem: resolve names to units, and report contradictions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Units:
 
     @property
     def word(self) -> str:
-        """What messages call units."""
+        """The word for units in messages."""
         return "groups" if self.grouped else "features"
 
     def unit(self, feature: Any, name: str) -> int:

@@ -1,4 +1,4 @@
-"""What the duality gap owes to a convex penalty ``λ(ρ|w| + (1-ρ)w²/2)`` of coefficients that may have limits.
+"""The conjugate of a convex penalty ``λ(ρ|w| + (1-ρ)w²/2)`` of coefficients with limits, for duality gaps.
 
 A slope pushes a coefficient away from zero to a side on which it may go as far as its limit.  What exceeds the
 threshold of the penalty is the excess e; with r the curvature of the penalty, the conjugate of the penalty on that side

@@ -6,7 +6,7 @@ import numpy as np
 
 from sparsest.runtime.jit import kernel
 
-# With no more features than this, checking all of them costs little.
+# With at most this many features, checking all of them costs little.
 FEW_FEATURES = 256
 # Rounds of minimising and checking for one λ; one or two are usual.
 MAX_ROUNDS = 200
@@ -22,8 +22,8 @@ MAX_CROWDING = 1.3
 # The violation to solve to is chosen such that the gap will be at most this share of the tolerance.  Most gaps are much
 # smaller: with 2 a third of the tolerance, and a logistic path takes up to a tenth less time than with 0.4.
 _GAP_SHARE = 2.0
-# Where the gap is too large, the violation is lowered by the factor that is missing and by this one, but not by more
-# than the second at once.
+# If the gap is too large, the violation is lowered by the ratio of gap and tolerance and by the first factor, but at
+# most by the second factor in one step.
 _TIGHTER, _LEAST_FACTOR = 0.3, 1e-3
 # Violations below this share of λ are rounding errors.
 _ROUNDING = 1e-15
@@ -31,13 +31,13 @@ _ROUNDING = 1e-15
 
 @kernel
 def first_goal(goal, alpha):
-    """The violation to solve to while the working set may grow; a goal that is not much smaller is used at once."""
+    """The violation to solve to while the working set may grow; the final goal, if that is not much smaller."""
     return goal if goal >= _NEARLY_TIGHT * GROWING_VIOLATION * alpha else GROWING_VIOLATION * alpha
 
 
 @kernel
 def largest_violation(alpha, tol):
-    """The violation that is allowed however small the gap: with curvature, gaps are small far from the optimum too."""
+    """The largest violation accepted at a small gap: with curvature, gaps are small far from the optimum too."""
     return min(GROWING_VIOLATION, 0.5 * tol ** (2.0 / 3.0)) * alpha
 
 
@@ -60,5 +60,5 @@ def violation_for_gap(alpha, allowed, size, n_active, curvature, most):
 
 @kernel
 def tighter(violation, gap, tol):
-    """The violation to ask for next where this one has led to a gap above the tolerance."""
+    """The next violation to solve to, after this one has led to a gap above the tolerance."""
     return _TIGHTER * max(tol / gap, _LEAST_FACTOR) * violation

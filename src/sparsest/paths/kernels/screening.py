@@ -24,15 +24,15 @@ FORESEEN_SHARE = 0.99
 
 
 class Memory(NamedTuple):
-    """What is known of the gradients.
+    """Stored gradients at earlier points.
 
     Attributes
     ----------
     value, earlier : every feature's gradient where it was computed last, and at the alpha before that.
-    reference, before : which points these are; as many as there are points stands for none.  They are unsigned, as
-        indices that may be negative take a third longer.
+    reference, before : indices of these points; the number of points stands for none.  They are unsigned, because
+        signed indices take a third longer.
     points, products, alphas : the points, their inner products, and the alphas they belong to.
-    latest : which point is the last.
+    latest : index of the last point.
     """
 
     value: Array
@@ -86,7 +86,7 @@ def inner_products(memory, tau):
 
 @kernel
 def spans(products, inner, square):
-    """How well points, one or two, make up τ: ``‖τ - first·τ_a - second·τ_b‖ ≤ distance``, for all a and b.
+    """Project τ on one or two points: ``‖τ - first·τ_a - second·τ_b‖ ≤ distance``, for all a and b.
 
     The last a and b stand for no point.
     """
@@ -111,7 +111,7 @@ def spans(products, inner, square):
 
 @kernel
 def unsettled(memory, inner, square, norms, slope, sides, alpha, outside, out):
-    """Write down the features outside whose gradients may push more than ``λ·slope``; returns how many.
+    """List the features outside whose gradients may push more than ``λ·slope`` in ``out``; returns their number.
 
     ``inner`` and ``square`` are the inner products of τ.  What was known only at the oldest point is forgotten.
     """
@@ -156,7 +156,7 @@ def remember(memory, tau, inner, square, alpha, needed, count, fresh):
 
 @kernel
 def foreseen(memory, slope, sides, alpha, outside, least, out):
-    """Write down the features outside whose gradients at λ will nearly reach their limits; returns how many.
+    """List the features outside with predicted gradients near their limits at λ in ``out``; returns their number.
 
     Those of which fewer than ``least`` gradients are known, one or two, are left out.
     """

@@ -3,7 +3,7 @@
     constant + ½w'Gw - c'w + ½λ Σ_g Σ_{j∈g} w_j²/s_g,     c = X'y
 
 Of a large G only the block of the features that were in a working set is kept, and products take passes over the data,
-until so many have been computed that complete columns would have taken less time.
+until complete columns would have taken less time than the entries computed so far.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ _FITTED = 8
 _MOST_SCANS = 20
 # The columns may take this part of the memory that a search has.
 _SHARE_OF_MEMORY = 0.25
-# A node that is taken is tried if that takes no longer than so many nodes, which are assumed to need at most so many
-# seconds each (the first ones wait for what is set up); a trial takes at least so many seconds.  Riboflavin with k = 4
+# A node is tried if the trial takes no longer than this many nodes, which are assumed to need at most this many seconds
+# each (the first nodes also wait for initialisation); a trial takes at least this many seconds.  Riboflavin with k = 4
 # and gamma = 10/n is then solved in 12 s of CPU time, where the gap was 5 %; nodes tried when they are made left 13 %.
 _NODES_OF_TRIAL, _SECONDS_OF_NODE, _SECONDS_OF_TRIAL = 4.0, 2e-3, 5e-4
 # Nodes are tried where a model has at most this many features.  With k = 10 and 20 (1000 × 5000), searches that tried
