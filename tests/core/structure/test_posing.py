@@ -70,7 +70,15 @@ def test_a_column_stands_for_its_group():
         ({"feature_groups": LABELS, "include": [4], "exclude": [5]}, "columns of the same groups: site"),
         ({"feature_groups": LABELS[:5]}, "feature_groups must have 6 labels, one for each column"),
         ({"feature_groups": [0.5] * 6}, "labels of feature_groups must be texts or whole numbers"),
-        ({"structure": Structure(limits=[([0, 1], 2, 2)]), "k": 1}, "structure together: between 2 and 2 of 0, 1"),
+        ({"structure": Structure(limits=[([0, 1], 2, 2)]), "k": 1}, "structure together: exactly 2 of 0, 1"),
+        (
+            {"structure": Structure(limits=[([0, 1, 2], 1)]), "include": [0, 1], "k": 3},
+            "structure together: at most 1 of 0, 1, 2",
+        ),
+        (
+            {"structure": Structure(limits=[([0, 1, 2], 2, 3)]), "k": 1},
+            "structure together: at least 2 of 0, 1, 2",
+        ),
         ({"structure": Structure(limits=[([0], 2, 3)])}, "a limit wants at least 2 of the 1 features 0"),
         ({"structure": Structure(requires=[(0, [1])]), "include": [0], "exclude": [1]}, "0 needs all of 1"),
         ({"structure": Structure(costs=[1] * 6, max_cost=1.5), "include": [0, 1]}, "costs of at most 1.5"),

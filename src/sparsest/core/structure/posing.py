@@ -179,12 +179,23 @@ def _feasible(rule: StructuredSparsity, units: Units, include: Indices, exclude:
     return replace(rule, first=first)
 
 
+def _count(limit: Limit) -> str:
+    """How many units of its set a limit allows, in words."""
+    if limit.least == limit.most:
+        return f"exactly {limit.most}"
+    if limit.least == 0:
+        return f"at most {limit.most}"
+    if limit.most == len(limit.units):
+        return f"at least {limit.least}"
+    return f"between {limit.least} and {limit.most}"
+
+
 def _culprit(rule: StructuredSparsity, units: Units, forced: Mask, banned: Mask) -> str:
     """Which single rule cannot be kept with k, include and exclude, for a message; empty if there is none."""
     rules = rule.rules
     candidates: list[tuple[str, Rules]] = []
     for limit in rules.limits:
-        what = f"between {limit.least} and {limit.most} of {units.shown(limit.units)}"
+        what = f"{_count(limit)} of {units.shown(limit.units)}"
         candidates.append((what, Rules(rules.n_units, limits=(limit,))))
     for one in rules.requires:
         what = f"{units.shown([one.unit])} needs {'all' if one.all else 'one'} of {units.shown(one.needed)}"
