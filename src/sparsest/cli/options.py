@@ -68,7 +68,7 @@ class ColumnOptions:
         str | None,
         _column(
             "What to do about missing numbers: median or mean fill them in, median+indicator or mean+indicator add a "
-            "feature that says where, drop leaves their rows out. By default they are an error."
+            "feature that indicates them, drop leaves their rows out. By default they are an error."
         ),
     ] = None
     drop: Annotated[list[str], _column("Columns to leave out of the table, a,b,…")] = field(default_factory=list)
@@ -101,7 +101,7 @@ class TableOptions(ColumnOptions):
     weights: Weights = None
     offset: Offset = None
     missing_text: Annotated[
-        str, _column("What missing text becomes: level, one of its own, or frequent, the most frequent one.")
+        str, _column("What missing text becomes: level (a separate level) or frequent (the most frequent one).")
     ] = "level"
     max_missing: Annotated[
         float, _column("Columns of which a larger share is missing are left out, not filled in.")

@@ -78,12 +78,12 @@ def penalty_path(
         ``Σ_g φ(‖w_g‖; λ f_g √d_g)``, with ``w_g`` the coefficients of the d_g columns of group g.  Columns of a group
         are not made orthogonal to each other.  A rescaled penalty takes the mean of ``v_j`` over the columns of a
         group that may differ from zero, weighted by ``Σ_i ω_i x_ij²``
-    tol : duality gap relative to the loss of the constant model; for MCP and SCAD violation relative to alpha times the
-        median of the penalty factors that are not zero.
-        None means 2e-3 where n < p and 1e-5 elsewhere, for MCP and SCAD 1e-2 and 1e-3.  Objectives of convex penalties
-        are more precise than that: in our benchmarks their relative errors are below 2e-4 and 1e-6
-    max_iter : sweeps of coordinate descent for each alpha, at most
-    time_limit : seconds after which no further alpha is begun; Ctrl-C does the same
+    tol : largest duality gap relative to the loss of the constant model; for MCP and SCAD the largest violation
+        relative to alpha times the median of the nonzero penalty factors.  The default is 2e-3 if n < p and 1e-5
+        otherwise; for MCP and SCAD 1e-2 and 1e-3.  Objectives of convex penalties are more precise than that: in our
+        benchmarks their relative errors are below 2e-4 and 1e-6
+    max_iter : largest number of sweeps of coordinate descent for each alpha
+    time_limit : seconds after which no further alpha is begun; Ctrl-C ends the path in the same way
 
     Returns
     -------

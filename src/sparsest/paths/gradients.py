@@ -128,7 +128,7 @@ class GroupGradients(Gradients):
         )  # fmt: skip
 
     def foresee(self, alpha: float, outside: Mask) -> Indices:
-        """The features of the groups outside that will probably be needed at the next λ."""
+        """The features of groups outside that will probably enter at the next λ."""
         count = foreseen_groups(
             self._memory, self._slope, self._sides, alpha, outside, self._members, self._starts, self._found
         )

@@ -83,7 +83,7 @@ class Sides(ABC):
 
     @abstractmethod
     def pushes(self, index: Indices, grad: Array, shift: float) -> Pushes | GroupPushes:
-        """All pushes that matter; those at a point at this distance from the one with this gradient are no larger."""
+        """Upper bounds of all pushes at points within this distance of the one with this gradient."""
 
 
 class FeatureSides(Sides):
@@ -148,7 +148,7 @@ class GroupSides(Sides):
         return np.sqrt(np.bincount(groups, sizes**2, self._group_norms.size))[groups]
 
     def pushes(self, index: Indices, grad: Array, shift: float) -> Pushes | GroupPushes:
-        """The pushes of these features' groups; at a point at this distance they are no larger."""
+        """Upper bounds of the pushes of these features' groups at points within this distance."""
         present, first, which = np.unique(self._groups[index], return_index=True, return_inverse=True)
         allowance, factor = shift * self._group_norms[present], self._factor[index[first]]
         if self._lower is None or self._upper is None:

@@ -1,4 +1,4 @@
-"""Findings of the paper, judged on the rows of a study: confirmed, not confirmed or undecided, with the figures.
+"""Judge findings of the paper on the rows of a study: confirmed, not confirmed or undecided, with the figures.
 
 Methods are compared on the same data sets: a finding is decided if the mean difference is more than two standard errors
 from zero.  Findings that are not confirmed are reported as such.

@@ -14,7 +14,7 @@ from sparsest.runtime.jit import kernel
 
 @kernel
 def unsettled_groups(memory, inner, square, norms, slope, sides, alpha, outside, members, starts, out):
-    """Write down the features of groups outside whose gradients may exceed ``λ·slope``; returns how many.
+    """List the features of groups outside whose gradients may exceed ``λ·slope`` in ``out``; returns their number.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def unsettled_groups(memory, inner, square, norms, slope, sides, alpha, outside,
 
 @kernel
 def foreseen_groups(memory, slope, sides, alpha, outside, members, starts, out):
-    """Write down the features of groups outside whose gradients at λ will nearly reach their limits; returns how many.
+    """List the features of groups outside with predicted gradients near their limits at λ; returns their number.
 
     Gradients are extrapolated linearly in λ, but change by no more than λ does.
     """
