@@ -1,10 +1,11 @@
 """Few features of many: two or three of some thousands by trying all of them, at any ridge, each proof verified.
 
-    python benchmarks/small_k.py [--limit 60] [--part pairs|triples|wide|four ...]
+    python benchmarks/small_k.py [--limit 60] [--part pairs|triples|limits|wide|four ...]
 
 ``pairs`` and ``triples`` are the riboflavin data (71 × 4088), and data of the shape 44 × 3116, with the default ridge,
-with gamma = 1000 and without a ridge; ``wide`` is data of the shape 100 × 20,000; ``four`` is riboflavin with k = 4 and
-gamma = 10/n, where the gap after the limit counts.  Each line has the status, the gap, and wall and CPU seconds of
+with gamma = 1000 and without a ridge; ``limits`` are two features of riboflavin that are nonnegative or in a box;
+``wide`` is data of the shape 100 × 20,000; ``four`` is riboflavin with k = 4 and 5 and gamma = 10/n, where the gap
+after the limit counts.  Each line has the status, the gap, and wall and CPU seconds of
 the solve and of ``verify``, which is to take at most twice as long as the solve.
 """
 
@@ -59,8 +60,8 @@ def timed(work):
     return found, time.perf_counter() - begin, time.process_time() - begin_cpu
 
 
-def measure(title, X, y, k, gamma, limit):
-    result, solve, solve_cpu = timed(lambda: best_subset(X, y, k, gamma=gamma, time_limit=limit))
+def measure(title, X, y, k, gamma, limit, **limits):
+    result, solve, solve_cpu = timed(lambda: best_subset(X, y, k, gamma=gamma, time_limit=limit, **limits))
     content = result.certificate.to_bytes()
     verdict, check, check_cpu = timed(lambda: Certificate.from_bytes(content).verify(X, y, k=k))
     assert verdict, verdict.reasons
@@ -72,10 +73,10 @@ def measure(title, X, y, k, gamma, limit):
     return Timed(solve, solve_cpu, check, check_cpu, result.gap)
 
 
-def compared(name, X, y, k, limit) -> Iterator[Row]:
+def compared(name, X, y, k, limit, **limits) -> Iterator[Row]:
     for words, gamma in RIDGES.items():
         title = f"{name}, k = {k}, {words}"
-        found = measure(title, X, y, k, gamma, limit)
+        found = measure(title, X, y, k, gamma, limit, **limits)
         if (name, k) in WANTED:
             yield Row(title, found.solve, "s", WANTED[name, k])
         yield Row(f"{title}: verify", found.check / found.solve, "x solve", 2.0)
@@ -92,6 +93,11 @@ def triples(limit):
     yield from compared("44 x 3116", *sparse_signal(44, 3116), 3, limit)
 
 
+def limits(limit):
+    yield from compared("riboflavin, nonnegative", *riboflavin(), 2, limit, lower=0.0)
+    yield from compared("riboflavin, in a box", *riboflavin(), 2, limit, max_coef=0.1)
+
+
 def wide(limit):
     yield from compared("100 x 20000", *sparse_signal(100, 20_000), 2, limit)
 
@@ -99,18 +105,19 @@ def wide(limit):
 def four(limit):
     """No target: the gap after the limit is what counts."""
     X, y = riboflavin()
-    measure("riboflavin, k = 4, gamma 10/n", X, y, 4, 10.0 / X.shape[0], limit)
+    for k in (4, 5):
+        measure(f"riboflavin, k = {k}, gamma 10/n", X, y, k, 10.0 / X.shape[0], limit)
     yield from ()
 
 
-PARTS = {"pairs": pairs, "triples": triples, "wide": wide, "four": four}
+PARTS = {"pairs": pairs, "triples": triples, "limits": limits, "wide": wide, "four": four}
 
 
 def rows(limit: float = 60.0) -> Iterator[Row]:
     """All figures that have targets."""
     warmup()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    for part in (pairs, triples, wide):
+    for part in (pairs, triples, limits, wide):
         yield from part(limit)
 
 

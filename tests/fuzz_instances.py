@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fuzz_losses import CLASSIFICATION, DIFFERENCES, LOGARITHMIC, REGRESSION
 from fuzz_oracle import Question
 from fuzz_structure import draw_structure
+from sparsest.subset.tree.tuning import Tuning
 
 MAX_ROWS, MAX_COLUMNS = 40, 10
 NEEDS_RIDGE = ("cuts", "relaxation", "subgradient")
@@ -91,6 +92,7 @@ def make_instance(seed, losses=LOSSES, shares=SHARES):
     settings |= _limits(seed, values, y, settings, traits)
     if settings["method"] == "cuts" and rng.random() < 0.2:
         settings["engine"] = "scip"
+    settings |= _tuning(seed, settings, traits)
     structure, rules = draw_structure(seed, p, settings, traits)
     kept = {key: value for key, value in settings.items() if key in Question.__dataclass_fields__}
     settings |= structure
@@ -327,6 +329,15 @@ def _limits(seed, X, y, settings, traits):
         draw = rng.random((2, p))
         sizes = np.where(draw < 0.3, 0.0, np.where(draw < 0.6, np.inf, sizes))
     return {"lower": tuple((-sizes[0]).tolist()), "upper": tuple(sizes[1].tolist())}
+
+
+def _tuning(seed, settings, traits):
+    """Return options with which few features are tried instead of searched for, for some; by numbers of its own."""
+    rng = np.random.default_rng([seed, 5])
+    if settings["method"] != "tree" or settings["loss"] != "squared" or rng.random() < 0.7:
+        return {}
+    traits.append("tried")
+    return {"options": {"tuning": Tuning(leaps_features=0)}}
 
 
 def _stored(rng, dense, traits):

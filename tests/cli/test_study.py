@@ -9,7 +9,7 @@ import pytest
 
 from cli.runner import SCHEMA, complains, run
 from sparsest.cli import study_progress
-from sparsest.cli.duration import duration
+from sparsest.runtime.duration import duration
 from sparsest.studies import SIZES, STUDIES
 from sparsest.studies.runner import Progress
 from sparsest.studies.store import Store

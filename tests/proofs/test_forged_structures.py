@@ -224,7 +224,7 @@ def test_coefficients_beyond_their_limits_by_one_digit(structured):
 )
 def test_steps_that_ignore_the_structure_are_refused(structured, step):
     certificate, X, y = structured
-    refused(with_proof(certificate, steps=(step,)), X, y, "ignores the structure")
+    refused(with_proof(certificate, steps=(step,)), X, y, "ignores")
     free = with_statement(certificate, structure=None)
     verdict = with_proof(replace(free, lower_bound=0.0), steps=(step,)).verify(X, y)
     assert verdict, verdict.reasons

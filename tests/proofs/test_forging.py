@@ -10,6 +10,7 @@ import pytest
 
 from proofs.forging import GAMMA, N, P, boast, exact_objective, refused, strongest, valid_or_true
 from proofs.helpers import LOSSES, indices, optimum_of, sample, statement_of, with_proof, with_statement
+from proofs.limited_squares import LimitedSquares
 from sparsest.proofs import Certificate
 from sparsest.proofs.check import Checker, prove, run
 from sparsest.proofs.columns import AllColumns, PackedColumns
@@ -536,6 +537,22 @@ def test_last_features_do_not_prove_more_than_the_optimum(factor, k):
         proof = Proof((LastFeatures(factor * best),))
         refused(boast(X, y, proof, factor * best, k=k, gamma=gamma), X, y)
         valid_or_true(strongest(X, y, proof, k=k, gamma=gamma), X, y)
+
+
+@pytest.mark.parametrize("factor", [1.0 + 1e-9, 1.1])
+@pytest.mark.parametrize("gamma", [GAMMA, np.inf])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_last_features_do_not_prove_more_than_the_optimum_with_limits(factor, gamma, k):
+    """Neither with these limits, nor for the problem without them."""
+    X, y = sample(N, P)
+    for limits in ({"max_coef": 0.3}, {"lower": (0.0,) * P}, {"lower": (-0.1,) * P, "upper": (0.4,) * P}):
+        statement = statement_of(X, y, k=k, gamma=gamma, **limits)
+        best = float(LimitedSquares(statement, X, y).optimum())
+        free = float(optimum_of(statement_of(X, y, k=k, gamma=gamma), X, y))
+        proof = Proof((LastFeatures(factor * best),))
+        refused(boast(X, y, proof, factor * best, k=k, gamma=gamma, **limits), X, y)
+        if free < 0.99 * best:
+            refused(boast(X, y, proof, 0.99 * best, k=k, gamma=gamma), X, y)
 
 
 def test_last_features_of_a_region_that_has_too_many():

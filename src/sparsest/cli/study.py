@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparsest.cli.app import INTERRUPTED, app, command
-from sparsest.cli.duration import duration
 from sparsest.cli.options import Force, Json
+from sparsest.runtime.duration import duration
 
 if TYPE_CHECKING:
     from sparsest.studies import Store, Study

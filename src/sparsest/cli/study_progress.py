@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from sparsest.cli.duration import duration
+from sparsest.runtime.duration import duration
 
 if TYPE_CHECKING:
     from sparsest.studies.runner import Progress

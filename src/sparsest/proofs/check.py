@@ -243,13 +243,16 @@ class Checker:
             self._add(Job(self.step, step.points, _multipliers(step), state, none, none), walk.empty)
         elif isinstance(step, Regression):
             self._note(self._bound_by_regression(walk, columns))
-        elif self.statement.structure is not None and isinstance(step, (RegressionTree, LastFeatures)):
+        elif self.statement.structure is not None and isinstance(step, RegressionTree):
             raise ValueError("this step ignores the structure of the problem")
         elif isinstance(step, RegressionTree):
             alive, forced = columns.features[state >= 0], columns.features[state == 1]
             self._note(self.bound_of_tree(step, alive, forced))
         elif isinstance(step, LastFeatures):
-            at, forced, free = self.step, columns.features[state == 1], columns.features[state == 0]
+            if walk.empty:
+                return
+            states = walk.column_states()
+            at, forced, free = self.step, columns.features[states == 1], columns.features[states == 0]
             workers.submit(lambda: self._refusing(at, lambda: self.bound_of_last(step, forced, free, columns)))
         else:
             raise ValueError("a step has an unknown type")

@@ -277,18 +277,7 @@ class _ExactChecker(Checker):
     def value(self, features: list[int]) -> Number:
         """The smallest objective on some columns."""
         y = self.centred(self.y)
-        H, h = self._normal_equations(features)
-        value = self.inner(y, y) / 2
-        # Elimination: a column in the span of others has a zero pivot and explains nothing.
-        for i in range(len(features)):
-            if H[i][i] == 0:
-                continue
-            value -= h[i] * h[i] / (2 * H[i][i])
-            for r in range(i + 1, len(features)):
-                t = H[r][i] / H[i][i]
-                h[r] -= t * h[i]
-                H[r] = [x - t * z for x, z in zip(H[r], H[i], strict=True)]
-        return value
+        return self.inner(y, y) / 2 - self._gain_without_limits(*self._normal_equations(features))
 
     def bound_of_regression(self, features: Indices, forced: Indices) -> float:
         """The bound of a region by least squares on the features that it admits."""
@@ -324,14 +313,75 @@ class _ExactChecker(Checker):
         """The bound of a region by trying all supports of at most three further features."""
         if self.statement.loss != "squared":
             raise ValueError("trying the last features needs the squared loss")
+        rules = self.statement.structure
+        if rules is not None and (rules.units is not None or rules.prices is not None):
+            raise ValueError("trying the last features ignores groups and prices of single features")
         left = free.size if self.statement.k is None else min(max(self.statement.k - forced.size, 0), free.size)
         tried = min(left, MOST_LAST_FEATURES)
         bounds = [self.price * (forced.size + tried + 1)] if left > tried else []
-        # Without a price, a larger choice is at least as good.
-        for size in range(tried + 1) if self.price > 0 else (tried,):
+        # Without a price, a larger choice is at least as good, if it is admissible.
+        for size in range(tried + 1) if self.price > 0 or rules is not None else (tried,):
             price = self.price * (forced.size + size)
-            bounds += [self.value([*forced.tolist(), *choice]) + price for choice in combinations(free.tolist(), size)]
-        return _down(min(bounds))
+            for choice in combinations(free.tolist(), size):
+                support = [*forced.tolist(), *choice]
+                if rules is None or not rules.complaints(np.array(support, dtype=np.intp), self.data.p):
+                    bounds.append(self._limited(support) + price)
+        return _down(min(bounds)) if bounds else np.inf
+
+    def _limited(self, features: list[int]) -> Number:
+        """The smallest objective on some columns within the limits of coefficients, or a bound of it."""
+        if self.most is None and not self.statement.bounds_coefficients:
+            return self.value(features)
+        H, h = self._normal_equations(features)
+        limits = [[self._farthest(j, side) for side in (-1, 1)] for j in features]
+        y = self.centred(self.y)
+        return self.inner(y, y) / 2 - self._largest_gain(H, h, limits)
+
+    def _farthest(self, feature: int, side: int) -> Number | None:
+        """The same as ``_limit``, with ``max_coef``, or a rational slightly farther from zero."""
+        limit, most = self._limit(feature, side), self.most
+        d = self.ridge(feature)
+        if most is None or d == 0 or (limit is not None and limit * limit * d <= most * most):
+            return limit
+        return above(lambda: root(most * most / d))
+
+    def _largest_gain(self, H: list[Vector], h: Vector, limits: list[list[Number | None]]) -> Number:
+        """The largest ``h'w - ½w'Hw`` within the limits, or without them if H is singular.
+
+        One of the limits that the best w without limits violates is reached.
+        """
+        size = len(h)
+        if not size:
+            return flint.fmpq(0)
+        matrix = flint.fmpq_mat(size, size, [x for row in H for x in row])
+        if matrix.rank() < size:
+            return self._gain_without_limits(H, h)
+        w = (matrix.inv() * flint.fmpq_mat(size, 1, h)).entries()
+        gains = []
+        for i, (v, (below, above_it)) in enumerate(zip(w, limits, strict=True)):
+            end = above_it if v > 0 else below
+            if end is None or abs(v) <= end:
+                continue
+            fixed = end if v > 0 else -end
+            others = [j for j in range(size) if j != i]
+            rest = [h[j] - H[j][i] * fixed for j in others]
+            part = self._largest_gain([[H[a][b] for b in others] for a in others], rest, [limits[j] for j in others])
+            gains.append(part + h[i] * fixed - H[i][i] * fixed * fixed / 2)
+        return max(gains) if gains else self._sum(a * b for a, b in zip(h, w, strict=True)) / 2
+
+    @staticmethod
+    def _gain_without_limits(H: list[Vector], h: Vector) -> Number:
+        """The largest ``h'w - ½w'Hw``, by elimination: a column in the span of others has a zero pivot."""
+        H, h, gain = [list(row) for row in H], list(h), flint.fmpq(0)
+        for i in range(len(h)):
+            if H[i][i] == 0:
+                continue
+            gain += h[i] * h[i] / (2 * H[i][i])
+            for r in range(i + 1, len(h)):
+                t = H[r][i] / H[i][i]
+                h[r] -= t * h[i]
+                H[r] = [x - t * z for x, z in zip(H[r], H[i], strict=True)]
+        return gain
 
     def _least_completion(self, inside: frozenset[int], admitted: frozenset[int]) -> float:
         assert self.statement.k is not None

@@ -53,9 +53,9 @@ class LastColumns:
         self.features, self.n = features, data.n
         # A constant column explains nothing.
         self.constant = columns.norms == 0.0
-        norms = np.where(self.constant, 1.0, columns.norms)
-        self.lines: Array = np.ascontiguousarray((columns.values / norms).T)
-        self.ridge: Array = columns.ridge / np.square(norms) * (1.0 - 8.0 * UNIT)
+        self.norms: Array = np.where(self.constant, 1.0, columns.norms)
+        self.lines: Array = np.ascontiguousarray((columns.values / self.norms).T)
+        self.ridge: Array = columns.ridge / np.square(self.norms) * (1.0 - 8.0 * UNIT)
         self.error = columns.error + 8.0 * UNIT
         mean = data.weights @ data.y / data.total if data.fit_intercept else 0.0
         self.z: Array = np.sqrt(data.weights) * (data.y - mean)

@@ -9,6 +9,11 @@ Let ε bound the errors of all entries of D, and ``h_a² ≤ D_aa - qε``.  Divi
 the diagonal to 1.  The condition holds if the computed matrix R̃ is positive semidefinite on T, because ``qε`` times the
 identity bounds the errors on T.  R̃ is one matrix product.  Pairs need ``|R̃_ab| ≤ 1``; ``last_triples`` tests triples.
 Choices that fail are tried with their features forced in, or one by one.
+
+Limits of coefficients only raise objectives.  With them, choices that fail are tested again by ``last_limits``, and
+those that fail this test, too, are tried one by one.
+
+A structure of single features only leaves out supports.  Those that are not admissible are left out when they fail.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ import numpy as np
 from sparsest.proofs.data import Data
 from sparsest.proofs.dependence import independent_columns
 from sparsest.proofs.last_columns import LastColumns, Residuals
+from sparsest.proofs.last_limits import LimitedChoices, Limits, solution
 from sparsest.proofs.last_triples import TooMany, failing_triples
 from sparsest.proofs.regression import regression_bound
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth
@@ -40,6 +46,10 @@ _WORTH_THREADS = 2_000_000
 _MOST_TRIALS = 3000
 # Features that are tried one by one, with all choices of the others.
 _MOST_HARD = 200
+# The same with limits, where all pairs of the others are tried with each.
+_MOST_HARD_WITH_LIMITS = 20
+# Coefficients at limits of a single support that are bounded together.
+_MOST_AT_LIMITS = 3
 # The relative amount by which the bound of a support may differ if sums are taken in another order.
 _OTHER_ORDER = 1e-11
 # The smallest distance from a target, relative to the sum of squares, for which the test is used.
@@ -72,10 +82,17 @@ class ByTrying:
     ) -> None:
         if statement.loss != "squared":
             raise ValueError("trying the last features needs the squared loss")
+        rules = statement.structure
+        if rules is not None and (rules.units is not None or rules.prices is not None):
+            raise ValueError("trying the last features ignores groups and prices of single features")
+        # Whether a support may be replaced by another one that is at least as good.
+        self.replaceable = rules is None and not excepted
         self.data, self.statement, self.caution, self.excepted = data, statement, caution, excepted
         self.threads = threads or data.room.threads
         self._by_dual = by_dual
         self.columns = LastColumns(data, statement.gamma, features)
+        limited = statement.max_coef is not None or statement.bounds_coefficients
+        self.limits = Limits.of(data, statement, self.columns, caution) if limited else None
         self._position: Indices = np.full(data.p, -1)
         self._position[features] = np.arange(features.size)
         self._trials, self._lowest = 0, np.inf
@@ -94,12 +111,12 @@ class ByTrying:
         if not floor < target < np.inf or most > MOST_LAST_FEATURES:
             return floor
         S, F = self._position[forced], np.sort(self._position[free])
-        if not self.excepted:
+        if self.replaceable:
             # A constant column explains nothing, so a support without it is as good.
             F = F[~self.columns.constant[F]]
         self._trials, self._lowest = 0, target
         # Without a price, a larger choice is at least as good.
-        alone = self.statement.price == 0.0 and not self.excepted
+        alone = self.statement.price == 0.0 and self.replaceable
         most = min(most, F.size)
         try:
             for q in (most,) if alone else range(most + 1):
@@ -110,6 +127,8 @@ class ByTrying:
 
     def _check(self, S: Indices, F: Indices, q: int, target: float) -> None:
         """Prove that no q features of F bring the objective on S below a target, or lower the bound."""
+        if self._is_exceeded(S):
+            return
         if q == 0:
             self._try(S)
             return
@@ -119,6 +138,9 @@ class ByTrying:
         scaled = None if residuals is None else self._scaled(residuals, S, F, q, target)
         if scaled is None:
             self._try_all(S, F, q)
+            return
+        if residuals is not None and self.limits is not None:
+            self._check_limited(S, F, q, target, residuals, scaled)
             return
         hard = np.setdiff1d(F, scaled.positions)
         if hard.size > _MOST_HARD:
@@ -138,6 +160,38 @@ class ByTrying:
             known = np.searchsorted(at, known[np.isin(known, at).all(axis=1)])
             for triple in failing_triples(left, right, known, self.threads, self.data.room):
                 self._try(np.append(S, at[triple]))
+
+    def _check_limited(
+        self, S: Indices, F: Indices, q: int, target: float, residuals: Residuals, scaled: Scaled
+    ) -> None:
+        """The same with limits of coefficients, which are ignored at first; those of S are ignored until the end."""
+        assert self.limits is not None
+        price = self.statement.price * (S.size + q)
+        needed = target - price + 8.0 * UNIT * (abs(target) + price)
+        choices = LimitedChoices.of(self.columns, self.limits, residuals, F, needed, self.caution)
+        good = np.searchsorted(F, scaled.positions)
+        hard = np.setdiff1d(np.arange(F.size), good)
+        if q == 1:
+            failing = hard[:, None]
+            failing = failing[~choices.hold(failing)]
+        elif q == 2:
+            # Pairs with a hard feature fail the first test, because NaN does.
+            left, right = np.full((2, F.size, scaled.left.shape[1]), np.nan)
+            left[good], right[good] = scaled.left, scaled.right
+            parts = self._failing_pairs(Scaled(F, left, right), choices)
+            failing = np.concatenate([np.empty((0, 2), dtype=np.intp), *parts])
+        else:
+            if hard.size > _MOST_HARD_WITH_LIMITS:
+                raise TooMany
+            for i, a in enumerate(hard):
+                self._check(np.append(S, F[a]), np.setdiff1d(F, F[hard[: i + 1]]), q - 1, target)
+            none = np.empty((0, 2), dtype=np.intp)
+            failing = good[failing_triples(scaled.left, scaled.right, none, self.threads, self.data.room)]
+            failing = failing[~choices.hold(failing)]
+        if failing.shape[0] > _MOST_TRIALS:
+            raise TooMany
+        for choice in failing:
+            self._try(np.append(S, F[choice]))
 
     def _try_all(self, S: Indices, F: Indices, q: int) -> None:
         """Try all choices one by one, if there are few."""
@@ -187,8 +241,8 @@ class ByTrying:
                     known.append((a, b))
         return out, np.array(known, dtype=np.intp).reshape(-1, 2)
 
-    def _failing_pairs(self, scaled: Scaled) -> list[Indices]:
-        """The pairs that violate ``|R̃| ≤ 1``, one in each row, in batches."""
+    def _failing_pairs(self, scaled: Scaled, choices: LimitedChoices | None = None) -> list[Indices]:
+        """The pairs that violate ``|R̃| ≤ 1`` and, with limits, the second test; one in each row, in batches."""
         size = scaled.positions.size
 
         def blocks() -> Iterator[tuple[int, int]]:
@@ -206,6 +260,8 @@ class ByTrying:
                 return np.empty((0, 2), dtype=np.intp)
             found = np.argwhere(~(np.abs(R) <= 1.0)) + np.array([i, j])
             found = found[found[:, 0] < found[:, 1]]
+            if choices is not None:
+                found = found[~choices.hold(found)]
             if found.shape[0] > _MOST_TRIALS:
                 raise TooMany
             return found
@@ -218,8 +274,7 @@ class ByTrying:
 
     def _is_spanned(self, S: Indices, a: int) -> bool:
         """Whether, without a ridge, a feature is provably a combination of others and so adds nothing."""
-        limited = self.statement.max_coef is not None or self.statement.bounds_coefficients
-        if np.isfinite(self.statement.gamma) or self.excepted or limited:
+        if np.isfinite(self.statement.gamma) or not self.replaceable or self.limits is not None:
             return False
         self._count()
         features = self.columns.features[np.append(S, a)]
@@ -228,14 +283,25 @@ class ByTrying:
     def _try(self, S: Indices) -> None:
         """Bound a single support."""
         support = np.sort(self.columns.features[S])
-        if tuple(support.tolist()) in self.excepted:
+        if tuple(support.tolist()) in self.excepted or self._is_exceeded(S):
+            return
+        rules = self.statement.structure
+        if rules is not None and rules.complaints(support, self.data.p):
+            self._count()
             return
         self._count()
         bound = regression_bound(self.data, self.statement, support, support.size)
-        if np.isfinite(self.statement.gamma) and bound < self._lowest:
+        if bound < self._lowest and self.limits is not None:
+            bound = max(bound, self._within_limits(S))
+        if bound < self._lowest and (np.isfinite(self.statement.gamma) or self.limits is not None):
             bound = max(bound, self._by_dual(support, self._dual_point(S)))
         bound -= (self.caution - 1.0) * _OTHER_ORDER * abs(bound)
         self._lowest = min(self._lowest, bound if np.isfinite(bound) else -np.inf)
+
+    def _is_exceeded(self, S: Indices) -> bool:
+        """Whether a structure admits no support with some features, because they are too many."""
+        rules = self.statement.structure
+        return rules is not None and rules.exceeded_by(set(self.columns.features[S].tolist()))
 
     def _count(self) -> None:
         self._trials += 1
@@ -243,12 +309,31 @@ class ByTrying:
             raise TooMany
 
     def _dual_point(self, S: Indices) -> Array:
-        """The residual of the ridge regression on some features, as a dual point."""
+        """The residual of the regression on some features, as a dual point."""
         X, root = self.columns.lines[S], np.sqrt(self.data.weights)
+        return np.asarray(-root * (self.columns.z - self._coefficients(S) @ X))
+
+    def _coefficients(self, S: Indices) -> Array:
+        """Coefficients near the best ones of a support."""
+        X = self.columns.lines[S]
         H = X @ X.T
         H.flat[:: S.size + 1] += self.columns.ridge[S]
-        w = np.linalg.lstsq(H, X @ self.columns.z, rcond=None)[0]
-        return np.asarray(-root * (self.columns.z - w @ X))
+        if self.limits is None:
+            return np.asarray(np.linalg.lstsq(H, X @ self.columns.z, rcond=None)[0])
+        return solution(H[None], (X @ self.columns.z)[None], self.limits.low[S][None], self.limits.high[S][None])[0]
+
+    def _within_limits(self, S: Indices) -> float:
+        """Bound a support: coefficients at limits are chosen beside the others, whose limits are ignored."""
+        assert self.limits is not None
+        w = self._coefficients(S)
+        at_limit = (w <= self.limits.low[S]) | (w >= self.limits.high[S])
+        count = int(at_limit.sum())
+        found = self.columns.residuals(S[~at_limit], S[at_limit]) if 0 < count <= _MOST_AT_LIMITS else None
+        if found is None:
+            return -np.inf
+        choices = LimitedChoices.of(self.columns, self.limits, found, S[at_limit], 0.0, self.caution)
+        bound, price = choices.bound(np.arange(count)), self.statement.price * S.size
+        return bound + price - growth(4) * (abs(bound) + price)
 
 
 def most_features(statement: Statement, n_forced: int, n_free: int, target: float) -> int:

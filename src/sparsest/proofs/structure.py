@@ -109,6 +109,16 @@ class Rules:
                 reasons.append(f"the units of the incumbent cost {cost!r}, above a budget of {budget!r}")
         return reasons
 
+    def exceeded_by(self, units: set[int]) -> bool:
+        """Whether some units, and so any that include them, are too many for a limit or too costly for a budget."""
+        if any(len(units & limited) > most for limited, most in self._limited_units):
+            return True
+        return any(fsum([costs[unit] for unit in units]) > most for costs, most in self.budgets)
+
+    @cached_property
+    def _limited_units(self) -> list[tuple[frozenset[int], int]]:
+        return [(frozenset(units), most) for units, _, most in self.limits]
+
     def rows(self) -> Iterator[tuple[list[int], list[float], float]]:
         """The rows of ``A s ≤ b``: units, their coefficients, and the right-hand side.
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import isinf
 
 from sparsest.results.result import Result
-from sparsest.runtime.events import Status
+from sparsest.runtime.events import NotTried, Status
 
 # Methods that search until the model is proved; the others do not promise a proof.
 _PROVING = ("tree", "cuts")
@@ -35,12 +35,18 @@ def warn_if_short(results: Sequence[Result], method: str) -> None:
 
 def _message(result: Result) -> str:
     if isinf(result.statement.gamma) and result.lower_bound <= _floor(result):
-        return _NO_RIDGE
+        return _NO_RIDGE + _estimate(result)
     if result.status is Status.HEURISTIC and result.screening is not None and not result.screening.safe:
         left = result.screening.n_not_excluded
         return f"screening was heuristic: {left} of the dropped features may be in a better model; raise screen"
     ended = result.status.value.partition(";")[0] if result.status is not Status.HEURISTIC else "the search is complete"
-    return f"{ended}, with a gap of {result.gap:.2g} left to prove: {_ADVICE[result.status]}"
+    return f"{ended}, with a gap of {result.gap:.2g} left to prove: {_ADVICE[result.status]}{_estimate(result)}"
+
+
+def _estimate(result: Result) -> str:
+    """How long trying all choices of features would take, if a search has estimated that."""
+    found = result.trace.get("last features")
+    return f"; {NotTried(0.0, found['estimated_seconds'], found['bytes'])}" if found else ""
 
 
 def _floor(result: Result) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from sparsest.runtime.duration import duration
+
 
 class Status(Enum):
     """How a search ended; the value is a sentence for the user.
@@ -64,6 +66,22 @@ class Done(NamedTuple):
     status: Status
 
 
+class NotTried(NamedTuple):
+    """Trying all choices of features would settle the search, but takes too long, so it goes on without.
+
+    ``estimated_seconds`` and ``estimated_bytes`` are about what it would take; 0 bytes if memory does not matter.
+    """
+
+    seconds: float
+    estimated_seconds: float
+    estimated_bytes: float
+
+    def __str__(self) -> str:
+        """The estimate as a sentence without its end."""
+        memory = f" and {self.estimated_bytes / 1e9:.2g} GB" if self.estimated_bytes else ""
+        return f"trying all choices of features would take about {duration(self.estimated_seconds)}{memory}"
+
+
 class Fold(NamedTuple):
     """A fold of a cross-validation is done."""
 
@@ -91,4 +109,4 @@ class Pass(NamedTuple):
     n_bytes: int
 
 
-Event = Root | Incumbent | Bound | Done | Fold | Repetition | Pass
+Event = Root | Incumbent | Bound | Done | NotTried | Fold | Repetition | Pass

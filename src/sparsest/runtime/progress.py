@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sparsest.proofs.certificate import relative_gap
-from sparsest.runtime.events import Bound, Done, Event, Fold, Incumbent, Pass, Repetition, Root
+from sparsest.runtime.events import Bound, Done, Event, Fold, Incumbent, NotTried, Pass, Repetition, Root
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,7 @@ class Record:
 
     def take(self, event: Event) -> None:
         """Add a point (seconds, objective, bound) if objective or bound has changed."""
-        if isinstance(event, (Fold, Repetition, Pass)):
+        if isinstance(event, (Fold, NotTried, Repetition, Pass)):
             return
         self._state.take(event)
         now = (self._state.objective, self._state.bound)
@@ -95,6 +95,9 @@ def in_terminal(
         task, state = progress.add_task(title), SearchState()
 
         def show(event: Event) -> None:
+            if isinstance(event, NotTried):
+                progress.console.print(f"{title}: {event}", markup=False, highlight=False)
+                return
             if isinstance(event, (Fold, Repetition, Pass)):
                 progress.update(task, description=f"{title}: {_parts_done(event)}")
                 return
@@ -124,6 +127,9 @@ def _in_notebook(title: str) -> Iterator[Listener]:
     state, last = SearchState(), [0.0]
 
     def show(event: Event) -> None:
+        if isinstance(event, NotTried):
+            display({"text/plain": f"{title}: {event}"}, raw=True)
+            return
         parts = isinstance(event, (Fold, Repetition, Pass))
         if not parts:
             state.take(event)

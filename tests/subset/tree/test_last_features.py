@@ -60,6 +60,33 @@ def test_exactly_the_choices_below_a_cutoff(seed, q, n_forced, gamma, price, fit
         assert not rows or values[rows[0]] == pytest.approx(min(values.values()))
 
 
+@given(
+    seed=st.integers(0, 10**6),
+    q=st.integers(1, 3),
+    n_forced=st.integers(0, 1),
+    gamma=st.sampled_from([0.1, 1e3, np.inf]),
+    limits=st.sampled_from([{"lower": 0.0}, {"max_coef": 0.5}, {"lower": -0.2, "upper": 1.0}, {"upper": 0.1}]),
+    share=st.sampled_from([0.0, 0.1, 0.5]),
+)
+def test_with_limits_no_choice_below_a_cutoff_is_missed(seed, q, n_forced, gamma, limits, share):
+    """Beside forced features, whose limits are ignored, further choices may be found."""
+    X, y = sample(seed)
+    problem = make_problem(X, y, 5, gamma=gamma, **limits)
+    order = np.random.default_rng(seed).permutation(P)
+    S, F = order[:n_forced], np.sort(order[n_forced:])
+    values = values_of(problem, S, F, q)
+    cutoff = float(np.quantile(list(values.values()), share)) * (1.0 + 1e-6)
+    found = LastFeatures(problem, np.arange(P), n_jobs=2).below(S, F, q, cutoff, np.inf, never)
+    rows = [tuple(sorted(row)) for row in found.features.tolist()]
+    expected = {choice for choice, value in values.items() if value < cutoff}
+    assert len(set(rows)) == len(rows) == found.values.size
+    for row, value in zip(rows, found.values.tolist(), strict=True):
+        assert value <= values[row] * (1.0 + 1e-7)
+    if found.complete:
+        assert set(rows) >= expected
+        assert n_forced or set(rows) == expected
+
+
 def test_what_is_tried_is_complete_where_nothing_is_extreme():
     X, y = sample(1)
     problem = make_problem(X, y, 3, gamma=1.0)
@@ -112,7 +139,7 @@ def test_too_much_time_or_memory_is_refused_beforehand():
     problem = make_problem(X, y, 3, gamma=1.0)
     none = np.empty(0, dtype=np.intp)
     value = fit_support(problem, np.array([0, 1, 2])).primal
-    with pytest.raises(TooLong, match="would take about"):
+    with pytest.raises(TooLong, match="takes about"):
         LastFeatures(problem, np.arange(P)).below(none, np.arange(P), 3, value, 0.0, never)
     with pytest.raises(TooLong):
         LastFeatures(problem, np.arange(P), max_memory=10.0).below(none, np.arange(P), 3, value, np.inf, never)
@@ -130,7 +157,7 @@ def test_an_interrupted_trial_is_not_complete():
 def test_which_problems_can_be_tried():
     X, y = sample(6)
     assert can_try(make_problem(X, y, 3))
-    assert not can_try(make_problem(X, y, 3, max_coef=1.0))
+    assert can_try(make_problem(X, y, 3, max_coef=1.0))
     assert not can_try(make_problem(X, np.sign(y), 3, loss="logistic"))
     problem = make_problem(X, y, None, l0_penalty=1.0)
     assert most_last_features(problem, 0, P, 2.5) == 2

@@ -1,16 +1,17 @@
 """Searches that try all choices of their last features, with certificates; and swaps of two features at once."""
 
-import logging
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from checks import best_subset, solve
+from sparsest import Structure
+from sparsest import best_subset as plain_best_subset
 from sparsest.core.problem import make_problem
 from sparsest.proofs.steps import LastFeatures as Step
 from sparsest.runtime.clock import Clock
-from sparsest.runtime.events import Status
+from sparsest.runtime.events import Done, NotTried, Status
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.tree.goal import BestSupport
@@ -74,11 +75,75 @@ def test_forced_features_weights_and_prices(settings, gamma):
     assert result.objective == pytest.approx(best, rel=1e-9) and result.lower_bound <= best * (1.0 + 1e-12)
 
 
+LIMITS = {
+    "loose box": {"max_coef": 2.0},
+    "tight box": {"max_coef": 0.3},
+    "positive": {"lower": 0.0},
+    "one side": {"upper": np.linspace(0.2, 1.0, 13)},
+    "both sides": {"lower": -0.4, "upper": np.linspace(0.0, 2.0, 13)},
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("gamma", [1e2, np.inf])
+def test_limits_of_coefficients(name, k, gamma):
+    """The same result as that of the enumeration, and a proof by trying where that is not too much."""
+    X, y = wide(p=13, seed=4)
+    result = best_subset(X, y, k, gamma=gamma, **LIMITS[name])
+    problem = make_problem(X, y, k, gamma=gamma, **LIMITS[name])
+    best = min(fit.primal for fit in all_fits(problem))
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(best, rel=1e-4) and result.lower_bound <= best * (1.0 + 1e-12)
+    assert result.certificate.verify(X, y)
+    assert k == 3 or result.certificate.verify(X, y, exact=True)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_regions_with_limits_are_closed_by_trying(name):
+    X, y = wide(20, 60, 1)
+    limits = {key: np.resize(value, 60) if np.ndim(value) else value for key, value in LIMITS[name].items()}
+    result = best_subset(X, y, 2, gamma=1e3, **limits)
+    assert result.status is Status.OPTIMAL and Step in steps_of(result)
+    assert result.certificate.verify(X, y)
+    problem = make_problem(X, y, 2, gamma=1e3, **limits)
+    assert result.lower_bound <= min(fit.primal for fit in all_fits(problem)) * (1.0 + 1e-12)
+    near = NearOptimalSearch(within=0.1).solve(problem, result)
+    expected = {tuple(fit.support.tolist()) for fit in all_fits(problem) if fit.primal <= near.threshold}
+    assert near.complete and {tuple(support.tolist()) for support in near.supports} == expected
+
+
+STRUCTURES = {
+    "at most one of six": {"structure": Structure(limits=[(range(6 * i, 6 * i + 6), 1) for i in range(10)])},
+    "one of some": {"structure": Structure(limits=[(range(20, 30), 1, 2)])},
+    "requirements": {"structure": Structure(requires=[(0, [1]), (1, [2, 3], "any"), (5, [7])])},
+    "costs": {"structure": Structure(costs=[1.0 + (i % 3) for i in range(60)], max_cost=4.0), "lower": 0.0},
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("gamma", [1e3, np.inf])
+def test_structures_of_single_features_are_closed_by_trying(name, gamma):
+    X, y = wide(20, 60, 1)
+    for k in (1, 2):
+        result = best_subset(X, y, k, gamma=gamma, **STRUCTURES[name])
+        problem = make_problem(X, y, k, gamma=gamma, **STRUCTURES[name])
+        values = [fit.primal for fit in all_fits(problem)]
+        assert result.status is Status.OPTIMAL and Step in steps_of(result)
+        assert result.objective == pytest.approx(min(values), rel=1e-9)
+        assert result.lower_bound <= min(values) * (1.0 + 1e-12)
+        assert result.certificate.verify(X, y)
+        near = NearOptimalSearch(within=0.1).solve(problem, result)
+        assert near.complete and len(near.supports) == sum(value <= near.threshold for value in values)
+
+
 def all_fits(problem):
     most = problem.sparsity.budget(problem.root)
     for size in range(most + 1):
         for choice in combinations(problem.root.free.tolist(), size):
-            yield fit_support(problem, np.sort([*problem.include, *choice]).astype(np.intp))
+            support = np.sort([*problem.include, *choice]).astype(np.intp)
+            if problem.sparsity.admissible(support, problem.root):
+                yield fit_support(problem, support)
 
 
 @pytest.mark.parametrize("kind", ["copies", "constant", "near", "far", "dummies"])
@@ -111,13 +176,26 @@ def test_threads_do_not_matter():
     assert one.status is two.status is Status.OPTIMAL
 
 
-def test_what_takes_too_long_is_said(caplog):
+def test_what_takes_too_long_is_said():
+    """To the callback before the search goes on, in the trace, and by the warning about the missing proof."""
     X, y = wide(20, 300, 3)
-    with caplog.at_level(logging.INFO, logger="sparsest"):
-        result = solve(X, y, 3, gamma=np.inf, standardize=False, method="tree", max_memory=4e5)
+    told = []
+    with pytest.warns(UserWarning, match="trying all choices of features would take about .* and .* GB"):
+        result = plain_best_subset(X, y, 3, gamma=np.inf, standardize=False, max_memory=4e5, callback=told.append)
     assert result.status is not Status.OPTIMAL
-    assert "would take about" in caplog.text
-    assert result.trace["last features"]["estimated_seconds"] > 0.0
+    kinds = [type(event) for event in told]
+    assert kinds.count(NotTried) == 1 and kinds.index(NotTried) < kinds.index(Done)
+    estimated = told[kinds.index(NotTried)]
+    assert result.trace["last features"]["estimated_seconds"] == estimated.estimated_seconds > 0.0
+
+
+def test_hours_are_said():
+    """Five features of thousands, without a ridge: nothing is proved, and the estimate says why."""
+    X, y = wide(12, 3000, 3)
+    with pytest.warns(UserWarning, match=r"trying all choices of features would take about \d+ (days|weeks)$"):
+        result = plain_best_subset(X, y, 5, gamma=np.inf, time_limit=1.0)
+    assert result.trace["last features"]["bytes"] == 0.0 and result.lower_bound == 0.0
+    assert str(NotTried(0.0, 7200.0, 0.0)) == "trying all choices of features would take about 2 hours"
 
 
 def test_all_near_optimal_supports_are_listed():

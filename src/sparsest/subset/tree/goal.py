@@ -64,6 +64,10 @@ class Goal(ABC):
         """Called when a relaxation is solved and its rounded support does not close the gap."""
 
     @abstractmethod
+    def search_quickly(self) -> None:
+        """Called before all choices of features are tried, without a precise relaxation."""
+
+    @abstractmethod
     def reached(self, support: Indices) -> None:
         """Called when a node contains only this support."""
 
@@ -135,6 +139,10 @@ class BestSupport(Goal):
             self.optima.search_from_small_steps()
         for _ in range(_DETOURS_AT_ONCE if first else 1):
             self.optima.detour_from_best()
+
+    def search_quickly(self) -> None:
+        """Search from a forward selection only."""
+        self.optima.search_from("forward selection", None)
 
     def reached(self, support: Indices) -> None:
         """Try the only support of a node."""

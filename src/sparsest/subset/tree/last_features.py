@@ -4,6 +4,8 @@ The features S are forced in.  What they leave of the other columns and of the r
 included; further features T gain ``½r_T'C_TT⁻¹r_T``.  That passes what is needed, ``t/2``, exactly where
 ``C - rr'/t``, divided by the roots of its diagonal, is not positive semidefinite on T.  The scaled matrix is one
 product of matrices; pairs are found by the size of its entries and triples by a compiled kernel.
+
+Limits of coefficients only lower gains.  Choices that gain enough without them are looked at again with those of T.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +24,7 @@ from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Sparsity
 from sparsest.proofs.last_features import MOST_LAST_FEATURES
 from sparsest.runtime.threads import single_threaded
+from sparsest.subset.tree.choice_gains import DEPENDENT, gains_of
 from sparsest.subset.tree.kernels.last_features import BLOCK, scan_triples
 
 # Features of a block of products of pairs.
@@ -29,14 +33,16 @@ _PAIRS = 512
 _MOST_CHOICES = 20_000
 # Features that gain enough by themselves and are looked at one by one.
 _MOST_STRONG = 64
-# Columns of which others leave less than this part of their square depend on them, for all that is known here.
-_DEPENDENT = 1e-11
+# Pairs with such features, where limits may prevent that they gain enough.
+_MOST_STRONG_PAIRS = 4_000_000
 # Entries of the scaled matrix that are larger leave too few digits in single precision.
 _NEARLY_DEPENDENT = 1.0 - 1e-5
 # Decimals in which copies of a column agree.
 _DIGITS = 12
 # Single precision may hide this much of the diagonal.
 _MARGIN = np.float32(1.0 - 128.0 * 2.0**-24)
+# More choices than this are not counted.
+_MOST_COUNTED = 10**300
 # Seconds of a core, with the check: for a product of two numbers, for a pair and for a triple.  Measured on 71 × 4088:
 # the scan takes 0.1 ns a triple, the check 0.6 ns.
 _SECONDS_OF_PRODUCT, _SECONDS_OF_PAIR, _SECONDS_OF_TRIPLE = 4e-11, 2e-9, 8e-10
@@ -45,10 +51,12 @@ _SECONDS_OF_PRODUCT, _SECONDS_OF_PAIR, _SECONDS_OF_TRIPLE = 4e-11, 2e-9, 8e-10
 class Choices(NamedTuple):
     """Features, by position, that gain more than is needed: a row for each choice, the best first.
 
-    ``complete`` means that there are no others.
+    ``values`` are their objectives, or lower bounds of them where features have limits.  ``complete`` means that there
+    are no other choices.
     """
 
     features: Indices
+    values: Array
     complete: bool
 
 
@@ -56,20 +64,26 @@ class TooLong(Exception):
     """Trying all choices would take more time or memory than there is."""
 
     def __init__(self, seconds: float, memory: float) -> None:
-        super().__init__(f"trying all choices of features would take about {seconds:.3g} s and {memory / 1e9:.2g} GB")
+        super().__init__(f"trying all choices takes about {seconds:.3g} s and {memory:.3g} bytes")
         self.seconds, self.memory = seconds, memory
 
 
 def can_try(problem: Problem) -> bool:
-    """Whether the problem is one whose last features can be tried."""
-    plain = isinstance(problem.sparsity, Sparsity) and not problem.bounds.exist
-    return isinstance(problem.loss, Squared) and plain
+    """Whether the problem is one whose last features can be tried: groups and prices of single features are not."""
+    rule = problem.sparsity
+    single = isinstance(rule, Sparsity) or rule.n_units == problem.p
+    return isinstance(problem.loss, Squared) and single and (not rule.priced or rule.l0_penalty is not None)
+
+
+def price_of(problem: Problem) -> float:
+    """The price of each feature."""
+    return problem.sparsity.l0_penalty or 0.0
 
 
 def most_last_features(problem: Problem, n_forced: int, n_free: int, cutoff: float) -> int:
     """How many free features a support below ``cutoff`` may have: by k, and because more of them cost too much."""
     most = max(0, min(problem.sparsity.most(problem.p) - n_forced, n_free))
-    price = problem.plain_sparsity.price
+    price = price_of(problem)
     if price > 0.0:
         most = min(most, max(0, int(np.floor(min(cutoff / price, 1e9))) - n_forced))
     return most
@@ -78,7 +92,7 @@ def most_last_features(problem: Problem, n_forced: int, n_free: int, cutoff: flo
 def seconds_of(n: int, size: int, q: int, threads: int) -> float:
     """About how many seconds trying all choices of q features takes, with the check."""
     pairs = 0.5 * size * size * (n * _SECONDS_OF_PRODUCT + _SECONDS_OF_PAIR)
-    return ((size**3 / 6.0 * _SECONDS_OF_TRIPLE if q > 2 else 0.0) + pairs) / threads
+    return ((min(comb(size, q), _MOST_COUNTED) * _SECONDS_OF_TRIPLE if q > 2 else 0.0) + pairs) / threads
 
 
 class LastFeatures:
@@ -86,7 +100,7 @@ class LastFeatures:
 
     def __init__(self, problem: Problem, features: Indices, n_jobs: int | None = None, max_memory: float = 2e9) -> None:
         self.problem, self.features, self.max_memory = problem, features, max_memory
-        self.price = problem.plain_sparsity.price
+        self.price = price_of(problem)
         self.threads = n_jobs or os.cpu_count() or 1
         # Whether columns are so nearly dependent that rounding may have hidden choices.
         self.doubtful = False
@@ -99,7 +113,8 @@ class LastFeatures:
         lines /= scale[:, None]
         self.lines: Array = lines
         self.usable = norms > 0.0
-        if np.isinf(problem.gamma):
+        self.bounds = problem.bounds.of(features).times(scale)
+        if np.isinf(problem.gamma) and not self.bounds.exist and isinstance(problem.sparsity, Sparsity):
             # Without a ridge a copy of a column adds nothing to it.
             self.usable &= _is_first(lines)
         self.ridge: Array = problem.ridge / scale**2
@@ -116,25 +131,41 @@ class LastFeatures:
         F = F[self.usable[F]]
         if q == 0 or F.size < q:
             value = self._value(S) + self.price * S.size
-            return Choices(np.empty((int(q == 0 and value < cutoff), 0), dtype=np.intp), True)
+            count = int(q == 0 and value < cutoff)
+            return Choices(np.empty((count, 0), dtype=np.intp), np.full(count, value), True)
         rows, z, basis_ridge = self._residuals(S, F)
-        t = float(z @ z) + 2.0 * (self.price * (S.size + q) - cutoff)
+        square = float(z @ z)
+        t = square + 2.0 * (self.price * (S.size + q) - cutoff)
         if not t > 0.0:
-            return Choices(np.empty((0, q), dtype=np.intp), False)
-        scaled = _Scaled.of(rows, rows @ z, basis_ridge, t)
+            return Choices(np.empty((0, q), dtype=np.intp), np.empty(0), False)
+        r = rows @ z
+        bounds = self.bounds.of(F)
+        scaled = _Scaled.of(rows, r, basis_ridge, t)
         strong = np.setdiff1d(np.arange(F.size), scaled.positions)
-        found, complete = self._with_strong(S, F, strong, q, cutoff, allowed, expired)
+
+        def gains_enough(choices: Indices) -> Mask:
+            return gains_of(rows, r, basis_ridge, choices, bounds) > t
+
+        found: list[tuple[float, tuple[int, ...]]] = []
+        hits, complete = np.empty((0, q), dtype=np.intp), True
+        if not bounds.exist or q == 3:
+            found, complete = self._with_strong(S, F, strong, q, cutoff, allowed, expired)
+        elif strong.size * F.size <= _MOST_STRONG_PAIRS:
+            self.doubtful |= bool((scaled.squares[strong] < DEPENDENT).any())
+            hits = _with_any(strong, F.size, q)
+            hits = hits[gains_enough(hits)]
+        else:
+            complete = False
         if q > 1:
-            hits, listed = self._hits(scaled, q, allowed, expired)
-            gains = _gains(rows, rows @ z, basis_ridge, hits)
-            self.doubtful |= q == 2 and bool((gains <= t).any())
-            found += [
-                (gain, tuple(F[hit])) for gain, hit in zip(gains.tolist(), hits.tolist(), strict=True) if gain > t
-            ]
-            complete &= listed
+            others, all_others = self._hits(scaled, q, allowed, expired, gains_enough if bounds.exist else None)
+            hits, complete = np.concatenate([hits, others]), complete and all_others
+        gains = gains_of(rows, r, basis_ridge, hits, bounds)
+        self.doubtful |= q == 2 and bool((gains <= t).any())
+        found += [(gain, tuple(F[hit])) for gain, hit in zip(gains.tolist(), hits.tolist(), strict=True) if gain > t]
         found.sort(key=lambda one: -one[0])
         chosen = [choice for _, choice in found]
-        return Choices(np.array(chosen, dtype=np.intp).reshape(-1, q), complete and not expired())
+        values = 0.5 * (square - np.array([gain for gain, _ in found])) + self.price * (S.size + q)
+        return Choices(np.array(chosen, dtype=np.intp).reshape(-1, q), values, complete and not expired())
 
     def _with_strong(
         self,
@@ -152,7 +183,7 @@ class LastFeatures:
         for i, at in enumerate(strong[:_MOST_STRONG].tolist()):
             with_it = np.append(S, F[at])
             rows, _, ridge = self._residuals(S, F[at : at + 1])
-            if float(rows[0] @ rows[0]) + float(ridge[0]) < _DEPENDENT:
+            if float(rows[0] @ rows[0]) + float(ridge[0]) < DEPENDENT:
                 self.doubtful = True
                 continue
             others = np.setdiff1d(F, F[strong[: i + 1]])
@@ -184,16 +215,26 @@ class LastFeatures:
                 rows, z = rows - (rows @ Q) @ Q.T, z - Q @ (Q.T @ z)
         return rows, z, self.ridge[F]
 
-    def _hits(self, scaled: _Scaled, q: int, allowed: float, expired: Callable[[], bool]) -> tuple[Indices, bool]:
-        """The choices that may gain enough, by positions among the others, and whether these are all."""
+    def _hits(
+        self,
+        scaled: _Scaled,
+        q: int,
+        allowed: float,
+        expired: Callable[[], bool],
+        keep: Callable[[Indices], Mask] | None,
+    ) -> tuple[Indices, bool]:
+        """The choices that may gain enough, by positions among the others, and whether these are all.
+
+        ``keep`` tells which of some choices gain enough within limits; None where there are no limits.
+        """
         size = scaled.positions.size
         if size < q:
             return np.empty((0, q), dtype=np.intp), True
         if q == 2 and size <= _PAIRS:
-            return _listed(iter([scaled.pairs((0, 0), expired)]), scaled)
+            return _listed(iter([scaled.pairs((0, 0), expired, keep)]), scaled)
         with single_threaded(), ThreadPoolExecutor(self.threads) as pool:
             if q == 2:
-                return _listed(pool.map(lambda block: scaled.pairs(block, expired), scaled.blocks()), scaled)
+                return _listed(pool.map(lambda block: scaled.pairs(block, expired, keep), scaled.blocks()), scaled)
             memory = 4.0 * size * size
             if memory > 0.5 * self.max_memory:
                 raise TooLong(seconds_of(scaled.left.shape[1], size, q, self.threads), memory)
@@ -225,8 +266,12 @@ def _is_first(lines: Array) -> Mask:
 
 
 class _Scaled(NamedTuple):
-    """``left @ right.T`` is ``C - rr'/t`` of some features, divided by the roots of its diagonal."""
+    """``left @ right.T`` is ``C - rr'/t`` of some features, divided by the roots of its diagonal.
 
+    ``squares`` is the diagonal of C for all features.
+    """
+
+    squares: Array
     positions: Indices
     left: Array
     right: Array
@@ -236,11 +281,11 @@ class _Scaled(NamedTuple):
         """Leave out features that gain enough by themselves."""
         squares = np.einsum("ij,ij->i", rows, rows) + ridge
         diagonal = squares - r * r / t
-        good = np.flatnonzero(diagonal > _DEPENDENT)
+        good = np.flatnonzero(diagonal > DEPENDENT)
         scale = 1.0 / np.sqrt(diagonal[good])
         last = scale * r[good] / np.sqrt(t)
         scaled = scale[:, None] * rows[good]
-        return cls(good, np.column_stack([scaled, last]), np.column_stack([scaled, -last]))
+        return cls(squares, good, np.column_stack([scaled, last]), np.column_stack([scaled, -last]))
 
     def blocks(self) -> Iterator[tuple[int, int]]:
         """All blocks of pairs."""
@@ -248,7 +293,9 @@ class _Scaled(NamedTuple):
             for j in range(i, self.positions.size, _PAIRS):
                 yield i, j
 
-    def pairs(self, block: tuple[int, int], expired: Callable[[], bool]) -> tuple[Indices, bool]:
+    def pairs(
+        self, block: tuple[int, int], expired: Callable[[], bool], keep: Callable[[Indices], Mask] | None
+    ) -> tuple[Indices, bool]:
         """The pairs of a block that gain enough, and whether these are all."""
         if expired():
             return np.empty((0, 2), dtype=np.intp), False
@@ -260,6 +307,8 @@ class _Scaled(NamedTuple):
             return np.empty((0, 2), dtype=np.intp), True
         found = np.argwhere(np.abs(R) > 1.0) + np.array([i, j])
         found = found[found[:, 0] < found[:, 1]]
+        if keep is not None:
+            found = found[keep(self.positions[found])]
         return found[:_MOST_CHOICES], found.shape[0] <= _MOST_CHOICES
 
     def matrix(self, pool: ThreadPoolExecutor) -> np.ndarray:
@@ -302,23 +351,13 @@ def _open_triples(peaks: Array) -> float:
     return total * float(BLOCK) ** 3
 
 
-def _gains(rows: Array, r: Array, ridge: Array, choices: Indices) -> Array:
-    """``r_T'C_TT⁻¹r_T`` of choices, by elimination; a column that the others span adds nothing."""
-    count, q = choices.shape
-    V = rows[choices]
-    C, s = np.einsum("cai,cbi->cab", V, V), r[choices]
-    C[:, np.arange(q), np.arange(q)] += ridge[choices]
-    gains = np.zeros(count)
-    for i in range(q):
-        pivot = C[:, i, i]
-        usable = pivot > _DEPENDENT
-        inverse = np.where(usable, 1.0 / np.where(usable, pivot, 1.0), 0.0)
-        gains += s[:, i] ** 2 * inverse
-        for a in range(i + 1, q):
-            factor = C[:, a, i] * inverse
-            s[:, a] = s[:, a] - factor * s[:, i]
-            C[:, a] = C[:, a] - factor[:, None] * C[:, i]
-    return gains
+def _with_any(strong: Indices, size: int, q: int) -> Indices:
+    """All choices of one or two features that contain one of some."""
+    if q == 1:
+        return strong[:, None]
+    pairs = np.array([(a, b) for a in strong.tolist() for b in range(size)], dtype=np.intp).reshape(-1, 2)
+    both = np.isin(pairs[:, 1], strong)
+    return pairs[~both | (pairs[:, 0] < pairs[:, 1])]
 
 
 __all__ = ["MOST_LAST_FEATURES", "Choices", "LastFeatures", "TooLong", "can_try", "most_last_features", "seconds_of"]

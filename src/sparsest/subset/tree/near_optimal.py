@@ -123,6 +123,9 @@ class AllWithin(Goal):
     def search_locally(self) -> None:
         """Do nothing: the best support is known."""
 
+    def search_quickly(self) -> None:
+        """Do nothing: the best support is known."""
+
     def reached(self, support: Indices) -> None:
         """Keep a support below the threshold, and stop the search when there are more than ``limit``."""
         fit = fit_support(self.problem, support)

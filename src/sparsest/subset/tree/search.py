@@ -41,7 +41,7 @@ from sparsest.subset.tree.proof_log import ProofLog, ProofTime
 from sparsest.subset.tree.root import relax_root
 from sparsest.subset.tree.roundings import Roundings
 from sparsest.subset.tree.threads import Job, collect, submit
-from sparsest.subset.tree.trying import Trying
+from sparsest.subset.tree.trying import TRIED_AT_MOST, Trying
 
 # Number of nodes per batch: enough work for several threads, few enough for a good choice by bounds.
 _BATCH_SIZE = 16
@@ -55,9 +55,8 @@ _ROUNDED_TOLERANCE, _ROUNDED_SURVIVORS, _ROUNDING_SHARE = 1e-6, 100, 1e-4
 _KEPT_PRODUCTS_SHARE = 0.1
 # Number of survivors up to which branching takes less time than a local search for a better support.
 _MOST_SURVIVORS_WITHOUT_LOCAL_SEARCH = 32
-# Seconds that trying all choices of the last features may take before bounds are set up, and the largest share of the
-# remaining time that it may take afterwards, when the bounds may have excluded features.
-_SOON_TRIED, _TRIED_AT_MOST = 1.0, 0.8
+# Seconds that trying all choices of the last features may take before bounds are set up, which may exclude features.
+_SOON_TRIED = 1.0
 # Bounds are set up again over the remaining features if at most this share of the features remains.
 _REPEAT_SHARE = 0.9
 
@@ -95,7 +94,7 @@ class Search:
         with self.clock.watching(self._stop_relaxations):
             if not self._try_root(_SOON_TRIED):
                 self._set_up(coefficients)
-                self._try_root(_TRIED_AT_MOST * self.clock.left())
+                self._try_root(TRIED_AT_MOST * self.clock.left())
             status = self._report_root(began)
             return self._explore() if self._is_root_open() else status
 
@@ -133,7 +132,8 @@ class Search:
 
     def _relax_root(self, start: Start | None) -> Start:
         """Relax the root and fix features; return the relaxed coefficients."""
-        relaxed = relax_root(self.problem, self.goal, self.clock, self.limits.gap_tol, start)
+        roughly = not self._suits_leaps and self.trying.is_cheap()
+        relaxed = relax_root(self.problem, self.goal, self.clock, self.limits.gap_tol, start, roughly)
         point = self.log.add_points(*relaxed.points)
         self.log.fixes, self.closed = relaxed.fixes, relaxed.closed
         if relaxed.relaxed is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from dataclasses import replace
 from itertools import combinations
@@ -12,9 +11,11 @@ import numpy as np
 
 from sparsest.core.arrays import Indices
 from sparsest.core.problem import Problem
+from sparsest.core.sparsity import Sparsity
 from sparsest.proofs.steps import LastFeatures as LastFeaturesStep
 from sparsest.proofs.steps import Proof
 from sparsest.runtime.clock import Clock
+from sparsest.runtime.events import NotTried
 from sparsest.subset.claims import check_proof
 from sparsest.subset.tree.bounder import State
 from sparsest.subset.tree.goal import Goal, Limits
@@ -28,18 +29,23 @@ from sparsest.subset.tree.last_features import (
     seconds_of,
 )
 
-_log = logging.getLogger("sparsest")
-
 # Choices whose models are fitted, the best first; all of them for a goal that wants every one.
 _FITTED = 8
+# The same where coefficients have limits, so that values are only bounds.
+_FITTED_WITH_LIMITS = 1000
 # Scans that find more choices than are kept are repeated with the better model that these have led to.
 _MOST_SCANS = 20
+# The largest share of the remaining time that trying everything may take.
+TRIED_AT_MOST = 0.8
 # The columns may take this part of the memory that a search has.
 _SHARE_OF_MEMORY = 0.25
 # A node is tried if the trial takes no longer than this many nodes, which are assumed to need at most this many seconds
 # each (the first nodes also wait for initialisation); a trial takes at least this many seconds.  Riboflavin with k = 4
 # and gamma = 10/n is then solved in 12 s of CPU time, where the gap was 5 %; nodes tried when they are made left 13 %.
 _NODES_OF_TRIAL, _SECONDS_OF_NODE, _SECONDS_OF_TRIAL = 4.0, 2e-3, 5e-4
+# The relaxation of the first node ends early if trying all choices takes at most so many seconds of a core: with weak
+# ridges it would take longer.
+_SECONDS_OF_FIRST = 2.0
 # Nodes are tried where a model has at most this many features.  With k = 10 and 20 (1000 × 5000), searches that tried
 # nodes had 9 to 24 % fewer of them and took 17 to 35 % longer, most of it in the check.
 _MOST_CHOSEN = 6
@@ -58,8 +64,9 @@ def close_by_trying(
     most = most_last_features(last.problem, S.size, F.size, goal.cutoff)
     if most > MOST_LAST_FEATURES:
         return None
-    # Without a price a choice explains no more than any larger one.
-    alone = not last.problem.sparsity.priced and not goal.exhaustive
+    # Without a price a choice explains no more than any larger one, which must be admissible.
+    plain = isinstance(last.problem.sparsity, Sparsity)
+    alone = plain and not last.problem.sparsity.priced and not goal.exhaustive
     for q in (most,) if alone else range(most + 1):
         if not _try_size(last, goal, S, F, q, allowed, clock):
             return None
@@ -71,19 +78,32 @@ def _try_size(last: LastFeatures, goal: Goal, S: Indices, F: Indices, q: int, al
     for _ in range(_MOST_SCANS):
         cutoff = goal.cutoff
         found = last.below(S, F, q, cutoff, allowed, clock.expired)
-        _hand_over(last, goal, S, found, clock)
-        if found.complete and not clock.expired():
+        done = _hand_over(last, goal, S, found, clock)
+        if found.complete and done and not clock.expired():
             return True
         if goal.exhaustive or clock.expired() or not goal.cutoff < cutoff:
             return False
     return False
 
 
-def _hand_over(last: LastFeatures, goal: Goal, S: Indices, found: Choices, clock: Clock) -> None:
-    for choice in found.features if goal.exhaustive else found.features[:_FITTED]:
+def _hand_over(last: LastFeatures, goal: Goal, S: Indices, found: Choices, clock: Clock) -> bool:
+    """Hand the choices found to the goal, the best first; whether no other of them can be wanted.
+
+    Without limits of coefficients the first admissible choice is the best one.
+    """
+    problem, limited, count = last.problem, last.bounds.exist, 0
+    for choice, value in zip(found.features, found.values, strict=True):
         if clock.expired():
             break
-        goal.reached(np.sort(last.features[np.append(S, choice).astype(np.intp)]))
+        if not goal.exhaustive and value >= goal.cutoff:
+            return True
+        if not goal.exhaustive and count >= (_FITTED_WITH_LIMITS if limited else _FITTED):
+            return not limited
+        support = np.sort(last.features[np.append(S, choice).astype(np.intp)])
+        if problem.sparsity.admissible(support, problem.root):
+            goal.reached(support)
+            count += 1
+    return True
 
 
 class Trying:
@@ -96,6 +116,15 @@ class Trying:
         # Seconds that nodes were tried for.
         self._trial_seconds = 0.0
 
+    def is_cheap(self) -> bool:
+        """Whether at most two features are to be chosen, and all choices will be tried very soon."""
+        problem, root = self.problem, self.problem.root
+        if not self._possible or not self._fits(root.alive):
+            return False
+        most = most_last_features(problem, root.forced_in.size, root.free.size, self.goal.cutoff)
+        little = seconds_of(problem.n, root.free.size, 2, 1) <= _SECONDS_OF_FIRST
+        return most <= min(2, self.limits.tuning.last_features) and little
+
     def close_first(self, survivors: Indices, forced: Indices, free: Indices, allowed: float) -> float | None:
         """The bound of the first node by trying all choices of its features, by position; None if that is not done.
 
@@ -105,9 +134,12 @@ class Trying:
             return None
         most = most_last_features(self.problem, forced.size, free.size, self.goal.cutoff)
         tried = min(MOST_LAST_FEATURES, self.limits.tuning.last_features)
-        if most > tried or not self._fits(survivors):
-            return None
         threads = self.limits.n_jobs or os.cpu_count() or 1
+        if most > tried or not self._fits(survivors):
+            if tried == MOST_LAST_FEATURES and not self.problem.has_dual_bounds:
+                # Nothing else would prove anything.
+                self._say(TooLong(seconds_of(self.problem.n, free.size, most, threads), 0.0))
+            return None
         seconds = seconds_of(self.problem.n, free.size, min(most, 2), threads)
         if seconds > allowed:
             self._say(TooLong(seconds_of(self.problem.n, free.size, most, threads), 0.0))
@@ -121,6 +153,9 @@ class Trying:
             return None
         finally:
             self.trace["seconds"]["last features"] = self.clock.seconds() - began
+        if bound is not None:
+            # What was too much before bounds excluded features may have been possible now.
+            self.trace.pop("last features", None)
         if bound is not None and last.doubtful and self.limits.proof:
             return self._checked(survivors, forced, bound)
         return bound
@@ -132,7 +167,8 @@ class Trying:
         """
         most = min(2, self.limits.tuning.last_features)
         many = self.problem.sparsity.budget(self.problem.root) > _MOST_CHOSEN
-        if most < 1 or many or not self._possible or self._doubtful:
+        plain = isinstance(self.problem.sparsity, Sparsity)
+        if most < 1 or many or not plain or not self._possible or self._doubtful:
             return None
         forced, free = np.flatnonzero(state == 1), np.flatnonzero(state == 0)
         q = most_last_features(self.problem, forced.size, free.size, self.goal.cutoff)
@@ -182,9 +218,10 @@ class Trying:
     def _say(self, error: TooLong) -> None:
         """Say that trying everything would take too long, before the search goes on without it."""
         left = self.clock.left()
-        self.trace["last features"] = {"estimated_seconds": error.seconds, "bytes": error.memory, "seconds_left": left}
-        if error.seconds > left or error.memory > 0.5 * self.limits.max_memory:
-            _log.info("sparsest: %s; the search has %.3g s and goes on without", error, left)
+        if error.seconds > TRIED_AT_MOST * left or error.memory > 0.5 * self.limits.max_memory:
+            if "last features" not in self.trace:
+                self.clock.tell(NotTried(self.clock.seconds(), error.seconds, error.memory))
+            self.trace["last features"] = {"estimated_seconds": error.seconds, "bytes": error.memory}
 
 
 def swap_pairs(last: LastFeatures, goal: Goal, clock: Clock) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_UNITS = (("weeks", 604800.0), ("days", 86400.0), ("hours", 3600.0), ("min", 60.0))
+_UNITS = (("centuries", 3155760000.0), ("weeks", 604800.0), ("days", 86400.0), ("hours", 3600.0), ("min", 60.0))
 
 
 def duration(seconds: float) -> str:
