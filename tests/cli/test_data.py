@@ -53,9 +53,9 @@ def test_replacements_are_printed_stored_and_reported(file):
 
 def test_rows_are_counted_as_a_spreadsheet_counts_them(file):
     asked = ["fit", file, "--target", "count", "--impute", "median", "--loss", "poisson", "--method", "local"]
-    complains(run(*asked, "--exposure", "time"), "must be above zero, got 0 in row 6 and 1 rows in all")
+    complains(run(*asked, "--exposure", "time"), "must be above zero, got 0 in row 6: correct them")
     told = run(*asked, "--exposure", "time", "--drop-zero-exposure")
-    assert told.exit_code == 0 and "1 of 60 rows were left out because they have no exposure" in told.stderr
+    assert told.exit_code == 0 and "1 of 60 rows was left out: exposure not above zero" in told.stderr
     lines = file.read_text().splitlines()
     lines[8] = lines[8].rpartition(",")[0].rpartition(",")[0] + ",-3,NA"
     file.write_text("\n".join(lines))

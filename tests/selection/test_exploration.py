@@ -65,13 +65,36 @@ def test_it_goes_on_to_the_best(best_k, best_gamma, p, n_asked, message):
 
 
 def test_larger_numbers_of_features_are_tried_with_the_best_ridge_and_its_neighbours():
+    """A weaker ridge only if it is about as good, a stronger one always at first, and later if not much worse."""
     grid = replace(GRID, gammas=tuple(4.0 ** np.arange(-3, 4)))
-    judge = Judge(lambda k, gamma: -abs(k - 20) - 0.1 * abs(np.log(gamma)))
+    judge = Judge(lambda k, gamma: -abs(k - 40) - 0.1 * abs(np.log(gamma)))
     explore(grid, judge, 400)
-    assert judge.asked[1].gammas == (0.25, 1.0, 4.0) and judge.asked[1].ks[0] > 10
+    assert [asked.gammas for asked in judge.asked[1:3]] == [(0.25, 1.0), (1.0,)] and judge.asked[1].ks[0] > 10
+    noisy = Judge(judge.score, noise=0.2)
+    explore(grid, noisy, 400)
+    assert [asked.gammas for asked in noisy.asked[1:3]] == [(0.25, 1.0, 4.0)] * 2
     judge = Judge(judge.score)
     explore(replace(grid, more_gammas=False), judge, 400)
     assert judge.asked[1].gammas == grid.gammas
+
+
+def test_many_features_that_are_hardly_better_than_half_as_many_lead_to_no_more():
+    """From 22 on the scores rise with k, but by less than their noise."""
+
+    def largest(rise):
+        asked = []
+
+        def judge(grid):
+            asked.extend(grid.ks)
+            ks, _ = grid.pairs()
+            mean = np.minimum(ks, 22) + rise * np.log(np.maximum(ks, 22) / 22)
+            noise = np.outer(ks > 60, [-1.0, 0.0, 1.0])
+            return Validation(mean[:, None] + noise, np.ones(noise.shape, dtype=np.intp))
+
+        message = explore(replace(GRID, more_gammas=False), judge, 4000).at_an_end
+        return max(asked), message
+
+    assert largest(0.1) == (112, "") and largest(3.0)[0] > 112
 
 
 def test_a_ridge_is_added_for_the_numbers_of_features_that_have_it_not():

@@ -42,7 +42,8 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     Parameters
     ----------
     ks : numbers of features to try; by default 0 to 10, up to 22 if 10 are as good as the best (within half a
-        standard error of the difference), and up to about 250 as long as the largest is the best
+        standard error of the difference), and up to about 250 as long as the largest is the best; from 100 on
+        only if it is better by two standard errors than half as many
     gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (the default γ of :func:`sparsest.best_subset`, a quarter and a
         sixteenth of it, and further ones where the smallest or the largest is the best), a list, or one number
     selection : "best" for the best mean score, or "one_se" for the fewest features within one standard error of it.
@@ -59,8 +60,8 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     Ctrl-C, or a callback that returns True, ends the validation with the folds that are done.  The model is then fitted
     by the method "local", and ``status_`` is "INTERRUPTED".  Before the first fold is done KeyboardInterrupt is raised.
 
-    A UserWarning is given if the best number of features, or the best ridge, is at the end of an automatic grid that
-    cannot be extended further.
+    A UserWarning is given if the best number of features (from 100 on if it is clearly better than half as many), or
+    the best ridge, is at the end of an automatic grid that cannot be extended further.
 
     Attributes
     ----------

@@ -25,8 +25,14 @@ _OBJECTIVE_TOLERANCE = 1e-9
 class Verdict(NamedTuple):
     """The outcome of a check; true if and only if the certificate is valid.
 
-    ``objective`` is an upper bound of the incumbent's objective, and ``lower_bound`` is the proved lower bound for all
-    admissible models.
+    Attributes
+    ----------
+    valid : whether the certificate proves what it claims, for these data and for the problem that was named
+    reasons : what is wrong with it
+    objective : upper bound of the incumbent's objective
+    lower_bound : the proved lower bound for all admissible models
+    problem : the problem of the certificate, in words
+    fingerprint : the fingerprint of the data that it is for
 
     Examples
     --------
@@ -65,6 +71,14 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """A statement, an incumbent with its objective, a claimed lower bound, and the proof of that bound.
+
+    Attributes
+    ----------
+    statement : the problem: loss, number or price of features, ridge, restrictions, and the fingerprint of the data
+    incumbent : the model
+    objective : its objective, as claimed
+    lower_bound : the bound for all admissible models, as claimed
+    proof : the steps from which the bound follows
 
     Examples
     --------

@@ -51,9 +51,6 @@ def make_folds(
         # Splitters expect an array; a broadcast zero of the right shape needs no memory.
         X = np.broadcast_to(0.0, X.shape)
     n = X.shape[0]
-    if isinstance(X, Design):
-        # Splitters take the number of rows from it.
-        X = np.empty((n, 0))
     counts = np.ones(n, dtype=bool) if weights is None else np.asarray(weights) > 0.0
     place = np.cumsum(counts) - 1
     number = _FOLDS if cv is None else cv

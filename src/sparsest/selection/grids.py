@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-# The first grid has all numbers up to this above the forced features.  An extension adds at most this many numbers, up
-# to this multiple of the largest one.
-_EVERY_UP_TO, _FURTHER, _MULTIPLE = 10, 5, 2.25
+# The first grid has all numbers up to this above the forced features.  An extension adds numbers up to this multiple of
+# the largest one: at most this many up to about 50, and fewer beyond, where neighbouring models differ little.
+_EVERY_UP_TO, _MULTIPLE = 10, 2.25
+_FURTHER, _FURTHER_OF_MANY, _MANY = 5, 3, 25
 # Neighbouring γs differ by this factor.  A finer grid with steps of 2 costs twice as
 # much and predicts no better (benchmarks/README.md).
 GAMMA_FACTOR = 4.0
@@ -31,7 +32,8 @@ def k_grid(p: int, least: int = 0) -> list[int]:
 def larger_ks(last: int, p: int) -> list[int]:
     """Numbers of features to try next if the last of a grid is the best, up to about twice the last."""
     most = min(p, round(_MULTIPLE * max(last, 1)))
-    further = np.geomspace(max(last, 1), max(most, 1), _FURTHER + 1).round().astype(int)
+    count = _FURTHER if last <= _MANY else _FURTHER_OF_MANY
+    further = np.geomspace(max(last, 1), max(most, 1), count + 1).round().astype(int)
     return sorted({k for k in further.tolist() if last < k <= most})
 
 

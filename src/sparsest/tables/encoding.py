@@ -137,7 +137,7 @@ def categorical_features(column: Column, found: Levels, *, missing_level: bool, 
     """
     levels, n_known = found.levels, int((found.codes >= 0).sum())
     numbers = [level for level in levels if _is_number(level)]
-    advice = f"leave it out with --exclude '{column.name}'"
+    advice = f"leave it out with --drop '{column.name}'"
     if len(numbers) > len(levels) / 2 and not column.coded:
         odd = next(level for level in levels if not _is_number(level))
         raise ValueError(f"column {column.name!r} holds numbers and text such as {odd!r}: correct it, or {advice}")
@@ -179,11 +179,11 @@ def refuse_dates(columns: Iterable[Column]) -> None:
         if column.kind == "date" or (column.kind == "text" and _holds_dates(column.load().levels)):
             raise ValueError(
                 f"column {column.name!r} holds dates or times: convert it to numbers, such as days since a date, or "
-                f"leave it out with --exclude '{column.name}'"
+                f"leave it out with --drop '{column.name}'"
             )
         if column.kind == "other":
             raise ValueError(
-                f"column {column.name!r} holds neither numbers nor text: leave it out with --exclude '{column.name}'"
+                f"column {column.name!r} holds neither numbers nor text: leave it out with --drop '{column.name}'"
             )
 
 

@@ -186,10 +186,12 @@ def without_gaps(table: Table, filled: Filled) -> Table:
     if keep.all():
         return table
     if not keep.any():
-        raise ValueError(
-            "every row has missing values: leave out the emptiest columns with --exclude, or --impute median"
-        )
-    table.notes.append(f"{int((~keep).sum())} of {keep.size} rows were left out for missing values")
+        raise ValueError("every row has missing values: leave out the emptiest columns with --drop, or --impute median")
+    n_left_out = int((~keep).sum())
+    table.notes.append(
+        f"{n_left_out} of {keep.size} rows {'was' if n_left_out == 1 else 'were'} left out for missing values in "
+        f"{listing(list(lost))}"
+    )
     return with_rows(table, np.flatnonzero(keep))
 
 
@@ -201,11 +203,13 @@ def with_exposure(table: Table, drop: bool) -> Table:
         return table
     if not drop or bad.size == exposure.size:
         row = bad[0] if table.row_numbers is None else table.row_numbers[bad[0]]
+        others = "" if bad.size == 1 else f" and {bad.size} rows in all"
         raise ValueError(
             f"the exposure {table.encoding.beside['exposure']!r} must be above zero, got {exposure[bad[0]]:g} in row "
-            f"{row} and {bad.size} rows in all: correct them, or leave them out with --drop-zero-exposure"
+            f"{row}{others}: correct them, or leave them out with --drop-zero-exposure"
         )
-    table.notes.append(f"{bad.size} of {exposure.size} rows were left out because they have no exposure")
+    verb = "was" if bad.size == 1 else "were"
+    table.notes.append(f"{bad.size} of {exposure.size} rows {verb} left out: exposure not above zero")
     return with_rows(table, np.flatnonzero(exposure > 0.0))
 
 
@@ -235,7 +239,7 @@ def _refuse_infinite(matrix: Any, names: Sequence[str]) -> None:
         return
     bad = [name for j, name in enumerate(names) if not np.isfinite(_stored(matrix, j)).all()]
     if bad:
-        raise ValueError(f"infinite numbers in {listing(bad)}: correct them, or leave these columns out with --exclude")
+        raise ValueError(f"infinite numbers in {listing(bad)}: correct them, or leave these columns out with --drop")
 
 
 def _stored(matrix: Any, j: int) -> NDArray[Any]:

@@ -64,7 +64,7 @@ def test_no_swap_improves(loss):
     for seed in range(3):
         data, gamma = data_of(loss, seed=seed), 0.5
         start = RidgeModel(np.array([0]), np.zeros(1), data.null.b, np.inf)
-        model = polish(SmoothSpace(data), start, 1.0 / gamma, 3, movable)
+        model = polish(SmoothSpace(data), [start], 1.0 / gamma, 3, movable)
         assert model.support.size == 3 and 0 in model.support
         assert model.value == pytest.approx(value_of(data, gamma, model.support).primal, rel=1e-7)
         inside, others = set(model.support.tolist()), set(range(1, 8)) - set(model.support.tolist())
@@ -81,13 +81,13 @@ def test_more_features_than_a_pool():
     y = np.where(3.0 * X[:, 5] - 3.0 * X[:, 590] + 0.3 * rng.standard_normal(80) > 0, 1, -1)
     data = make_data(X, y, loss="logistic", standardize=True)
     start = RidgeModel(np.array([7, 8]), np.zeros(2), 0.0, np.inf)
-    assert polish(SmoothSpace(data), start, 1.0, 2, np.ones(600, dtype=bool)).support.tolist() == [5, 590]
+    assert polish(SmoothSpace(data), [start], 1.0, 2, np.ones(600, dtype=bool)).support.tolist() == [5, 590]
 
 
 def test_columns_that_cannot_move_or_help():
     data = data_of("poisson")
     model = RidgeModel(SUPPORT, np.zeros(3), 0.0, np.inf)
-    stay = polish(SmoothSpace(data), model, 1.0, 3, np.zeros(8, dtype=bool))
+    stay = polish(SmoothSpace(data), [model], 1.0, 3, np.zeros(8, dtype=bool))
     assert stay.support.tolist() == SUPPORT.tolist()
 
 
@@ -97,5 +97,37 @@ def test_large_supports_are_completed_but_not_swapped():
     space = SmoothSpace(data)
     worst = np.argsort(np.abs(X.T @ (y > 0)), kind="stable")[:24]
     start = RidgeModel(np.sort(worst), np.zeros(24), 0.0, np.inf)
-    found = polish(space, start, 1.0, 25, np.ones(30, dtype=bool)).support
+    found = polish(space, [start], 1.0, 25, np.ones(30, dtype=bool)).support
     assert found.size == 25 and set(worst.tolist()) < set(found.tolist())
+
+
+class Counting(SmoothSpace):
+    """Remembers the supports that it fits."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.fitted = []
+
+    def fit(self, support, *rest):
+        self.fitted.append(support.tolist())
+        return super().fit(support, *rest)
+
+
+def test_supports_that_are_not_swapped_grow_by_several_features_at_a_time():
+    X, y = sample("logistic", 120, 60)
+    data = make_data(X, y, loss="logistic")
+    space = Counting(data)
+    start = RidgeModel(np.arange(24), np.zeros(24), 0.0, np.inf)
+    found = polish(space, [start], 1.0, 40, np.ones(60, dtype=bool))
+    assert [len(support) for support in space.fitted] == [24, 30, 37, 40] and found.support.size == 40
+    assert found.value == pytest.approx(value_of(data, 1.0, found.support).primal, rel=1e-6)
+
+
+def test_a_second_start_ends_where_it_meets_the_first():
+    data, movable = data_of("logistic"), np.ones(8, dtype=bool)
+    one, two = Counting(data), Counting(data)
+    start = RidgeModel(SUPPORT, np.zeros(3), 0.0, np.inf)
+    once = polish(one, [start], 1.0, 3, movable)
+    twice = polish(two, [start, start], 1.0, 3, movable)
+    assert two.fitted == [*one.fitted, SUPPORT.tolist()]
+    assert twice.support.tolist() == once.support.tolist() and twice.value == once.value

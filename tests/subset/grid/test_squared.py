@@ -24,7 +24,7 @@ def test_no_swap_improves(seed, begin):
     movable = np.ones(10, dtype=bool)
     movable[0] = False
     start = RidgeModel(np.array(begin, dtype=np.intp), np.zeros(len(begin)), 0.0, np.inf)
-    model = polish(SquaredSpace(make_data(X, y)), start, ridge, 3, movable)
+    model = polish(SquaredSpace(make_data(X, y)), [start], ridge, 3, movable)
     expected, w = value(X, y, model.support, ridge)
     assert model.support.size == 3 and (0 in model.support) == (0 in begin)
     assert model.value == pytest.approx(expected, rel=1e-9)
@@ -46,7 +46,7 @@ def test_the_best_move_is_that_of_all_that_are_tried(ridge, grows):
         y, support = X[:, :4].sum(axis=1) + rng.standard_normal(25), [2, 4, 6]
         space = SquaredSpace(make_data(X, y))
         found = space.fit(np.array(support), ridge, np.zeros(3), 0.0)
-        moves = list(_moves(space, found, ridge, grows, movable))
+        moves = list(_moves(space, found, ridge, grows, movable, 1))
         moved = [tuple(sorted([*(s for at, s in enumerate(support) if at != out), into])) for out, into in moves]
         into = [i for i in range(7) if i not in support]
         tried = [[*support, i] for i in into] if grows else [[2, keep, i] for keep in (4, 6) for i in into]

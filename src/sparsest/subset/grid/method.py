@@ -117,10 +117,8 @@ class _Cells:
                 if not np.array_equal(rounded.support, starts[0].support):
                     starts.append(rounded)
             most = self.include.size + budget
-            ends = [polish(self._space, start, ridge, most, self.movable) for start in starts]
-            model = min(ends, key=lambda model: model.value)
-            smaller = model
-            yield k, model
+            smaller = polish(self._space, starts, ridge, most, self.movable)
+            yield k, smaller
 
     def _relax(self, ridge: float, k: int, before: Relaxed | None) -> tuple[Relaxed, RidgeModel]:
         """A relaxation that is precise enough for rounding, and its rounded support with the relaxed coefficients."""

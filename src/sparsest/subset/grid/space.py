@@ -48,7 +48,8 @@ class Space(ABC):
     norms : the norms of all columns
     improvement : smallest relative improvement of the objective by a move; smaller ones are rounding errors
     trials : number of moves that are fitted without success before a support counts as a local optimum
-    swapped_up_to : largest number of features of supports that are improved by swaps; larger ones are only completed
+    swapped_up_to : largest number of features of supports that are improved by swaps; larger ones are only completed,
+        several features at a time
     working_gap : gap of the relaxation on a working set, relative to ``null``
     most_iterations : largest number of iterations of a relaxation
     """
