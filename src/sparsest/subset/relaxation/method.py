@@ -15,12 +15,16 @@ from sparsest.subset.incumbent import Incumbent
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Relaxed, summary, warm_start
+from sparsest.subset.relaxation.stronger_ridges import gammas_before, relax_stronger
 from sparsest.subset.results import make_result, searching, start_support
 
 
 @dataclass(frozen=True)
 class Relaxation:
     """The method "relaxation": solve the relaxation, round it, refit and polish.
+
+    With a weak ridge and more features than observations, forward selection and relaxations with stronger ridges are
+    polished first.  If they show that the problem's own relaxation could prove little, it is not solved.
 
     With ``proof=False`` no proof is kept, so there is no certificate and the status is never OPTIMAL.
     """
@@ -49,13 +53,17 @@ class Relaxation:
             clock.tell(Bound(clock.seconds(), relaxed.dual, incumbent.fit.primal, 0))
             return incumbent.fit.primal
 
-        relaxed, fixings = relax_problem(
-            problem,
-            self.relaxation_tol,
-            warm_start(start, problem),
-            after_round if self.fixing else None,
-            clock.expired,
-        )
+        def round_and_polish(relaxed: Relaxed) -> float:
+            fit = incumbent.try_support(relaxed.rounded(problem))
+            if fit is not None and self.polish and not clock.expired():
+                incumbent.offer(self.moves.search(problem, problem.root, fit.support, clock.expired))
+            return incumbent.fit.primal
+
+        if self.polish and gammas_before(problem):
+            incumbent.offer(self.moves.search(problem, expired=clock.expired))
+        first, enough = relax_stronger(problem, warm_start(start, problem), round_and_polish, clock.expired)
+        upper = after_round if self.fixing else None
+        relaxed, fixings = enough or relax_problem(problem, self.relaxation_tol, first, upper, clock.expired)
         clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free.size))
         incumbent.try_support(relaxed.rounded(problem))
         bound = min(relaxed.dual, fixings.closed)
