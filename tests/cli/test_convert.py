@@ -9,13 +9,13 @@ import scipy.sparse as sp
 
 from cli.runner import complains, run
 from core.designs.storages import NAMES, matrix
-from sparsest.tables import converting
+from sparsest.runtime.sizes import resized
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(converting, "_BLOCK_BYTES", 200)
-    monkeypatch.setattr(converting, "_TILE", 3)
+def small_blocks():
+    with resized(written_bytes=200, written_columns=3):
+        yield
 
 
 def write_hdf5(path, X):

@@ -14,16 +14,17 @@ from sparsest import (
     PenalizedRegressorCV,
     interactions,
 )
-from sparsest.core.designs import as_design, mapped
+from sparsest.core.designs import as_design
+from sparsest.runtime.sizes import resized
 
 
 @pytest.fixture
-def stored(tmp_path, monkeypatch):
+def stored(tmp_path):
     """The path of a matrix that is read in blocks, the matrix, and a response."""
-    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
     X, y = sample("squared", 60, 7)
     np.save(tmp_path / "x.npy", X)
-    return tmp_path / "x.npy", X, y
+    with resized(large_matrix=1):
+        yield tmp_path / "x.npy", X, y
 
 
 @pytest.mark.parametrize(

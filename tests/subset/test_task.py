@@ -5,25 +5,20 @@ import pytest
 
 from samples import sample
 from sparsest import BestSubsetRegressorCV, best_subset
-from sparsest.core import data as data_module
 from sparsest.core.data import make_data
 from sparsest.runtime.clock import Clock
+from sparsest.runtime.faults import injected
 from sparsest.subset.task import make_search, make_task, pose_task, problem_of, problem_on, solve
 
 X, Y = sample("squared", 40, 8, 3)
 
 
 @pytest.fixture
-def prepared(monkeypatch):
+def prepared():
     """The shapes of the designs that are prepared."""
-    shapes, original = [], data_module._prepared
-
-    def counting(design, *args, **settings):
-        shapes.append(design.shape)
-        return original(design, *args, **settings)
-
-    monkeypatch.setattr(data_module, "_prepared", counting)
-    return shapes
+    shapes = []
+    with injected("data", shapes.append):
+        yield shapes
 
 
 def test_data_are_prepared_once(prepared):

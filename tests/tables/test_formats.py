@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from pyarrow import feather, parquet
 from sklearn.datasets import dump_svmlight_file
 
+from sparsest.runtime.sizes import resized
 from sparsest.tables import ReadingOptions, arrow, opening, read_table, read_with_encoding, readers
 from sparsest.tables.dialect import find_dialect
 
@@ -185,10 +186,9 @@ def test_whole_numbers_beyond_double_precision(tmp_path):
         read_table(str(tmp_path / "a.parquet"), ReadingOptions(beside={"sample_weight": "b"}))
 
 
-def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
+@resized(text_bytes=256, text_rows=10)
+def test_later_entries_may_be_of_another_kind(tmp_path, reader):
     """Readers tell the type of a column from its first entries."""
-    monkeypatch.setattr("sparsest.tables.arrow._BLOCK_BYTES", 256)
-    monkeypatch.setattr("sparsest.tables.plain._ROWS_AT_ONCE", 10)
     rows = [f"{i},{'NA' if i < 90 else i},{0 if i < 90 else 'yes'},{i},{i % 7}" for i in range(100)]
     rows[95] = "1.5,1,no,2,3"
     (tmp_path / "a.csv").write_text("\n".join(["whole,late,word,z,y", *rows]))
@@ -199,10 +199,10 @@ def test_later_entries_may_be_of_another_kind(tmp_path, monkeypatch, reader):
     assert table.matrix[5].tolist() == [1.5, 1.0, 0.0, 1.0, 0.0, 2.0]
 
 
+@resized(text_bytes=256)
 @pytest.mark.parametrize("decimal", ".,")
 def test_many_columns_of_another_kind_cost_a_few_passes(tmp_path, monkeypatch, decimal):
     """Each needed a separate pass."""
-    monkeypatch.setattr("sparsest.tables.arrow._BLOCK_BYTES", 256)
     passes = []
     usual = arrow._input
     monkeypatch.setattr(arrow, "_input", lambda *given: passes.append(1) or usual(*given))
@@ -244,8 +244,8 @@ def test_a_long_field(tmp_path, reader):
     assert csv.field_size_limit() == 131_072
 
 
-def test_a_line_that_never_ends(monkeypatch):
-    monkeypatch.setattr(opening, "_MOST_HEAD_BYTES", 3 << 20)
+@resized(head_bytes=3 << 20)
+def test_a_line_that_never_ends():
     with pytest.raises(ValueError, match="has a first line of more than 3 MB: is it a table"):
         opening._look("standard input", None, b"word " * 1_000_000)
 

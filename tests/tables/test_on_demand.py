@@ -11,15 +11,16 @@ import zarr
 from cli.runner import complains, run
 from samples import sample
 from sparsest import Result
-from sparsest.core.designs import Streamed, mapped
-from sparsest.tables import ReadingOptions, annotated, genotypes, on_demand, read_table
+from sparsest.core.designs import Streamed
+from sparsest.runtime.sizes import resized
+from sparsest.tables import ReadingOptions, read_table
 from sparsest.tables.on_demand import in_bytes
 
 
 @pytest.fixture(autouse=True)
-def everything_is_large(monkeypatch):
-    for module in (mapped, on_demand, genotypes, annotated):
-        monkeypatch.setattr(module, "LEAST_BYTES", 1)
+def everything_is_large():
+    with resized(large_matrix=1):
+        yield
 
 
 @pytest.fixture

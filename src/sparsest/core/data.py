@@ -27,6 +27,7 @@ from sparsest.core.intercepts import best_intercept
 from sparsest.core.losses import Loss, dual_from_margin, make_loss, with_offset
 from sparsest.core.losses.base import LARGEST_EXPONENT
 from sparsest.core.settings import checked
+from sparsest.runtime.faults import reach
 
 # Limits of sums of squares: bounds multiply two of them, which must neither overflow nor underflow.  Data whose columns
 # are standardised may be larger or smaller.
@@ -192,6 +193,7 @@ def _prepared(
     classes: NDArray[Any] | None,
 ) -> Data:
     """Centre and scale checked data in one pass, which also computes the products of the model without features."""
+    reach("data", design.shape)
     if loss.classification and np.ptp(target) == 0:
         raise ValueError("all observations with a positive weight belong to one class")
     if loss.log_link and not target.any():

@@ -12,6 +12,7 @@ from typing import Any
 # What an action at each point receives, and what a true return value means.
 POINTS = {
     "clock": "a search asks whether its time is up; true: it is",
+    "data": "data of this shape are about to be centred and scaled",
     "columns": "the tree copies some columns",
     "set up": "the tree sets up the bounds of its nodes",
     "relax": "a kernel is about to improve a relaxation of the squared loss",

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsest.core.checks import check_sparse
-from sparsest.tables.on_demand import LEAST_BYTES, about_reading
+from sparsest.runtime.sizes import sizes
+from sparsest.tables.on_demand import about_reading
 from sparsest.tables.opening import Opened, need
 from sparsest.tables.source import Column, Levels, Source, column_of, distinct, refuse_empty_lines
 
@@ -32,7 +33,7 @@ def read_annotated(opened: Opened) -> Source:
         with h5py.File(opened.plain_path or io.BytesIO(opened.read()), "r") as file:
             if "X" not in file or "obs" not in file or "var" not in file:
                 raise ValueError("it must contain X, obs and var")
-            large = opened.plain_path is not None and opened.plain_path.stat().st_size >= LEAST_BYTES
+            large = opened.plain_path is not None and opened.plain_path.stat().st_size >= sizes().large_matrix
             matrix: Any = None if large else _matrix(file["X"])
             names = tuple(distinct(_texts(_index(file["var"])), notes))
             columns = [_column(name, file["obs"][name]) for name in _column_names(file["obs"])]

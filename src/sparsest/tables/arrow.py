@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.runtime.sizes import sizes
 from sparsest.tables.dialect import Dialect
 from sparsest.tables.opening import Opened, need
 from sparsest.tables.source import MISSING, Column, Levels, Source, distinct, levels_of
 
-# Bytes that one thread parses at a time: with these, 1.06 GB of CSV took at most 2.64 times the memory of its matrix;
-# other sizes were not tried.  A block must hold a whole row, so wide tables get larger blocks.
-_BLOCK_BYTES, _ROWS_IN_BLOCK = 1 << 22, 8
+# A block of text must hold a whole row, so wide tables get larger blocks.
+_ROWS_IN_BLOCK = 8
 # The file is read up to this many times; each failure finds one column whose type contradicts its first entries.
 _PASSES = 2
 _BAD_COLUMN = re.compile(r"In CSV column #(\d+)")
@@ -28,7 +28,7 @@ def read_csv(opened: Opened, dialect: Dialect) -> Source:
     from pyarrow import csv
 
     longest = max((len(line) for line in opened.head.splitlines()[:50]), default=0)
-    block = max(_BLOCK_BYTES, _ROWS_IN_BLOCK * longest)
+    block = max(sizes().text_bytes, _ROWS_IN_BLOCK * longest)
     encoding = "utf-8" if dialect.encoding == "utf-8-sig" else dialect.encoding
     reading = csv.ReadOptions(
         use_threads=True, block_size=block, encoding=encoding, column_names=list(dialect.names),

@@ -18,14 +18,11 @@ from sparsest.core.designs import Dense, Sparse, Streamed, as_design, on_demand
 from sparsest.core.designs.combining import dense_array
 from sparsest.core.designs.files import OPENERS
 from sparsest.core.designs.sources import in_memory
+from sparsest.runtime.sizes import sizes
 from sparsest.tables.on_demand import names_file
 from sparsest.tables.readers import read_source
 
 TYPES = ("auto", "float64", "float32", "int8")
-# Largest number of bytes of a block of rows.
-_BLOCK_BYTES = 1 << 28
-# Number of columns that are copied from a block of rows at a time.
-_TILE = 1024
 _PACKED = (".bed", ".bim", ".fam")
 
 
@@ -107,15 +104,16 @@ def _type_of(design: Streamed) -> np.dtype[Any]:
 def _blocks(design: Streamed) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
     """Blocks of entries with their rows and columns, in the type of the file."""
     source = design.source
-    width = max(source.width(_BLOCK_BYTES), 1)
+    width = max(source.width(sizes().written_bytes), 1)
     for begin in range(0, source.n_lines, width):
         part = slice(begin, min(begin + width, source.n_lines))
         block = dense_array(design.block(part.start, part.stop))
         if not source.by_rows:
             yield slice(None), part, block
             continue
-        for left in range(0, design.shape[1], _TILE):
-            tile = slice(left, min(left + _TILE, design.shape[1]))
+        step = sizes().written_columns
+        for left in range(0, design.shape[1], step):
+            tile = slice(left, min(left + step, design.shape[1]))
             yield part, tile, block[:, tile]
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.tables.on_demand import LEAST_BYTES, about_reading
+from sparsest.runtime.sizes import sizes
+from sparsest.tables.on_demand import about_reading
 from sparsest.tables.opening import Opened
 from sparsest.tables.source import Source, column_of, distinct, number_column
 
@@ -35,7 +36,7 @@ def read_genotypes(opened: Opened) -> Source:
     samples, variants = (_lines(opened.path.with_suffix(end)) for end in (".fam", ".bim"))
     notes: list[str] = []
     matrix: Any = None
-    if len(samples) * len(variants) >= LEAST_BYTES and opened.plain_path is not None:
+    if len(samples) * len(variants) >= sizes().large_matrix and opened.plain_path is not None:
         from sparsest.core.designs.genotypes import open_bed
 
         matrix = open_bed(opened.plain_path)

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from sparsest.runtime.sizes import sizes
 from sparsest.tables.source import Source
 
 # Formats that are always read in blocks, and formats of which only large files are.
 _ALWAYS = (".pgen", ".zarr", ".h5", ".hdf5")
 _IF_LARGE = (".npy", ".parquet", ".feather", ".arrow")
-# Files of at least this many bytes are not loaded.
-LEAST_BYTES = 1 << 28
 
 
 def read_on_demand(data: str) -> Source | None:
@@ -22,7 +21,7 @@ def read_on_demand(data: str) -> Source | None:
     ending = path.suffix.lower()
     if ending not in (*_ALWAYS, *_IF_LARGE) or not path.exists():
         return None
-    if ending in _IF_LARGE and (not path.is_file() or path.stat().st_size < LEAST_BYTES):
+    if ending in _IF_LARGE and (not path.is_file() or path.stat().st_size < sizes().large_matrix):
         return None
     if ending == ".npy" and np.load(path, mmap_mode="r", allow_pickle=False).ndim != 2:
         return None

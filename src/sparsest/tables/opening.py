@@ -17,9 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from sparsest.runtime.sizes import sizes
+
 # Number of bytes from which the format is detected.  For a text file more is read until there are this many lines:
 # tables of genes have lines of many megabytes.
-_HEAD_BYTES, _HEAD_LINES, _MOST_HEAD_BYTES = 1 << 20, 3, 1 << 28
+_HEAD_BYTES, _HEAD_LINES = 1 << 20, 3
 _MAGIC = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "feather"),
@@ -114,7 +116,7 @@ def _whole_lines(head: bytes, stream: BinaryIO, name: str) -> bytes:
     end = b"\r" if b"\r" in head and b"\n" not in head else b"\n"
     parts, n_bytes, count = [head], len(head), head.count(end)
     more = head if n_bytes == _HEAD_BYTES else b""
-    while more and count < _HEAD_LINES and n_bytes < _MOST_HEAD_BYTES:
+    while more and count < _HEAD_LINES and n_bytes < sizes().head_bytes:
         more = stream.read(_HEAD_BYTES)
         parts.append(more)
         n_bytes, count = n_bytes + len(more), count + more.count(end)

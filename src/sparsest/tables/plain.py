@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.runtime.sizes import sizes
 from sparsest.tables.dialect import Dialect, fields_of_any_length
 from sparsest.tables.opening import Opened
 from sparsest.tables.source import MISSING, Column, Source, column_of, levels_of
 
-_ROWS_AT_ONCE = 20_000
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
@@ -36,7 +36,7 @@ def read_csv(opened: Opened, dialect: Dialect) -> Source:
                 chunks[j].append(numbers)
         if not n_rows:
             chunks = [[np.empty(0)] for _ in dialect.names]
-        if len(text) == before or n_rows <= _ROWS_AT_ONCE:
+        if len(text) == before or n_rows <= sizes().text_rows:
             break
     columns = [_column(name, np.concatenate(parts)) for name, parts in zip(dialect.names, chunks, strict=True)]
     return Source(n_rows, columns, notes=list(dialect.notes), first_row=1 + dialect.header)
@@ -61,7 +61,7 @@ def _rows(opened: Opened, dialect: Dialect) -> Iterator[list[list[str]]]:
         if dialect.header:
             next(reader)
         full = (row for row in reader if row)
-        while rows := list(islice(full, _ROWS_AT_ONCE)):
+        while rows := list(islice(full, sizes().text_rows)):
             for row in rows:
                 if len(row) != len(dialect.names):
                     raise ValueError(

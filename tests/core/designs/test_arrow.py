@@ -11,7 +11,8 @@ from checks import best_subset
 from core.designs.storages import NAMES, N, matrix
 from design_contract import DesignContract
 from samples import sample
-from sparsest.core.designs import Dense, Streamed, arrow, as_design
+from sparsest.core.designs import Dense, Streamed, as_design
+from sparsest.runtime.sizes import resized
 
 
 def table(X, names=NAMES):
@@ -45,9 +46,9 @@ KINDS = {
 
 class TestArrow(DesignContract):
     @pytest.fixture(params=KINDS)
-    def pair(self, request, tmp_path, monkeypatch):
-        monkeypatch.setattr(arrow, "LEAST_BYTES", 1)
-        design = as_design(KINDS[request.param](tmp_path, matrix()))
+    def pair(self, request, tmp_path):
+        with resized(large_matrix=1):
+            design = as_design(KINDS[request.param](tmp_path, matrix()))
         assert isinstance(design, Streamed) and list(design.names) == NAMES
         return Streamed(design.source, block_bytes=8 * N * 2, copy_bytes=0), matrix()
 

@@ -9,15 +9,16 @@ from samples import sample
 from sparsest import penalty_path
 from sparsest.core.designs import Dense, Streamed, as_design, mapped
 from sparsest.core.designs.files import OPENERS
+from sparsest.runtime.sizes import resized
 
 
 @pytest.mark.parametrize("kind", [str, lambda path: path])
-def test_npy_is_mapped(tmp_path, kind, monkeypatch):
+def test_npy_is_mapped(tmp_path, kind):
     np.save(tmp_path / "x.npy", matrix())
     small = as_design(kind(tmp_path / "x.npy"))
     assert isinstance(small, Dense) and mapped.is_mapped(small.array)
-    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
-    assert isinstance(as_design(kind(tmp_path / "x.npy")), Streamed)
+    with resized(large_matrix=1):
+        assert isinstance(as_design(kind(tmp_path / "x.npy")), Streamed)
 
 
 def test_functions_take_paths(tmp_path):

@@ -8,7 +8,6 @@ import pytest
 from checks import best_subset
 from design_contract import DesignContract
 from sparsest.core.designs import Dense, Streamed, as_design
-from sparsest.core.designs import genotypes as module
 
 
 def genotypes(n=13, p=9, share=0.2, seed=0):
@@ -46,12 +45,12 @@ endings = pytest.mark.parametrize("ending", WRITERS)
 
 class TestGenotypes(DesignContract):
     @pytest.fixture(params=[(ending, share, n) for ending in WRITERS for share in (0.0, 0.2) for n in (12, 13, 15)])
-    def pair(self, request, tmp_path, monkeypatch):
+    def pair(self, request, tmp_path):
         ending, share, n = request.param
-        monkeypatch.setattr(module, "_BLOCK_BYTES", 3 * n)
         copies, X = genotypes(n, share=share)
         design = as_design(str(WRITERS[ending](tmp_path / f"g{ending}", copies)))
         assert isinstance(design, Streamed)
+        design.source.block_bytes = 3 * n
         return design, X
 
 

@@ -12,7 +12,7 @@ from core.designs.storages import NAMES, N, P, matrix
 from design_contract import DesignContract
 from samples import sample
 from sparsest import interactions, penalty_path
-from sparsest.core.designs import interactions as module
+from sparsest.runtime.sizes import resized
 
 
 def stored(X, pairs=None):
@@ -22,12 +22,11 @@ def stored(X, pairs=None):
 
 class TestInteractions(DesignContract):
     @pytest.fixture(params=["columns", "matrix products", "small blocks"])
-    def pair(self, request, monkeypatch):
-        monkeypatch.setattr(module, "_FEW_PAIRS", 1e9 if request.param == "columns" else 0.0)
-        if request.param == "small blocks":
-            monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * N * 3)
-        X = matrix() / 16.0
-        return interactions(X), stored(X)
+    def pair(self, request):
+        few, X = 1e9 if request.param == "columns" else 0.0, matrix() / 16.0
+        blocks = {"product_bytes": 8 * N * 3} if request.param == "small blocks" else {}
+        with resized(few_products=few, **blocks):
+            yield interactions(X), stored(X)
 
 
 class TestSomePairs(DesignContract):

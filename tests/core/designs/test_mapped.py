@@ -8,12 +8,15 @@ from core.designs.storages import P, matrix
 from design_contract import DesignContract
 from samples import sample
 from sparsest import best_subset, penalty_path
-from sparsest.core.designs import Dense, Sparse, Streamed, as_design, mapped
+from sparsest.core.designs import Dense, Sparse, Streamed, as_design
+from sparsest.core.designs.sources import CompressedSource
+from sparsest.runtime.sizes import resized
 
 
 @pytest.fixture(autouse=True)
-def any_size(monkeypatch):
-    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
+def any_size():
+    with resized(large_matrix=1):
+        yield
 
 
 def save(tmp_path, X):
@@ -55,10 +58,10 @@ def test_arrays_in_memory_are_not_mapped(tmp_path):
         assert isinstance(as_design(other), Dense)
 
 
-def test_small_files_are_used_like_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(mapped, "LEAST_BYTES", 1 << 28)
-    for kind, expected in (("row order", Dense), ("sparse columns", Sparse)):
-        assert isinstance(as_design(KINDS[kind](tmp_path, matrix())), expected)
+def test_small_files_are_used_like_memory(tmp_path):
+    with resized(large_matrix=1 << 28):
+        for kind, expected in (("row order", Dense), ("sparse columns", Sparse)):
+            assert isinstance(as_design(KINDS[kind](tmp_path, matrix())), expected)
 
 
 def test_indices_outside_of_the_matrix_are_refused(tmp_path):
@@ -72,7 +75,7 @@ def test_a_broken_indptr_is_refused():
     stored = sp.csc_array(matrix())
     for bad in (stored.indptr[::-1], stored.indptr[1:], stored.indptr + 1, 2 * stored.indptr):
         with pytest.raises(ValueError, match="broken sparse matrix"):
-            mapped.CompressedSource(stored.data, stored.indices, bad.astype(np.int64), (stored.shape[0], P))
+            CompressedSource(stored.data, stored.indices, bad.astype(np.int64), (stored.shape[0], P))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,10 +15,10 @@ from design_contract import DesignContract
 from exact import exact_moments
 from samples import sample
 from sparsest.core.designs import Dense, PassStopped, Streamed, stopping
-from sparsest.core.designs import streamed as module
 from sparsest.core.designs.sources import ArraySource, CompressedSource, SlicedSource, in_memory
 from sparsest.proofs.fingerprint import Fingerprint
 from sparsest.runtime.events import Bound, Pass
+from sparsest.runtime.sizes import resized
 
 
 def compressed(X, by_rows):
@@ -56,9 +56,9 @@ class TestBlocksOfFewLines(DesignContract):
     """Nothing is copied: rows and columns that are chosen are remembered."""
 
     @pytest.fixture(params=SOURCES)
-    def pair(self, request, monkeypatch):
-        monkeypatch.setattr("sparsest.core.designs.sources._ROWS_OF_MAP", 2)
-        return pair_of(request.param, matrix(), block_bytes=8 * N * 2, copy_bytes=0)
+    def pair(self, request):
+        with resized(rows_of_map=2):
+            yield pair_of(request.param, matrix(), block_bytes=8 * N * 2, copy_bytes=0)
 
 
 class TestCopies(DesignContract):
@@ -91,10 +91,10 @@ def test_rows_and_columns_together(name):
 
 
 @pytest.mark.parametrize("name", ["C order", "rows", "Fortran order", "columns"])
-def test_moments_of_columns_with_large_means(name, monkeypatch):
-    monkeypatch.setattr("sparsest.core.designs.sources._ROWS_OF_MAP", 1)
+def test_moments_of_columns_with_large_means(name):
     X = offset_columns()
-    mean, rest, variance = Streamed(SOURCES[name](X), block_bytes=1).moments(WEIGHTS)
+    with resized(rows_of_map=1):
+        mean, rest, variance = Streamed(SOURCES[name](X), block_bytes=1).moments(WEIGHTS)
     for j in range(X.shape[1]):
         exact_mean, exact_variance = exact_moments(X[:, j], WEIGHTS)
         assert variance[j] == pytest.approx(float(exact_variance), rel=1e-13, abs=0.0)
@@ -130,9 +130,9 @@ def test_every_method_takes_one_pass(name):
     assert counted.reading.passes == pytest.approx(1.0 if design.source.by_rows else design.source.step / P)
 
 
+@resized(digest_entries=2 * N)
 @pytest.mark.parametrize("name", SOURCES)
-def test_digests_are_those_of_the_columns(name, monkeypatch):
-    monkeypatch.setattr("sparsest.core.designs.combining._CONVERTED", 2 * N)
+def test_digests_are_those_of_the_columns(name):
     plain, X = pair_of(name, matrix(), block_bytes=8 * N * 2)
     design, keys = plain.fingerprinted(), Fingerprint(N, P).keys
     expected = Dense(np.asfortranarray(X)).digests(keys)
@@ -150,7 +150,7 @@ def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
     n, p = design.shape
     results = []
     for count in (1, 2, 5):
-        monkeypatch.setattr(module, "cores", lambda count=count: count)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=count: range(count), raising=False)
         results.append(
             (design.tdot(np.arange(float(n))), design.dot(np.arange(float(p))), design.survey(np.ones(n))[0])
         )

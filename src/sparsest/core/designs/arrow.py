@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import Indices
 from sparsest.core.checks import required_package, shown
 from sparsest.core.designs.base import Design
-from sparsest.core.designs.mapped import LEAST_BYTES
-from sparsest.core.designs.sources import Source
+from sparsest.core.designs.sources import PickingSource
 from sparsest.core.designs.streamed import Streamed
+from sparsest.runtime.sizes import sizes
 
 # Largest number of Parquet columns that a message names.
 _SHOWN_COLUMNS = 5
 
 
 @dataclass(eq=False)
-class ArrowColumns(Source):
+class ArrowColumns(PickingSource):
     """Columns of numbers; ``load`` returns the table of those with the given names."""
 
     load: Callable[[list[str]], Any]
@@ -50,11 +50,8 @@ class ArrowColumns(Source):
         # The type that holds all columns, and missing values as NaN.
         single = all(types.is_float32(kind) or kind.bit_width <= 16 for kind in kinds)
         self.dtype = np.dtype(np.float32 if single else np.float64)
-        self.names, self.picks = tuple(names), True
+        self.names = tuple(names)
         self.shape, self.line_bytes = (self.n, len(names)), self.n * self.dtype.itemsize
-
-    def read(self, begin: int, end: int) -> NDArray[Any]:
-        return self.pick(np.arange(begin, end))
 
     def pick(self, index: Indices) -> NDArray[Any]:
         assert self.names is not None
@@ -84,7 +81,7 @@ def read(X: Any) -> Design | None:
     """The design of a table, a file or a dataset; None for anything else."""
     if hasattr(X, "select") and hasattr(X, "num_rows"):
         # NumPy converts small ones.
-        if X.nbytes < LEAST_BYTES:
+        if X.nbytes < sizes().large_matrix:
             return None
         return Streamed(ArrowColumns(X.select, X.schema, X.num_rows))
     if hasattr(X, "metadata") and hasattr(X, "read_row_group"):

@@ -13,9 +13,7 @@ from sparsest.core.designs.base import Array, Design, Survey, settled
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.sources import PAGE
 from sparsest.core.kernels.dense import line_digests
-
-# Entries that are converted to float64 at a time for digests: they stay in the cache.
-_CONVERTED = 1 << 17
+from sparsest.runtime.sizes import sizes
 
 
 class RowSurveys:
@@ -66,13 +64,13 @@ def digests_of(design: Design, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     n, p = design.shape
     out = np.zeros((2, p), dtype=np.uint64)
     if isinstance(design, Dense) and design.array.flags.c_contiguous and not design.array.flags.f_contiguous:
-        height = max(1, _CONVERTED // max(p, 1))
+        height = max(1, sizes().digest_entries // max(p, 1))
         for begin in range(0, n, height):
             part = slice(begin, min(begin + height, n))
             words = design.array[part].astype(np.float64).view(np.uint64)
             line_digests(frozen(words), frozen(keys[:, part]), False, out)
         return out
-    width = max(1, _CONVERTED // max(n, 1))
+    width = max(1, sizes().digest_entries // max(n, 1))
     for begin in range(0, p, width):
         index = np.arange(begin, min(begin + width, p))
         found = Dense(design.columns(index)).digests(keys)

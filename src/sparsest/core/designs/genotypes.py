@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import Indices, frozen
 from sparsest.core.checks import required_package
 from sparsest.core.designs.packed import PackedBlock
-from sparsest.core.designs.sources import Source
+from sparsest.core.designs.sources import PickingSource, Source
 from sparsest.core.designs.streamed import Streamed
 from sparsest.core.kernels.genotypes import count_genotypes
 
@@ -34,7 +34,7 @@ _BLOCK_BYTES = 1 << 22
 
 
 @dataclass(eq=False)
-class PackedGenotypes(Source):
+class PackedGenotypes(PickingSource):
     """Variants packed at two bits, one in each line of bytes, usually mapped from a .bed file.
 
     Attributes
@@ -52,13 +52,10 @@ class PackedGenotypes(Source):
 
     def __post_init__(self) -> None:
         p = self.packed.shape[0]
-        self.shape, self.line_bytes, self.concurrent, self.picks = (self.n, p), self.n, True, True
+        self.shape, self.line_bytes, self.concurrent = (self.n, p), self.n, True
         self.stored_line_bytes, self.block_bytes, self.imputes = self.packed.shape[1], _BLOCK_BYTES, "mean"
         if self.n_missing.size != p:
             self.n_missing, self.fill = np.full(p, -1, dtype=np.int64), np.zeros(p, dtype=np.float32)
-
-    def read(self, begin: int, end: int) -> PackedBlock:
-        return self.pick(np.arange(begin, end))
 
     def pick(self, index: Indices) -> PackedBlock:
         if index.size and index[-1] - index[0] == index.size - 1:

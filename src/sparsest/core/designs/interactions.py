@@ -15,12 +15,7 @@ from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, 
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import DensePack
 from sparsest.core.designs.reading import as_design
-
-# Columns that are computed at a time take this many bytes, and blocks of matrices of products as many.
-_BLOCK_BYTES = 1 << 23
-# Products with fewer columns than this share of all pairs are computed column by column; a matrix product gives those
-# of all pairs at once.
-_FEW_PAIRS = 1 / 8
+from sparsest.runtime.sizes import sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +77,7 @@ class Interactions(Design):
         return out
 
     def _parts(self, count: int) -> Iterator[slice]:
-        width = max(1, _BLOCK_BYTES // (8 * max(self.shape[0], 1)))
+        width = max(1, sizes().product_bytes // (8 * max(self.shape[0], 1)))
         for begin in range(0, count, width):
             yield slice(begin, min(begin + width, count))
 
@@ -134,7 +129,7 @@ class Interactions(Design):
         alone = second < 0
         out[alone] = (self.base.T @ r)[first[alone]]
         m = self.base.shape[1]
-        height = max(1, _BLOCK_BYTES // (8 * max(m, self.shape[0])))
+        height = max(1, sizes().product_bytes // (8 * max(m, self.shape[0])))
         order = np.flatnonzero(~alone)[np.argsort(first[~alone], kind="stable")]
         ends = np.searchsorted(first[order], np.arange(0, m + height, height))
         for begin, (start, end) in zip(range(0, m, height), pairwise(ends), strict=False):
@@ -145,7 +140,7 @@ class Interactions(Design):
         return out
 
     def _few(self, count: int) -> bool:
-        return count < _FEW_PAIRS * self.base.shape[1] ** 2
+        return count < sizes().few_products * self.base.shape[1] ** 2
 
     def rows(self, keep: Indices) -> Interactions:
         return replace(self, base=np.asfortranarray(self.base[keep]))

@@ -14,17 +14,15 @@ import scipy.sparse as sp
 from sparsest.core.designs.base import Design
 from sparsest.core.designs.sources import ArraySource, CompressedSource
 from sparsest.core.designs.streamed import Streamed
-
-# Arrays with fewer bytes are used like those in memory.
-LEAST_BYTES = 1 << 28
+from sparsest.runtime.sizes import sizes
 
 
 def read(X: Any) -> Design | None:
     """The design of a large mapped array; None for anything else."""
     if sp.issparse(X):
-        return _compressed(X) if X.format in ("csc", "csr") and X.data.nbytes >= LEAST_BYTES else None
+        return _compressed(X) if X.format in ("csc", "csr") and X.data.nbytes >= sizes().large_matrix else None
     contiguous = isinstance(X, np.ndarray) and X.ndim == 2 and (X.flags.c_contiguous or X.flags.f_contiguous)
-    if not contiguous or X.dtype.kind not in "fiub" or X.nbytes < LEAST_BYTES or not is_mapped(X):
+    if not contiguous or X.dtype.kind not in "fiub" or X.nbytes < sizes().large_matrix or not is_mapped(X):
         return None
     return Streamed(ArraySource(np.asarray(X)))
 

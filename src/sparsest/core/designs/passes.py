@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsest.core.arrays import Indices
 from sparsest.core.designs.base import PassStopped
-from sparsest.core.designs.sources import Source
+from sparsest.core.designs.sources import PickingSource, Source
 
 Listener = Callable[[float, int], Any]
 
@@ -84,7 +84,7 @@ def parts_of(source: Source, index: Indices | None, block_bytes: int) -> Iterato
         return
     order = np.argsort(index, kind="stable")
     ordered, first = index[order], 0
-    direct = source.mapped or (source.picks and not source.by_rows)
+    direct = source.mapped or (isinstance(source, PickingSource) and not source.by_rows)
     gap = source.n_lines if direct else max(source.step, _GAP_BYTES // max(source.line_bytes, 1))
     while first < ordered.size:
         begin = int(ordered[first]) // source.step * source.step

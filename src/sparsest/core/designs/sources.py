@@ -19,11 +19,10 @@ from sparsest.core.checks import as_numbers, check_sparse
 from sparsest.core.designs.base import Design
 from sparsest.core.designs.dense import STORED_TYPES, Dense
 from sparsest.core.designs.sparse import Sparse
+from sparsest.runtime.sizes import sizes
 
 # Blocks of lines that are read at a time.  Larger ones use more memory, smaller ones more calls.
 BLOCK_BYTES = 1 << 25
-# Rows of a mapped array that are processed together: results of each column are combined once a block.
-_ROWS_OF_MAP = 256
 # Smallest number of bytes that are read from disk at a time.
 PAGE = 4096
 _LARGEST_INDEX = int(np.iinfo(np.int32).max)
@@ -41,7 +40,6 @@ class Source(ABC):
     step : lines are read in multiples of this number, such as those of a chunk.
     line_bytes : bytes of a line as ``read`` returns it.
     stored_line_bytes : bytes of a line as it is stored, if different.
-    picks : whether the source has ``pick``, which reads some lines without those between them.
     block_bytes : size of blocks, if it is not the default.
     imputes : how missing values are replaced, such as "mean"; None if they are not.
     names : names of the columns, or None.
@@ -54,7 +52,6 @@ class Source(ABC):
     step: int = 1
     line_bytes: int
     stored_line_bytes: int | None = None
-    picks: bool = False
     block_bytes: int | None = None
     imputes: str | None = None
     names: tuple[str, ...] | None = None
@@ -62,10 +59,6 @@ class Source(ABC):
     @abstractmethod
     def read(self, begin: int, end: int) -> Any:
         """Lines from ``begin`` to ``end`` as a part of the matrix: an array, a compressed sparse array, or a design."""
-
-    def pick(self, index: Indices) -> Any:
-        """Lines of these increasing numbers, for a source that ``picks``."""
-        raise NotImplementedError
 
     def taken(self, index: Indices) -> Source | None:
         """Some columns, copied in the form in which they are stored; None if there is no such copy."""
@@ -80,7 +73,7 @@ class Source(ABC):
         """Number of lines that are read at a time."""
         lines = min(block_bytes, self.block_bytes or block_bytes) // max(self.line_bytes, 1)
         if self.mapped and self.by_rows:
-            lines = max(lines, _ROWS_OF_MAP)
+            lines = max(lines, sizes().rows_of_map)
         return max(lines // self.step, 1) * self.step
 
     @property
@@ -96,6 +89,18 @@ class Source(ABC):
         """Bytes of some columns as they are stored."""
         each = self.line_bytes if not self.by_rows else -(-self.nbytes // max(self.shape[1], 1))
         return each * index.size
+
+
+class PickingSource(Source):
+    """A source that reads some lines without those between them."""
+
+    @abstractmethod
+    def pick(self, index: Indices) -> Any:
+        """Lines of these increasing numbers."""
+
+    def read(self, begin: int, end: int) -> Any:
+        """Lines from ``begin`` to ``end``."""
+        return self.pick(np.arange(begin, end))
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ from sparsest.core.designs.combining import RowSurveys, dense_array, digests_of,
 from sparsest.core.designs.dense import Dense, cores
 from sparsest.core.designs.packs import DensePack
 from sparsest.core.designs.passes import Listener, Part, Reading, parts_of
-from sparsest.core.designs.sources import BLOCK_BYTES, Source, as_block, in_memory
+from sparsest.core.designs.sources import BLOCK_BYTES, PickingSource, Source, as_block, in_memory
 from sparsest.core.designs.sparse import Sparse
 from sparsest.proofs.fingerprint import Fingerprint
 from sparsest.runtime.threads import single_threaded
@@ -344,7 +344,7 @@ class Streamed(Design):
         """The result of ``work`` for a part, and the seconds of reading and computing."""
         with nullcontext() if self.source.concurrent else self._lock:
             began = perf_counter()
-            if self.source.picks and part.inside is not None:
+            if isinstance(self.source, PickingSource) and part.inside is not None:
                 stored, part = self.source.pick(part.begin + part.inside), part._replace(inside=None)
             else:
                 stored = self.source.read(part.begin, part.end)
@@ -363,7 +363,7 @@ class Streamed(Design):
     def _noted(self, part: Part, share: float, done: tuple[T, float, float]) -> T:
         """Count what was read for a part, and return its result."""
         result, reading, computing = done
-        direct = part.inside is not None and (self.source.mapped or self.source.picks)
+        direct = part.inside is not None and (self.source.mapped or isinstance(self.source, PickingSource))
         lines = part.inside.size if part.inside is not None and direct else part.end - part.begin
         n_bytes = int(share * lines * (self.source.stored_line_bytes or self.source.line_bytes))
         self.reading.note(share * lines / max(self.source.n_lines, 1), n_bytes, reading, computing)
