@@ -60,8 +60,13 @@ TESTED_ELSEWHERE = {
     "subset/relaxation/entering": "subset/relaxation/test_engine",
     # Products with rows of a Gram matrix.
     "subset/tree/kernels/structured": "subset/tree/test_structured_gram",
+    # The moves of the local search.
+    "subset/pool": "subset/test_local_search",
+    # The structure of nodes, tested by the searches that need it.
+    "subset/tree/node_rules": "subset/tree/test_structured_bounder",
     # Names of types alone.
     "core/arrays": None,
+    # Blocks of genotypes.
     "core/designs/packed": "core/designs/test_genotypes",
     # What designs that are read in blocks are made of.
     **dict.fromkeys((f"core/designs/{name}" for name in ("combining", "sources")), "core/designs/test_streamed"),
@@ -101,6 +106,8 @@ TESTED_ELSEWHERE = {
     "proofs/enclosures": "proofs/test_losses",
     # Tuples, tested with the searches that make them.
     "results/parts": "subset/test_screening",
+    # The search of a certified choice.
+    "selection/size_search": "selection/test_certified_search",
     # What the bootstrap returns.
     "selection/bootstrap_result": "selection/test_bootstrap",
     # What a study is.

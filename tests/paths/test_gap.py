@@ -125,6 +125,8 @@ def test_gaps_where_few_sweeps_are_allowed():
             rough = penalty_path(X, y, alphas=5, max_iter=5, tol=1e-4)
             fine = penalty_path(X, y, alphas=5, tol=1e-9)
         null = 0.5 * ((y - y.mean()) ** 2).mean()
+        # At the first alpha no coefficient is used.
+        assert rough.solved[0] and fine.solved[0]
         for i in np.flatnonzero(rough.solved & fine.solved):
             values = []
             for path in (rough, fine):

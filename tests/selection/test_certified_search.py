@@ -11,8 +11,8 @@ from samples import sample, sample_weights
 from sparsest import Status, certified_choice
 from sparsest.core.problem import make_problem
 from sparsest.runtime.clock import Clock
-from sparsest.selection.certified_search import _Search
 from sparsest.selection.criteria import CRITERIA, Criterion
+from sparsest.selection.size_search import SizeSearch
 from sparsest.subset.tree.method import Tree
 
 N, P = 24, 7
@@ -122,7 +122,9 @@ def search():
     """A search that has not begun, without a time limit."""
     X, y = sample("squared", N, P, seed=3)
     problem = make_problem(X, y, P, gamma=3.0)
-    return _Search(problem, Criterion("aic", "squared", N, P, True), tuple(range(P + 1)), Tree(n_jobs=1), Clock(np.inf))
+    return SizeSearch(
+        problem, Criterion("aic", "squared", N, P, True), tuple(range(P + 1)), Tree(n_jobs=1), Clock(np.inf)
+    )
 
 
 def test_a_better_model_with_a_weaker_bound_is_not_lost(search):

@@ -7,7 +7,8 @@ from covering import every_pair
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest.core.problem import make_problem
 from sparsest.subset.fits.support import fit_support
-from sparsest.subset.local_search import LocalSearch, _Pool, forward
+from sparsest.subset.local_search import LocalSearch, forward
+from sparsest.subset.pool import Pool
 
 N, P = 30, 7
 FORMS = [{"k": 3}, {"l0_penalty": 0.5}]
@@ -45,7 +46,7 @@ def neighbours(problem, support):
 def test_scores_of_the_squared_loss_are_exact(form, gamma, fit_intercept, weighted, support):
     problem = problem_of(form=form, weighted=weighted, gamma=gamma, fit_intercept=fit_intercept, seed=2)
     fit = fit_support(problem, np.array(support, dtype=np.intp))
-    pool = _Pool(problem, problem.root, np.arange(P))
+    pool = Pool(problem, problem.root, np.arange(P))
     moves = pool.moves(fit, 10**6)
     for predicted, out, into in moves:
         refitted = pool.refit(fit, out, into)
@@ -148,13 +149,13 @@ def test_scores_do_not_depend_on_units(loss, gamma):
     tops = []
     for matrix in (X, X * units):
         problem = make_problem(matrix, y, 3, loss=loss, gamma=gamma, standardize=True)
-        pool = _Pool(problem, problem.root, np.arange(P))
+        pool = Pool(problem, problem.root, np.arange(P))
         tops.append(pool.moves(fit_support(problem, np.array([1, 3, 4])), 5))
     for ours, theirs in zip(*tops, strict=True):
         assert ours[0] == pytest.approx(theirs[0], rel=1e-5, abs=1e-9)
     if np.isinf(gamma):
         problem = make_problem(X * units, y, 3, loss=loss, gamma=gamma)
-        pool = _Pool(problem, problem.root, np.arange(P))
+        pool = Pool(problem, problem.root, np.arange(P))
         for ours, theirs in zip(tops[0], pool.moves(fit_support(problem, np.array([1, 3, 4])), 5), strict=True):
             assert ours[0] == pytest.approx(theirs[0], rel=1e-5, abs=1e-9)
 

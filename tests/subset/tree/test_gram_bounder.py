@@ -138,12 +138,11 @@ def test_parts_of_the_gram_matrix_computed_when_needed(form, operations):
     assert one.n_nodes == two.n_nodes and str(one.certificate.proof.steps) == str(two.certificate.proof.steps)
 
 
-def test_a_block_is_replaced_by_columns_once_they_pay(monkeypatch):
+def test_a_block_is_replaced_by_columns_once_they_pay():
     """The bounds stay the same up to rounding errors, and little memory prevents the replacement."""
     X, y = hard(80, 25)
     problem = make_problem(X, y, 5, gamma=0.05)
-    monkeypatch.setattr(gram, "_PASSES_PER_COLUMN", 0)
-    tuning, bounds = BY_REGIONS._replace(full_gram=5, column_operations=0.0), []
+    tuning, bounds = BY_REGIONS._replace(full_gram=5, column_operations=0.0, passes_per_column=0), []
     for max_bytes, kind in ((np.inf, GramColumns), (1e3, GramBlock)):
         bounder = gram.GramBounder(problem, np.arange(25), 0.0, tuning=tuning, max_bytes=max_bytes)
         warm = bounder.start(Start(np.arange(4), np.ones(4), 0.0))

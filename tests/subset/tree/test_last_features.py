@@ -118,7 +118,7 @@ def test_a_matrix_of_several_blocks():
     X, y = sample(3, 40, 150)
     problem = make_problem(X, y, 3, gamma=0.5)
     last, none, all_ = LastFeatures(problem, np.arange(150)), np.empty(0, dtype=np.intp), np.arange(150)
-    pairs = last.below(none, all_, 2, np.inf if False else 1e9, np.inf, never)
+    pairs = last.below(none, all_, 2, 1e9, np.inf, never)
     assert not pairs.complete
     best = last.below(none, all_, 3, _best_pair_value(problem), np.inf, never).features[0]
     value = fit_support(problem, np.sort(best)).primal

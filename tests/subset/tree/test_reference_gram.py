@@ -10,15 +10,14 @@ from sparsest.runtime.events import Status
 from sparsest.subset.relaxation.memory import CurvedGram
 from sparsest.subset.relaxation.working_set import make_regulariser, solve_working_set
 from sparsest.subset.relaxation.working_solution import Stop, WorkingSet
-from sparsest.subset.tree import reference_gram as module
+from sparsest.subset.tree.reference_gram import ReferenceGram, reference_at
+from sparsest.subset.tree.tuning import DEFAULT_TUNING
 
 N, P = 60, 20
 
 
-@pytest.fixture
-def always(monkeypatch):
-    """Use the matrix for small problems too."""
-    monkeypatch.setattr(module, "_LEAST_OPERATIONS", 0.0)
+# Use the matrix for small problems too.
+ALWAYS = DEFAULT_TUNING._replace(reference_operations=0.0)
 
 
 def labelled(loss):
@@ -26,10 +25,10 @@ def labelled(loss):
     return X, np.where(y > np.median(y), 1.0, -1.0) if loss == "logistic" else np.abs(np.rint(y))
 
 
-def test_entries_inside_and_outside(always):
+def test_entries_inside_and_outside():
     rng = np.random.default_rng(0)
     columns, h = rng.standard_normal((N, P)), rng.random(N)
-    reference = module.ReferenceGram(columns, h, np.array([7, 0, 3, 5]))
+    reference = ReferenceGram(columns, h, np.array([7, 0, 3, 5]), ALWAYS)
     for chosen in ([0, 7], [3, 5, 0, 11]):
         part = columns[:, chosen]
         found = reference.of(np.array(chosen), part)
@@ -41,17 +40,16 @@ def test_entries_inside_and_outside(always):
 def test_small_matrices_and_losses_without_curvature_have_no_reference():
     X, y = labelled("logistic")
     margin, none = np.zeros(N), np.arange(0)
-    assert module.reference_at(make_problem(X, y, 3, loss="logistic"), X, margin, none) is None
+    assert reference_at(make_problem(X, y, 3, loss="logistic"), X, margin, none) is None
     for loss in ("hinge", "squared"):
         large = np.zeros((N, 50_000))
-        assert module.reference_at(make_problem(X, y, 3, loss=loss), large, margin, none) is None
+        assert reference_at(make_problem(X, y, 3, loss=loss), large, margin, none) is None
 
 
-def test_features_with_coefficients_and_large_gradients_are_inside(always, monkeypatch):
-    monkeypatch.setattr(module, "_LEAST", 6)
+def test_features_with_coefficients_and_large_gradients_are_inside():
     X, y = labelled("logistic")
     problem = make_problem(X, y, 3, loss="logistic", standardize=False)
-    reference = module.reference_at(problem, X, np.zeros(N), np.array([4]))
+    reference = reference_at(problem, X, np.zeros(N), np.array([4]), ALWAYS._replace(reference_features=6))
     gradient = np.abs(X.T @ problem.loss.derivative(problem.y, np.zeros(N)))
     gradient[4] = np.inf
     assert set(np.flatnonzero(reference.slot >= 0)) == set(np.argsort(-gradient)[:6])
@@ -76,10 +74,10 @@ def test_any_reference_leads_to_the_same_solution(loss, fit_intercept, share):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "poisson"])
-def test_searches_with_a_reference_find_the_same_optimum(always, loss):
+def test_searches_with_a_reference_find_the_same_optimum(loss):
     X, y = labelled(loss)
     settings = {"k": 4, "loss": loss, "gamma": 1.0, "method": "tree"}
-    one, two = (best_subset(X, y, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
+    one, two = (best_subset(X, y, n_jobs=n_jobs, options={"tuning": ALWAYS}, **settings) for n_jobs in (1, 2))
     assert one.status is two.status is Status.OPTIMAL and one.n_nodes == two.n_nodes
     best = best_subset(X, y, **{**settings, "method": "cuts"})
     assert one.objective == pytest.approx(best.objective, rel=1.1e-4)

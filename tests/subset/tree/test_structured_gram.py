@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from samples import sample_weights
+from samples import BY_REGIONS, sample_weights
 from sparsest.core.problem import make_problem
 from sparsest.subset.tree.gram_store import GramColumns
 from sparsest.subset.tree.structured_gram import StructuredGram
@@ -19,7 +19,7 @@ def test_parts_and_products_are_those_of_the_data(full_gram, weighted):
     )
     columns = problem.design.columns(np.arange(9))
     G = columns.T @ (problem.weights[:, None] * columns)
-    gram = StructuredGram(problem, columns, full_gram, np.inf)
+    gram = StructuredGram(problem, columns, BY_REGIONS._replace(full_gram=full_gram), np.inf)
     np.testing.assert_allclose(gram.c, columns.T @ (problem.weights * (problem.y - gram.b)), atol=1e-12)
     for _ in range(60):
         features = np.sort(rng.choice(9, rng.integers(1, 6), replace=False))

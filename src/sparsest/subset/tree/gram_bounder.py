@@ -47,9 +47,8 @@ _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
 _USED_SHARE, _MOST_BYTES_OF_ALL = 0.5, 5e8
 # Floating-point operations between checks of the clock; they take some tenths of a second.
 _OPERATIONS_AT_ONCE = 1e10
-# A block of the Gram matrix is replaced by columns once this many products per stored feature have been computed: each
-# takes about as long as a column.  The columns may take this share of the memory.
-_PASSES_PER_COLUMN, _COLUMNS_SHARE = 2, 0.5
+# Columns that replace a block of the Gram matrix may take this share of the memory.
+_COLUMNS_SHARE = 0.5
 # Typical number of nonzero coefficients of a relaxed node.
 _TYPICAL_COEFFICIENTS = 100
 # Largest number of operations for preparing a shifted ridge, and largest ratio of features to observations for which
@@ -294,7 +293,8 @@ class GramBounder:
         rows.U[stale] = gram.products(self.target, rows.W[stale]) - rows.shifts[stale] * rows.W[stale]
         rows.known[stale] = True
         in_columns = self.nbytes() + 8.0 * self.survivors.size * gram.count
-        if gram.n_products > _PASSES_PER_COLUMN * gram.count and in_columns <= _COLUMNS_SHARE * self.max_bytes:
+        pays = gram.n_products > self.tuning.passes_per_column * gram.count
+        if pays and in_columns <= _COLUMNS_SHARE * self.max_bytes:
             with self._changing:
                 if self.gram is gram:
                     columns = GramColumns(self.columns, 0)

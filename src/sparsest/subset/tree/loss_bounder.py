@@ -66,7 +66,7 @@ class LossBounder:
         expired: Callable[[], bool] = lambda: False,
         tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
-        self.survivors, self.single, self.expired = survivors, rounding > 0.0, expired
+        self.survivors, self.single, self.expired, self.tuning = survivors, rounding > 0.0, expired, tuning
         # Features are positions among the survivors, also those of the bounds.
         self.problem = replace(problem, bounds=problem.bounds.of(survivors))
         self.mirrored = self.problem.bounds.mirrored()
@@ -96,7 +96,7 @@ class LossBounder:
         if not self.expired():
             margin = self.columns[:, positions] @ w
             margin = margin + self.problem.data.intercept_for(margin, b)
-            self.reference = reference_at(self.problem, self.columns, margin, positions)
+            self.reference = reference_at(self.problem, self.columns, margin, positions, self.tuning)
         return WarmStart(positions, w, b)
 
     def compress(self, point: LossPoint, keep_products: bool = False) -> WarmStart:

@@ -13,12 +13,10 @@ from sparsest.core.losses import PiecewiseLinear, Squared
 from sparsest.core.problem import Problem
 from sparsest.runtime.threads import all_threads
 from sparsest.subset.relaxation.memory import CurvedGram
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
-# Number of features in the matrix for each coefficient of the root, at least and at most.
-_PER_COEFFICIENT, _LEAST, _MOST = 3, 400, 4000
-# Operations of a matrix of its own from which on a step saves time without it: with n = p = 4000 nodes then take half
-# of the time, with n = p = 500 they would take 14 % more.
-_LEAST_OPERATIONS = 3e7
+# Number of features in the matrix for each coefficient of the root, and at most.
+_PER_COEFFICIENT, _MOST = 3, 4000
 # The largest share of a working set that may lie outside the matrix.
 _MOST_OUTSIDE = 0.3
 
@@ -26,8 +24,8 @@ _MOST_OUTSIDE = 0.3
 class ReferenceGram:
     """The matrix over the features that nodes are most likely to use; it never changes, whatever the threads do."""
 
-    def __init__(self, columns: Array, curvature: Array, features: Indices) -> None:
-        self.curvature = curvature
+    def __init__(self, columns: Array, curvature: Array, features: Indices, tuning: Tuning = DEFAULT_TUNING) -> None:
+        self.curvature, self._least_operations = curvature, tuning.reference_operations
         self.slot = np.full(columns.shape[1], -1)
         self.slot[features] = np.arange(features.size)
         scaled = np.sqrt(curvature)[:, None] * columns[:, features]
@@ -41,7 +39,7 @@ class ReferenceGram:
         """
         slot = self.slot[features]
         outside = np.flatnonzero(slot < 0)
-        if columns.size * features.size < _LEAST_OPERATIONS or outside.size > _MOST_OUTSIDE * features.size:
+        if columns.size * features.size < self._least_operations or outside.size > _MOST_OUTSIDE * features.size:
             return None
         # Rows and columns outside have entries of another feature until the products replace them.
         matrix = self.matrix[slot].take(slot, axis=1)
@@ -51,20 +49,22 @@ class ReferenceGram:
         return CurvedGram(matrix, self.curvature)
 
 
-def reference_at(problem: Problem, columns: Array, margin: Array, used: Indices) -> ReferenceGram | None:
+def reference_at(
+    problem: Problem, columns: Array, margin: Array, used: Indices, tuning: Tuning = DEFAULT_TUNING
+) -> ReferenceGram | None:
     """The matrix for the curvatures at these fitted values; None for losses without curvature, and for the squared one.
 
     It contains the features ``used`` and those with the largest products with the gradient of the loss.
     """
     if isinstance(problem.loss, (PiecewiseLinear, Squared)):
         return None
-    if columns.size * min(_LEAST, columns.shape[1]) < _LEAST_OPERATIONS:
+    if columns.size * min(tuning.reference_features, columns.shape[1]) < tuning.reference_operations:
         return None
     least = 1e-4 * problem.data.curvature
     curvature = problem.weights * np.maximum(problem.loss.second_derivative(problem.y, margin), least)
     products = np.abs(columns.T @ (problem.weights * problem.loss.derivative(problem.y, margin)))
     products[used] = np.inf
-    count = min(max(_PER_COEFFICIENT * used.size, _LEAST), _MOST)
+    count = min(max(_PER_COEFFICIENT * used.size, tuning.reference_features), _MOST)
     if not np.isfinite(curvature).all() or used.size > count:
         return None
-    return ReferenceGram(columns, curvature, np.argsort(-products, kind="stable")[:count])
+    return ReferenceGram(columns, curvature, np.argsort(-products, kind="stable")[:count], tuning)

@@ -21,7 +21,6 @@ import numpy as np
 
 from sparsest.core.arrays import Indices
 from sparsest.core.problem import Problem
-from sparsest.core.sparsity import Region, Sparsity
 from sparsest.proofs.steps import Proof
 from sparsest.results.parts import Restart
 from sparsest.runtime.clock import Clock
@@ -37,6 +36,7 @@ from sparsest.subset.tree.bounders import make_bounder
 from sparsest.subset.tree.frontier import Frontier, Node, branching_feature
 from sparsest.subset.tree.goal import Goal, Limits
 from sparsest.subset.tree.leaps import ALL_LIMITS, BEFORE_REGIONS, Leaps
+from sparsest.subset.tree.node_rules import NodeRules
 from sparsest.subset.tree.proof_log import ProofLog, ProofTime
 from sparsest.subset.tree.root import relax_root
 from sparsest.subset.tree.roundings import Roundings
@@ -68,6 +68,7 @@ class Search:
         self.problem, self.goal, self.clock, self.limits = problem, goal, clock, limits
         # The features that are not excluded yet, and the bounder for them; None if the root is closed before.
         self.survivors: Indices = np.arange(problem.p)
+        self.rules = NodeRules(problem, self.survivors)
         self.bounder: Bounder | None = None
         self.log = ProofLog(problem, limits.proof)
         self.root: Node | None = None
@@ -142,6 +143,7 @@ class Search:
         state = np.zeros(self.problem.p, dtype=np.int8)
         state[relaxed.region.forced_in], state[relaxed.region.forced_out] = 1, -1
         self.survivors = covered(self.problem, np.flatnonzero(state >= 0), self.limits.tuning.largest_copy)
+        self.rules = NodeRules(self.problem, self.survivors)
         self.root = Node(state[self.survivors], relaxed.bound, point)
         self.in_progress = deque([self.root])
         return relaxed.coefficients
@@ -176,7 +178,7 @@ class Search:
             start = Start(self.survivors[root.warm.positions], root.warm.w, root.warm.b)
             self.root = Node(root.state[left], root.bound, root.point)
             self.in_progress = deque([self.root])
-            self.survivors = survivors
+            self.survivors, self.rules = survivors, NodeRules(self.problem, survivors)
             self._create_bounder(start)
 
     def _create_bounder(self, start: Start) -> None:
@@ -359,8 +361,8 @@ class Search:
             self._close(node)
             return
         feature = branching_feature(outcome.indicator, node.state)
-        if feature is None:
-            feature = self._broken(outcome, node.state)
+        if feature is None and not self.goal.exhaustive:
+            feature = self.rules.broken(outcome.indicator, node.state)
         if feature is None:
             self._process_integral(node, outcome, point)
         else:
@@ -377,7 +379,7 @@ class Search:
             self._split(node, outcome, point, int(free[np.argmax(outcome.indicator[free])]))
             return
         node.repeats += 1
-        if self.goal.exhaustive and node.repeats == 1 and not isinstance(self.problem.sparsity, Sparsity):
+        if self.goal.exhaustive and node.repeats == 1 and self.rules.structured:
             # Propagation may have decided the last features after the relaxation: relax the only support itself.
             self._push(node)
             return
@@ -403,7 +405,7 @@ class Search:
         state = node.state.copy()
         state[feature] = side
         fixes: list[tuple[int, Tightened]] = []
-        if not self._propagate(state):
+        if not self.rules.propagate(state):
             return Node(state, np.inf, point, node.warm, node.depth + 1, node.adapted_at, fixes, None)
         tightened = self._narrow(state, outcome.point, point, fixes)
         bound, needed = tightened.bound, tightened.needed
@@ -435,24 +437,7 @@ class Search:
         due, polish = self.roundings.due(self.n_nodes, outcome.indicator)
         if self.goal.exhaustive or not due:
             return
-        among_survivors = Region(np.flatnonzero(state == 1), np.flatnonzero(state == -1), state.size)
-        rule = self.problem.sparsity.among(self.survivors)
-        self.goal.rounded(self.survivors[rule.rounded(outcome.indicator, among_survivors)], polish)
-
-    def _propagate(self, state: State) -> bool:
-        """Force features in and out that the structure decides; False if it leaves no support."""
-        rule = self.problem.sparsity
-        return isinstance(rule, Sparsity) or rule.among(self.survivors).close(state)
-
-    def _broken(self, outcome: NodeOutcome, state: State) -> int | None:
-        """A free feature of a rule that the integral indicator breaks; None if it keeps the structure."""
-        rule = self.problem.sparsity
-        if isinstance(rule, Sparsity) or self.goal.exhaustive:
-            return None
-        among = rule.among(self.survivors)
-        broken = among.rules.broken(among.units_of(np.flatnonzero(outcome.indicator > 0.5)))
-        free = np.flatnonzero((state == 0) & broken[among.units])
-        return int(free[np.argmax(outcome.indicator[free])]) if free.size else None
+        self.goal.rounded(self.survivors[self.rules.rounded(outcome.indicator, state)], polish)
 
     def _memory(self) -> float:
         return self.frontier.bytes + self.log.nbytes() + self._bounder.nbytes()

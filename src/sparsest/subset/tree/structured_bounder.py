@@ -44,7 +44,7 @@ class StructuredBounder(LossBounder):
         super().__init__(problem.with_sparsity(self.rule), survivors, rounding, expired, tuning)
         self.gram: StructuredGram | None = None
         if isinstance(problem.loss, Squared):
-            self.gram = StructuredGram(problem, self.columns, tuning.full_gram, max_bytes)
+            self.gram = StructuredGram(problem, self.columns, tuning, max_bytes)
 
     def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is updated with fixed features and propagated.

@@ -16,10 +16,10 @@ from sparsest.subset.dual import ROUNDING
 from sparsest.subset.tree.gram_store import GramBlock, GramColumns, GramStore
 from sparsest.subset.tree.kernels.node import NOT_STORED
 from sparsest.subset.tree.kernels.structured import combined_rows
+from sparsest.subset.tree.tuning import Tuning
 
-# A block of the Gram matrix is replaced by columns once this many products per stored feature have been computed: each
-# takes about as long as a column.  The columns may take this share of the memory.
-_PASSES_PER_COLUMN, _SHARE_OF_MEMORY = 2, 0.25
+# Columns that replace a block of the Gram matrix may take this share of the memory.
+_SHARE_OF_MEMORY = 0.25
 
 
 class StructuredGram:
@@ -32,14 +32,14 @@ class StructuredGram:
     constant, margin : half the square of the response, and the rounding errors of a check
     """
 
-    def __init__(self, problem: Problem, columns: Array, full_gram: int, max_bytes: float) -> None:
+    def __init__(self, problem: Problem, columns: Array, tuning: Tuning, max_bytes: float) -> None:
         self.b = problem.data.null.b
         root = np.sqrt(problem.weights)
         self._target = root * (problem.y - self.b)
         self._columns = columns if (problem.weights == 1.0).all() else root[:, None] * columns
-        complete = columns.shape[1] <= full_gram
-        self._store: GramStore = GramColumns(self._columns, full_gram) if complete else GramBlock(self._columns)
-        self._max_bytes, self._n_products = max_bytes, 0
+        complete = columns.shape[1] <= tuning.full_gram
+        self._store: GramStore = GramColumns(self._columns, tuning.full_gram) if complete else GramBlock(self._columns)
+        self._max_bytes, self._n_products, self._per_column = max_bytes, 0, tuning.passes_per_column
         self.c = self._columns.T @ self._target
         self.constant = 0.5 * float(self._target @ self._target)
         # The check loses digits where the mean of the response is large.
@@ -68,7 +68,7 @@ class StructuredGram:
         store = self._store
         if isinstance(store, GramBlock):
             self._n_products += 1
-            if self._n_products > _PASSES_PER_COLUMN * store.count > 0 and self._has_room(store.count):
+            if self._n_products > self._per_column * store.count > 0 and self._has_room(store.count):
                 columns = GramColumns(self._columns, 0)
                 columns.add(store.features)
                 self._store = columns

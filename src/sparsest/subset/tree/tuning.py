@@ -19,6 +19,12 @@ class Tuning(NamedTuple):
     gram_columns : number of columns of the Gram matrix that are computed at a time, if that many are likely to be used.
     column_operations : columns of the Gram matrix are not computed in advance if that takes more operations; products
         with all features then read the data, for several nodes at a time.
+    passes_per_column : a block of the Gram matrix is replaced by complete columns once this many products per stored
+        feature have been computed: each takes about as long as a column.
+    reference_operations : operations of a Gram matrix of its own from which on a node with a smooth loss takes its
+        first steps with the matrix that all nodes share: with n = p = 4000 nodes then take half of the time, with
+        n = p = 500 they would take 14 % more.
+    reference_features : number of features in that matrix at least.
     packed_bytes : bytes of columns that are copied between checks of the clock.
     largest_copy : columns of more bytes are not copied if they are stored as they are used: a copy takes as long as two
         passes over them.
@@ -36,6 +42,9 @@ class Tuning(NamedTuple):
     full_gram: int = 1500
     gram_columns: int = 16
     column_operations: float = 2e11
+    passes_per_column: int = 2
+    reference_operations: float = 3e7
+    reference_features: int = 400
     packed_bytes: int = 1 << 24
     largest_copy: float = 2.5e8
     leaps_slice: int = 20_000
