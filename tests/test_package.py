@@ -102,6 +102,8 @@ TESTED_ELSEWHERE = {
     "subset/grid/space": "subset/grid/test_relaxations",
     # The searches of the goal.
     "subset/tree/local_optima": "subset/tree/test_goal",
+    # The gains of choices of last features.
+    "subset/tree/choice_gains": "subset/tree/test_last_features",
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
     # Tuples, tested with the searches that make them.

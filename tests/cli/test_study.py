@@ -9,7 +9,6 @@ import pytest
 
 from cli.runner import SCHEMA, complains, run
 from sparsest.cli import study_progress
-from sparsest.runtime.duration import duration
 from sparsest.studies import SIZES, STUDIES
 from sparsest.studies.runner import Progress
 from sparsest.studies.store import Store
@@ -130,9 +129,6 @@ def test_long_runs_are_announced_and_ctrl_c_ends_them(tmp_path):
     assert process.returncode == 130 and "Traceback" not in errors, errors
     assert "interrupted" in errors
 
-
-def test_durations():
-    assert [duration(s) for s in (5, 150, 7300, 2e5, 2e6)] == ["5 s", "2 min", "2 hours", "2 days", "3 weeks"]
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -41,7 +41,8 @@ def test_the_result_and_its_data():
 def test_parts_of_the_walk_make_the_whole():
     search = make_search(method="local")
     task = pose_task(make_data(X, Y, standardize=True), tuple("abcdefgh"), k=2, gamma=0.3, include=["c"])
-    result = search.solve(task, ["a"], Clock(search.time_limit, spent=3.0))
+    result, solved = search.solve(lambda: task, ["a"], Clock(search.time_limit, spent=3.0))
+    assert solved is task
     whole = best_subset(X, Y, 2, gamma=0.3, method="local", include=["c"], start=["a"], feature_names=list("abcdefgh"))
     assert np.array_equal(result.coef, whole.coef) and result.feature_names == whole.feature_names
     assert result.seconds >= 3.0 and 2 in result.support
@@ -51,7 +52,7 @@ def test_labels():
     x, y = sample("logistic", 40, 6, 3)
     task = make_task(x, np.where(y > 0, "yes", "no"), k=2, loss="logistic")
     assert task.problem.data.classes.tolist() == ["no", "yes"]
-    result = make_search(method="local").solve(task, None, Clock(60.0))
+    result, _ = make_search(method="local").solve(lambda: task, None, Clock(60.0))
     assert result.classes.tolist() == ["no", "yes"]
     assert make_task(X, Y, k=2).problem.data.classes is None
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sparsest.core.arrays import frozen
 from sparsest.core.designs.base import Array, Design, Survey, settled
 from sparsest.core.designs.dense import Dense
+from sparsest.core.designs.packed import PackedBlock
 from sparsest.core.designs.sources import PAGE
 from sparsest.core.kernels.dense import line_digests
 from sparsest.runtime.sizes import sizes
@@ -80,7 +81,9 @@ def digests_of(design: Design, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def dense_array(block: Design) -> NDArray[Any]:
-    """The entries of a block as an array, in their own type if it is dense."""
+    """The entries of a block as an array, in the type in which they are stored or unpacked, if it is dense."""
+    if isinstance(block, PackedBlock):
+        block = block.unpacked
     if isinstance(block, Dense):
         return block.array
     return block.columns(np.arange(block.shape[1]))
