@@ -130,7 +130,6 @@ def test_long_runs_are_announced_and_ctrl_c_ends_them(tmp_path):
     assert "interrupted" in errors
 
 
-
 @pytest.mark.parametrize("terminal", [False, True])
 def test_progress_tells_the_time_left(terminal, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")
