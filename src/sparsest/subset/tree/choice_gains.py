@@ -1,4 +1,4 @@
-"""What few features explain together, for many choices: least squares by elimination, within limits or not."""
+"""Gains of many choices of a few features: least squares by elimination, with or without limits of coefficients."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.bounds import Bounds
 
-# Columns of which others leave less than this part of their square depend on them, for all that is known here.
+# A column counts as dependent on others if its residual on them has less than this share of its square.
 DEPENDENT = 1e-11
-# Numbers of the columns of choices that are gathered at a time.
+# Number of entries of columns that are copied at a time.
 _GATHERED = 4_000_000
 
 
 def gains_of(rows: Array, r: Array, ridge: Array, choices: Indices, bounds: Bounds) -> Array:
-    """The largest ``2r_T'w - w'C_TT w`` of choices T, within the bounds; a column that the others span adds nothing.
+    """The largest ``2r_T'w - w'C_TT w`` of each choice T within the bounds; dependent columns add nothing.
 
     ``C = rows rows' + diag(ridge)``.
     """
@@ -34,10 +34,13 @@ def gains_of(rows: Array, r: Array, ridge: Array, choices: Indices, bounds: Boun
 
 
 def _within(C: Array, r: Array, low: Array, high: Array) -> Array:
-    """The gains within bounds: the best coefficients have one of the values that those without bounds violate."""
+    """The gains within bounds.
+
+    If the best coefficients without bounds violate some, one of the best ones within them is at such a bound.
+    """
     q = r.shape[1]
     gains, w, dependent = _explained(C, r)
-    # Dependent columns have other best coefficients, too, which may be within the bounds.
+    # With dependent columns the best coefficients are not unique, and others may be within the bounds.
     outside = np.flatnonzero(~((low <= w) & (w <= high)).all(axis=1) & ~dependent)
     if not outside.size:
         return gains
@@ -55,7 +58,7 @@ def _within(C: Array, r: Array, low: Array, high: Array) -> Array:
 
 
 def _explained(C: Array, r: Array) -> tuple[Array, Array, Mask]:
-    """The gains without bounds, their coefficients, and which choices have dependent columns."""
+    """The gains without bounds, the best coefficients, and which choices have dependent columns."""
     C, s = C.copy(), r.copy()
     count, q = s.shape
     gains, w, dependent = np.zeros(count), np.zeros((count, q)), np.zeros(count, dtype=bool)

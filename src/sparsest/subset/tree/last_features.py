@@ -1,11 +1,13 @@
 """The last two or three features of a region by trying all of them: squared loss, any ridge or none.
 
-The features S are forced in.  What they leave of the other columns and of the response gives C and r, the ridge
-included; further features T gain ``½r_T'C_TT⁻¹r_T``.  That passes what is needed, ``t/2``, exactly where
-``C - rr'/t``, divided by the roots of its diagonal, is not positive semidefinite on T.  The scaled matrix is one
-product of matrices; pairs are found by the size of its entries and triples by a compiled kernel.
+The features S are forced in.  The residuals of the other columns and of the response on S give the Schur complements C
+and r, which include the ridge.  Adding features T lowers the objective by ``½r_T'C_TT⁻¹r_T``.  This exceeds the
+required decrease ``t/2`` if and only if ``C - rr'/t``, divided by the roots of its diagonal, is not positive
+semidefinite on T.  The scaled matrix is one matrix product; pairs are found by the size of its entries and triples by a
+compiled kernel.
 
-Limits of coefficients only lower gains.  Choices that gain enough without them are looked at again with those of T.
+The *gain* of a choice T is twice the decrease, so a choice is good enough if its gain exceeds t.  Limits of
+coefficients only lower gains.  Choices that are good enough without limits are tested again with the limits of T.
 """
 
 from __future__ import annotations
@@ -27,32 +29,32 @@ from sparsest.runtime.threads import single_threaded
 from sparsest.subset.tree.choice_gains import DEPENDENT, gains_of
 from sparsest.subset.tree.kernels.last_features import BLOCK, scan_triples
 
-# Features of a block of products of pairs.
-_PAIRS = 512
-# Choices that are kept of those that gain enough.
+# Number of features in a block of the scaled matrix.
+_BLOCK_SIZE = 512
+# Largest number of good choices that are kept.
 _MOST_CHOICES = 20_000
-# Features that gain enough by themselves and are looked at one by one.
+# Largest number of strong features, which are good enough by themselves and are treated one by one.
 _MOST_STRONG = 64
-# Pairs with such features, where limits may prevent that they gain enough.
+# Largest number of pairs with strong features that are tested, if coefficients have limits.
 _MOST_STRONG_PAIRS = 4_000_000
-# Entries of the scaled matrix that are larger leave too few digits in single precision.
+# For larger entries of the scaled matrix single precision has too few digits.
 _NEARLY_DEPENDENT = 1.0 - 1e-5
-# Decimals in which copies of a column agree.
+# Columns that agree in this number of decimals count as copies.
 _DIGITS = 12
-# Single precision may hide this much of the diagonal.
+# The diagonal, less an allowance for the errors of single precision.
 _MARGIN = np.float32(1.0 - 128.0 * 2.0**-24)
-# More choices than this are not counted.
+# Numbers of choices above this one are replaced by it, because larger integers overflow floating-point numbers.
 _MOST_COUNTED = 10**300
-# Seconds of a core, with the check: for a product of two numbers, for a pair and for a triple.  Measured on 71 × 4088:
-# the scan takes 0.1 ns a triple, the check 0.6 ns.
+# CPU seconds, including the check, for a product of two numbers, for a pair and for a triple.  On 71 × 4088 the scan
+# takes 0.1 ns a triple and the check 0.6 ns.
 _SECONDS_OF_PRODUCT, _SECONDS_OF_PAIR, _SECONDS_OF_TRIPLE = 4e-11, 2e-9, 8e-10
 
 
 class Choices(NamedTuple):
-    """Features, by position, that gain more than is needed: a row for each choice, the best first.
+    """Choices of features that are good enough, by position: a row for each choice, the best first.
 
-    ``values`` are their objectives, or lower bounds of them where features have limits.  ``complete`` means that there
-    are no other choices.
+    ``values`` are their objectives, or lower bounds of them if coefficients have limits.  ``complete`` means that no
+    other choice is good enough.
     """
 
     features: Indices
@@ -61,7 +63,7 @@ class Choices(NamedTuple):
 
 
 class TooLong(Exception):
-    """Trying all choices would take more time or memory than there is."""
+    """Trying all choices would take more time or memory than is available."""
 
     def __init__(self, seconds: float, memory: float) -> None:
         super().__init__(f"trying all choices takes about {seconds:.3g} s and {memory:.3g} bytes")
@@ -69,7 +71,7 @@ class TooLong(Exception):
 
 
 def can_try(problem: Problem) -> bool:
-    """Whether the problem is one whose last features can be tried: groups and prices of single features are not."""
+    """Whether last features can be tried: squared loss, without groups and without prices of single features."""
     rule = problem.sparsity
     single = isinstance(rule, Sparsity) or rule.n_units == problem.p
     return isinstance(problem.loss, Squared) and single and (not rule.priced or rule.l0_penalty is not None)
@@ -81,7 +83,7 @@ def price_of(problem: Problem) -> float:
 
 
 def most_last_features(problem: Problem, n_forced: int, n_free: int, cutoff: float) -> int:
-    """How many free features a support below ``cutoff`` may have: by k, and because more of them cost too much."""
+    """The largest number of free features of a support below ``cutoff``, by k and by the price of a feature."""
     most = max(0, min(problem.sparsity.most(problem.p) - n_forced, n_free))
     price = price_of(problem)
     if price > 0.0:
@@ -90,13 +92,13 @@ def most_last_features(problem: Problem, n_forced: int, n_free: int, cutoff: flo
 
 
 def seconds_of(n: int, size: int, q: int, threads: int) -> float:
-    """About how many seconds trying all choices of q features takes, with the check."""
+    """The expected number of seconds for trying all choices of q features, including the check."""
     pairs = 0.5 * size * size * (n * _SECONDS_OF_PRODUCT + _SECONDS_OF_PAIR)
     return ((min(comb(size, q), _MOST_COUNTED) * _SECONDS_OF_TRIPLE if q > 2 else 0.0) + pairs) / threads
 
 
 class LastFeatures:
-    """Columns of length 1, a line for each, and the response; what is found here is not rigorous, its check is."""
+    """Columns scaled to length 1, as rows, and the response; rounding errors are left to the checker."""
 
     def __init__(self, problem: Problem, features: Indices, n_jobs: int | None = None, max_memory: float = 2e9) -> None:
         self.problem, self.features, self.max_memory = problem, features, max_memory
@@ -108,14 +110,14 @@ class LastFeatures:
         lines = np.ascontiguousarray(problem.design.columns(features).T)
         lines *= root
         norms = np.sqrt(np.einsum("ij,ij->i", lines, lines))
-        # A constant column explains nothing, whatever it is divided by.
+        # The scale of a constant column is arbitrary.
         scale = np.where(norms > 0.0, norms, 1.0)
         lines /= scale[:, None]
         self.lines: Array = lines
         self.usable = norms > 0.0
         self.bounds = problem.bounds.of(features).times(scale)
         if np.isinf(problem.gamma) and not self.bounds.exist and isinstance(problem.sparsity, Sparsity):
-            # Without a ridge a copy of a column adds nothing to it.
+            # Without a ridge a copy of a column cannot improve a model with that column.
             self.usable &= _is_first(lines)
         self.ridge: Array = problem.ridge / scale**2
         mean = problem.weights @ problem.y / problem.weights.sum() if problem.fit_intercept else 0.0
@@ -124,9 +126,9 @@ class LastFeatures:
     def below(
         self, S: Indices, F: Indices, q: int, cutoff: float, allowed: float, expired: Callable[[], bool]
     ) -> Choices:
-        """The choices of q of the features F beside S, all by position, whose objective is below ``cutoff``.
+        """The choices of q features of F whose objective together with S is below ``cutoff``; all are positions.
 
-        ``allowed`` are the seconds that this and its check may take; TooLong is raised where that is not enough.
+        This and its check may take ``allowed`` seconds; TooLong is raised if they are expected to take longer.
         """
         F = F[self.usable[F]]
         if q == 0 or F.size < q:
@@ -143,7 +145,7 @@ class LastFeatures:
         scaled = _Scaled.of(rows, r, basis_ridge, t)
         strong = np.setdiff1d(np.arange(F.size), scaled.positions)
 
-        def gains_enough(choices: Indices) -> Mask:
+        def are_good(choices: Indices) -> Mask:
             return gains_of(rows, r, basis_ridge, choices, bounds) > t
 
         found: list[tuple[float, tuple[int, ...]]] = []
@@ -152,12 +154,12 @@ class LastFeatures:
             found, complete = self._with_strong(S, F, strong, q, cutoff, allowed, expired)
         elif strong.size * F.size <= _MOST_STRONG_PAIRS:
             self.doubtful |= bool((scaled.squares[strong] < DEPENDENT).any())
-            hits = _with_any(strong, F.size, q)
-            hits = hits[gains_enough(hits)]
+            hits = _choices_with(strong, F.size, q)
+            hits = hits[are_good(hits)]
         else:
             complete = False
         if q > 1:
-            others, all_others = self._hits(scaled, q, allowed, expired, gains_enough if bounds.exist else None)
+            others, all_others = self._hits(scaled, q, allowed, expired, are_good if bounds.exist else None)
             hits, complete = np.concatenate([hits, others]), complete and all_others
         gains = gains_of(rows, r, basis_ridge, hits, bounds)
         self.doubtful |= q == 2 and bool((gains <= t).any())
@@ -177,7 +179,7 @@ class LastFeatures:
         allowed: float,
         expired: Callable[[], bool],
     ) -> tuple[list[tuple[float, tuple[int, ...]]], bool]:
-        """Choices with features that gain enough by themselves, or that depend on S: these are left out."""
+        """The good choices with a strong feature, and whether these are all; features that S spans are left out."""
         found: list[tuple[float, tuple[int, ...]]] = []
         complete = strong.size <= _MOST_STRONG
         for i, at in enumerate(strong[:_MOST_STRONG].tolist()):
@@ -203,14 +205,14 @@ class LastFeatures:
         return 0.5 * float(z @ z)
 
     def _residuals(self, S: Indices, F: Indices) -> tuple[Array, Array, Array]:
-        """What the features S leave of others and of the response; their ridge is one more entry of their columns."""
+        """The residuals of features F and the response on S, whose ridge is in additional entries of its columns."""
         rows, z = self.lines[F], self.z
         if S.size:
             columns = np.concatenate([self.lines[S].T, np.diag(np.sqrt(self.ridge[S]))])
             Q = np.linalg.qr(columns)[0]
             rows = np.concatenate([rows, np.zeros((F.size, S.size))], axis=1)
             z = np.concatenate([z, np.zeros(S.size)])
-            # The second time removes the rounding errors of the first.
+            # The second projection removes the rounding errors of the first.
             for _ in range(2):
                 rows, z = rows - (rows @ Q) @ Q.T, z - Q @ (Q.T @ z)
         return rows, z, self.ridge[F]
@@ -223,14 +225,14 @@ class LastFeatures:
         expired: Callable[[], bool],
         keep: Callable[[Indices], Mask] | None,
     ) -> tuple[Indices, bool]:
-        """The choices that may gain enough, by positions among the others, and whether these are all.
+        """The choices without strong features that may be good enough, by position, and whether these are all.
 
-        ``keep`` tells which of some choices gain enough within limits; None where there are no limits.
+        ``keep`` tells which of some choices are good enough within limits; None if there are no limits.
         """
         size = scaled.positions.size
         if size < q:
             return np.empty((0, q), dtype=np.intp), True
-        if q == 2 and size <= _PAIRS:
+        if q == 2 and size <= _BLOCK_SIZE:
             return _listed(iter([scaled.pairs((0, 0), expired, keep)]), scaled)
         with single_threaded(), ThreadPoolExecutor(self.threads) as pool:
             if q == 2:
@@ -252,12 +254,12 @@ class LastFeatures:
                 count = int(scan_triples(R, peaks, _MARGIN, J, found))
                 return found[:count].astype(np.intp), count <= _MOST_CHOICES
 
-            # The last blocks have most to do.
+            # The last blocks take longest.
             return _listed(pool.map(scan, range(peaks.shape[0] - 1, -1, -1)), scaled)
 
 
 def _is_first(lines: Array) -> Mask:
-    """Which lines are not a multiple of an earlier one, but for rounding."""
+    """Which rows are not a multiple of an earlier one, apart from rounding errors."""
     peaks = np.take_along_axis(lines, np.abs(lines).argmax(axis=1)[:, None], axis=1)
     keys = np.round(lines * np.where(peaks < 0.0, -1.0, 1.0), _DIGITS) + 0.0
     first = np.zeros(lines.shape[0], dtype=bool)
@@ -278,7 +280,7 @@ class _Scaled(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, r: Array, ridge: Array, t: float) -> _Scaled:
-        """Leave out features that gain enough by themselves."""
+        """The scaled matrix without strong features, whose diagonal is not positive."""
         squares = np.einsum("ij,ij->i", rows, rows) + ridge
         diagonal = squares - r * r / t
         good = np.flatnonzero(diagonal > DEPENDENT)
@@ -289,18 +291,18 @@ class _Scaled(NamedTuple):
 
     def blocks(self) -> Iterator[tuple[int, int]]:
         """All blocks of pairs."""
-        for i in range(0, self.positions.size, _PAIRS):
-            for j in range(i, self.positions.size, _PAIRS):
+        for i in range(0, self.positions.size, _BLOCK_SIZE):
+            for j in range(i, self.positions.size, _BLOCK_SIZE):
                 yield i, j
 
     def pairs(
         self, block: tuple[int, int], expired: Callable[[], bool], keep: Callable[[Indices], Mask] | None
     ) -> tuple[Indices, bool]:
-        """The pairs of a block that gain enough, and whether these are all."""
+        """The good pairs of a block, and whether these are all."""
         if expired():
             return np.empty((0, 2), dtype=np.intp), False
         i, j = block
-        R = self.left[i : i + _PAIRS] @ self.right[j : j + _PAIRS].T
+        R = self.left[i : i + _BLOCK_SIZE] @ self.right[j : j + _BLOCK_SIZE].T
         if i == j:
             R.flat[:: R.shape[0] + 1] = 0.0
         if R.max() <= 1.0 and R.min() >= -1.0:
@@ -317,15 +319,15 @@ class _Scaled(NamedTuple):
         R = np.empty((size, size), dtype=np.float32)
 
         def fill(begin: int) -> None:
-            R[begin : begin + _PAIRS] = self.left[begin : begin + _PAIRS] @ self.right.T
+            R[begin : begin + _BLOCK_SIZE] = self.left[begin : begin + _BLOCK_SIZE] @ self.right.T
 
-        list(pool.map(fill, range(0, size, _PAIRS)))
+        list(pool.map(fill, range(0, size, _BLOCK_SIZE)))
         R.flat[:: size + 1] = 0.0
         return R
 
 
 def _listed(parts: Iterator[tuple[Indices, bool]], scaled: _Scaled) -> tuple[Indices, bool]:
-    """All choices of some parts."""
+    """The choices of all parts, and whether all parts are complete."""
     found = list(parts)
     return scaled.positions[np.concatenate([part for part, _ in found])], all(complete for _, complete in found)
 
@@ -343,7 +345,7 @@ def _peaks(R: np.ndarray, pool: ThreadPoolExecutor) -> Array:
 
 
 def _open_triples(peaks: Array) -> float:
-    """About how many triples the largest entries between blocks do not exclude."""
+    """The approximate number of triples that the largest entries between blocks do not exclude."""
     total = 0
     for J in range(peaks.shape[0]):
         x, y, z = peaks[J, : J + 1, None], peaks[J, None, : J + 1], peaks[: J + 1, : J + 1]
@@ -351,8 +353,8 @@ def _open_triples(peaks: Array) -> float:
     return total * float(BLOCK) ** 3
 
 
-def _with_any(strong: Indices, size: int, q: int) -> Indices:
-    """All choices of one or two features that contain one of some."""
+def _choices_with(strong: Indices, size: int, q: int) -> Indices:
+    """All choices of q features, one or two, that contain a strong feature."""
     if q == 1:
         return strong[:, None]
     pairs = np.array([(a, b) for a in strong.tolist() for b in range(size)], dtype=np.intp).reshape(-1, 2)

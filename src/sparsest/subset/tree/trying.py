@@ -29,42 +29,43 @@ from sparsest.subset.tree.last_features import (
     seconds_of,
 )
 
-# Choices whose models are fitted, the best first; all of them for a goal that wants every one.
+# Number of choices whose models are fitted, the best first; an exhaustive goal fits all.
 _FITTED = 8
 # The same where coefficients have limits, so that values are only bounds.
 _FITTED_WITH_LIMITS = 1000
-# Scans that find more choices than are kept are repeated with the better model that these have led to.
+# Largest number of scans: a scan that finds too many choices is repeated with the better incumbent found by it.
 _MOST_SCANS = 20
-# The largest share of the remaining time that trying everything may take.
+# The largest share of the remaining time that trying all choices may take.
 TRIED_AT_MOST = 0.8
-# The columns may take this part of the memory that a search has.
+# The largest share of the memory of the search that the copied columns may take.
 _SHARE_OF_MEMORY = 0.25
 # A node is tried if the trial takes no longer than this many nodes, which are assumed to need at most this many seconds
 # each (the first nodes also wait for initialisation); a trial takes at least this many seconds.  Riboflavin with k = 4
-# and gamma = 10/n is then solved in 12 s of CPU time, where the gap was 5 %; nodes tried when they are made left 13 %.
+# and gamma = 10/n is then proved in 12 s of CPU time.  After 15 s without trials the gap was 5 %, and if nodes were
+# tried when they were created, it was 13 %.
 _NODES_OF_TRIAL, _SECONDS_OF_NODE, _SECONDS_OF_TRIAL = 4.0, 2e-3, 5e-4
-# The relaxation of the first node ends early if trying all choices takes at most so many seconds of a core: with weak
-# ridges it would take longer.
+# The relaxation of the first node ends early if trying all choices takes at most this many CPU seconds: with weak
+# ridges the relaxation would take longer.
 _SECONDS_OF_FIRST = 2.0
-# Nodes are tried where a model has at most this many features.  With k = 10 and 20 (1000 × 5000), searches that tried
-# nodes had 9 to 24 % fewer of them and took 17 to 35 % longer, most of it in the check.
+# Nodes are tried only if k is at most this number.  With k = 10 and 20 (1000 × 5000), searches that tried nodes needed
+# 9 to 24 % fewer nodes but took 17 to 35 % longer, mostly because of the check.
 _MOST_CHOSEN = 6
-# By how much a swap has to improve a model, relatively.
+# Smallest relative improvement by a swap.
 _IMPROVEMENT = 1e-9
 
 
 def close_by_trying(
     last: LastFeatures, goal: Goal, S: Indices, F: Indices, allowed: float, clock: Clock
 ) -> float | None:
-    """Hand all choices of features F beside S, by position, that the goal may want to it.
+    """Offer the goal all supports of S and some of the features F, by position, that may be below its cutoff.
 
-    Return the bound that then holds for all others, the goal's cutoff; None if not all could be tried.  ``allowed`` are
-    the seconds that this and the check of it may take; TooLong is raised if they are not enough.
+    Return the cutoff, which then bounds all other supports, or None if not all supports could be tried.  This and its
+    check may take ``allowed`` seconds; TooLong is raised if they are expected to take longer.
     """
     most = most_last_features(last.problem, S.size, F.size, goal.cutoff)
     if most > MOST_LAST_FEATURES:
         return None
-    # Without a price a choice explains no more than any larger one, which must be admissible.
+    # Without a price a larger choice is at least as good; it is admissible if there is no structure.
     plain = isinstance(last.problem.sparsity, Sparsity)
     alone = plain and not last.problem.sparsity.priced and not goal.exhaustive
     for q in (most,) if alone else range(most + 1):
@@ -74,11 +75,11 @@ def close_by_trying(
 
 
 def _try_size(last: LastFeatures, goal: Goal, S: Indices, F: Indices, q: int, allowed: float, clock: Clock) -> bool:
-    """Hand the choices of q features to the goal; whether all of them have been tried."""
+    """Offer the choices of q features to the goal; return whether all of them have been tried."""
     for _ in range(_MOST_SCANS):
         cutoff = goal.cutoff
         found = last.below(S, F, q, cutoff, allowed, clock.expired)
-        done = _hand_over(last, goal, S, found, clock)
+        done = _offer_choices(last, goal, S, found, clock)
         if found.complete and done and not clock.expired():
             return True
         if goal.exhaustive or clock.expired() or not goal.cutoff < cutoff:
@@ -86,8 +87,8 @@ def _try_size(last: LastFeatures, goal: Goal, S: Indices, F: Indices, q: int, al
     return False
 
 
-def _hand_over(last: LastFeatures, goal: Goal, S: Indices, found: Choices, clock: Clock) -> bool:
-    """Hand the choices found to the goal, the best first; whether no other of them can be wanted.
+def _offer_choices(last: LastFeatures, goal: Goal, S: Indices, found: Choices, clock: Clock) -> bool:
+    """Offer the choices found to the goal, the best first; return whether no other of them can be below the cutoff.
 
     Without limits of coefficients the first admissible choice is the best one.
     """
@@ -107,89 +108,89 @@ def _hand_over(last: LastFeatures, goal: Goal, S: Indices, found: Choices, clock
 
 
 class Trying:
-    """What a search tries: all choices of the features of its first node, and swaps where nothing can be proved."""
+    """Trials in a search: all choices of the last features of a node, and swaps of pairs if nothing can be proved."""
 
     def __init__(self, problem: Problem, goal: Goal, clock: Clock, limits: Limits, trace: dict[str, Any]) -> None:
         self.problem, self.goal, self.clock, self.limits, self.trace = problem, goal, clock, limits, trace
         self._last: LastFeatures | None = None
-        self._possible, self._doubtful = can_try(problem), False
-        # Seconds that nodes were tried for.
+        self._applies, self._doubtful = can_try(problem), False
+        # Seconds spent on trials of nodes.
         self._trial_seconds = 0.0
 
     def is_cheap(self) -> bool:
-        """Whether at most two features are to be chosen, and all choices will be tried very soon."""
+        """Whether at most two features are to be chosen, and trying all choices takes little time."""
         problem, root = self.problem, self.problem.root
-        if not self._possible or not self._fits(root.alive):
+        if not self._applies or not self._has_room(root.alive):
             return False
         most = most_last_features(problem, root.forced_in.size, root.free.size, self.goal.cutoff)
         little = seconds_of(problem.n, root.free.size, 2, 1) <= _SECONDS_OF_FIRST
         return most <= min(2, self.limits.tuning.last_features) and little
 
     def close_first(self, survivors: Indices, forced: Indices, free: Indices, allowed: float) -> float | None:
-        """The bound of the first node by trying all choices of its features, by position; None if that is not done.
+        """The bound of the first node by trying all choices of its features; None if they cannot all be tried.
 
-        ``allowed`` are the seconds that it may take.
+        ``forced`` and ``free`` are positions among the survivors.  The trial may take ``allowed`` seconds.
         """
-        if not self._possible:
+        if not self._applies:
             return None
         most = most_last_features(self.problem, forced.size, free.size, self.goal.cutoff)
         tried = min(MOST_LAST_FEATURES, self.limits.tuning.last_features)
         threads = self.limits.n_jobs or os.cpu_count() or 1
-        if most > tried or not self._fits(survivors):
+        if most > tried or not self._has_room(survivors):
             if tried == MOST_LAST_FEATURES and not self.problem.has_dual_bounds:
-                # Nothing else would prove anything.
-                self._say(TooLong(seconds_of(self.problem.n, free.size, most, threads), 0.0))
+                # There is no other way to prove a bound.
+                self._report_not_tried(TooLong(seconds_of(self.problem.n, free.size, most, threads), 0.0))
             return None
         seconds = seconds_of(self.problem.n, free.size, min(most, 2), threads)
         if seconds > allowed:
-            self._say(TooLong(seconds_of(self.problem.n, free.size, most, threads), 0.0))
+            self._report_not_tried(TooLong(seconds_of(self.problem.n, free.size, most, threads), 0.0))
             return None
         began = self.clock.seconds()
         try:
             last = self._columns(survivors)
             bound = close_by_trying(last, self.goal, forced, free, allowed, self.clock)
         except TooLong as error:
-            self._say(error)
+            self._report_not_tried(error)
             return None
         finally:
             self.trace["seconds"]["last features"] = self.clock.seconds() - began
         if bound is not None:
-            # What was too much before bounds excluded features may have been possible now.
+            # An earlier trial, with more features, may have been too long.
             self.trace.pop("last features", None)
         if bound is not None and last.doubtful and self.limits.proof:
             return self._checked(survivors, forced, bound)
         return bound
 
     def close_node(self, survivors: Indices, state: State, n_nodes: int, seconds: float) -> float | None:
-        """The bound of a node with one or two features to choose, by trying all of them; None if that is not done.
+        """The bound of a node with one or two features to choose, by trying all choices; None if they are not tried.
 
-        It is where it takes not much longer than the nodes so far have, ``n_nodes`` in these seconds.
+        They are tried only if that takes little longer than a node: so far ``n_nodes`` nodes have taken ``seconds``.
         """
         most = min(2, self.limits.tuning.last_features)
         many = self.problem.sparsity.budget(self.problem.root) > _MOST_CHOSEN
         plain = isinstance(self.problem.sparsity, Sparsity)
-        if most < 1 or many or not plain or not self._possible or self._doubtful:
+        if most < 1 or many or not plain or not self._applies or self._doubtful:
             return None
         forced, free = np.flatnonzero(state == 1), np.flatnonzero(state == 0)
         q = most_last_features(self.problem, forced.size, free.size, self.goal.cutoff)
         if not 0 < q <= most:
             return None
-        # One feature takes hardly less than two: both need what is left of the columns.
+        # One feature takes nearly as long as two, because both need the residuals of the columns.
         expected = _SECONDS_OF_TRIAL + seconds_of(self.problem.n, free.size, 2, 1)
         usual = np.clip((seconds - self._trial_seconds) / max(n_nodes, 1), _SECONDS_OF_TRIAL, _SECONDS_OF_NODE)
-        if expected > _NODES_OF_TRIAL * usual or self.clock.expired() or not self._fits(survivors):
+        if expected > _NODES_OF_TRIAL * usual or self.clock.expired() or not self._has_room(survivors):
             return None
         began = self.clock.seconds()
         last = self._columns(survivors)
         last.doubtful = False
         bound = close_by_trying(last, self.goal, forced, free, np.inf, self.clock)
         self._trial_seconds += self.clock.seconds() - began
-        # Where columns are nearly dependent, the check might not prove what was found here.
+        # If columns are nearly dependent, the checker might not prove the bound.
         self._doubtful |= last.doubtful
         return None if last.doubtful else bound
 
     def _checked(self, survivors: Indices, forced: Indices, bound: float) -> float | None:
-        """The bound if the checker proves it: columns are so nearly dependent that it might not."""
+        """The bound if the checker proves it, which it may not if columns are nearly dependent."""
         problem = self.problem
         out = np.setdiff1d(np.arange(problem.p), np.concatenate([survivors, problem.exclude]))
         fixed = np.setdiff1d(survivors[forced], problem.include)
@@ -202,12 +203,12 @@ class Trying:
         return bound if checked.bound >= bound else None
 
     def improve(self, survivors: Indices) -> None:
-        """Swap pairs of features of the incumbent for any others while there is time."""
-        if self._possible and self._fits(survivors) and np.isin(self.goal.fit.support, survivors).all():
+        """Swap pairs of features of the incumbent for any other features as long as time is left."""
+        if self._applies and self._has_room(survivors) and np.isin(self.goal.fit.support, survivors).all():
             swap_pairs(self._columns(survivors), self.goal, self.clock)
 
-    def _fits(self, survivors: Indices) -> bool:
-        """Whether the columns take no more than a part of the memory."""
+    def _has_room(self, survivors: Indices) -> bool:
+        """Whether copies of the columns take at most their share of the memory."""
         return 8.0 * self.problem.n * survivors.size <= _SHARE_OF_MEMORY * self.limits.max_memory
 
     def _columns(self, survivors: Indices) -> LastFeatures:
@@ -215,8 +216,8 @@ class Trying:
             self._last = LastFeatures(self.problem, survivors, self.limits.n_jobs, self.limits.max_memory)
         return self._last
 
-    def _say(self, error: TooLong) -> None:
-        """Say that trying everything would take too long, before the search goes on without it."""
+    def _report_not_tried(self, error: TooLong) -> None:
+        """Report that trying all choices would take too long; the search continues without it."""
         left = self.clock.left()
         if error.seconds > TRIED_AT_MOST * left or error.memory > 0.5 * self.limits.max_memory:
             if "last features" not in self.trace:
@@ -225,7 +226,7 @@ class Trying:
 
 
 def swap_pairs(last: LastFeatures, goal: Goal, clock: Clock) -> None:
-    """Exchange two features of the incumbent for any other two as long as that improves it and there is time."""
+    """Swap two features of the incumbent for any other two as long as that improves it and time is left."""
     fixed = set(last.problem.include.tolist())
     improved = True
     while improved and not clock.expired():
@@ -240,7 +241,7 @@ def swap_pairs(last: LastFeatures, goal: Goal, clock: Clock) -> None:
 
 
 def _swap(last: LastFeatures, goal: Goal, kept: Indices, q: int, clock: Clock) -> None:
-    """Try all q features beside some of a support."""
+    """Add the best q features to the ``kept`` features of the incumbent."""
     S = np.searchsorted(last.features, kept)
     F = np.setdiff1d(np.arange(last.features.size), S)
     target = goal.fit.primal * (1.0 - _IMPROVEMENT)
@@ -248,4 +249,4 @@ def _swap(last: LastFeatures, goal: Goal, kept: Indices, q: int, clock: Clock) -
         found = last.below(S, F, q, target, np.inf, clock.expired)
     except TooLong:
         return
-    _hand_over(last, goal, S, found, clock)
+    _offer_choices(last, goal, S, found, clock)

@@ -1,7 +1,8 @@
 """All triples of features of a scaled matrix, in single precision.
 
-R has entries ``D_ab/(h_a h_b)``, ``D = C - rr'/t``: three features gain more than ``t/2`` where R, with 1 on its
-diagonal, is not positive semidefinite on them, that is where ``|R_ab - R_ja R_jb| > h_a h_b``, ``h_a² = 1 - R_ja²``.
+R is ``D = C - rr'/t`` scaled to a unit diagonal.  Adding three features lowers the objective by more than ``t/2`` if
+and only if R is not positive semidefinite on them, that is if ``|R_ab - R_ja R_jb| > h_a h_b`` with ``h_a² = 1 -
+R_ja²``.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ import numpy as np
 
 from sparsest.runtime.jit import kernel
 
-# Features of a block whose largest entries are compared first.
+# Number of features in a block; the largest entries between blocks are compared first.
 BLOCK = 64
 
 
 @kernel
 def scan_triples(R, peaks, margin, J, found):
-    """Find the triples ``j > a > b``, j in a block J, that gain too much; return how many there are.
+    """Find the triples ``j > a > b``, j in block J, on which R is not positive semidefinite; return their number.
 
-    As many as fit are written to the rows of ``found``.  ``margin`` is 1 less what rounding may hide.  If x, y, z are
-    the largest entries between three blocks (``peaks``), no triple of these does with ``1 ≥ x² + y² + z² + 2xyz``.
+    As many as fit are written to the rows of ``found``.  ``margin`` is 1 less an allowance for rounding errors.  There
+    is no such triple of three blocks if ``x² + y² + z² + 2xyz ≤ 1`` for the largest entries x, y, z between them
+    (``peaks``).
     """
     size = R.shape[0]
     begin, end = J * BLOCK, min((J + 1) * BLOCK, size)
@@ -32,7 +34,7 @@ def scan_triples(R, peaks, margin, J, found):
         x = peaks[J, A]
         B = 0
         while B <= A:
-            # A run of blocks that have to be looked at.
+            # Skip blocks without such triples, then take the blocks up to the next one without.
             if 1.0 - x * x - peaks[J, B] ** 2 - peaks[A, B] ** 2 - 2.0 * x * peaks[J, B] * peaks[A, B] >= 1e-4:
                 B += 1
                 continue
