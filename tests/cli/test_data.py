@@ -93,6 +93,6 @@ def test_advice_knows_exposures(file):
     asked = ["--target", "count", "--exposure", "time", "--impute", "median", "--drop", "Order"]
     shown = run("advise", file, *asked, "--json")
     told = json.loads(shown.stdout)
-    assert told["settings"]["loss"] in ("poisson", "negative_binomial") and "taken for counts" in told["why"]
+    assert told["settings"]["loss"] in ("poisson", "negative_binomial") and "treated as counts" in told["why"]
     if told["command"] is not None:
         assert "--exposure time" in told["command"] and "--drop Order" in told["command"]

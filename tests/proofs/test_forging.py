@@ -310,7 +310,7 @@ FORGED = {
     "a negative point": (lambda c: with_proof(c, steps=(Leaf(-1),)), "a point that does not exist"),
     "no points": (lambda c: with_proof(c, points=()), "a point that does not exist"),
     "a point that is none": (lambda c: with_proof(c, points=("point",) * 3), "a point has an unknown type"),
-    "a split that is not there": (lambda c: with_proof(c, splits=()), "no split 0"),
+    "a split that is not there": (lambda c: with_proof(c, splits=()), "refers to split 0"),
     "a split that does not cover the region": (
         lambda c: with_proof(c, splits=(Split(indices(0), np.full(1, 2.0)),)),
         "its split does not cover",
@@ -323,10 +323,13 @@ FORGED = {
         lambda c: with_proof(c, splits=(Split(np.arange(P), np.ones(P), 1), Split(indices(0), np.ones(1), 0))),
         "base itself",
     ),
-    "a base that is not there": (lambda c: with_proof(c, splits=(Split(indices(0), np.ones(1), 7),)), "no split 7"),
+    "a base that is not there": (
+        lambda c: with_proof(c, splits=(Split(indices(0), np.ones(1), 7),)),
+        "refers to split 7",
+    ),
     "a negative split": (
         lambda c: with_proof(c, points=(*c.proof.points[:2], c.proof.points[2]._replace(split=-1))),
-        "no split -1",
+        "refers to split -1",
     ),
     "a split of too much": (
         lambda c: with_proof(c, splits=(Split(np.arange(P), np.full(P, 1e3)),)),

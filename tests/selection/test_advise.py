@@ -8,27 +8,27 @@ import scipy.sparse as sp
 
 import sparsest
 from sparsest.datasets import make_toeplitz
-from sparsest.selection.advise import AIMS, Facts, _few_false_features, _prediction, _proof, look_at
+from sparsest.selection.advise import AIMS, Facts, _few_false_features, _prediction, _proof, facts_of
 
 
 @pytest.mark.parametrize(("rho", "snr"), [(0.2, 6.0), (0.7, 1.0), (0.2, 0.02)])
 def test_facts_are_near_those_of_the_design(rho, snr):
     """Neighbours of a Toeplitz design correlate by ρ; the held-out signal is at most the true one, but for chance."""
     data = make_toeplitz(n=400, p=50, k=5, rho=rho, snr=snr, rng=0)
-    facts = look_at(data.X, data.y)
+    facts = facts_of(data.X, data.y)
     assert (facts.n, facts.p, facts.classification) == (400, 50, False)
     assert rho - 0.1 <= facts.correlation <= rho + 0.15
     assert 0.4 * snr - 0.05 <= facts.snr <= 1.5 * snr + 0.05
-    sparse = look_at(sp.csc_array(data.X), data.y)
+    sparse = facts_of(sp.csc_array(data.X), data.y)
     assert sparse[:5] == pytest.approx(facts[:5], rel=1e-6) and sparse[5:] == facts[5:] == ("squared", None)
 
 
 def test_odd_data():
     """One column, constant columns and pure noise have facts too."""
     rng = np.random.default_rng(0)
-    facts = look_at(np.column_stack([np.ones(12), rng.standard_normal(12)]), rng.standard_normal(12))
+    facts = facts_of(np.column_stack([np.ones(12), rng.standard_normal(12)]), rng.standard_normal(12))
     assert facts.correlation == 0.0 and 0.0 <= facts.snr < 1.0
-    assert look_at(rng.standard_normal((20, 3)), np.repeat(["a", "b"], 10)).classification
+    assert facts_of(rng.standard_normal((20, 3)), np.repeat(["a", "b"], 10)).classification
 
 
 def test_rules_follow_the_regimes():
@@ -72,19 +72,19 @@ def test_refusals():
 
 
 def test_counts_classes_and_exposures():
-    """What a target is taken for, with the settings that follow from it."""
+    """How a target is interpreted, and the settings that follow from it."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 6))
     counts = rng.poisson(np.exp(0.5 + 0.7 * X[:, 0]))
     advice = sparsest.advise(X, counts)
-    assert advice.facts.loss == "poisson" == advice.settings["loss"] and "taken for counts" in advice.why
+    assert advice.facts.loss == "poisson" == advice.settings["loss"] and "treated as counts" in advice.why
     spread = rng.negative_binomial(0.3, 0.1, 200)
-    assert look_at(X, spread).loss == "negative_binomial"
+    assert facts_of(X, spread).loss == "negative_binomial"
     exposure = rng.uniform(0.5, 3.0, 200)
-    assert look_at(X, 40 + counts).loss == "squared" and look_at(X, 40 + counts, exposure).loss == "poisson"
-    assert look_at(X, counts * 1.5, exposure).loss == "tweedie" and look_at(X, counts + 0.5, exposure).loss == "gamma"
-    assert look_at(X, np.minimum(counts, 1), exposure).loss == "poisson"
-    assert "totals that an exposure explains" in sparsest.advise(X, counts + 0.5, exposure=exposure).why
+    assert facts_of(X, 40 + counts).loss == "squared" and facts_of(X, 40 + counts, exposure).loss == "poisson"
+    assert facts_of(X, counts * 1.5, exposure).loss == "tweedie" and facts_of(X, counts + 0.5, exposure).loss == "gamma"
+    assert facts_of(X, np.minimum(counts, 1), exposure).loss == "poisson"
+    assert "totals proportional to the exposure" in sparsest.advise(X, counts + 0.5, exposure=exposure).why
     with pytest.raises(ValueError, match="exposure must be above zero"):
         sparsest.advise(X, counts, exposure=0.0 * exposure)
 
@@ -105,6 +105,6 @@ def test_the_exposure_counts_in_the_noise():
     """Counts that an exposure explains alone have no signal of the features."""
     rng = np.random.default_rng(0)
     X, exposure = rng.standard_normal((300, 5)), rng.uniform(0.1, 20.0, 300)
-    with_it = look_at(X, rng.poisson(exposure), exposure)
+    with_it = facts_of(X, rng.poisson(exposure), exposure)
     assert with_it.snr < 0.05
-    assert look_at(X, rng.poisson(exposure * np.exp(X[:, 0])), exposure).snr > 1.0
+    assert facts_of(X, rng.poisson(exposure * np.exp(X[:, 0])), exposure).snr > 1.0

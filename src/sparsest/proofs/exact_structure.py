@@ -63,7 +63,7 @@ class ExactRegions:
         return max(value, floor)
 
     def _priced(self, number: int | None) -> tuple[Number, dict[int, Number]]:
-        """``ν'b`` and ``A'ν``."""
+        """``ν'β`` and ``A'ν``."""
         total, parts = flint.fmpq(0), dict[int, Any]()
         if number is None:
             return total, parts

@@ -30,7 +30,7 @@ _MOST_ERROR = 1e-3
 
 
 class Residuals(NamedTuple):
-    """Residuals of columns (lines of ``rows``) and of the response on the features S, and bounds of their errors.
+    """Residuals of columns (as ``rows``) and of the response on the features S, and bounds of their errors.
 
     ``value`` is a lower bound of ``f(S)``.
     """
@@ -44,7 +44,7 @@ class Residuals(NamedTuple):
 
 
 class LastColumns:
-    """Columns of length at most 1, a line for each, and the response."""
+    """Columns of length at most 1, as rows, and the response."""
 
     def __init__(self, data: Data, gamma: float, features: Indices) -> None:
         if 8 * data.n * features.size > data.room.most:
@@ -67,7 +67,7 @@ class LastColumns:
             raise ValueError("a ridge is out of range")
 
     def residuals(self, forced: Indices, others: Indices) -> Residuals | None:
-        """Residuals of features on others, all by position; None if rounding hides the span."""
+        """Residuals of ``others`` on the features ``forced``, all by position; None if rounding hides the span."""
         s = forced.size
         rows, z = self.lines[others], self.z
         error, moved = self.error, 0.0
@@ -91,7 +91,7 @@ class LastColumns:
     def _projection(self, forced: Indices) -> tuple[Array, float] | None:
         """Q such that ``QQ'`` is near the projection onto the span of forced features, and a bound of the distance."""
         s = forced.size
-        # Any number whose square is at most the ridge is valid.
+        # Any number whose square is at most the ridge gives a valid bound.
         roots = np.sqrt(self.ridge[forced]) * (1.0 - 4.0 * UNIT)
         columns = np.concatenate([self.lines[forced].T, np.diag(roots)])
         # Scaling by powers of two is exact; a constant column cannot be forced in here.

@@ -6,14 +6,14 @@ features T reduces the objective by ``½r_T'C_TT⁻¹r_T``.  No choice of q feat
     D_TT ⪰ 0   for all T of q features,     D = C - rr'/t,   t = 2(f(S) + λ0(|S| + q) - B) > 0.
 
 Let ε bound the errors of all entries of D, and ``h_a² ≤ D_aa - qε``.  Divide rows and columns of D by ``h_a``, and set
-the diagonal to 1.  The condition holds if the computed matrix R̃ is positive semidefinite on T, because ``qε`` times the
-identity bounds the errors on T.  R̃ is one matrix product.  Pairs need ``|R̃_ab| ≤ 1``; ``last_triples`` tests triples.
-Choices that fail are tried with their features forced in, or one by one.
+the diagonal to 1.  The condition holds if the computed matrix R̃ is positive semidefinite on T, because ``qε`` times
+the identity bounds the errors on T.  R̃ is one matrix product.  Pairs need ``|R̃_ab| ≤ 1``; ``last_triples`` tests
+triples.  Choices that fail are tried with their features forced in, or one by one.
 
 Limits of coefficients only raise objectives.  With them, choices that fail are tested again by ``last_limits``, and
 those that fail this test, too, are tried one by one.
 
-A structure of single features only leaves out supports.  Those that are not admissible are left out when they fail.
+A structure without groups only excludes supports.  Those that fail the test are ignored if they are not admissible.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ MOST_LAST_FEATURES = 3
 _BLOCK = 512
 # With fewer products, threads cost more than they save.
 _WORTH_THREADS = 2_000_000
-# Choices that are tried one by one, each of which takes about a millisecond.
+# Largest number of choices that are tried one by one, each of which takes about a millisecond.
 _MOST_TRIALS = 3000
-# Features that are tried one by one, with all choices of the others.
+# Largest number of hard features, those without an h: each is forced in, with all choices of the others.
 _MOST_HARD = 200
-# The same with limits, where all pairs of the others are tried with each.
+# The same with limits, where all pairs of other features are tested with each hard feature.
 _MOST_HARD_WITH_LIMITS = 20
 # Coefficients at limits of a single support that are bounded together.
 _MOST_AT_LIMITS = 3
@@ -126,7 +126,7 @@ class ByTrying:
         return max(self._lowest, floor)
 
     def _check(self, S: Indices, F: Indices, q: int, target: float) -> None:
-        """Prove that no q features of F bring the objective on S below a target, or lower the bound."""
+        """Prove that S with any q features of F has at least the target as its objective, or lower the bound."""
         if self._is_exceeded(S):
             return
         if q == 0:
@@ -164,7 +164,7 @@ class ByTrying:
     def _check_limited(
         self, S: Indices, F: Indices, q: int, target: float, residuals: Residuals, scaled: Scaled
     ) -> None:
-        """The same with limits of coefficients, which are ignored at first; those of S are ignored until the end."""
+        """The same with limits of coefficients; those of S are used only where a single support is tried."""
         assert self.limits is not None
         price = self.statement.price * (S.size + q)
         needed = target - price + 8.0 * UNIT * (abs(target) + price)
@@ -299,7 +299,7 @@ class ByTrying:
         self._lowest = min(self._lowest, bound if np.isfinite(bound) else -np.inf)
 
     def _is_exceeded(self, S: Indices) -> bool:
-        """Whether a structure admits no support with some features, because they are too many."""
+        """Whether features exceed a limit or a budget, so that no support that contains them is admissible."""
         rules = self.statement.structure
         return rules is not None and rules.exceeded_by(set(self.columns.features[S].tolist()))
 
@@ -323,7 +323,7 @@ class ByTrying:
         return solution(H[None], (X @ self.columns.z)[None], self.limits.low[S][None], self.limits.high[S][None])[0]
 
     def _within_limits(self, S: Indices) -> float:
-        """Bound a support: coefficients at limits are chosen beside the others, whose limits are ignored."""
+        """Bound a support by the test with limits: T has its coefficients at limits, and S the others, unlimited."""
         assert self.limits is not None
         w = self._coefficients(S)
         at_limit = (w <= self.limits.low[S]) | (w >= self.limits.high[S])

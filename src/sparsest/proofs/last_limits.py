@@ -1,8 +1,8 @@
 """Choices of at most three features whose coefficients have limits; squared loss.
 
-Let C and r be the Schur complements of ``last_columns``, and let the limits of the forced features be ignored.  Further
-features T gain ``max {r'w - ½w'Cw}`` over their coefficients w between the limits.  For any v, and any diagonal δ with
-``C - diag(δ) ⪰ 0``, this is at most
+Let C and r be the Schur complements of ``last_columns``.  The limits of the forced features are ignored.  Adding
+features T lowers the objective by ``max {r'w - ½w'Cw}`` over the coefficients w between their limits.  For any v, and
+any diagonal δ with ``C - diag(δ) ⪰ 0``, this is at most
 
     ½v'(C - diag(δ))v + Σ_j max {g_j w_j - ½δ_j w_j²},      g = r - (C - diag(δ))v,
 
@@ -55,7 +55,7 @@ class Limits(NamedTuple):
 class LimitedChoices(NamedTuple):
     """The test of choices of some features.
 
-    A choice holds if its objective without prices is provably at least ``needed``; ``value`` is a lower bound of the
+    A choice passes if its objective without prices is provably at least ``needed``.  ``value`` is a lower bound of the
     objective on the forced features.
     """
 
@@ -84,7 +84,7 @@ class LimitedChoices(NamedTuple):
         return cls(found.rows, found.products, squares, ridge, *sides, *errors, found.value, needed)
 
     def hold(self, choices: Indices) -> Mask:
-        """Whether choices, by position in a row for each, provably hold."""
+        """Whether each choice, a row of positions, passes."""
         held = np.zeros(choices.shape[0], dtype=bool)
         for begin in range(0, held.size, _CHOICES):
             part = choices[begin : begin + _CHOICES]
@@ -101,7 +101,7 @@ class LimitedChoices(NamedTuple):
         return self.value - self.needed - 8.0 * UNIT * (self.value + abs(self.needed))
 
     def _gains_above(self, choices: Indices) -> Array:
-        """Upper bounds of what choices gain."""
+        """Upper bounds of the gains of choices."""
         count, q = choices.shape
         C = np.empty((count, q, q))
         for i in range(q):

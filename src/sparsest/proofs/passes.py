@@ -51,9 +51,9 @@ class Wanted(NamedTuple):
 
 
 class _Lines:
-    """Room for columns as contiguous lines in double precision and for their words, which every part uses again.
+    """Buffers for columns, as rows in double precision, and for their words; every part uses the same buffers.
 
-    New arrays for each part took twice the time: the system clears their pages.
+    With new arrays for each part a pass took twice as long, because the operating system clears their pages.
     """
 
     def __init__(self, width: int, height: int) -> None:
@@ -65,7 +65,7 @@ class _Lines:
         lines = self._lines[: columns.shape[1]]
         if columns.dtype == np.float64:
             return np.add(columns.T, 0.0, out=lines)
-        # Adding with conversion takes longer than one after the other.
+        # Converting first and adding then is faster than both at once.
         np.copyto(lines, columns.T)
         lines += 0.0
         return lines

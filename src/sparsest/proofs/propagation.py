@@ -40,7 +40,7 @@ class Lists:
         return _gathered(self._values, self._starts, rows)
 
     def rows_with(self, numbers: Indices) -> Indices:
-        """The rows that contain some numbers; as often as they contain one."""
+        """The rows that contain some numbers; a row is repeated for each number that it contains."""
         return _gathered(self._rows, self._row_starts, numbers)
 
 
@@ -68,7 +68,7 @@ class Propagation:
         self.k = k
         self._state = np.zeros(count, dtype=np.int8)
         self._n_in = 0
-        self._trail: list[tuple[Indices, int]] = []
+        self._changes: list[tuple[Indices, int]] = []
         self._waves: list[tuple[Indices, int]] = []
         self._limits = Lists([units for units, _, _ in rules.limits], count)
         self._least = np.array([least for _, least, _ in rules.limits], dtype=np.int64)
@@ -85,7 +85,7 @@ class Propagation:
     @property
     def mark(self) -> int:
         """The number of changes so far, for ``undo``."""
-        return len(self._trail)
+        return len(self._changes)
 
     def states(self) -> NDArray[np.int8]:
         """The states of all units."""
@@ -94,7 +94,7 @@ class Propagation:
         return self._state.copy()
 
     def start(self, inside: Indices, outside: Indices) -> bool:
-        """Force units in and out at the beginning; whether a support may be left."""
+        """Force units in and out at the beginning; return False if no support is left."""
         self._waves += [(inside, IN), (outside, OUT)]
         everywhere = np.arange(self._least.size)
         try:
@@ -107,7 +107,7 @@ class Propagation:
         return True
 
     def force(self, units: Indices, side: int) -> bool:
-        """Force units in or out; whether a support may be left."""
+        """Force units in or out; return False if no support is left."""
         self._waves.append((units, side))
         try:
             self._run()
@@ -118,8 +118,8 @@ class Propagation:
 
     def undo(self, mark: int) -> None:
         """Undo all changes after a mark."""
-        while len(self._trail) > mark:
-            units, side = self._trail.pop()
+        while len(self._changes) > mark:
+            units, side = self._changes.pop()
             self._count(units, side, -1)
             self._state[units] = FREE
 
@@ -134,7 +134,7 @@ class Propagation:
             self._require_complete()
 
     def _decide(self, units: Indices, side: int) -> None:
-        """Decide units, and collect what follows from it."""
+        """Decide units, and apply the rules that this affects."""
         states = self._state[units]
         if (states == -side).any():
             raise Conflict
@@ -142,7 +142,7 @@ class Propagation:
         if not units.size:
             return
         self._state[units] = side
-        self._trail.append((units, side))
+        self._changes.append((units, side))
         limits, requires = self._count(units, side, 1)
         if self.k is not None and self._n_in > self.k:
             raise Conflict

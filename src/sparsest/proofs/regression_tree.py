@@ -1,7 +1,7 @@
 """Bounds of many regions by least squares in Gram space: squared loss, at most k of few features, little or no ridge.
 
 Let S be the features forced into a region, and A those not forced out.  The regression ``f(A)`` on A bounds every
-support.  If ν free features must be left out, every support misses one of any set J of all but ν - 1 free features, so
+support.  If i free features must be left out, every support misses one of any set J of all but i - 1 free features, so
 ``min f(A - {j})`` over J is a bound, too.  If at most two features remain to be chosen, all choices are tried.
 
 Most leaves are closed in batches (:mod:`sparsest.proofs.regression_leaves`), the others one by one.

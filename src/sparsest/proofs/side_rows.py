@@ -1,6 +1,6 @@
-"""Rows ``A s ≤ b`` of a structure, and the prices ν ≥ 0 of some rows in a step.
+"""Rows ``A s ≤ β`` of a structure, and the prices ν ≥ 0 of some rows in a step.
 
-For every admissible s, ``q's ≤ ν'b + (q - A'ν)'s``, because ``ν'(b - A s) ≥ 0``.
+For every admissible s, ``q's ≤ ν'β + (q - A'ν)'s``, because ``ν'(β - A s) ≥ 0``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparsest.proofs.structure import Rules
 
 
 class PricedRows(NamedTuple):
-    """``A'ν`` for all units, bounds of its errors relative to the unit roundoff, and an upper bound of ``ν'b``."""
+    """``A'ν`` for all units, bounds of its errors relative to the unit roundoff, and an upper bound of ``ν'β``."""
 
     parts: Array
     sizes: Array

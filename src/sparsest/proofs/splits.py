@@ -58,7 +58,7 @@ def _centring_error(n: int) -> float:
 
 
 def reduction_error(n: int, m: int, trace: float) -> float:
-    """The relative rounding error of the reduction by a base with this ``trace(B)``, see ``_Plain._reduced``."""
+    """The relative rounding error of the reduction by a base with this ``trace(P)``, see ``_Plain._reduced``."""
     return 2.0 * (growth(m + 2 * n + 40) + 2.0 * _centring_error(n)) * trace
 
 
@@ -113,7 +113,7 @@ class Diagonals:
 
     def _split(self, number: int) -> Split:
         if not 0 <= number < len(self.splits):
-            raise ValueError(f"a point refers to split {number}, but the proof has only {len(self.splits)}")
+            raise ValueError(f"the proof refers to split {number}, but it has {len(self.splits)} splits")
         return self.splits[number]
 
     def _base(self, number: int) -> _Plain:
@@ -142,7 +142,7 @@ class _Plain:
         """Check a split based on this one; return its features and their diagonal for scaled columns.
 
         Let R > 0 belong to the base, and add ``more`` to δ of the features S.  ``G + R - diag(more)_S`` is
-        positive semidefinite if and only if ``X_S'B^{-1}X_S - diag(R(1 - R/more))`` is, ``B = I + XR^{-1}X'``.
+        positive semidefinite if and only if ``X_S'P^{-1}X_S - diag(R(1 - R/more))`` is, ``P = I + XR^{-1}X'``.
         """
         _require_diagonal(split, int(self.columns.features.max(initial=-1)) + 1)
         order = np.argsort(self.columns.features)
@@ -186,22 +186,22 @@ class _Plain:
         return given
 
     def _reduced(self) -> tuple[Array, Array, float]:
-        """Z near ``L^{-1}X`` for ``LL'`` near B, bounds of the errors of its columns, and η with ``B ≤ LL'/(1 - η)``.
+        """Z near ``L^{-1}X`` for ``LL'`` near P, bounds of the errors of its columns, and η with ``P ≤ LL'/(1 - η)``.
 
-        ``B ≥ I``, so errors of its entries and of its Cholesky factor, at most ``γ trace(B)`` in norm, are relative
+        ``P ≥ I``, so errors of its entries and of its Cholesky factor, at most ``γ trace(P)`` in norm, are relative
         errors.  ``L^{-1}X - Z = L^{-1}(X - LZ)`` is bounded by the residual, as ``‖L^{-1}‖`` is at most about 1.
         """
         if self._reduction is None:
             X, n = self.columns.values, self.columns.values.shape[0]
             require_room(n, self.columns.room)
             scaled = X / np.sqrt(self._given())
-            B = scaled @ scaled.T
-            B.flat[:: n + 1] += 1.0
-            trace = sum_above(B.diagonal())
+            P = scaled @ scaled.T
+            P.flat[:: n + 1] += 1.0
+            trace = sum_above(P.diagonal())
             error = reduction_error(n, X.shape[1], trace)
             if not error < _MOST_REDUCTION_ERROR:
                 raise ValueError("a split leaves too little of the ridge: rounding errors hide the rest")
-            factor = np.linalg.cholesky(B)
+            factor = np.linalg.cholesky(P)
             half = np.linalg.solve(factor, X)
             residual = norms_above(X - factor @ half)
             size = growth(n + 4) * float(np.linalg.norm(factor)) * norms_above(half) + growth(4) * norms_above(X)

@@ -79,7 +79,7 @@ class Split(NamedTuple):
 
 
 class RowPrices(NamedTuple):
-    """Prices ν ≥ 0 of some rows of ``A s ≤ b``, which the structure of the statement implies."""
+    """Prices ν ≥ 0 of some rows of ``A s ≤ β``, which the structure of the statement implies."""
 
     rows: Indices
     values: Array

@@ -1,7 +1,7 @@
 """Rules that restrict supports: units, prices, limits, requirements and budgets, and which supports they admit.
 
 A unit is a set of columns that are in a support together or not at all.  All other rules are about units.  The rules
-also define rows ``A s ≤ b`` that hold for the indicators s of the units of every admissible support.
+also define rows ``A s ≤ β`` that hold for the indicators s of the units of every admissible support.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Rules:
         return [(frozenset(units), most) for units, _, most in self.limits]
 
     def rows(self) -> Iterator[tuple[list[int], list[float], float]]:
-        """The rows of ``A s ≤ b``: units, their coefficients, and the right-hand side.
+        """The rows of ``A s ≤ β``: units, their coefficients, and the right-hand side.
 
         A rounded sum of costs is at most the budget, so the exact sum is below the next floating-point number.
         """

@@ -1,4 +1,4 @@
-"""Bounds of regions whose supports have a structure: ``constant - ν'b - gain(Q - A'ν)``.
+"""Bounds of regions whose supports have a structure: ``constant - ν'β - gain(Q - A'ν)``.
 
 ``Q_g`` is the sum of the gains of the columns of unit g, and ``Q_g - (A'ν)_g - price_g`` its worth.  ``gain`` is the
 largest total worth of a choice of units that contains those forced in, avoids those forced out, and respects k and the
@@ -108,7 +108,7 @@ class StructuredRegions:
         return float(bounds.min(initial=np.inf))
 
     def _worths(self, gains: Array, prices: PricedRows | None) -> tuple[Array, float]:
-        """Upper bounds of ``Q - A'ν - price``, and of ``ν'b``."""
+        """Upper bounds of ``Q - A'ν - price``, and of ``ν'β``."""
         sums = self.units.sums(gains)
         if prices is None:
             return sums - self._prices + self.caution * growth(4) * (sums + self._prices), 0.0
@@ -117,7 +117,7 @@ class StructuredRegions:
         return sums - parts - self._prices + self.caution * error + UNDERFLOW, prices.total
 
     def _value(self, worth: Array, choice: Choice, state: State, constant: float, total: float) -> tuple[float, float]:
-        """A lower bound of ``constant - ν'b - gain``, and the size of its terms; infinite if it proves nothing."""
+        """A lower bound of ``constant - ν'β - gain``, and the size of its terms; infinite if it proves nothing."""
         terms = np.concatenate([worth[choice.chosen], worth[state == 1]])
         size = abs(constant) + abs(total) + float(np.abs(terms).sum())
         if not (np.isfinite(size) and np.isfinite(worth[state >= 0]).all()):

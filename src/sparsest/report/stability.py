@@ -43,7 +43,7 @@ def describe(found: BootstrapResult) -> Stability:
         f"in {100 * found.model_frequency:.1f} % of them; there were {len(found.models)} different choices.",
         "Coefficients are zero where a feature was not chosen. The RMSD ratio compares their scatter with the standard "
         "error of a model without selection (above 1 the selection adds to it); the bias tells how far coefficients "
-        "are from that model's where the feature was chosen. Both include what a ridge shrinks.",
+        "are from that model's where the feature was chosen. Both include the shrinkage by a ridge.",
     ]
     return Stability(
         sentences,

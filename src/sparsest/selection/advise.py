@@ -31,7 +31,7 @@ _SAMPLED_COLUMNS = 40
 _EXACT_ENTRIES, _EXACT_FEATURES = 1e8, 20_000
 # Least-squares bounds prove models without a ridge if n ≥ 4p and p is at most the second number.
 _TALL, _FEW_FEATURES = 4, 60
-# A target is taken for counts if its mean is below this and it contains a zero.  Counts whose
+# A target is treated as counts if its mean is below this and it contains a zero.  Counts whose
 # variance is more than three times the mean get the negative binomial loss.
 _SMALL_COUNTS, _MUCH_SPREAD = 20.0, 3.0
 # Number of features that screening keeps.
@@ -53,13 +53,13 @@ class Facts(NamedTuple):
     def about_the_target(self) -> str:
         """How the target was interpreted, as a sentence; empty for continuous amounts."""
         if self.n_events is not None:
-            few = f": at 10 rows each that is enough for {self.events // 10} features" if self.events < 100 else ""
+            few = f": enough for {self.events // 10} features at 10 such rows for each" if self.events < 100 else ""
             few = ": fewer than the 10 that a single feature needs" if self.events < 10 else few
             return f"  The target has two classes, the rarer one in {self.n_events} of {self.n} rows{few}."
         if self.loss in ("poisson", "negative_binomial"):
             spread = ", more spread out than Poisson's" if self.loss == "negative_binomial" else ""
-            return f"  The target was taken for counts{spread}; loss='squared' takes it for amounts."
-        return "" if self.loss == "squared" else "  The target was taken for totals that an exposure explains."
+            return f"  The target was treated as counts{spread}; give loss='squared' to treat it as amounts."
+        return "" if self.loss == "squared" else "  The target was treated as totals proportional to the exposure."
 
     @property
     def events(self) -> int:
@@ -121,7 +121,7 @@ def advise(X: Any, y: Any, aim: str = "prediction", *, exposure: Any = None) -> 
     Parameters
     ----------
     X : matrix, sparse matrix or data frame of shape (n, p)
-    y : n responses, or labels of two classes; small nonnegative integers are taken for counts
+    y : n responses, or labels of two classes; small nonnegative integers are treated as counts
     exposure : n numbers above zero that counts or totals are proportional to
     aim : "prediction" of new responses, "few_false_features" among those chosen, or "proof" that no better model exists
 
@@ -140,7 +140,7 @@ def advise(X: Any, y: Any, aim: str = "prediction", *, exposure: Any = None) -> 
     """
     rule_of = {"prediction": _prediction, "few_false_features": _few_false_features, "proof": _proof}
     chosen = rule_of[word(aim, "aim", words=AIMS)]
-    facts = look_at(X, y, exposure)
+    facts = facts_of(X, y, exposure)
     rule = chosen(facts)
     usual = "logistic" if facts.classification and not rule.method[0].islower() else "squared"
     loss = {} if facts.loss == usual or rule.method == "StabilitySelection" else {"loss": facts.loss}
@@ -148,7 +148,7 @@ def advise(X: Any, y: Any, aim: str = "prediction", *, exposure: Any = None) -> 
     return Advice(rule.method, {**loss, **rule.settings}, why, rule.sources, facts)
 
 
-def look_at(X: Any, y: Any, exposure: Any = None) -> Facts:
+def facts_of(X: Any, y: Any, exposure: Any = None) -> Facts:
     """Measure size, correlation and noise; guess from y and the exposure whether y holds classes, counts or amounts."""
     classification = exposure is None and _has_two_values(y)
     loss = "logistic" if classification else _loss_of_numbers(y, exposure is not None)

@@ -193,7 +193,7 @@ class BootstrapResult:
         left = self.used.size - _SHOWN
         lines += [f"  {left} more were chosen less often"] * (left > 0)
         compared = f"RMSD ratio and conditional bias are relative to {_REFERENCES[self.reference_kind]}"
-        lines += wrap(f"{compared}; they include what a ridge shrinks.", width)
+        lines += wrap(f"{compared}; they include the shrinkage by a ridge.", width)
         lines += ["", f"{len(self.models)} different models, the most frequent of them"]
         lines += text_table(["features", "share"], self._model_rows(), width)
         pairs = self._pair_rows()

@@ -147,7 +147,10 @@ class CertifiedChoice:
         left = open_sizes(self.sizes, bounds, value, size)
         lower = float(min(bounds.min(), value))
         if size != self.k or not set(left) <= set(self.not_excluded):
-            reasons.append(f"the certificates leave {list(left)} beside {size}, not {list(self.not_excluded)}")
+            reasons.append(
+                f"the choice claims the size {self.k} and that only {list(self.not_excluded)} are not excluded; the "
+                f"model has {size} features, and the certificates do not exclude {list(left)}"
+            )
         if not lower >= self.lower_bound:
             reasons.append(f"the bound claimed is {self.lower_bound!r}, the certificates give {lower!r}")
         return ChoiceVerdict(not reasons, tuple(reasons), value, lower, left)
@@ -200,7 +203,7 @@ def _certificate(result: Result) -> Certificate:
 
 
 def _complaints(choice: CertifiedChoice, sample_weight: Any) -> Iterable[str]:
-    """Contradictions between a choice and its certificates that show without checking a proof."""
+    """Contradictions between a choice and its certificates, as far as they are found without checking a proof."""
     about, criterion = choice.result.statement, choice.criterion
     total = float(about.n) if sample_weight is None else float(np.sum(np.asarray(sample_weight, dtype=np.float64)))
     if not np.isclose(total, criterion.n, rtol=1e-12, atol=0.0):

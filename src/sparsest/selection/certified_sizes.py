@@ -35,13 +35,14 @@ from sparsest.subset.enumeration import Enumeration
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.results import make_result
 
-# Parts of the price at which a column is worth as much as the criterion asks for it: up to the size of the best model,
-# where a high price excludes more, and for larger sizes, which have to be excluded although they admit the best model.
+# The price of a column is a share of the price that is equivalent to the penalty of the criterion.  The first share is
+# for sizes up to that of the best model, where a higher price excludes more.  The second one is for larger sizes, which
+# have to be excluded although their supports include the best model.
 _SHARE_BELOW, _SHARE_ABOVE = 0.9, 0.5
 
 
 def admitted_sizes(ks: Any, problem: Problem, candidates: int) -> tuple[int, ...]:
-    """The numbers of columns that are admitted, and that supports can have as far as sizes of groups tell."""
+    """The sizes in ``ks`` that are sums of sizes of groups, from the smallest admissible size on."""
     sparsity, root = problem.sparsity, problem.root
     least = problem.include.size
     if isinstance(sparsity, Sparsity):
@@ -49,26 +50,26 @@ def admitted_sizes(ks: Any, problem: Problem, candidates: int) -> tuple[int, ...
     else:
         sizes = sparsity.sizes[sparsity.state_of(root) == 0]
         possible = sums_of_sizes(root.forced_in.size, sizes.tolist())
-        # Rules may forbid all small supports; a number of columns that is too small for one is too small for less.
+        # Rules may forbid all small supports: drop the sizes below the smallest one that has an admissible support.
         while problem_of_size(problem, possible[0], candidates) is None:
             possible = possible[1:]
     if ks is None:
         perfect = np.isinf(problem.gamma) and candidates > problem.n - 2
         largest = max(least, problem.n // 2) if perfect else candidates
-        return _found([k for k in possible if k <= max(largest, possible[0])], possible)
+        return _not_empty([k for k in possible if k <= max(largest, possible[0])], possible)
     if not np.iterable(ks):
         largest = whole_number(ks, "ks", least=least, or_else="a list of numbers of features")
-        return _found([k for k in possible if k <= largest], possible)
+        return _not_empty([k for k in possible if k <= largest], possible)
     entries = {whole_number(k, "every entry of ks", least=least, most=candidates) for k in ks}
     if not entries:
         raise ValueError("ks is empty: give at least one number of features")
-    return _found([k for k in possible if k in entries], possible)
+    return _not_empty([k for k in possible if k in entries], possible)
 
 
-def _found(sizes: list[int], possible: tuple[int, ...]) -> tuple[int, ...]:
+def _not_empty(sizes: list[int], possible: tuple[int, ...]) -> tuple[int, ...]:
     if not sizes:
         raise ValueError(
-            f"no admissible model has as many columns as ks says; ks counts the columns of groups, and the smallest "
+            f"no admissible model has a number of columns in ks; ks counts the columns of groups, and the smallest "
             f"number that the structure admits is {possible[0]}"
         )
     return tuple(sizes)
@@ -83,7 +84,7 @@ def problem_of_size(problem: Problem, size: int, candidates: int) -> Problem | N
 
 
 def stated_of_size(about: Statement, size: int) -> dict[str, Any]:
-    """What a certificate for supports of at most ``size`` columns must be about, if one of them is about ``about``."""
+    """The parts that a certificate for at most ``size`` columns must state, given the statement of another size."""
     rules = about.structure
     if rules is None:
         return {"k": size, "structure": None}
@@ -99,7 +100,7 @@ def stated_of_size(about: Statement, size: int) -> dict[str, Any]:
 
 
 def price_of_a_column(criterion: Criterion, value: float, best: int, problem: Problem, size: int) -> float:
-    """The price of a column in a search for supports of at most ``size`` of them; zero where the rule counts them.
+    """The price of a column in a search for at most ``size`` columns; zero if no budget limits them.
 
     ``value`` and ``best`` are the criterion and the size of the best model.
     """
@@ -135,7 +136,7 @@ def bounded_by_all(problem: Problem, support: Indices) -> Enumeration | None:
 
 
 def without_price(result: Result, problem: Problem, price: float, size: int, clock: Clock, gap_tol: float) -> Result:
-    """The result of a problem with a price per column as one of the problem without, whose last budget is ``size``."""
+    """The result for the problem without a price, from one with a price per column; the last budget is ``size``."""
     certificate = result.certificate
     fit = fit_support(problem, result.support)
     proof = None

@@ -65,7 +65,7 @@ def variances(inverse: Array) -> Array:
 
 
 def decrease(slope: Array, curvature: Array, bounds: Bounds) -> Array:
-    """``max {-slope w - ½ curvature w²}`` over the w within the bounds of the candidates, which the rows stand for."""
+    """``max {-slope w - ½ curvature w²}`` over the w within the bounds of each candidate; candidates are rows."""
     if not bounds.exist:
         return slope**2 / (2.0 * curvature)
     low, high = (side if slope.ndim == 1 else side[:, None] for side in (bounds.low, bounds.high))
@@ -74,7 +74,7 @@ def decrease(slope: Array, curvature: Array, bounds: Bounds) -> Array:
 
 
 def held_at_zero(inverse: Array, w: Array, bounds: Bounds) -> Array:
-    """N without the coefficients that a bound holds at 0, in place: others do not move them."""
+    """N without the rows and columns of coefficients that a bound holds at 0; N is changed in place."""
     if bounds.exist:
         inverse[w == 0.0], inverse[:, w == 0.0] = 0.0, 0.0
     return inverse

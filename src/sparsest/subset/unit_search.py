@@ -1,4 +1,4 @@
-"""Local search for problems with a structure: adding, removing and swapping units, as far as the rule admits it.
+"""Local search for problems with a structure: adding, removing and swapping units, if the rules admit the result.
 
 Additions are ranked by the decrease of a quadratic model with the curvature of the unit's columns alone, and the most
 promising ones are fitted.  The first that improves the model is taken.
@@ -67,7 +67,7 @@ class UnitSearch:
         return fit
 
     def forward(self, chosen: Mask) -> SupportFit:
-        """Add one unit after the other, beginning with some, as long as the model improves."""
+        """Add one unit after the other to the chosen ones, as long as the model improves."""
         fit = self.fit(chosen)
         while not self.expired():
             grown = next((unit for unit in self._tried(fit, chosen, 1)), None)
@@ -123,7 +123,7 @@ class UnitSearch:
     def _scores(self, fit: SupportFit, chosen: Mask) -> Array:
         """The decrease of the quadratic model by adding each allowed unit, minus its price; -inf for all others.
 
-        Units that promise most by the curvature of single columns are scored again with that of all their columns.
+        Scores use the curvature of single columns; the best units are then scored again with that of all their columns.
         """
         problem, rule = self.problem, self.rule
         slopes = fit.alpha
@@ -142,10 +142,10 @@ class UnitSearch:
         for unit in candidates.tolist():
             columns = self._units[unit]
             if columns.size > 1:
-                gains[unit] = 0.5 * float(np.sum((self._white(unit).T @ gradient[columns]) ** 2))
+                gains[unit] = 0.5 * float(np.sum((self._whitening_of(unit).T @ gradient[columns]) ** 2))
         return np.where(outside, gains - rule.prices, -np.inf)
 
-    def _white(self, unit: int) -> Array:
+    def _whitening_of(self, unit: int) -> Array:
         """R with ``RR' = (X'DX + λI)^{-1}`` for the columns of a unit, D the curvature of the loss."""
         found = self._whitening.get(unit)
         if found is None:

@@ -24,7 +24,7 @@ def find_choice(rule: StructuredSparsity, forced: Mask, banned: Mask) -> tuple[i
 
 
 def rows_of(rules: Rules) -> tuple[Array, Array]:
-    """The rules apart from the number of units as rows ``A s ≤ b`` over the units."""
+    """The rules apart from the number of units as rows ``A s ≤ β`` over the units."""
     rows: list[Array] = []
     right: list[float] = []
 

@@ -12,7 +12,7 @@ from sparsest.core.sparsity import Sparsity
 from sparsest.core.structure.feasibility import rows_of
 from sparsest.core.structure.structured import StructuredSparsity
 
-# Relative excess over a row that engines are allowed.
+# Relative violation of a row that is accepted from engines.
 _TOLERANCE = 1e-6
 
 
@@ -25,13 +25,13 @@ class Row(NamedTuple):
 
 
 class Master(NamedTuple):
-    """The price of each feature, and the rows that every support keeps."""
+    """The price of each feature, and the rows that every admissible support satisfies."""
 
     prices: Array
     rows: list[Row]
 
     def admits(self, chosen: Mask) -> bool:
-        """Whether a support keeps all rows."""
+        """Whether a support satisfies all rows."""
         values = [(float(row.coefficients[chosen].sum()), row) for row in self.rows]
         return all(
             row.low - _TOLERANCE <= value <= row.high + _TOLERANCE * (1.0 + abs(row.high)) for value, row in values
@@ -47,7 +47,7 @@ def master_of(problem: Problem, survivors: Indices) -> Master:
 
 
 def _with_structure(rule: StructuredSparsity) -> Master:
-    """Rows over units become rows over their first columns, which all other columns of a unit equal."""
+    """The rows of the rules, for the first column of each unit; further rows make the other columns equal to it."""
     first = np.zeros(rule.n_units, dtype=np.int64)
     present, columns = np.unique(rule.units, return_index=True)
     first[present] = columns
@@ -62,7 +62,7 @@ def _with_structure(rule: StructuredSparsity) -> Master:
     A, b = rows_of(rule.rules)
     for coefficients, most in zip(A, b, strict=True):
         row = np.zeros(size)
-        # Units without columns are out.
+        # A unit without a surviving column is forced out, so it does not count.
         row[columns] = coefficients[present]
         rows.append(Row(row, -np.inf, float(most)))
     return Master(np.where(is_first, rule.prices[rule.units], 0.0), rows)

@@ -136,7 +136,7 @@ class _CutSearch:
     def separate(self, chosen: Mask) -> tuple[float, Array]:
         """Fit a support; return the constant of its cut and its gains for the survivors."""
         fit = fit_support(self.problem, self.survivors[chosen])
-        # Engines keep rows up to a tolerance.
+        # Engines satisfy rows only up to a tolerance.
         if self.problem.sparsity.admits(fit.support):
             self.incumbent.offer(fit)
         number = self.pool.add(self.problem, fit.alpha)

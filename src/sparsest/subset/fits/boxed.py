@@ -9,8 +9,8 @@ from sparsest.core.bounds import Bounds
 from sparsest.subset.fits.interior_point import Rows
 from sparsest.subset.fits.linear_algebra import factor_positive, solve_positive
 
-# Largest number of projected Newton steps, and of halvings of a step.  If bounds make it necessary to halve a step more
-# often, coefficients are held and released one at a time instead; so often for each coefficient at most.
+# Largest number of projected Newton steps, and of halvings of a step.  If bounds require more halvings, an active-set
+# method continues; the third number is its largest number of steps for each coefficient.
 _MOST_STEPS, _MOST_HALVINGS, _MOST_CHANGES = 200, 4, 10
 # Iteration stops if a step would decrease the value by less than this share of it, which is rounding error.
 _ROUNDING = 1e-16

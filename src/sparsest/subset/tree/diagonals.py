@@ -5,7 +5,7 @@ conditioned, part of it can be moved into δ: ``spare_diagonal``.
 
 With more features than observations G is singular and nothing can be moved, but the ridge can be redistributed among
 features.  The derivative of the bound with respect to δ_j is ``½w_j²(1/s_j - 1)``, which is positive only for
-fractional features; call their set S.  Other features can do with a smaller δ_j as long as their gains
+fractional features; call their set S.  A smaller δ_j suffices for other features as long as their gains
 ``u_j²/(2δ_j)`` stay below the price of a feature.  :class:`LoweredRidge` therefore lowers the ridge of every feature by
 some ``F_j > 0``, once for many regions.  Each region may then raise δ on its set S by E as long as
 

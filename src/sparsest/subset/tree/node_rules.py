@@ -22,7 +22,7 @@ class NodeRules:
         return isinstance(self._rule, Sparsity) or self._rule.close(state)
 
     def broken(self, indicator: Array, state: State) -> int | None:
-        """A free feature of a rule that the integral indicator breaks; None if it keeps the structure."""
+        """A free feature of a rule that the integral indicator violates; None if it violates no rule."""
         rule = self._rule
         if isinstance(rule, Sparsity):
             return None

@@ -22,7 +22,7 @@ _MOST_OUTSIDE = 0.3
 
 
 class ReferenceGram:
-    """The matrix over the features that nodes are most likely to use; it never changes, whatever the threads do."""
+    """The matrix over the features that nodes are most likely to use; it never changes, so threads can share it."""
 
     def __init__(self, columns: Array, curvature: Array, features: Indices, tuning: Tuning = DEFAULT_TUNING) -> None:
         self.curvature, self._least_operations = curvature, tuning.reference_operations

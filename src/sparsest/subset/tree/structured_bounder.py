@@ -1,6 +1,6 @@
 """Bounds of nodes for problems with a structure, for every loss; for the squared loss in Gram space.
 
-Regions speak of columns, as everywhere in the tree; all columns of a unit have the same state.
+Regions are sets of supports of columns, as elsewhere in the tree; all columns of a unit have the same state.
 """
 
 from __future__ import annotations

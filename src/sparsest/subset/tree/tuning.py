@@ -21,10 +21,10 @@ class Tuning(NamedTuple):
         with all features then read the data, for several nodes at a time.
     passes_per_column : a block of the Gram matrix is replaced by complete columns once this many products per stored
         feature have been computed: each takes about as long as a column.
-    reference_operations : operations of a Gram matrix of its own from which on a node with a smooth loss takes its
-        first steps with the matrix that all nodes share: with n = p = 4000 nodes then take half of the time, with
-        n = p = 500 they would take 14 % more.
-    reference_features : number of features in that matrix at least.
+    reference_operations : if the Gram matrix of a node with a smooth loss would take more operations, its first steps
+        use a matrix that all nodes share.  This halves the time of nodes with n = p = 4000, but would take 14 % more
+        with n = p = 500.
+    reference_features : smallest number of features in that matrix.
     packed_bytes : bytes of columns that are copied between checks of the clock.
     largest_copy : columns of more bytes are not copied if they are stored as they are used: a copy takes as long as two
         passes over them.
