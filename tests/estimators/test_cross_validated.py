@@ -298,7 +298,7 @@ def test_parameters_of_penalties():
     assert concave.concavity_ == 2.5 and concave.l1_ratio_ == 1.0 and concave.gap_ is None
     with_ridge = PenalizedRegressorCV("scad", l1_ratios=[0.4, 0.9], **FEW).fit(X, y)
     assert with_ridge.concavity_ == 3.7 and with_ridge.l1_ratio_ in (0.4, 0.9)
-    with pytest.raises(ValueError, match="'l1' has no concavity"):
+    with pytest.raises(ValueError, match="'l1' has no parameter concavity"):
         PenalizedRegressorCV(concavities=[3.0]).fit(X, y)
 
 
