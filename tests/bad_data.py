@@ -1,6 +1,6 @@
-"""Data that no function can use: each with a word of the complaint, and that of scikit-learn where it comes first.
+"""Invalid data, each with a part of the expected error, and of scikit-learn's error if its check comes first.
 
-The sparse matrices are broken by hand, as a wrong file or a wrong program would: their arrays contradict each other.
+The arrays of the sparse matrices contradict each other, as after reading a broken file.
 """
 
 from __future__ import annotations

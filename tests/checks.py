@@ -31,7 +31,7 @@ FORCED = [((), ()), ((2,), (0, 3))]
 
 
 def best_subset(X, y, k=None, *, method="tree", standardize=False, **settings):
-    """The public function on the columns as they are, which is what the oracles know; it warns where it has to."""
+    """Call ``best_subset`` on columns that are not standardised, as the oracles expect, and check its warnings."""
     asked = {"method": method, "standardize": standardize, **settings}
     return _warns_where_short(lambda: [api.best_subset(X, y, k, **asked)], method)[0]
 
@@ -43,7 +43,7 @@ def best_subset_path(X, y, ks, *, method="tree", standardize=False, **settings):
 
 
 def _warns_where_short(call, method):
-    """Return the results; there is one warning exactly where a search for a proof has ended without it."""
+    """Return the results; there is one warning if and only if a search for a proof ended without one."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         results = call()
@@ -57,7 +57,7 @@ def _warns_where_short(call, method):
 
 
 def solve(X, y, k=None, *, method="local", sample_weight=None, gap_tol=1e-4, time_limit=np.inf, **settings):
-    """Call ``best_subset`` and check all that a result says about itself; by default a slow machine takes its time."""
+    """Call ``best_subset``, by default with a generous time limit, and check every claim of the result."""
     limits = {"gap_tol": gap_tol, "time_limit": time_limit}
     result = best_subset(X, y, k, method=method, sample_weight=sample_weight, **limits, **settings)
     check_certificate(result, X, y, sample_weight)

@@ -16,12 +16,12 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the tests that take long, so that no process is left with one of them when the others are done."""
+    """Run long tests first, so that no process is still running one when the others have finished."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_runtest_setup(item):
-    """Skip a test of what is not part of the repository where that is absent, or fail it where it is required."""
+    """Skip tests that need files outside of the repository if these are absent; fail them if the files are required."""
     if item.get_closest_marker("shared_data") is not None and not SHARED_DATA.is_dir():
         _lacks("there is no folder ../shared/data beside the repository", "SPARSEST_SHARED_DATA")
     if item.get_closest_marker("chromium") is not None and chromium.PROGRAM is None:

@@ -10,7 +10,7 @@ import pytest
 def every_pair(**axes):
     """Parametrise a test by cases in which any two values of different parameters occur together.
 
-    What a test shows hardly ever depends on three of its parameters at once.  Where it does, give those as one
+    The outcome of a test rarely depends on three of its parameters at once.  If it does, give these as one
     parameter whose values are their product.
     """
     cases = pairwise_cases(*axes.values())
@@ -28,7 +28,7 @@ def pairwise_cases(*axes):
 def covering(sizes):
     """Rows of numbers below the sizes, so that any two numbers of different columns stand together in a row.
 
-    Greedily: a row begins with a pair that is missing, and takes on what adds most of the others.
+    Greedily: a row begins with a missing pair, and each further number adds as many missing pairs as possible.
     """
     columns = range(len(sizes))
     if len(sizes) == 1:
@@ -41,7 +41,7 @@ def covering(sizes):
         row = list(next(iter(missing)))
         for j in sorted(set(columns) - {i for i, _ in row}, key=lambda j: -sizes[j]):
             gain = {v: sum(tuple(sorted((cell, (j, v)))) in missing for cell in row) for v in range(sizes[j])}
-            # Of equals the one that has been used least, so that no value is left to few others.
+            # Among equal choices take the number that was used least, so that all numbers occur about equally often.
             row.append((j, max(gain, key=lambda v: (gain[v], -used[j, v], -v))))
         row.sort()
         for pair in combinations(row, 2):

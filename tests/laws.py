@@ -1,4 +1,4 @@
-"""The laws: what must hold for every loss, stated as functions that fail where it does not.
+"""Laws that every loss must obey, as functions that fail if it does not.
 
 Arguments are numbers or arrays that broadcast; ``alpha`` need not lie in the conjugate's domain, it is projected.
 """
@@ -18,7 +18,7 @@ def suited(loss, y):
     if loss.classification:
         return np.where(np.asarray(y) < 0, -1.0, 1.0)[()]
     if loss.log_link:
-        # Predictions of what is nearly zero are far outside of all that is tried here.
+        # Predictions for responses near zero would be far outside of the range tried here.
         return np.where(np.abs(y) < 0.01, 0.05 * loss.positive, np.abs(y))[()]
     return y
 

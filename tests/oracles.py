@@ -1,4 +1,4 @@
-"""The oracles: right answers by means of their own.
+"""The oracles: reference values that do not rely on the solvers under test.
 
 ``support_value`` fits one support with cvxpy and Clarabel, ``scikit_learn_value`` with scikit-learn where it has the
 loss.  ``support_values`` fits all supports with the library's own ``fit_support``, which ``test_support`` has proved

@@ -1,4 +1,4 @@
-"""Answers do not depend on units, means or storage; what cannot be computed with is refused."""
+"""Answers do not depend on units, means or storage; data out of the numerical range are refused."""
 
 from itertools import combinations
 

@@ -1,7 +1,7 @@
-"""Nothing that was computed for some data is used for others: caches, shared designs, pools of cuts, warm starts.
+"""Values computed for one data set are not used for another: caches, shared designs, pools of cuts, warm starts.
 
-Whatever is kept between calls is met here with changed data, and the answer compared with that of a call that knows
-nothing of the earlier one, or of a computation without the library.
+The tests change the data between calls, and compare the answer with that of a call without an earlier one, or of a
+computation without the library.
 """
 
 from __future__ import annotations

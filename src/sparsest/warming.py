@@ -19,7 +19,7 @@ from sparsest.subset.tree.kernels.regions import distance_to_integral, tighten
 
 
 def warmup() -> None:
-    """Solve tiny problems that together call every kernel with all the types that are usual.
+    """Solve tiny problems that together call every kernel with all usual types.
 
     Storage, dtype and method hardly matter: kernels always get float64 in C order.
     """
@@ -29,13 +29,13 @@ def warmup() -> None:
     labels = np.sign(y)
     _compile_for_demo()
     best_subset(X[:, :6], y, 3, gamma=np.inf, include=(0,))
-    # More features than observations: regions, not leaps and bounds, and more than a few of them.
+    # With more features than observations the tree searches by regions, here by many, and not by leaps and bounds.
     best_subset(X, y, 4, gamma=1.0, n_jobs=1)
-    # Three features of more than there are observations: all choices are tried.
+    # With at most three features and no ridge all choices are tried.
     best_subset(X, y, 3, gamma=np.inf)
     best_subset(X, labels, 4, gamma=1.0, loss="logistic", n_jobs=1)
     best_subset(X, labels, 4, gamma=1.0, loss="hinge", method="relaxation")
-    # Individual prices of features make a problem one with a structure.
+    # A problem with prices of single features counts as one with a structure.
     best_subset(X, y, 4, l0_penalty={0: 0.1}, gamma=1.0, n_jobs=1)
     best_subset(X, labels, 4, l0_penalty={0: 0.1}, gamma=1.0, loss="logistic", n_jobs=1)
     stored = np.asfortranarray(X)
@@ -53,7 +53,7 @@ def warmup() -> None:
         penalty_path(matrix, y, positive=True, alphas=5, tol=1e-6)
     for p in (10, 16):
         penalty_path(stored[:, :p], y, feature_groups=np.arange(p) // 2, alphas=5, tol=1e-6)
-    # Newton steps of rescaled penalties, which these paths need not make.
+    # Newton steps of rescaled penalties, which the paths above may not take.
     zeros = np.zeros(1)
     for concave in (path_penalty("mcp"), path_penalty("scad")):
         step_change(zeros, zeros, zeros, zeros, make_strengths(zeros), concave)
@@ -65,7 +65,7 @@ def warmup() -> None:
 
 
 def _compile_for_demo() -> None:
-    """Compile first what a demo in another process needs last."""
+    """Compile first the kernels that a demo, which compiles in another process at the same time, needs last."""
     nothing, one, state, index = np.empty(0), np.ones(1), np.zeros(1, dtype=np.int8), np.zeros(1, dtype=np.int64)
     leap(make_levels(3, 1), 0, 1, 2, 1.0, 0.0, np.zeros(1, dtype=bool), np.zeros(4, dtype=np.int32), 1)
     tighten(one, 0.0, one, state, 1, 0.0, nothing, nothing, 0.0)

@@ -1,4 +1,4 @@
-"""What all commands share, and those that need no data."""
+"""Behaviour that all commands share, and commands without data."""
 
 import json
 
@@ -52,7 +52,7 @@ def test_demo_prints_json():
 
 
 def test_warmup(monkeypatch):
-    """That all is compiled then is the matter of ``tests/test_warming.py``."""
+    """``tests/test_warming.py`` checks that this compiles everything."""
     calls = []
     monkeypatch.setattr(warming, "warmup", lambda: calls.append("compiled"))
     shown = run("warmup")

@@ -241,7 +241,7 @@ def test_sparse_data(folder, kind):
 
 
 def test_more_columns_than_memory(folder):
-    """Rows are cheap to claim, and only their columns would take memory."""
+    """A file can claim many rows in a few bytes; memory is needed only for their columns."""
     np.savez(folder / "data.npz", y=Y)
     empty = {"data": np.empty(0), "indices": np.empty(0, dtype=int), "indptr": np.zeros(26, dtype=int)}
     (folder / "X.npz").write_bytes(parts(format=b"csr", shape=[25, 10**15], **empty))

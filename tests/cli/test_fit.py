@@ -217,7 +217,7 @@ def test_a_target_in_a_file_of_its_own_is_in_the_commands_of_the_report(folder):
 
 
 def test_ctrl_c_during_the_report_makes_it_short_and_a_second_one_leaves_it_out(folder, keyboard):
-    """The model is there in any case."""
+    """The model is written in any case."""
     path, *_ = folder
     files = ("--out", path / "m.json", "--report", path / "r.html")
     with injected("report", press):

@@ -71,7 +71,7 @@ def help_of(command):
 
 @pytest.mark.parametrize("command", [*COMMANDS, "warmup"])
 def test_the_example_of_the_help_can_be_typed(command, monkeypatch, tmp_path):
-    """It is parsed, and fails for nothing but files that are not here."""
+    """The command is parsed, and fails only because of missing files."""
     _, one = help_of(command)
     example = re.search(r"Example: `sparsest ([^`]+)`", one.callback.__doc__)[1]
     if command in ("demo", "warmup"):

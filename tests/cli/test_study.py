@@ -53,7 +53,7 @@ def test_what_is_done_is_not_done_again(store):
 
 
 def test_large_data_are_written_to_a_folder(tmp_path):
-    """With a limit of no memory all data are; a folder that is missing is told before anything runs."""
+    """With a memory limit of zero all data are put on disk; a missing folder is reported before anything runs."""
     scratch, store = tmp_path / "scratch", tmp_path / "results.sqlite"
     command = ("study", "run", "scalability", "--size", "smoke", "--store", store, "--jobs", 1, "--scratch", scratch)
     refused = run(*command, "--in-memory", 0)

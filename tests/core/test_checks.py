@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the value in its proper type, or says in one short line what to give."""
+"""Checks of arguments: each returns the value in its proper type, or raises an error that says what is expected."""
 
 from datetime import date
 from fractions import Fraction

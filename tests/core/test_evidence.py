@@ -42,7 +42,7 @@ def test_the_fingerprint_is_that_of_the_data(store):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_design_that_stores_no_matrix_is_read_in_blocks(method):
-    """What is found and proved is the same, and anybody can check it against the data, in memory or in blocks."""
+    """Results and proofs are the same, and they can be checked against the data in memory or in blocks."""
     X, y = sample("squared", 20, 6, 4)
     usual, found = (best_subset(data, y, 2, gamma=0.1, method=method, standardize=True) for data in (X, Foreign(X)))
     assert np.array_equal(found.support, usual.support) and found.statement == usual.statement
@@ -175,7 +175,7 @@ def test_data_with_evidence_can_be_sent_to_another_process():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_one_design_with_two_responses(method):
-    """What was known of the first response is not used for the second."""
+    """Sums of the first response are not used for the second."""
     X, y = sample("squared", 30, 6, 7)
     design, settings = as_design(X), {"gamma": 0.1, "method": method, "fit_intercept": False, "standardize": False}
     for response in (y, 0.1 * y[::-1], y):

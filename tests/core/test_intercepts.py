@@ -1,4 +1,4 @@
-"""The best intercept: wherever it is, in any unit, for every loss."""
+"""The best intercept, at any distance, in any unit, for every loss."""
 
 import numpy as np
 import pytest

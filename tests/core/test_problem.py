@@ -43,7 +43,7 @@ FORMS = [
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_weak_duality(loss, fit_intercept, weighted):
-    """No feasible dual point proves more than the best of all supports reaches; the support's own proves it best."""
+    """No feasible dual point proves more than the optimum; that of a support proves its own objective."""
     X, y = sample(loss, N, P)
     weights = sample_weights(weighted, N)
     values = sample_values(loss, N, P, 0, GAMMA, fit_intercept, weighted)

@@ -1,4 +1,4 @@
-"""The estimators are good citizens of scikit-learn and give the models of ``best_subset``."""
+"""The estimators pass scikit-learn's checks and give the models of ``best_subset``."""
 
 import numpy as np
 import pandas as pd

@@ -119,7 +119,7 @@ def test_lasso_is_that_of_scikit_learn():
 
 
 def test_pure_noise_scores_like_chance():
-    """Nothing of its other rows is in a fold's models; after a look at all rows they would beat chance by far."""
+    """Models of a fold do not depend on its test rows; models of all rows would be much better than chance."""
     settings = {"ks": (3,), "gammas": (0.1,), "method": "local", "cv": 5}
     # The estimator screens the rows it is given, so within folds; by hand it would be done before them.
     screening = BestSubsetRegressor(3, gamma=0.1, method="local", screen=10, screen_by="path")

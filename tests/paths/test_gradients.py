@@ -1,4 +1,4 @@
-"""Gradients that are computed only where bounds from earlier ones do not settle the matter."""
+"""Gradients are computed only if bounds from earlier ones are not sufficient."""
 
 import numpy as np
 import pytest

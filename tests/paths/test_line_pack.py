@@ -1,4 +1,4 @@
-"""Packs without a Gram matrix against those that have one."""
+"""Packs without a Gram matrix against packs with one."""
 
 import numpy as np
 import pytest

@@ -64,7 +64,7 @@ def test_nothing_is_counted_in_memory():
 @pytest.mark.parametrize("chunks", [False, True])
 @pytest.mark.parametrize("penalty", ["l1", "mcp"])
 def test_an_interrupted_pass_keeps_the_models_before_it(penalty, chunks):
-    """Whatever question to the clock is the one that hears Ctrl-C, the models before it are those of the whole path."""
+    """At whichever check of the clock Ctrl-C is noticed, the models before it are those of the whole path."""
     X, y = data()
     design = [X[:25], X[25:]] if chunks else streamed(X)
     whole = sparsest.penalty_path(design, y, penalty, alphas=20)

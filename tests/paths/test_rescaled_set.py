@@ -111,7 +111,7 @@ def test_sparse_columns_have_the_same_solutions(loss, name):
 
 
 def test_solutions_may_separate_the_classes():
-    """The flat part of the penalty is farther away where the loss hardly bends: coefficients stay finite."""
+    """Where the loss has little curvature, the flat part of the penalty is farther away: coefficients stay finite."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 100))
     y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0.0, 1, -1)
@@ -145,7 +145,7 @@ def test_a_ridge_makes_correlated_features_enter_together():
 
 @pytest.mark.parametrize("name", ["mcp", "scad"])
 def test_a_feature_that_almost_separates_the_classes(name):
-    """Its coefficient is large, and the loss hardly bends at the observations that have it: Newton steps must know."""
+    """Its coefficient is large, and the loss has little curvature at its observations, which Newton steps must use."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((300, 20))
     X[:, 19] = np.where(rng.random(300) < 0.15, rng.exponential(5.0, 300), 0.0)

@@ -1,4 +1,4 @@
-"""To which sides gradients push features."""
+"""Sides to which gradients push features."""
 
 import numpy as np
 

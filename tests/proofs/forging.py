@@ -1,4 +1,4 @@
-"""What forgeries have in common: each is refused, or what it says is true all the same."""
+"""Helpers for forged certificates: each is refused, or its claim is true even so."""
 
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ def exact_objective(certificate, X, y):
 
 
 def valid_or_true(certificate, X, y):
-    """Whether it is refused; if it is not, what it says has to be true."""
+    """Whether a certificate is refused; otherwise its claim has to be true."""
     verdict = certificate.verify(X, y)
     if not verdict:
         assert verdict.reasons

@@ -218,7 +218,7 @@ def test_what_the_residual_of_a_split_may_be_off_is_added_to_its_products(monkey
 
 @pytest.mark.parametrize("n", [14, 200])
 def test_gains_are_upper_bounds_where_products_cancel(n):
-    """Of a residual with the columns it belongs to, rounding leaves nothing but its own errors."""
+    """Products of a residual with its own columns are rounding errors only."""
     X, y = sample(n, P)
     statement = statement_of(X, y, k=2, gamma=GAMMA)
     data = Data.of(statement, X, y, None)

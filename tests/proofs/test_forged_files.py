@@ -1,4 +1,4 @@
-"""Forged files: each is refused, or what it says is true all the same, in bounded time and memory."""
+"""Forged files: each is refused, or its claim is true even so, in bounded time and memory."""
 
 import base64
 import json
@@ -307,7 +307,7 @@ def test_very_many_steps_in_a_small_file(honest, difference):
         code = zlib.compress(planes(array), 9)
         data["arrays"][name] = [array.dtype.str, count, base64.b64encode(code).decode()]
     unreadable(json.dumps(data))
-    # With bytes that belong to nothing the file is large enough; the check then ends at the second step.
+    # Unused bytes make the file large enough; the check then ends at the second step.
     data["arrays"]["ballast"] = ["<f8", 6000, packed(np.random.default_rng(0).standard_normal(6000))]
     again = Certificate.from_json(json.dumps(data))
     assert len(again.proof.steps) == count and not again.verify(X, y)

@@ -1,4 +1,4 @@
-"""Forged structures, limits of coefficients and prices of rows: each is refused, or what it says is true."""
+"""Forged structures, limits of coefficients and prices of rows: each is refused, or its claim is true."""
 
 import json
 from dataclasses import replace
@@ -57,7 +57,7 @@ def structured():
 
 
 def true_or_refused(certificate, X, y):
-    """Whether it is accepted; what it says then has to be true."""
+    """Whether a certificate is accepted; its claim then has to be true."""
     verdict = certificate.verify(X, y)
     if not verdict:
         assert verdict.reasons

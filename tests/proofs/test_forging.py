@@ -1,4 +1,4 @@
-"""Forged proofs: each is refused, or what it says is true all the same, in bounded time and memory."""
+"""Forged proofs: each is refused, or its claim is true even so, in bounded time and memory."""
 
 import base64
 import json
@@ -522,7 +522,7 @@ def test_combinations_of_very_many_points_are_refused(honest):
 
 @pytest.mark.parametrize("target", [np.inf, -np.inf, np.nan, 1e308, 1e-320, 0.0, -1.0])
 def test_bounds_of_the_last_features_that_are_none(target):
-    """Whatever a step asks for, what is proved is true; the certificate claims a positive bound."""
+    """For any bound that a step names, the proved bound is valid; the certificate claims a positive bound."""
     X, y = sample(N, P)
     for gamma in (GAMMA, np.inf):
         proof = Proof((LastFeatures(target),))
@@ -576,7 +576,7 @@ def test_last_features_of_many_columns_are_refused_before_memory_is_short():
 
 
 def test_last_features_with_a_price_that_is_nearly_nothing():
-    """A price limits how many features a support can have only where it is worth that much."""
+    """A price limits the number of features only if that many features cost at least the bound."""
     X, y = sample(N, P)
     for price in (5e-324, 1e-300, 1e-9):
         proof = Proof((LastFeatures(1.0),))

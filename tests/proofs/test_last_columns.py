@@ -1,4 +1,4 @@
-"""What forced features leave of others is within the bounds of its errors of the exact figures."""
+"""Residuals on forced features differ from the exact ones by at most their error bounds."""
 
 from fractions import Fraction
 

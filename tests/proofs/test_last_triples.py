@@ -43,7 +43,7 @@ def test_triples_by_their_eigenvalues(size):
 
 
 def test_weakly_correlated_blocks_are_left_out():
-    """Triples of blocks without large entries are not looked at, and hold."""
+    """Triples of blocks without large entries are skipped, and are semidefinite."""
     left = np.eye(200)
     assert failing_triples(left, left, np.empty((0, 2), dtype=np.intp), 1, Room()).shape == (0, 3)
 

@@ -1,4 +1,4 @@
-"""Sums of squares and products: what they are off by is within their bounds, against rational arithmetic."""
+"""Errors of sums of squares and products are within their bounds, against rational arithmetic."""
 
 from fractions import Fraction
 
@@ -82,7 +82,7 @@ def test_sums_are_within_their_errors(settings, center):
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_features_that_are_out_have_explained_nothing(settings):
-    """The sums of a region do not count what coefficients of features that are out of it had explained."""
+    """The sums of a region leave out the part explained by features that are forced out."""
     whole, *_ = sums_of(settings, about((0, 2, 3), (0.7, -0.4, 1.1)))
     alive = np.array([True, True, False, True])
     found = whole.sums_of(alive)

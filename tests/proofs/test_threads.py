@@ -60,7 +60,7 @@ def test_no_more_than_a_few_calls_wait():
 
 
 def test_blas_has_its_threads_back_after_checks_that_overlap():
-    """Who began second took one thread for what is usual, and restored that at its end."""
+    """The second user used to record the limit of one thread as the normal one, and restored it at its end."""
 
     def blas():
         return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]

@@ -1,4 +1,4 @@
-"""Walks through regions: what steps leave, and what they have to close."""
+"""Walks through regions: the regions that follow each step, and those that it has to close."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Fits without shrinkage, and the reasons for which there are none."""
+"""Fits without shrinkage, and the reasons if there is none."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a result is to its user: predictions, words, tables; and what it must not hold."""
+"""Results: predictions, sentences, tables, and that they do not hold the data."""
 
 import pickle
 import sys

@@ -172,7 +172,7 @@ def test_open_sizes_share_the_time_that_is_left(search):
     search.clock = Clock(100.0, spent=20.0)
     assert search._share(4, 1.0) == pytest.approx(20.0, abs=1.0)
     assert search._share(1, 1.0) == pytest.approx(80.0, abs=1.0)
-    # A search of less than a second is not worth its beginning, and none gets more than what is left.
+    # Every search gets at least a second, and none more than the time that is left.
     assert search._share(1000, 4.0) == 1.0
     search.clock = Clock(100.0, spent=99.5)
     assert search._share(3, 1.0) <= 0.5

@@ -72,7 +72,7 @@ def plain_score(X, y, weights, train, test, ridge):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_scores_are_those_of_a_loop(n_jobs):
-    """Nothing of the rows that are judged on, not even their means and scales, is in the models."""
+    """Models do not depend on the test rows, not even on their means and scales."""
     X, y = sample("squared", 21, 3)
     X, y, weights = 5.0 + X * [1.0, 20.0, 0.1], y + 7.0, sample_weights(True, 21)
     folds = make_folds(4, X, y, classification=False)

@@ -126,7 +126,7 @@ def test_larger_numbers_are_tried_where_the_largest_is_as_good_as_the_best():
 
 
 def test_later_only_the_best_leads_to_more_features():
-    """Where all numbers are alike but for noise there would be no end to it."""
+    """If all numbers differ only by noise, the extensions would never end."""
     asked, rng = [], np.random.default_rng(0)
 
     def judge(grid):

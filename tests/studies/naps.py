@@ -1,6 +1,6 @@
 """A runner of tasks that only sleep, for tests that kill it: python naps.py FILE LOG COUNT.
 
-It says "done" after each, so that a test can wait for what has happened instead of for some time.
+It prints "done" after each task, so that a test can wait for this event instead of a fixed time.
 """
 
 import signal

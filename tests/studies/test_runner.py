@@ -22,7 +22,7 @@ from studies.naps import tasks as naps
 
 NAPS = Path(__file__).with_name("naps.py")
 TASK = Task(Source("toeplitz", p=12, k=2, snr=4.0, n_validation=20, n_test=20), 30, 0, "lasso", Plan((1, 2), 2))
-# More naps than twenty runs can end that are killed after at most three.
+# More tasks than twenty runs can finish if each is killed after at most three.
 COUNT = 90
 
 

@@ -222,7 +222,7 @@ def test_a_second_ctrl_c_is_raised(keyboard):
 
     with injected("fit", impatient), pytest.raises(KeyboardInterrupt):
         best_subset(X, y, 3, gamma=0.1, method="local")
-    # The first is taken as a wish, and gives Ctrl-C back to the program: only the second is raised.
+    # The first Ctrl-C asks the search to stop and restores the program's handler; only the second one is raised.
     assert survived == [signal.default_int_handler]
 
 

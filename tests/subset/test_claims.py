@@ -1,4 +1,4 @@
-"""Claims: bounds are those that the checker proves, and rejected proofs are not used."""
+"""Claimed bounds are those that the checker proves, and rejected proofs are not used."""
 
 import numpy as np
 import pytest

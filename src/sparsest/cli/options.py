@@ -81,7 +81,7 @@ class ColumnOptions:
 
         Parameters
         ----------
-        excluded_in_table : whether excluded columns stay in the table, for a method that has features it must not use
+        excluded_in_table : whether excluded columns stay in the table, for a method that accepts excluded features
         **further : other fields of ``ReadingOptions``
         """
         from sparsest.tables import ReadingOptions

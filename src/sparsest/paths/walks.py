@@ -11,7 +11,7 @@ from sparsest.paths.walk import Walk
 
 
 def make_walk(task: Task) -> Walk:
-    """The compiled walk for a quadratic loss without limits and columns that kernels can read, else that in Python."""
+    """The walk for groups, the compiled one for a quadratic loss without limits, or else the one in Python."""
     if task.groups is not None:
         return GroupWalk(task)
     compiled = is_quadratic(task.loss) and task.lower is None

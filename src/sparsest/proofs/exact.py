@@ -1,7 +1,7 @@
 """The check in exact arithmetic: rational numbers, and enclosures of logarithms; needs python-flint.
 
-It is slow, and the oracle of the tests: the bounds of :mod:`sparsest.proofs.check` never exceed these.  Both checks
-share the walk through the steps and the exactly feasible dual points, but no bound.
+It is slow.  Tests use it as an oracle: the bounds of :mod:`sparsest.proofs.check` must not exceed these.  Both checks
+share the walk through the steps and the exactly feasible dual points, but each computes all bounds itself.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Workers(Generic[T]):
 
     def __enter__(self) -> Workers[T]:
         if self._threads > 1 or self._small:
-            # Threads of BLAS would compete with ours, and cost more than they bring in small products.
+            # Threads of BLAS would compete with ours, and small products do not gain from them.
             self._stack.enter_context(_single_blas)
         if self._threads > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self._threads))

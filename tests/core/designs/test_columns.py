@@ -30,7 +30,7 @@ def make_view(storage, center=True):
 
 
 def take(form, names):
-    """Let these columns be in use."""
+    """Mark these columns as in use."""
     for place, name in enumerate(names):
         assert fits(form, place, name)
         form.names[place] = name

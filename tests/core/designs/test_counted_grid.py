@@ -41,7 +41,7 @@ def test_a_pass_is_the_last_one(grid):
     counted.reading.stop = lambda: True
     with pytest.raises(PassStopped):
         counted.run(entries, [Call(0, 0)])
-    # What was read is counted nevertheless.
+    # Reads are counted even so.
     assert counted.reading.bytes == 20 * 8
 
 

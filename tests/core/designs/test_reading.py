@@ -1,4 +1,4 @@
-"""What users give becomes the design that stands for it: copied only where it must be, and never changed."""
+"""The user's data become a design; they are copied only if necessary, and never changed."""
 
 import sys
 import types
@@ -55,7 +55,7 @@ def test_numbers_that_float32_holds_take_no_more_room():
 
 @pytest.mark.parametrize("claimed", [True, False])
 def test_entries_that_claim_to_be_in_order(claimed):
-    """A matrix's own word for its order is not taken."""
+    """The order of the entries is checked, whatever the flags of the matrix say."""
     X = sp.csc_array((np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(3, 1))
     X.has_canonical_format = X.has_sorted_indices = claimed
     design = as_design(X)

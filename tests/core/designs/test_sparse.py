@@ -45,7 +45,7 @@ def test_replaced_columns():
 
 
 def test_stored_zeros_are_zeros():
-    """A column whose zeros are stored is as constant as one that stores nothing."""
+    """A column of stored zeros is constant, like one without stored entries."""
     X = matrix()
     X[:, [0, 3]] = 0.0
     stored = sp.csc_array(np.where(X == 0.0, 1.0, X))

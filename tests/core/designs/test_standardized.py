@@ -1,4 +1,4 @@
-"""The lazily standardised view: it has the products of the written-out matrix, and copies only what it must."""
+"""The lazily standardised view has the products of the explicit matrix, and copies only what is necessary."""
 
 import numpy as np
 import pytest

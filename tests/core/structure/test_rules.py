@@ -44,7 +44,7 @@ def kept(rules, z):
 
 @pytest.mark.parametrize("seed", range(80))
 def test_propagation_keeps_every_choice(seed):
-    """It only decides what all choices of a region agree on, and on decided regions it decides whether they fit."""
+    """Only units that are the same in all choices of a region are decided; inadmissible single choices are found."""
     rng = np.random.default_rng(seed)
     rules, most = random_rules(rng), int(rng.integers(1, UNITS + 1))
     every = [np.array(z, dtype=bool) for z in product([False, True], repeat=UNITS)]
@@ -66,7 +66,7 @@ def test_propagation_keeps_every_choice(seed):
 
 
 def test_budgets_are_sums_with_correct_rounding():
-    """0.1 + 0.2 + 0.3 is 0.6 where it is rounded once, and above it where it is rounded twice."""
+    """0.1 + 0.2 + 0.3 is 0.6 if the sum is rounded once, and larger if it is rounded twice."""
     rules = Rules(3, budgets=(Budget((0.1, 0.2, 0.3), 0.6),))
     assert rules.keeps(np.ones(3, dtype=bool)) and sum((0.1, 0.2, 0.3)) > 0.6
     state = np.array([1, 1, 0], dtype=np.int8)

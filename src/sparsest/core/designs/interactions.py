@@ -159,7 +159,7 @@ class Interactions(Design):
 def interactions(
     X: Any, degree: int = 2, *, pairs: Iterable[tuple[Any, Any]] | None = None, feature_names: Any = None
 ) -> Interactions:
-    """The columns of X and their products by pairs, which are computed when they are needed and not stored.
+    """The columns of X and products of pairs of them, which are computed when they are needed and not stored.
 
     With 300 columns these are 300 + 44,850.  The result stands for a matrix in all functions and estimators.  Its
     columns are called "a" and "a:b"; certificates are about the products as double precision computes them.

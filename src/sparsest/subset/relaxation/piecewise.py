@@ -1,7 +1,7 @@
 """The relaxation of a piecewise linear loss on a working set.
 
-The solver is an interior-point method, which treats bounds of 0 as further pieces of the loss; with other bounds, which
-limit the indicators too, or with a structure, proximal Newton steps for smoothed losses.
+The solver is an interior-point method, which treats bounds of 0 as further pieces of the loss.  Other bounds limit the
+indicators too; with these, or with a structure, proximal Newton steps for smoothed losses are used instead.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def solve_piecewise(
         free[:] = False
     method = InteriorPoint(rows, delta, free, omega.budget, omega.price)
     run = _InteriorPointRun(part, omega, method, stop)
-    # The pieces of bounds are others on every working set.
+    # The pieces that stand for bounds depend on the working set.
     resumed = None if bounded else memory.resume(method)
     if resumed is None or not run.follow(resumed, _MOST_STEPS_RESUMED):
         run.follow(method.start(), _MOST_STEPS)
