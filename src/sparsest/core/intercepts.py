@@ -9,8 +9,8 @@ import numpy as np
 from sparsest.core.arrays import Array
 from sparsest.core.losses import Loss
 
-# Most doublings of a bracket, which then exceeds all floats, and most steps inside it: halving alone takes 64 steps
-# from any bracket to the last digit.
+# Largest number of doublings of a bracket, which then exceeds all floats, and of steps inside it: halving alone takes
+# 64 steps from any bracket to the last digit.
 _DOUBLINGS = 1100
 _BRACKET_STEPS = 200
 # Steps of at most this size, relative to the residuals, are rounding errors.

@@ -127,7 +127,7 @@ def fill_matrix(matrix: Any, names: Sequence[str], impute: str | None, known: di
     if is_design(matrix):
         own = getattr(getattr(matrix, "source", None), "imputes", None)
         if impute not in (None, "drop", own):
-            raise ValueError("--impute needs data in memory, these are read on demand: fill in missing values before")
+            raise ValueError("--impute needs data in memory, but these are read on demand: impute them first")
         return filled
     affected = range(p) if replaces(impute) else _with_gaps(matrix)
     changed = matrix

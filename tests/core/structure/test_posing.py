@@ -79,7 +79,7 @@ def test_a_column_stands_for_its_group():
             {"structure": Structure(limits=[([0, 1, 2], 2, 3)]), "k": 1},
             "structure together: at least 2 of 0, 1, 2",
         ),
-        ({"structure": Structure(limits=[([0], 2, 3)])}, "a limit wants at least 2 of the 1 features 0"),
+        ({"structure": Structure(limits=[([0], 2, 3)])}, "a limit requires at least 2 of the 1 features 0"),
         ({"structure": Structure(requires=[(0, [1])]), "include": [0], "exclude": [1]}, "0 needs all of 1"),
         ({"structure": Structure(costs=[1] * 6, max_cost=1.5), "include": [0, 1]}, "costs of at most 1.5"),
         ({"structure": Structure(costs=[1] * 5, max_cost=1.5)}, "costs must have 6 numbers, one for each of"),

@@ -212,7 +212,7 @@ class Streamed(Design):
         return out
 
     def _remembers(self, index: Indices) -> bool:
-        """Whether columns are copied for a product: where rows are read, the next products with them take no pass."""
+        """Whether to copy columns for a product: if the source is read by rows, later products then need no pass."""
         large = self.source.by_rows and self.source.nbytes > self.copy_bytes
         return large and 16 * self.shape[0] * index.size <= self.copy_bytes
 

@@ -112,7 +112,7 @@ def pose_structure(
     include: Indices,
     exclude: Indices,
 ) -> StructuredSparsity:
-    """Return the rule of a problem with a structure; raise a ValueError if no support keeps it."""
+    """Return the rule of a problem with a structure; raise a ValueError if no support satisfies it."""
     if k is None and l0_penalty is None and structure is None:
         raise ValueError("give k (a number of features), l0_penalty (a price per feature), or both")
     units = Units(feature_groups, data.p, names)
@@ -133,7 +133,7 @@ def _rules(data: Data, units: Units, given: Structure) -> Rules:
     for features, least, most in map(check_limit, given.limits):
         some = units.units(features, "limits")
         if least > len(some):
-            raise ValueError(f"a limit wants at least {least} of the {len(some)} {units.word} {units.shown(some)}")
+            raise ValueError(f"a limit requires at least {least} of the {len(some)} {units.word} {units.shown(some)}")
         limits.append(Limit(some, least, len(some) if most is None else min(most, len(some))))
     if isinstance(given.exclusive, Sequence):
         sets = [units.units(features, "exclusive") for features in given.exclusive]
@@ -191,7 +191,7 @@ def _count(limit: Limit) -> str:
 
 
 def _culprit(rule: StructuredSparsity, units: Units, forced: Mask, banned: Mask) -> str:
-    """Which single rule cannot be kept with k, include and exclude, for a message; empty if there is none."""
+    """A single rule that contradicts k, include and exclude, for a message; empty if there is none."""
     rules = rule.rules
     candidates: list[tuple[str, Rules]] = []
     for limit in rules.limits:
@@ -210,7 +210,7 @@ def _culprit(rule: StructuredSparsity, units: Units, forced: Mask, banned: Mask)
 
 
 def structure_with_k(rule: StructuredSparsity, k: int, include: Indices, exclude: Indices) -> StructuredSparsity:
-    """The same structure for another number of units; a ValueError if no support keeps it."""
+    """The same structure for another number of units; a ValueError if no support satisfies it."""
     names = Units(rule.units.tolist(), rule.units.size, None)
     return _feasible(rule.with_k(min(k, rule.n_units)), names, include, exclude)
 

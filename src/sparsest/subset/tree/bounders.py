@@ -28,8 +28,8 @@ def make_bounder(
     """Return the bounder for this problem's loss and structure.
 
     Once ``expired()`` is true, it stops relaxations early: its bounds remain valid but are less tight.  Points of
-    proofs are stored rounded if that lowers a bound by at most about ``rounding``.  What would speed up the search but
-    take much of ``max_bytes`` is not stored.
+    proofs are stored rounded if that lowers a bound by at most about ``rounding``.  Optional data that speed up the
+    search are stored only if they take a small part of ``max_bytes``.
     """
     if not isinstance(problem.sparsity, Sparsity):
         return StructuredBounder(problem, survivors, rounding, expired, tuning, max_bytes)
