@@ -1,6 +1,7 @@
 """Messy tables on the command line: replacements and assumptions are printed, stored and reported."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -94,5 +95,9 @@ def test_advice_knows_exposures(file):
     shown = run("advise", file, *asked, "--json")
     told = json.loads(shown.stdout)
     assert told["settings"]["loss"] in ("poisson", "negative_binomial") and "treated as counts" in told["why"]
-    if told["command"] is not None:
-        assert "--exposure time" in told["command"] and "--drop Order" in told["command"]
+    for part in ("--exposure time", "--drop Order", "--drop-zero-exposure"):
+        assert part in told["command"]
+    typed = run(*shlex.split(told["command"])[1:], "--json")
+    assert typed.exit_code == 0, typed.output
+    file.write_text(file.read_text().replace(",u,0,", ",u,1,"))
+    assert "--drop-zero-exposure" not in json.loads(run("advise", file, *asked, "--json").stdout)["command"]

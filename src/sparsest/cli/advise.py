@@ -34,7 +34,8 @@ def advise(
     lists = {"exclude": columns.exclude, "id": columns.ids, "drop": columns.drop, "categorical": columns.categorical}
     about: dict[str, str | None] = {name: ",".join(o.names(given)) for name, given in lists.items()}
     about |= {"target": columns.target, "impute": columns.impute, "exposure": columns.exposure}
-    line = _as_command(advice, data, about)
+    flags = ["--drop-zero-exposure"] if table.n_unexposed else []
+    line = _as_command(advice, data, about, flags)
     if as_json:
         content: dict[str, Any] = {
             "method": advice.method, "settings": advice.settings, "why": advice.why, "sources": list(advice.sources),
@@ -47,11 +48,12 @@ def advise(
             typer.echo(f"on the command line: {line}")
 
 
-def _as_command(advice: Advice, data: str, about: dict[str, str | None]) -> str | None:
+def _as_command(advice: Advice, data: str, about: dict[str, str | None], flags: list[str]) -> str | None:
     """The advice as a command line; None if no command can follow it."""
     commands = {"best_subset": "fit", "BestSubsetRegressorCV": "cv", "BestSubsetClassifierCV": "cv"}
     if advice.method not in commands:
         return None
     settings = {**about, **advice.settings}
     given = [(f"--{name.replace('_', '-')}", str(value)) for name, value in settings.items() if value not in (None, "")]
-    return shlex.join(["sparsest", commands[advice.method], data, *(part for option in given for part in option)])
+    options = [part for option in given for part in option]
+    return shlex.join(["sparsest", commands[advice.method], data, *options, *flags])

@@ -45,6 +45,7 @@ class Table:
     encoding : the encoding of the columns
     notes : notes for the user
     row_numbers : n row numbers in the file, as in a spreadsheet
+    n_unexposed : number of rows that were left out because their exposure is not above zero
     """
 
     matrix: Any
@@ -55,6 +56,7 @@ class Table:
     encoding: Encoding
     notes: list[str] = field(default_factory=list)
     row_numbers: NDArray[np.intp] | None = None
+    n_unexposed: int = 0
 
 
 def read_table(data: str, options: ReadingOptions) -> Table:
@@ -210,7 +212,7 @@ def with_exposure(table: Table, drop: bool) -> Table:
         )
     verb = "was" if bad.size == 1 else "were"
     table.notes.append(f"{bad.size} of {exposure.size} rows {verb} left out: exposure not above zero")
-    return with_rows(table, np.flatnonzero(exposure > 0.0))
+    return replace(with_rows(table, np.flatnonzero(exposure > 0.0)), n_unexposed=bad.size)
 
 
 def with_rows(table: Table, rows: NDArray[np.intp]) -> Table:
