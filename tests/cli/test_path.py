@@ -73,7 +73,25 @@ def test_groups_of_columns(table):
     for groups in (("a,b", "b,c"), ("a,a",), ("a,b", "a,c")):
         options = [part for group in groups for part in ("--group", group)]
         complains(run(*call, *options), "--group names a column twice")
-    complains(run(*call, "--group", "a,z"), "--group names the column 'z', which X does not have")
+    complains(run(*call, "--group", "a,z"), "--group names 'z', but there is no such feature")
+    assert run(*call, "--group", "first=a,c,d", "--group", "b,f").exit_code == 0
+    assert (PathResult.load(path / "p.json").coefs != kept.coefs).nnz == 0
+
+
+def test_levels_of_text_enter_together(table):
+    path, X, y = table
+    site = np.array(["north", "south", "west"])[np.arange(40) % 3]
+    frame = pd.DataFrame(X[:, :2], columns=list("ab")).assign(site=site, y=y + 2.0 * (site == "west"))
+    frame.to_csv(path / "sites.csv", index=False)
+    call = ("path", path / "sites.csv", "--alphas", 10, "--out", path / "p.json", "--force")
+    levels = np.column_stack([X[:, :2], *(site == level for level in ("north", "south", "west"))]).astype(float)
+    for options, labels in (((), [0, 1, 2, 2, 2]), (("--levels", "separate"), None)):
+        assert run(*call, *options).exit_code == 0
+        kept = PathResult.load(path / "p.json")
+        assert kept.feature_names == ["a", "b", "site=north", "site=south", "site=west"]
+        wanted = penalty_path(levels, frame["y"].to_numpy(), alphas=10, feature_groups=labels)
+        np.testing.assert_allclose(kept.coefs.toarray(), wanted.coefs.toarray(), rtol=1e-6, atol=1e-9)
+    complains(run(*call, "--levels", "some"), "--levels")
 
 
 @pytest.mark.parametrize("classes", [False, True])

@@ -58,6 +58,15 @@ def test_a_criterion_counts_the_columns_of_groups(file):
     assert not {"diet=fish", "a"} <= set(limited["features"]) and limited["status"] == "OPTIMAL"
 
 
+def test_levels_are_grouped_by_their_names(file):
+    """A list of names that contain an equals sign is not taken for a named list."""
+    path, _ = file
+    asked = ("fit", path, "--k", 2, "--levels", "separate", "--group")
+    for group in ("diet=fish,diet=vegan", "both=diet=fish,diet=vegan"):
+        units = found_by(*asked, group)["problem"]["structure"]["units"]
+        assert units == [0, 1, 0, 2, 3, 4, 5]
+
+
 def test_groups_limits_and_requirements(file):
     path, frame = file
     X = frame[list("abcd")]
@@ -67,7 +76,8 @@ def test_groups_limits_and_requirements(file):
     wanted = best_subset(
         X, frame["y"], 2, gamma=0.1, feature_groups=labels, structure=Structure(limits=[(["both", "b"], 1)])
     )
-    assert list(grouped["features"]) == wanted.names
+    unnamed = found_by("fit", path, *options, "--group", "a,c", "--at-most", "1 of a+c,b")
+    assert list(grouped["features"]) == list(unnamed["features"]) == wanted.names
     assert grouped["objective"] == pytest.approx(wanted.objective, rel=1e-9)
     needs = found_by("fit", path, *options, "--requires", "a needs any of c,d", "--at-least", "1 of a")
     rules = Structure(requires=[("a", ["c", "d"], "any")], limits=[(["a"], 1, 1)])
@@ -114,7 +124,8 @@ def test_cross_validation_counts_terms(file):
     ("options", "message"),
     [
         (["--levels", "some"], "--levels"),
-        (["--group", "a,b"], "--group must be NAME=a,b,…"),
+        (["--group", "=a,b"], "--group must be a,b,… or NAME=a,b,…"),
+        (["--group", "a,b", "--group", "b,c"], "--group names a column twice, got a,b, b,c"),
         (["--group", "c=a,b"], "there is another feature called 'c'"),
         (["--at-most", "a,b"], "--at-most must be a number and features"),
         (["--at-least", "1 of a,nothing"], "--at-least names 'nothing', but there is no such feature"),

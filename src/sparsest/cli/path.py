@@ -10,6 +10,7 @@ import typer
 
 from sparsest.cli import options as o
 from sparsest.cli.app import INTERRUPTED, command, log
+from sparsest.cli.structure import GroupOptions, names_of_features
 from sparsest.core.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def path(
     data: o.Data,
     columns: o.TableOptions,
     model: o.ModelOptions,
+    groups: GroupOptions,
     limits: o.LimitOptions,
     penalty: Annotated[str, typer.Option(help="l1, elastic_net, mcp or scad.")] = SETTINGS["penalty"].default,
     k: Annotated[
@@ -34,10 +36,6 @@ def path(
     alphas: Annotated[int, typer.Option(help="Number of penalty strengths.")] = 100,
     l1_ratio: Annotated[float, o.setting("l1_ratio")] = SETTINGS["l1_ratio"].default,
     concavity: Annotated[float | None, o.setting("concavity")] = SETTINGS["concavity"].default,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns a,b,… that enter a model together, by a group penalty; repeat it for more groups."),
-    ] = None,
     max_features: Annotated[int | None, typer.Option(help="Stop at this many features.")] = None,
     tol: Annotated[float | None, o.setting("tol", also="By default it depends on the shape of the data.")] = None,
     time_limit: Annotated[
@@ -54,7 +52,8 @@ def path(
 
     Example: `sparsest path expression.parquet --target survived --penalty mcp --k 8 --out path.json`
 
-    The file of all models serves for `sparsest predict path.json new.parquet`, also with another --k or --alpha.
+    The file of all models serves for `sparsest predict path.json new.parquet`, also with another --k or --alpha. The
+    levels of a column of text enter together, by a group penalty.
     """
     from sparsest.cli.data import choose_loss, load, rows_of_the_file
     from sparsest.cli.output import refuse_overwriting, the_command
@@ -72,7 +71,7 @@ def path(
         "time_limit": time_limit, **limits.settings(),
     }  # fmt: skip
     with rows_of_the_file(table):
-        settings["feature_groups"] = _groups(group or [], table)
+        settings["feature_groups"] = _groups(groups, table)
         numbered = settings | {name: _by_number(settings[name], name, table) for name in ("lower", "upper")}
         found = penalty_path(table.matrix, table.target, **numbered, **table.rows)
     log("found %r", found)
@@ -86,21 +85,10 @@ def path(
     return INTERRUPTED if found.stopped is Stop.INTERRUPTED else 0
 
 
-def _groups(given: list[str], table: Table) -> list[int] | None:
-    """A number for the group of each column, from lists of names; columns in no list are groups of their own."""
-    from sparsest.core.checks import by_number
-
-    if not given:
-        return None
-    groups = list(range(table.matrix.shape[1]))
-    for text in given:
-        columns = by_number(o.names([text]), "--group", table.names)
-        taken = [column for column in columns if groups[column] != column or groups.count(column) > 1]
-        if taken or len(set(columns)) < len(columns):
-            raise ValueError(f"--group names a column twice, got {', '.join(given)}")
-        for column in columns:
-            groups[column] = columns[0]
-    return groups
+def _groups(groups: GroupOptions, table: Table) -> list[str] | None:
+    """The label of the group of each column; None if every column is a group of its own."""
+    labels = groups.labels(table, names_of_features(table))
+    return None if len(set(labels)) == len(labels) else labels
 
 
 def _by_number(limit: Any, name: str, table: Table) -> Any:

@@ -23,15 +23,41 @@ def _option(text: str, *flags: str) -> Any:
 
 
 @dataclass(frozen=True)
-class StructureOptions:
-    """Groups of features, rules about them, and products."""
+class GroupOptions:
+    """Groups of features."""
 
     levels: Annotated[
-        str, _option("together: the levels of a column of text are one feature of k; separate: each is one.")
+        str, _option("together: the levels of a column of text are one feature; separate: each is one.")
     ] = "together"
-    group: Annotated[list[str], _option("Features that are one of k together, NAME=a,b,…; may be repeated.")] = field(
-        default_factory=list
-    )
+    group: Annotated[
+        list[str], _option("Features that are one feature together, a,b,… or NAME=a,b,…; may be repeated.")
+    ] = field(default_factory=list)
+
+    def labels(self, table: Table, features: tuple[str, ...]) -> list[str]:
+        """The group of every feature."""
+        from sparsest.core.checks import word
+        from sparsest.tables import terms
+
+        word(self.levels, "--levels", words=_LEVELS)
+        labels = list(terms(table.encoding, features)) if self.levels == "together" else list(features)
+        grouped: set[str] = set()
+        for text in self.group:
+            label_of = dict(zip(features, labels, strict=True))
+            name, given = _named_group(text, label_of)
+            members = {_label(one, label_of, "--group") for one in given}
+            if len(set(given)) < len(given) or members & grouped:
+                raise ValueError(f"--group names a column twice, got {', '.join(self.group)}")
+            if name in set(labels) - members:
+                raise ValueError(f"--group {text!r}: there is another feature called {name!r}; take a new name")
+            labels = [name if label in members else label for label in labels]
+            grouped.add(name)
+        return labels
+
+
+@dataclass(frozen=True)
+class StructureOptions(GroupOptions):
+    """Groups of features, rules about them, and products."""
+
     at_most: Annotated[list[str], _option("A limit such as '1 of a,b,c'; may be repeated.")] = field(
         default_factory=list
     )
@@ -52,35 +78,18 @@ class StructureOptions:
 
     def prepare(self, table: Table) -> Table:
         """The table, with products if ``interactions`` is set."""
-        from sparsest.core.checks import word
         from sparsest.tables import with_products
 
-        word(self.levels, "--levels", words=_LEVELS)
         return with_products(table) if self.interactions else table
 
     def settings(self, table: Table) -> dict[str, Any]:
         """``feature_groups`` and ``structure`` for a prepared table; empty without groups and rules."""
-        features = table.names or tuple(map(str, range(table.matrix.shape[1])))
-        labels = self._labels(table, features)
+        features = names_of_features(table)
+        labels = self.labels(table, features)
         structure = self._structure(table, dict(zip(features, labels, strict=True)))
         if structure is None and len(set(labels)) == len(labels):
             return {}
         return {"feature_groups": labels, "structure": structure}
-
-    def _labels(self, table: Table, features: tuple[str, ...]) -> list[str]:
-        """The group of every feature."""
-        from sparsest.tables import terms
-
-        labels = list(terms(table.encoding, features)) if self.levels == "together" else list(features)
-        for text in self.group:
-            name, equals, given = text.partition("=")
-            if not equals or not name.strip() or not names([given]):
-                raise ValueError(f"--group must be NAME=a,b,…, got {text!r}")
-            members = {_label(one, dict(zip(features, labels, strict=True)), "--group") for one in names([given])}
-            if name.strip() in set(labels) - members:
-                raise ValueError(f"--group {text!r}: there is another feature called {name.strip()!r}; take a new name")
-            labels = [name.strip() if label in members else label for label in labels]
-        return labels
 
     def _structure(self, table: Table, label_of: dict[str, str]) -> Any:
         """The rules, in terms of groups; None if there are none."""
@@ -109,6 +118,25 @@ class StructureOptions:
             raise ValueError(f"--requires must be such as 'a needs b,c' or 'a needs any of b,c', got {text!r}")
         needed = [_label(one, label_of, "--requires") for one in names([found[3]])]
         return _label(found[1], label_of, "--requires"), needed, "any" if found[2] else "all"
+
+
+def names_of_features(table: Table) -> tuple[str, ...]:
+    """The names of the features, or their numbers if they have none."""
+    return table.names or tuple(map(str, range(table.matrix.shape[1])))
+
+
+def _named_group(text: str, label_of: dict[str, str]) -> tuple[str, tuple[str, ...]]:
+    """The name and the features of a group, ``NAME=a,b`` or ``a,b``; names of features may contain ``=``."""
+    given = names([text])
+    name, equals, after = text.partition("=")
+    known = label_of.keys() | set(label_of.values())
+    if equals and not known.issuperset(given):
+        name, given = name.strip(), names([after])
+    else:
+        name = "+".join(given)
+    if not name or not given:
+        raise ValueError(f"--group must be a,b,… or NAME=a,b,…, got {text!r}")
+    return name, given
 
 
 def _heredity(table: Table, label_of: dict[str, str]) -> list[tuple[str, list[str], str]]:

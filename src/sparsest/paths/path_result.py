@@ -35,7 +35,7 @@ class Stop(Enum):
     COMPLETE = "solved for every alpha"
     SATURATED = "ended where the model fits perfectly: smaller alphas would only follow noise"
     MAX_FEATURES = "ended at the largest number of features that was allowed"
-    N_FEATURES = "ended with the last model of at most n_features features"
+    N_FEATURES = "ended with the last model of the requested number of features or fewer"
     TIME_LIMIT = "stopped at the time limit"
     INTERRUPTED = "interrupted"
 
