@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cli.runner import SCHEMA, run
+from processes import run_process
 from sparsest import __version__, warming
 
 COMMANDS = ("advise", "cv", "demo", "fit", "path", "predict", "verify", "warmup")
@@ -25,6 +26,12 @@ def test_help_teaches_by_an_example(command):
 def test_version():
     shown = run("--version")
     assert shown.exit_code == 0 and shown.output == f"sparsest {__version__}\n"
+
+
+def test_the_package_runs_as_a_program():
+    shown = run_process("-m", "sparsest", "--version")
+    assert shown.returncode == 0 and shown.stdout == f"sparsest {__version__}\n"
+    assert "Usage: sparsest fit" in run_process("-m", "sparsest", "fit", "--help").stdout
 
 
 def test_shell_completion():
