@@ -188,7 +188,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "max_memory": Setting(
         'bytes for open nodes, proof, copied columns and Gram matrix of the method "tree"; by default half of the '
-        "available memory, at least 2e9",
+        "available memory, but not less than 2e9 or, if that is less, an eighth of all memory",
         None,
         partial(number, above=0, finite=False, or_else="None"),
     ),

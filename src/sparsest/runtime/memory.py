@@ -6,11 +6,19 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import inf, isinf
 from pathlib import Path
+from typing import NamedTuple
 
-# A search takes at most this part of the memory that is available when it begins, and may always take this many bytes.
-_SHARE, _LEAST = 0.5, 2e9
+from sparsest.runtime.control_groups import group_memory
 
+# A search takes at most this part of the memory that is available when it begins, and may always take this many bytes
+# or this part of all memory, whichever is less.
+_SHARE, _LEAST, _LEAST_SHARE = 0.5, 2e9, 0.125
+# A store of columns takes at most this part of the available memory, as several exist at a time and are copied.
+_STORE_SHARE = 0.125
+# A store of so few bytes always fits.
+_SMALL_STORE = 1 << 22
 
 _limit: ContextVar[float | None] = ContextVar("memory_limit", default=None)
 
@@ -31,34 +39,49 @@ def memory_limit() -> float:
     return default_max_memory() if limit is None else limit
 
 
-def default_max_memory() -> float:
-    """Half of the memory that is available now, but not less than 2e9 bytes."""
-    return max(_LEAST, _SHARE * available_memory())
+def default_max_memory(root: Path = Path("/")) -> float:
+    """Half of the available memory, but not less than 2e9 bytes or an eighth of all memory, if that is less."""
+    memory = _memory(root)
+    return max(min(_LEAST, _LEAST_SHARE * memory.total), _SHARE * memory.available)
 
 
-def available_memory() -> float:
+def available_memory(root: Path = Path("/")) -> float:
     """Bytes of memory that are available to this process, as far as the system tells; otherwise 0."""
-    known = [found for found in (_of_machine(), _of_group()) if found is not None]
-    return min(known, default=0.0)
+    return _memory(root).available
 
 
-def _of_machine() -> float | None:
+def store_limit(most: int, root: Path = Path("/")) -> int:
+    """Bytes that a store of columns may take: this many, or an eighth of the available memory if that is less."""
+    available = 0.0 if most <= _SMALL_STORE else available_memory(root)
+    return max(_SMALL_STORE, min(most, int(_STORE_SHARE * available))) if available else most
+
+
+class _Memory(NamedTuple):
+    """All memory that this process could have, and what is available now."""
+
+    total: float
+    available: float
+
+
+def _memory(root: Path) -> _Memory:
+    """The least of what the machine and the groups of this process allow."""
+    machine = _of_machine(root)
+    groups = group_memory(root)
+    total = min([machine.total, *(group.limit for group in groups)])
+    available = min([machine.available, *(group.left for group in groups)])
+    return _Memory(total, 0.0 if isinf(available) else available)
+
+
+def _of_machine(root: Path) -> _Memory:
+    """The memory of the machine; infinite if unknown."""
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024.0 * float(line.split()[1])
-    except OSError:
+        lines = (root / "proc/meminfo").read_text().splitlines()
+        sizes = {name: 1024.0 * float(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+        return _Memory(sizes["MemTotal"], sizes["MemAvailable"])
+    except (OSError, KeyError, IndexError, ValueError):
         pass
     try:
-        return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        total = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        return _Memory(total, 0.5 * total)
     except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _of_group(folder: Path = Path("/sys/fs/cgroup")) -> float | None:
-    """What the limit of a container leaves; None without a limit."""
-    try:
-        limit, used = ((folder / name).read_text().strip() for name in ("memory.max", "memory.current"))
-        return None if limit == "max" else max(float(limit) - float(used), 0.0)
-    except (OSError, ValueError):
-        return None
+        return _Memory(inf, inf)

@@ -33,8 +33,9 @@ from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import DensePack, Pack
 from sparsest.core.designs.passes import Listener, Reading
 from sparsest.proofs.grid import ArrayGrid, Call, Grid, Work
+from sparsest.runtime.memory import store_limit
 
-# Size in bytes up to which fetched columns are cached and designs of few columns are copied.
+# Size in bytes up to which fetched columns are cached, less where memory is scarce, and designs of few columns copied.
 _CACHE_BYTES, _COPY_BYTES = 1 << 28, 1 << 26
 # Packs copy columns up to this size.  Larger Gram matrices are computed by the workers that hold the rows.
 _PACK_BYTES = 1 << 28
@@ -328,10 +329,11 @@ class _Cache:
 
     def _keep(self, missing: Indices, fetched: NDArray[Any]) -> None:
         size = fetched.shape[0] * fetched.itemsize
-        if missing.size * size > _CACHE_BYTES:
+        most = store_limit(_CACHE_BYTES)
+        if missing.size * size > most:
             return
         with self._lock:
             # Copies: a column must not keep all others in memory that were fetched with it.
             self._known |= {int(j): fetched[:, q].copy() for q, j in enumerate(missing)}
-            for j in list(self._known)[: max(0, len(self._known) - _CACHE_BYTES // size)]:
+            for j in list(self._known)[: max(0, len(self._known) - most // size)]:
                 del self._known[j]

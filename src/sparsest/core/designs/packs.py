@@ -21,6 +21,7 @@ from sparsest.core.arrays import Array, Indices, frozen
 from sparsest.core.designs.compressed import enlarged_stored, kept_stored, make_stored, stored_columns
 from sparsest.core.kernels.descent import Gram
 from sparsest.core.kernels.sparse import Stored, stored_products, stored_sum, stored_take_in
+from sparsest.runtime.memory import store_limit
 
 if TYPE_CHECKING:
     from sparsest.core.designs.base import Design
@@ -181,20 +182,22 @@ class DensePack(Pack):
     ----------
     design : the design, usually a standardised view.
     centred : whether G is that of centred columns.
-    copy_bytes : bytes that copies may take; by default as many as the design itself takes in memory, or
-        256 MB if that is more.
-    block_bytes : bytes of the columns that are read at a time if there are no copies.
+    copy_bytes : bytes that copies may take; by default as many as the design itself takes in memory, or 256 MB if that
+        is more, but at most an eighth of the available memory.
+    block_bytes : bytes of the columns that are read at a time if there are no copies; by default 64 MB, or an eighth of
+        the available memory if that is less.
     """
 
     has_gram = True
 
     def __init__(
-        self, design: Design, centred: bool, copy_bytes: int | None = None, block_bytes: int = _BLOCK_BYTES
+        self, design: Design, centred: bool, copy_bytes: int | None = None, block_bytes: int | None = None
     ) -> None:
-        n = design.shape[0]
-        self._design, self._centred, self._block_bytes = design, centred, block_bytes
-        allowed = max(design.resident_bytes, _COPY_BYTES) if copy_bytes is None else copy_bytes
-        self._most_copies = allowed // (8 * n)
+        n, p = design.shape
+        self._design, self._centred, self._block_bytes = design, centred, block_bytes or store_limit(_BLOCK_BYTES)
+        if copy_bytes is None:
+            copy_bytes = max(design.resident_bytes, store_limit(min(_COPY_BYTES, 8 * n * p)))
+        self._most_copies = copy_bytes // (8 * n)
         self._h, self._index = np.ones(n), np.empty(0, dtype=np.intp)
         # Copies of the columns in a buffer, which may be longer; None if there are too many.
         self._copies: Array | None = np.empty((n, 0), order="F")

@@ -27,6 +27,7 @@ from sparsest.core.designs.passes import Listener, Part, Reading, parts_of
 from sparsest.core.designs.sources import BLOCK_BYTES, PickingSource, Source, as_block, in_memory
 from sparsest.core.designs.sparse import Sparse
 from sparsest.proofs.fingerprint import Fingerprint
+from sparsest.runtime.memory import store_limit
 from sparsest.runtime.threads import single_threaded
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ Words = NDArray[np.uint64]
 
 # Work on a block is not divided among threads, because each block has its own thread.
 _UNDIVIDED = 1 << 62
-# Rows and columns that are chosen are copied if they take at most this many bytes.
+# Rows and columns that are chosen are copied if they take at most this many bytes, or less where memory is scarce.
 COPY_BYTES = 1 << 27
 
 
@@ -58,7 +59,7 @@ class Streamed(Design):
     across: Indices | None = None
     reading: Reading = field(default_factory=Reading)
     block_bytes: int = BLOCK_BYTES
-    copy_bytes: int = COPY_BYTES
+    copy_bytes: int = field(default_factory=lambda: store_limit(COPY_BYTES))
     digesting: bool = False
     _lock: Any = field(default_factory=Lock, repr=False)
     _digests: list[Words] = field(default_factory=list, repr=False)
