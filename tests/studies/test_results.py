@@ -55,9 +55,6 @@ def test_findings_are_judged(rows):
 
 def test_results_are_found_by_study_and_size(store, rows):
     [one] = results_of([STUDY, find("reg-fixed-k")], ["smoke", "small"], store)
-    assert (one.study.name, one.size, one.rows) == (
-        STUDY.name,
-        "smoke",
-        rows,
-    ) and one.standing.done == one.standing.total
+    assert (one.study.name, one.size, one.rows) == (STUDY.name, "smoke", rows)
+    assert one.completion.done == one.completion.total
     assert len({(row["task"], row["position"]) for row in rows}) == len(rows)
