@@ -67,6 +67,21 @@ def test_only_better_solutions_replace_others(name, kind):
     assert all(not fit.locally_convex for fit, new in zip(fits, found, strict=True) if fit is not new)
 
 
+def test_the_lasso_leads_to_better_solutions_of_problems_with_more_features_than_rows_only():
+    walk, alphas, fits = walked(*wide(), "scad")
+    first = next(i for i, fit in enumerate(fits) if not fit.locally_convex)
+    starts = {round(first + share * (59 - first)) for share in (0.25, 0.5, 0.75)}
+    relaxed = []
+    walk.relax = lambda alpha, *rest: relaxed.append(alpha) or type(walk).relax(walk, alpha, *rest)
+    penalty = walk.task.penalty
+    improve(walk, alphas, fits, 300, Clock(np.inf))
+    assert relaxed and {int(np.flatnonzero(alphas == alpha)[0]) for alpha in relaxed} <= starts
+    assert walk.task.penalty is penalty
+    tall, alphas, fits = walked(*wide(n=400), "scad")
+    tall.relax = None
+    improve(tall, alphas, fits, 300, Clock(np.inf))
+
+
 def test_the_stored_loss_and_curvature_are_those_of_the_solution():
     for loss in ("squared", "logistic", "poisson"):
         X, y = sample(loss, 80, 30)

@@ -318,6 +318,8 @@ PENALTIES: dict[str, type] = {penalty.name: penalty for penalty in (L1, ElasticN
 
 # Default and smallest admissible concavity.
 _CONCAVITIES = {"mcp": (3.0, 1.0), "scad": (3.7, 2.0)}
+# A concavity with which both are the Lasso.
+_NEARLY_CONVEX = 1e10
 
 
 def make_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | None = None) -> Penalty:
@@ -360,6 +362,16 @@ def wrapped_penalty(plain: Penalty, *, rescaled: bool, bounded: bool) -> Penalty
     if bounded:
         return Bounded(Rescaled(plain))
     return Rescaled(plain) if rescaled else plain
+
+
+def nearly_convex(penalty: Penalty) -> Penalty | None:
+    """The penalty with a concavity so large that it is convex but for rounding; None if it has no concavity."""
+    if isinstance(penalty, MCP | SCAD):
+        return penalty._replace(concavity=_NEARLY_CONVEX)
+    if not isinstance(penalty, WithRidge | Rescaled | Bounded):
+        return None
+    inner = nearly_convex(penalty.penalty)
+    return None if inner is None else penalty._replace(penalty=inner)
 
 
 def plain_penalty(penalty: Penalty) -> Penalty:

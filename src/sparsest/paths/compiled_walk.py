@@ -201,7 +201,7 @@ class CompiledWalk(Walk):
         """Solve for the next alpha to a gap, if convex, or a violation; returns sweeps, violation, loss and gap."""
         self._prune()
         # Features that do not fit into the buffers now will be found by the first check.
-        full = not begin(self.columns, self.at, self.fixed, self.memory, alpha, self._ratio(alpha))
+        full = not begin(self.columns, self.at, self.fixed, self.memory, alpha, self.alpha, self._ratio(alpha))
         return self._complete(alpha, tol, convex, max_sweeps, FULL if full else DONE)
 
     def _complete(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
+from sparsest.core.penalties import Penalty
 from sparsest.core.strengths import Strengths
 from sparsest.paths.gap import dual_margins, duality_gap
 from sparsest.paths.gradients import Gradients
@@ -77,6 +78,10 @@ class GeneralWalk(Walk):
         self.set.add(index)
         self.outside[index] = False
 
+    def _take_penalty(self, penalty: Penalty) -> Penalty:
+        self.set.penalty = penalty
+        return super()._take_penalty(penalty)
+
     def _pass(self, alpha: float, max_sweeps: int) -> int:
         before = self._prepare(alpha, max_sweeps)
         self._solve(alpha, GROWING_VIOLATION * alpha)
@@ -119,9 +124,10 @@ class GeneralWalk(Walk):
         pruned = self.set.prune(task.factor[self.set.index] == 0.0)
         self.outside[pruned] = True
         self.set.predict(self._ratio(alpha), task.factor[self.set.index])
-        entrants = self.gradients.foresee(alpha, self.outside)
-        if entrants.size:
-            self._add(entrants)
+        if alpha < self.alpha:
+            entrants = self.gradients.foresee(alpha, self.outside)
+            if entrants.size:
+                self._add(entrants)
         return self.set.n_sweeps
 
     def _solve_to_gap(self, alpha: float) -> tuple[float, float]:

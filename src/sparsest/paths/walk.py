@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
+from sparsest.core.penalties import Penalty
 from sparsest.paths.task import Task
 
 # If λ falls below this share, solutions in between are computed and not reported, at most this many: they reach 3e-13
@@ -89,10 +91,26 @@ class Walk(ABC):
     def go_to(self, fit: Fit) -> None:
         """Set the state to this solution; the next step starts from it without extrapolation."""
 
-    def solve_again(self, alpha: float) -> Fit:
-        """Solve from the current solution, which may belong to another alpha."""
+    def solve_again(self, alpha: float, max_sweeps: int | None = None) -> Fit:
+        """Solve from the current solution, which may belong to another alpha, in at most so many sweeps."""
         self.before = self.alpha = alpha
-        return self._reach(alpha, 0)
+        spared = 0 if max_sweeps is None else max(self.task.max_iter - max_sweeps, 0)
+        fit = self._reach(alpha, spared)
+        return fit._replace(n_sweeps=fit.n_sweeps - spared)
+
+    def relax(self, alpha: float, penalty: Penalty, max_sweeps: int) -> int:
+        """Go near the solution with another penalty of the same type; returns the sweeps made."""
+        self.before = self.alpha = alpha
+        kept = self._take_penalty(penalty)
+        n_sweeps = self._pass(alpha, max_sweeps)
+        self._take_penalty(kept)
+        return n_sweeps
+
+    def _take_penalty(self, penalty: Penalty) -> Penalty:
+        """Let the task have this penalty; returns the one that it had."""
+        kept = self.task.penalty
+        self.task = replace(self.task, penalty=penalty)
+        return kept
 
     def follow(self, alphas: Array, max_features: int, may_saturate: bool) -> list[Fit]:
         """Solve for the next of these alphas, or for some of them.

@@ -143,13 +143,19 @@ def admit(columns, at, fixed, alpha, count, share):
 
 
 @kernel
-def begin(columns, at, fixed, memory, alpha, ratio):
-    """Guess the solution for the next λ, and take in the features it will need; False if there is no room."""
+def begin(columns, at, fixed, memory, alpha, last, ratio):
+    """Guess the solution for the next λ, and take in the features it will need; False if there is no room.
+
+    ``last`` is the λ before it.  If that is not larger, the walk has been sent elsewhere, and gradients are not
+    extrapolated.
+    """
     m = at.size[0]
     for q in range(m):
         at.lam[q] = alpha * fixed.factor[columns.names[q]]
     step = extrapolate(at.w[:m], at.before[:m], at.lam[:m], ratio)
     restart(columns, at.w[:m], step, fixed.target, at.grad[:m])
+    if not alpha < last:
+        return True
     count = foreseen(memory, fixed.slope, BothSides(), alpha, at.outside, _LEAST_GRADIENTS, at.found)
     return admit(columns, at, fixed, alpha, count, 0.0)
 
@@ -398,7 +404,7 @@ def walk(columns, penalty, at, fixed, memory, track, alphas, before, last, limit
         alpha, ratio = alphas[k], 0.0
         if before > last:
             ratio = max(last - alpha, 0.0) / (before - last)
-        if not begin(columns, at, fixed, memory, alpha, ratio):
+        if not begin(columns, at, fixed, memory, alpha, last, ratio):
             return k, FULL, 0, 0.0
         patience = newton_price(price, at.w[: at.size[0]])
         code, sweeps, worst, loss, gap = solve(
