@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from samples import sample
-from sparsest import penalty_path
+from sparsest import PenalizedRegressorCV, penalty_path
 from sparsest.core.data import make_data
 from sparsest.core.losses import make_loss
 from sparsest.core.penalties import path_penalty
 from sparsest.core.strengths import make_strengths
+from sparsest.paths import path, review
 from sparsest.paths.compiled_walk import CompiledWalk
 from sparsest.paths.features import FeatureRules
 from sparsest.paths.general_walk import GeneralWalk
@@ -53,15 +54,17 @@ def objective(walk, fit, alpha):
 
 @pytest.mark.parametrize("name", ["mcp", "scad"])
 @pytest.mark.parametrize("kind", [make_walk, GeneralWalk])
-def test_only_better_solutions_replace_others(name, kind):
+@pytest.mark.parametrize("with_lasso", [False, True])
+def test_only_better_solutions_replace_others(name, kind, with_lasso):
     walk, alphas, fits = walked(*wide(), name, kind=kind)
     assert isinstance(walk, CompiledWalk if kind is make_walk else GeneralWalk)
     before = [objective(walk, fit, alpha) for fit, alpha in zip(fits, alphas, strict=True)]
     found = list(fits)
-    improve(walk, alphas, found, 300, Clock(np.inf))
+    improve(walk, alphas, found, 300, Clock(np.inf), with_lasso)
     after = [objective(walk, fit, alpha) for fit, alpha in zip(found, alphas, strict=True)]
     replaced = [i for i in range(60) if found[i] is not fits[i]]
-    assert 0 < len(replaced) <= 9
+    assert replaced
+    assert with_lasso or len(replaced) <= 9
     assert all(after[i] < before[i] * (1.0 - 1e-3) for i in replaced)
     assert all(found[i].kkt <= TOL for i in replaced)
     assert all(not fit.locally_convex for fit, new in zip(fits, found, strict=True) if fit is not new)
@@ -80,6 +83,20 @@ def test_the_lasso_leads_to_better_solutions_of_problems_with_more_features_than
     tall, alphas, fits = walked(*wide(n=400), "scad")
     tall.relax = None
     improve(tall, alphas, fits, 300, Clock(np.inf))
+
+
+def test_the_lasso_is_left_out_if_it_is_not_wanted_or_too_large_and_in_cross_validation(monkeypatch):
+    X, y = wide()
+    asked = []
+    monkeypatch.setattr(path, "improve", lambda *rest: asked.append(rest[-1]) or improve(*rest))
+    PenalizedRegressorCV("scad", alphas=np.geomspace(1.0, 0.1, 5), cv=2).fit(X, y)
+    # The path of all data, and those of the folds.
+    assert asked == [False] * 3
+    walk, alphas, fits = walked(X, y, "scad")
+    walk.relax = None
+    improve(walk, alphas, list(fits), 300, Clock(np.inf), with_lasso=False)
+    monkeypatch.setattr(review, "_LASSO_WORK", 9 * 60 * 300)
+    improve(walk, alphas, list(fits), 300, Clock(np.inf))
 
 
 def test_the_stored_loss_and_curvature_are_those_of_the_solution():

@@ -122,7 +122,10 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         if relaxed and rules.lower is not None:
             raise ValueError("relax=True ignores limits in its refits: leave out lower, upper and positive")
         alphas, tol = check_alphas(self.alphas), checked("tol", self.tol)
-        solvers = [PathSolver(path_penalty(self.penalty, **one), alphas, tol=tol) for one in settings]
+        # Paths of folds with starts from the Lasso take up to 1.4 times as long, and predict no better.  Those of all
+        # data are found in the same way, so that the scores are those of the models that are chosen.
+        penalties = [path_penalty(self.penalty, **one) for one in settings]
+        solvers = [PathSolver(penalty, alphas, tol=tol, with_lasso=False) for penalty in penalties]
         grid = PenaltyGrid((), rules, BLENDS if relaxed else (1.0,), min(_FOLD_TOL_FACTOR * tol, 0.1))
         judge = self._judge(data, X, y, sample_weight, **routed)
         grid, paths, validation = self._explore(data, grid, solvers, judge)

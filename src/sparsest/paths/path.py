@@ -65,6 +65,7 @@ class PathSolver:
     tol : precision of each solution, see :func:`sparsest.penalty_path`.
     max_iter : sweeps for each alpha.
     time_limit : seconds after which no further alpha is begun.
+    with_lasso : whether a concave penalty's solutions are also compared with those to which the Lasso leads.
     """
 
     penalty: Penalty
@@ -74,6 +75,7 @@ class PathSolver:
     tol: float = 1e-5
     max_iter: int = 10_000
     time_limit: float = np.inf
+    with_lasso: bool = True
 
     def solve(self, data: Data, rules: FeatureRules, clock: Clock | None = None) -> PathResult:
         """Return the solutions for all alphas; ``clock`` is that of the call, by default a new one."""
@@ -94,7 +96,7 @@ class PathSolver:
                 if self.n_features is None:
                     most = walk.outside.size if self.max_features is None else self.max_features
                     with suppress(PassStopped):
-                        improve(walk, steps, fits, most, clock)
+                        improve(walk, steps, fits, most, clock, self.with_lasso)
         # An alpha may have been replaced to reach ``n_features``.
         alphas = np.where(steps[before.size :] == solved_for, alphas, steps[before.size :] / unit)
         path = _collect(task, alphas, fits, before.size, walk.null_intercept, stopped, clock.seconds())

@@ -31,33 +31,41 @@ _LEAST_GAIN = 1e-3
 _LASSO_POINTS = 0.25, 0.5, 0.75
 # Multiplications that this may take, some hundredths of a second: where a share of the path's time was allowed instead,
 # paths of 500 to 1000 observations and 5000 to 20000 features took 1.3 to 1.5 times as long, for objectives that were
-# seldom better.  Beside its sweeps each start takes about so many products with all columns.
-_LASSO_WORK, _PRODUCTS = 3e7, 10
+# seldom better.  Beside its sweeps each start takes about so many products with all columns, and each solution that
+# follows it to a smaller alpha so many.
+_LASSO_WORK, _PRODUCTS_OF_START, _PRODUCTS_OF_STEP = 3e7, 10, 2
 
 
-def improve(walk: Walk, alphas: Array, fits: list[Fit], max_features: int, clock: Clock) -> None:
+def improve(
+    walk: Walk, alphas: Array, fits: list[Fit], max_features: int, clock: Clock, with_lasso: bool = True
+) -> None:
     """Replace solutions by better ones.
 
     Parameters
     ----------
     alphas, fits : the alphas in falling order, and their solutions, which are replaced.
     max_features : no solution with more features replaces another.
+    with_lasso : whether better solutions are also looked for from those of the Lasso.
     """
     first = next((i for i, fit in enumerate(fits) if not fit.locally_convex), len(fits))
     if not walk.task.penalty.convex and first < len(fits) - 1:
         review = _Review(walk, alphas, fits, max_features, clock)
         n, p = walk.task.view.shape
-        if n < p:
+        if with_lasso and n < p:
             review.from_lasso(first)
         review.backwards(first)
 
 
 class _Review:
-    """The search for better solutions; ``left`` is how many may be computed from those of neighbouring alphas."""
+    """The search for better solutions.
+
+    ``left`` is how many may be computed from those of smaller alphas, ``work`` how many multiplications may be spent on
+    those to which the Lasso leads.
+    """
 
     def __init__(self, walk: Walk, alphas: Array, fits: list[Fit], max_features: int, clock: Clock) -> None:
         self.walk, self.alphas, self.fits, self.max_features, self.clock = walk, alphas, fits, max_features, clock
-        self.left = int(_MAX_SHARE * len(fits))
+        self.left, self.work = int(_MAX_SHARE * len(fits)), _LASSO_WORK
         # The solution at which the walk is, if it is at one of the path's.
         self._present: Fit | None = fits[-1]
 
@@ -66,43 +74,57 @@ class _Review:
         last, lasso = len(self.fits) - 1, nearly_convex(self.walk.task.penalty)
         if lasso is None:
             return
-        n, p = self.walk.task.view.shape
-        left = _LASSO_WORK
         for i in sorted({round(first + share * (last - first)) for share in _LASSO_POINTS}):
-            each = max(self.fits[i].w.size, 1) ** 2
-            left -= _PRODUCTS * n * p
-            if left < each or self.clock.expired():
+            allowed, alpha = self._sweeps_allowed(i, _PRODUCTS_OF_START), float(self.alphas[i])
+            if allowed < 1:
                 return
             self._go_to(self.fits[i])
-            left -= each * self.walk.relax(float(self.alphas[i]), lasso, int(left / each))
-            found = self.walk.solve_again(float(self.alphas[i]), int(left / each))
-            left -= each * found.n_sweeps
             self._present = None
+            n_sweeps = self.walk.relax(alpha, lasso, allowed)
+            found = self.walk.solve_again(alpha, allowed - n_sweeps)
+            self._spend(i, n_sweeps + found.n_sweeps)
             if self._take(i, found):
                 self._forwards(i + 1)
 
     def _forwards(self, first: int) -> None:
         """Follow the solution before this alpha to smaller alphas, while it leads to better ones."""
         for i in range(first, len(self.fits)):
-            if not self._solve_from(i - 1, i):
+            if not self._is_better(self.fits[i - 1], i):
+                return
+            allowed = self._sweeps_allowed(i, _PRODUCTS_OF_STEP)
+            if allowed < 1:
+                return
+            found = self._solve_from(i - 1, i, allowed)
+            self._spend(i, found.n_sweeps)
+            if not self._take(i, found):
                 return
 
     def backwards(self, first: int) -> None:
         """Go from the smallest alpha to the first that is not locally convex."""
         for i in range(len(self.fits) - 2, first - 1, -1):
-            self._solve_from(i + 1, i)
+            if self._is_better(self.fits[i + 1], i):
+                if self.left == 0 or self.clock.expired():
+                    return
+                self.left -= 1
+                self._take(i, self._solve_from(i + 1, i))
 
-    def _solve_from(self, other: int, i: int) -> bool:
-        """Solve for an alpha from the solution of another one, if its objective is smaller; whether the new one is."""
-        fit = self.fits[other]
-        if not self._objective(fit, i) < _smaller(self._objective(self.fits[i], i)):
-            return False
-        if self.left == 0 or self.clock.expired():
-            return False
-        self.left -= 1
-        self._go_to(fit)
+    def _sweeps_allowed(self, i: int, n_products: int) -> int:
+        """The sweeps that the work allows for a solution at an alpha, after so many products with all columns."""
+        n, p = self.walk.task.view.shape
+        self.work -= n_products * n * p
+        return 0 if self.clock.expired() else int(self.work / self._sweep(i))
+
+    def _sweep(self, i: int) -> int:
+        return max(self.fits[i].w.size, 1) ** 2
+
+    def _spend(self, i: int, n_sweeps: int) -> None:
+        self.work -= n_sweeps * self._sweep(i)
+
+    def _solve_from(self, other: int, i: int, max_sweeps: int | None = None) -> Fit:
+        """Solve for an alpha from the solution of another one."""
+        self._go_to(self.fits[other])
         self._present = None
-        return self._take(i, self.walk.solve_again(float(self.alphas[i])))
+        return self.walk.solve_again(float(self.alphas[i]), max_sweeps)
 
     def _go_to(self, fit: Fit) -> None:
         if self._present is not fit:
@@ -110,13 +132,15 @@ class _Review:
 
     def _take(self, i: int, found: Fit) -> bool:
         """Let this solution replace the one of an alpha if it is better; whether it is."""
-        old = self.fits[i]
-        converged = found.kkt <= max(old.kkt, self.walk.task.tol)
-        better = self._objective(found, i) < _smaller(self._objective(old, i))
-        if not (converged and better and found.w.size <= self.max_features):
+        converged = found.kkt <= max(self.fits[i].kkt, self.walk.task.tol)
+        if not (converged and self._is_better(found, i) and found.w.size <= self.max_features):
             return False
         self.fits[i] = self._present = found
         return True
+
+    def _is_better(self, fit: Fit, i: int) -> bool:
+        """Whether the coefficients of a solution have a smaller objective at an alpha than the solution there."""
+        return self._objective(fit, i) < _smaller(self._objective(self.fits[i], i))
 
     def _objective(self, fit: Fit, i: int) -> float:
         return float(_objectives(self.walk.task, [fit], self.alphas[i : i + 1])[0])

@@ -60,7 +60,8 @@ class PenaltyGrid:
         """Fit the models of all cells."""
         models: list[tuple[Indices, Array, float]] = []
         for penalty, alphas in self.paths:
-            path = PathSolver(penalty, alphas, tol=self.tol, max_iter=self.max_iter).solve(data, self.rules)
+            solver = PathSolver(penalty, alphas, tol=self.tol, max_iter=self.max_iter, with_lasso=False)
+            path = solver.solve(data, self.rules)
             models += blended(data, path, self.blends)
         return Models.of(data.p, models)
 
