@@ -45,7 +45,7 @@ def test_steps_end_at_minima(run, name, sparse):
     before = last = top
     for share in (0.7, 0.5, 0.4):
         alpha, ratio = share * top, (last - share * top) / (before - last) if before > last else 0.0
-        assert run(kernels.begin)(columns, at, fixed, memory, alpha, ratio)
+        assert run(kernels.begin)(columns, at, fixed, memory, alpha, last, ratio)
         code, sweeps, worst, loss, gap = run(kernels.solve)(
             columns, penalty, at, fixed, memory, alpha, 1e-9, penalty.convex, False, 10_000, np.inf
         )
@@ -94,7 +94,7 @@ def test_a_walk_is_its_steps(run, name, sparse):
     before = last = top
     for k, alpha in enumerate(alphas):
         ratio = (last - alpha) / (before - last) if before > last else 0.0
-        assert kernels.begin(columns, at, fixed, memory, alpha, ratio)
+        assert kernels.begin(columns, at, fixed, memory, alpha, last, ratio)
         _, sweeps, _, loss, _ = kernels.solve(
             columns, penalty, at, fixed, memory, alpha, 1e-9, penalty.convex, False, 10_000, np.inf
         )
