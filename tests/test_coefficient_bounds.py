@@ -21,6 +21,10 @@ from sparsest.runtime.events import Status
 from sparsest.subset import api
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.relaxer import relax_problem
+from sparsest.subset.tree.tuning import Tuning
+
+# Nodes are only bounded and branched on: the choices of their last features are not tried.
+REGIONS = {"tuning": Tuning(last_features=0)}
 
 N, P = 14, 6
 INF = np.inf
@@ -175,7 +179,9 @@ def test_a_hard_search_by_regions_is_proved(gamma, shape, tmp_path):
     lower, upper = (0.0, None) if shape == "positive" else (-1.2, 1.5)
     free = best_subset(X, y, 4, gamma=gamma, time_limit=INF, n_jobs=1)
     y = y - 2.0 * X[:, free.support[0]]
-    result = best_subset(X, y, 4, gamma=gamma, lower=lower, upper=upper, node_limit=300, n_jobs=1, time_limit=INF)
+    result = best_subset(
+        X, y, 4, gamma=gamma, lower=lower, upper=upper, node_limit=300, n_jobs=1, time_limit=INF, options=REGIONS
+    )
     check_certificate(result, X, y)
     assert result.n_nodes > 5 and result.gap < 0.1
     result.save(tmp_path / "model.json")

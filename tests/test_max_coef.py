@@ -19,6 +19,10 @@ from sparsest.runtime.events import Status
 from sparsest.subset import api
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.relaxer import relax_problem
+from sparsest.subset.tree.tuning import Tuning
+
+# Nodes are only bounded and branched on: the choices of their last features are not tried.
+REGIONS = {"tuning": Tuning(last_features=0)}
 
 N, P = 14, 6
 
@@ -187,7 +191,9 @@ def test_a_hard_search_by_regions_is_proved(tmp_path):
     free = best_subset(X, y, 4, gamma=0.1, node_limit=300, n_jobs=1, time_limit=np.inf)
     assert np.abs(free.coef).max() > 0.8
     for gamma in (0.1, np.inf):
-        result = best_subset(X, y, 4, gamma=gamma, max_coef=0.8, node_limit=300, n_jobs=1, time_limit=np.inf)
+        result = best_subset(
+            X, y, 4, gamma=gamma, max_coef=0.8, node_limit=300, n_jobs=1, time_limit=np.inf, options=REGIONS
+        )
         assert result.n_nodes > 20
         check_certificate(result, X, y)
         result.save(tmp_path / "model.json")

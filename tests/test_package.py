@@ -93,6 +93,7 @@ TESTED_ELSEWHERE = {
     ),
     # Tuples, tested with what shows them.
     "runtime/events": "runtime/test_progress",
+    "runtime/control_groups": "runtime/test_memory",
     # Methods for working sets, tested together, and the moves and relaxations of all spaces of a grid.
     **dict.fromkeys(
         (f"subset/relaxation/{name}" for name in ("piecewise", "proximal_newton", "working_solution")),

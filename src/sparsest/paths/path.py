@@ -65,7 +65,8 @@ class PathSolver:
     tol : precision of each solution, see :func:`sparsest.penalty_path`.
     max_iter : sweeps for each alpha.
     time_limit : seconds after which no further alpha is begun.
-    with_lasso : whether a concave penalty's solutions are also compared with those to which the Lasso leads.
+    with_lasso : whether a concave penalty's solutions are also compared with those to which the Lasso leads; never for
+        data that is read on demand, because each start would take several passes.
     """
 
     penalty: Penalty
@@ -96,7 +97,8 @@ class PathSolver:
                 if self.n_features is None:
                     most = walk.outside.size if self.max_features is None else self.max_features
                     with suppress(PassStopped):
-                        improve(walk, steps, fits, most, clock, self.with_lasso)
+                        in_memory = unstandardized(task.view).reading is None
+                        improve(walk, steps, fits, most, clock, self.with_lasso and in_memory)
         # An alpha may have been replaced to reach ``n_features``.
         alphas = np.where(steps[before.size :] == solved_for, alphas, steps[before.size :] / unit)
         path = _collect(task, alphas, fits, before.size, walk.null_intercept, stopped, clock.seconds())
