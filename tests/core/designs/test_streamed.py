@@ -1,5 +1,6 @@
 """Designs that are read in blocks: the contract for every kind of source, one pass a method, and equal results."""
 
+import os
 import pickle
 import signal
 import threading
