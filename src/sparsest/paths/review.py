@@ -5,14 +5,11 @@ may have been the better one for some larger alphas too.  So wherever the coeffi
 objective at the next larger alpha than the solution there, the problem is solved again from them, and so on to larger
 alphas.
 
-Where there are fewer observations than features, the problem is before that solved again from the Lasso's solution at a
-few alphas, and what is better is followed to smaller alphas.  A solution is replaced by one with a smaller objective
-only.
+Before that, if there are fewer observations than features, the problem is solved again from the Lasso's solution at a
+few alphas, and better solutions are followed to smaller alphas.  Only a smaller objective replaces a solution.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,12 +24,12 @@ from sparsest.runtime.clock import Clock
 _MAX_SHARE = 0.15
 # An objective counts as smaller if the difference exceeds this share of it: less is not worth another solution.
 _LEAST_GAIN = 1e-3
-# Where in the part of the path that is not locally convex problems are solved again from the Lasso.
+# Starts from the Lasso: their places in the part of the path that is not locally convex, as shares of its length.
 _LASSO_POINTS = 0.25, 0.5, 0.75
-# Multiplications that this may take, some hundredths of a second: where a share of the path's time was allowed instead,
-# paths of 500 to 1000 observations and 5000 to 20000 features took 1.3 to 1.5 times as long, for objectives that were
-# seldom better.  Beside its sweeps each start takes about so many products with all columns, and each solution that
-# follows it to a smaller alpha so many.
+# The number of multiplications that the starts may take, some hundredths of a second.  With a share of the path's time
+# instead, paths of 500 to 1000 observations and 5000 to 20000 features took 1.3 to 1.5 times as long, and objectives
+# were seldom better.  The other numbers are the products with all columns that are charged, beside the sweeps, for each
+# start and for each solution that follows it to a smaller alpha.
 _LASSO_WORK, _PRODUCTS_OF_START, _PRODUCTS_OF_STEP = 3e7, 10, 2
 
 
@@ -140,30 +137,23 @@ class _Review:
 
     def _is_better(self, fit: Fit, i: int) -> bool:
         """Whether the coefficients of a solution have a smaller objective at an alpha than the solution there."""
-        return self._objective(fit, i) < _smaller(self._objective(self.fits[i], i))
-
-    def _objective(self, fit: Fit, i: int) -> float:
-        return float(_objectives(self.walk.task, [fit], self.alphas[i : i + 1])[0])
+        task, alpha = self.walk.task, float(self.alphas[i])
+        return _objective(task, fit, alpha) < _smaller(_objective(task, self.fits[i], alpha))
 
 
 def _smaller(objective: float) -> float:
     return objective - _LEAST_GAIN * abs(objective)
 
 
-def _objectives(task: Task, fits: Sequence[Fit], alphas: Array) -> Array:
-    """Loss plus penalty of each solution's coefficients at an alpha, which may be another than its own.
+def _objective(task: Task, fit: Fit, alpha: float) -> float:
+    """Loss plus penalty of a solution's coefficients at an alpha, which may be another than its own.
 
     A rescaled penalty keeps the curvature of the solution.
     """
-    counts = np.array([fit.w.size for fit in fits])
-    owner, features = np.repeat(np.arange(counts.size), counts), np.concatenate([fit.features for fit in fits])
-    size, lam = np.concatenate([fit.w for fit in fits]), np.repeat(alphas, counts) * task.factor[features]
-    curvatures = [fit.curvature for fit in fits if fit.curvature is not None]
-    v = np.concatenate(curvatures) if curvatures else np.ones(size.size)
+    size, lam = fit.w, alpha * task.factor[fit.features]
+    v = np.ones(size.size) if fit.curvature is None else fit.curvature
     if task.groups is not None:
-        # One entry for each group of a solution: its norm, and what its features have in common.
-        keys = owner * task.factor.size + task.groups[features]
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        size, owner, lam, v = np.sqrt(np.bincount(which, size**2, first.size)), owner[first], lam[first], v[first]
-    penalties = np.bincount(owner, task.plain.value(v * size, lam) / v, counts.size)
-    return np.array([fit.loss for fit in fits]) + penalties
+        # One entry for each group: its norm, and what its features have in common.
+        _, first, which = np.unique(task.groups[fit.features], return_index=True, return_inverse=True)
+        size, lam, v = np.sqrt(np.bincount(which, size**2, first.size)), lam[first], v[first]
+    return fit.loss + float(np.sum(task.plain.value(v * size, lam) / v))

@@ -291,10 +291,12 @@ class ByTrying:
             return
         self._count()
         bound = regression_bound(self.data, self.statement, support, support.size)
-        if bound < self._lowest and self.limits is not None:
-            bound = max(bound, self._within_limits(S))
         if bound < self._lowest and (np.isfinite(self.statement.gamma) or self.limits is not None):
-            bound = max(bound, self._by_dual(support, self._dual_point(S)))
+            w = self._coefficients(S)
+            if self.limits is not None:
+                bound = max(bound, self._within_limits(S, w))
+            if bound < self._lowest:
+                bound = max(bound, self._by_dual(support, self._dual_point(S, w)))
         bound -= (self.caution - 1.0) * _OTHER_ORDER * abs(bound)
         self._lowest = min(self._lowest, bound if np.isfinite(bound) else -np.inf)
 
@@ -308,10 +310,10 @@ class ByTrying:
         if self._trials > _MOST_TRIALS:
             raise TooMany
 
-    def _dual_point(self, S: Indices) -> Array:
+    def _dual_point(self, S: Indices, w: Array) -> Array:
         """The residual of the regression on some features, as a dual point."""
         X, root = self.columns.lines[S], np.sqrt(self.data.weights)
-        return np.asarray(-root * (self.columns.z - self._coefficients(S) @ X))
+        return np.asarray(-root * (self.columns.z - w @ X))
 
     def _coefficients(self, S: Indices) -> Array:
         """Coefficients near the best ones of a support."""
@@ -322,10 +324,9 @@ class ByTrying:
             return np.asarray(np.linalg.lstsq(H, X @ self.columns.z, rcond=None)[0])
         return solution(H[None], (X @ self.columns.z)[None], self.limits.low[S][None], self.limits.high[S][None])[0]
 
-    def _within_limits(self, S: Indices) -> float:
+    def _within_limits(self, S: Indices, w: Array) -> float:
         """Bound a support by the test with limits: T has its coefficients at limits, and S the others, unlimited."""
         assert self.limits is not None
-        w = self._coefficients(S)
         at_limit = (w <= self.limits.low[S]) | (w >= self.limits.high[S])
         count = int(at_limit.sum())
         found = self.columns.residuals(S[~at_limit], S[at_limit]) if 0 < count <= _MOST_AT_LIMITS else None

@@ -59,9 +59,10 @@ class Relaxation:
                 incumbent.offer(self.moves.search(problem, problem.root, fit.support, clock.expired))
             return incumbent.fit.primal
 
-        if self.polish and gammas_before(problem):
+        gammas = gammas_before(problem)
+        if self.polish and gammas:
             incumbent.offer(self.moves.search(problem, expired=clock.expired))
-        first, enough = relax_stronger(problem, warm_start(start, problem), round_and_polish, clock.expired)
+        first, enough = relax_stronger(problem, gammas, warm_start(start, problem), round_and_polish, clock.expired)
         upper = after_round if self.fixing else None
         relaxed, fixings = enough or relax_problem(problem, self.relaxation_tol, first, upper, clock.expired)
         clock.tell(Root(clock.seconds(), relaxed.dual, relaxed.region.free.size))

@@ -35,8 +35,10 @@ def gammas_before(problem: Problem) -> list[float]:
 
     Bounds of coefficients limit what features can fit, whatever the ridge; with them there are none either.
     """
+    if problem.p <= problem.n or problem.bounds.exist:
+        return []
     default = default_gamma(problem.data)
-    if problem.p <= problem.n or problem.bounds.exist or not problem.gamma > _WEAK * default:
+    if not problem.gamma > _WEAK * default:
         return []
     gammas = [_FIRST * default]
     while gammas[-1] * _FACTOR < problem.gamma:
@@ -46,18 +48,19 @@ def gammas_before(problem: Problem) -> list[float]:
 
 def relax_stronger(
     problem: Problem,
+    gammas: list[float],
     start: Start | None,
     rounded: Callable[[Relaxed], float],
     expired: Callable[[], bool],
 ) -> tuple[Start | None, tuple[Relaxed, Fixings] | None]:
     """Relax with stronger ridges in turn; return a start for the problem's own ridge, and a relaxation if it is enough.
 
-    ``rounded`` is called with each relaxation and returns the objective of the best model.  A relaxation is enough if
-    its coefficients show that the value with the problem's own ridge is a small share of this objective.  It is
-    returned with that value and with the bound of its dual point.
+    ``gammas`` are those of :func:`gammas_before`.  ``rounded`` is called with each relaxation and returns the objective
+    of the best model.  A relaxation is enough if its coefficients show that the value with the problem's own ridge is a
+    small share of this objective.  It is returned with that value and with the bound of its dual point.
     """
     objective = 0.0
-    for gamma in gammas_before(problem):
+    for gamma in gammas:
         stronger = problem.with_gamma(gamma)
 
         def stop_at(relaxed: Relaxed, stronger: Problem = stronger, most: float = _WORTHLESS * abs(objective)) -> float:
