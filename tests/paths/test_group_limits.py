@@ -2,7 +2,6 @@
 
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,8 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from covering import every_pair
-from oracles import EXPONENTIAL, _cvxpy_losses, loss_value, precise
-from paths.test_groups import LABELS, MEMBERS, P, coefficients
+from paths.test_groups import LABELS, MEMBERS, P, coefficients, path_of_groups
 from paths.test_limits import some_limits
 from samples import SMOOTH_NAMES, sample, sample_weights
 from sparsest import PenalizedClassifierCV, PenalizedRegressor, PenalizedRegressorCV, penalty_path
@@ -19,40 +17,9 @@ from sparsest.core.losses import make_loss
 
 
 def _path(loss, l1_ratio, intercept, n, seed, **settings):
-    """A path with a group that is not penalised, its objectives and the least ones."""
-    X, y = sample(loss, n, P, seed)
-    rng = np.random.default_rng(seed)
-    weights, factor = rng.uniform(0.5, 2.0, n), np.ones(P)
-    factor[MEMBERS[2]], factor[MEMBERS[4]] = 0.0, 2.0
+    """A path within limits, which are those of signs for the first seed, its objectives and the least ones."""
     low, high = (np.zeros(P), np.full(P, np.inf)) if seed == 0 else some_limits(seed, P)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        path = penalty_path(
-            X, y, "l1" if l1_ratio == 1.0 else "elastic_net", l1_ratio=l1_ratio, loss=loss, alphas=4,
-            fit_intercept=intercept, standardize=False, sample_weight=weights, penalty_factor=factor,
-            feature_groups=LABELS, lower=low, upper=high, **settings,
-        )  # fmt: skip
-    weights /= weights.sum()
-    strength = [factor[members[0]] * np.sqrt(members.size) for members in MEMBERS]
-
-    def objective(i, w, b):
-        norms = np.array([np.linalg.norm(w[members]) for members in MEMBERS])
-        penalty = path.alphas[i] * (strength @ (l1_ratio * norms + 0.5 * (1.0 - l1_ratio) * norms**2))
-        return float(weights @ loss_value(loss, y, X @ w + b) + penalty)
-
-    def least(i):
-        w, b = cp.Variable(P), cp.Variable()
-        penalty = sum(
-            s * (l1_ratio * cp.norm(w[members]) + 0.5 * (1.0 - l1_ratio) * cp.sum_squares(w[members]))
-            for s, members in zip(strength, MEMBERS, strict=True)
-        )
-        total = weights @ _cvxpy_losses(loss, y, X @ w + (b if intercept else 0.0)) + path.alphas[i] * penalty
-        within = [w[np.isfinite(low)] >= low[np.isfinite(low)], w[np.isfinite(high)] <= high[np.isfinite(high)]]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            precise(total, within, tolerance=1e-8 if loss in EXPONENTIAL else 1e-10)
-        return objective(i, np.clip(w.value, low, high), float(b.value) if intercept else 0.0)
-
+    path, objective, least = path_of_groups(loss, l1_ratio, intercept, n, seed, (low, high), **settings)
     for i in range(4):
         assert (coefficients(path, i) >= low).all() and (coefficients(path, i) <= high).all()
     return path, objective, least

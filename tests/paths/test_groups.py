@@ -26,12 +26,15 @@ def coefficients(path, i):
     return path.coefs[:, [i]].toarray()[:, 0]
 
 
-def _path(loss, l1_ratio, intercept, n, seed, **settings):
-    """A path, its objectives and the least ones."""
+def path_of_groups(loss, l1_ratio, intercept, n, seed, limits=None, **settings):
+    """A path with a group that is not penalised, its objectives and the least ones."""
     X, y = sample(loss, n, P, seed)
     rng = np.random.default_rng(seed)
     weights, factor = rng.uniform(0.5, 2.0, n), np.ones(P)
     factor[MEMBERS[2]], factor[MEMBERS[4]] = 0.0, 2.0
+    low, high = (np.full(P, -np.inf), np.full(P, np.inf)) if limits is None else limits
+    if limits is not None:
+        settings |= {"lower": low, "upper": high}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         path = penalty_path(
@@ -49,17 +52,17 @@ def _path(loss, l1_ratio, intercept, n, seed, **settings):
 
     def least(i):
         w, b = cp.Variable(P), cp.Variable()
-        norms = [cp.norm(w[members]) for members in MEMBERS]
-        squares = [cp.sum_squares(w[members]) for members in MEMBERS]
         penalty = sum(
-            s * (l1_ratio * norm + 0.5 * (1.0 - l1_ratio) * square)
-            for s, norm, square in zip(strength, norms, squares, strict=True)
+            s * (l1_ratio * cp.norm(w[members]) + 0.5 * (1.0 - l1_ratio) * cp.sum_squares(w[members]))
+            for s, members in zip(strength, MEMBERS, strict=True)
         )
         total = weights @ _cvxpy_losses(loss, y, X @ w + (b if intercept else 0.0)) + path.alphas[i] * penalty
+        within = [w[j] >= low[j] for j in np.flatnonzero(np.isfinite(low))]
+        within += [w[j] <= high[j] for j in np.flatnonzero(np.isfinite(high))]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            precise(total, tolerance=1e-8 if loss in EXPONENTIAL else 1e-10)
-        return objective(i, w.value, float(b.value) if intercept else 0.0)
+            precise(total, within, tolerance=1e-8 if loss in EXPONENTIAL else 1e-10)
+        return objective(i, np.clip(w.value, low, high), float(b.value) if intercept else 0.0)
 
     return path, objective, least
 
@@ -67,7 +70,7 @@ def _path(loss, l1_ratio, intercept, n, seed, **settings):
 @every_pair(loss=SMOOTH_NAMES, l1_ratio=[1.0, 0.5], intercept=[True, False], n=[40, 11], seed=range(2))
 def test_convex_paths_reach_the_least_objective(loss, l1_ratio, intercept, n, seed):
     """With a Gram matrix where there are more observations than features, and without one."""
-    path, objective, least = _path(loss, l1_ratio, intercept, n, seed, tol=1e-8)
+    path, objective, least = path_of_groups(loss, l1_ratio, intercept, n, seed, tol=1e-8)
     for i in np.flatnonzero(path.solved)[1:3]:
         w = coefficients(path, i)
         assert all((w[members] != 0.0).all() or not w[members].any() for members in MEMBERS)
@@ -79,7 +82,7 @@ def test_convex_paths_reach_the_least_objective(loss, l1_ratio, intercept, n, se
 
 @every_pair(loss=SMOOTH_NAMES, l1_ratio=[1.0, 0.5], intercept=[True, False], max_iter=[1, 3, 10_000], seed=range(3))
 def test_gaps_of_groups_are_never_too_small(loss, l1_ratio, intercept, max_iter, seed):
-    path, objective, least = _path(loss, l1_ratio, intercept, 25, seed, tol=0.03, max_iter=max_iter)
+    path, objective, least = path_of_groups(loss, l1_ratio, intercept, 25, seed, tol=0.03, max_iter=max_iter)
     assert path.solved.any() or max_iter < 10_000
     for i in np.flatnonzero(path.solved)[-2:]:
         reached = objective(i, coefficients(path, i), path.intercepts[i])
