@@ -108,7 +108,7 @@ class LossOfMargins(ABC):
 
     @property
     def separated(self) -> bool:
-        """Whether the fit improves without end as coefficients grow: with a bounded penalty there is no minimum."""
+        """Whether the fit improves without limit as coefficients grow; a bounded penalty then has no minimum."""
         if not self.loss.classification or not (self.y * (self.margin + self.b) > 0.0).all():
             return False
         return bool((self.loss.value(self.y, _LARGE_MARGIN * self.y) > 0.0).all())

@@ -106,7 +106,7 @@ class _Review:
                 self._take(i, self._solve_from(i + 1, i))
 
     def _sweeps_allowed(self, i: int, n_products: int) -> int:
-        """The sweeps that the work allows for a solution at an alpha, after so many products with all columns."""
+        """The sweeps that the work allows at an alpha, after ``n_products`` products with all columns."""
         n, p = self.walk.task.view.shape
         self.work -= n_products * n * p
         return 0 if self.clock.expired() else int(self.work / self._sweep(i))

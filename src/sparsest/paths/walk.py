@@ -92,7 +92,7 @@ class Walk(ABC):
         """Set the state to this solution; the next step starts from it without extrapolation."""
 
     def solve_again(self, alpha: float, max_sweeps: int | None = None) -> Fit:
-        """Solve from the current solution, which may belong to another alpha, in at most so many sweeps."""
+        """Solve from the current solution, which may belong to another alpha, in at most ``max_sweeps`` sweeps."""
         self.before = self.alpha = alpha
         spared = 0 if max_sweeps is None else max(self.task.max_iter - max_sweeps, 0)
         fit = self._reach(alpha, spared)

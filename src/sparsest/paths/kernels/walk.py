@@ -144,7 +144,7 @@ def admit(columns, at, fixed, alpha, count, share):
 
 @kernel
 def begin(columns, at, fixed, memory, alpha, last, ratio):
-    """Guess the solution for the next λ, and take in the features it will need; False if there is no room.
+    """Guess the solution for the next λ, and add the features that it will need; False if there is no room.
 
     ``last`` is the λ before it.  If that is not larger, the walk has been sent elsewhere, and gradients are not
     extrapolated.
