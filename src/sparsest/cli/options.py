@@ -30,8 +30,8 @@ def _column(text: str, *names: str) -> Any:
 Data = Annotated[
     str,
     typer.Argument(
-        help="A CSV or TSV file (also .gz, .zst), Parquet, Feather, NPY, NPZ, Matrix Market, svmlight, .h5ad or .bed; "
-        "a folder with data.npz; or - for standard input. The content tells the format."
+        help="A CSV or TSV file (also .gz, .zst), Parquet, Feather, NPY, NPZ, HDF5, .h5ad, zarr, PLINK (.bed, .pgen), "
+        "Matrix Market or svmlight; a folder with data.npz; or - for standard input. The content tells the format."
     ),
 ]
 Target = Annotated[
