@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from sparsest.core import checks
+from sparsest.core.designs import as_design
 
 
 class Unprintable:
@@ -135,6 +136,18 @@ def test_arrays_of_no_numbers(entry, among):
     values = np.array([1.0, entry], dtype=object) if among else np.array([entry])
     with pytest.raises(ValueError, match="y must hold real numbers: encode text, categories and dates"):
         checks.as_numbers(values, "y")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize("read", [as_design, lambda X: checks.check_entries(X, "X")], ids=["design", "fit"])
+def test_columns_of_a_frame_that_hold_no_numbers_are_named(frame, read):
+    columns = {"age": [1.0, 2.0], "sex": ["m", "f"], "old": [True, False], "site": ["1", "2"]}
+    with pytest.raises(ValueError, match=r"X must hold real numbers, but 'sex', 'site' do not: encode"):
+        read(frame(columns))
+    with pytest.raises(ValueError, match=r"X must hold real numbers, but 'sex' does not: encode"):
+        read(frame({name: columns[name] for name in ("age", "sex")}))
+    with pytest.raises(ValueError, match=r"but 't0', 't1', 't2', 't3', 't4', … do not"):
+        read(frame({f"t{i}": ["a"] for i in range(9)}))
 
 
 def test_entries_that_scikit_learn_would_take():

@@ -19,6 +19,8 @@ from sparsest.core.arrays import Array, Indices
 
 # Longer values are cut off in messages, which have to stay one short line.
 _SHOWN_CHARACTERS = 60
+# Columns that a message names; a table may have thousands.
+_NAMED_COLUMNS = 5
 # From here on not every whole number is a floating-point number.
 _EXACT_INTEGER = 2**53
 
@@ -159,19 +161,22 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{name} cannot be read as an array: its rows may have different lengths") from error
     if array.ndim == 2 and _has_polars_dates(values):
-        raise ValueError(_not_numbers(name))
+        raise ValueError(_not_numbers(name, values))
     return array
 
 
-def as_numbers(values: NDArray[Any], name: str) -> Array:
-    """Return an array as float64; refuse text, complex numbers and dates instead of converting them."""
+def as_numbers(values: NDArray[Any], name: str, frame: Any = None) -> Array:
+    """Return an array as float64; refuse text, complex numbers and dates instead of converting them.
+
+    The message names the columns at fault if the array was read from a data ``frame``.
+    """
     if values.dtype.kind not in "fiubO" or holds_text_or_dates(values):
-        raise ValueError(_not_numbers(name))
+        raise ValueError(_not_numbers(name, frame))
     try:
         with np.errstate(over="ignore"):
             numbers = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(_not_numbers(name)) from error
+        raise ValueError(_not_numbers(name, frame)) from error
     refuse_inexact(values, name)
     return numbers
 
@@ -191,8 +196,22 @@ def refuse_inexact(values: NDArray[Any], name: str) -> None:
         )
 
 
-def _not_numbers(name: str) -> str:
-    return f"{name} must hold real numbers: encode text, categories and dates, fill in what is missing"
+def _not_numbers(name: str, frame: Any = None) -> str:
+    columns = [shown(column) for column in _columns_without_numbers(frame)]
+    named = columns[:_NAMED_COLUMNS] + ["…"] * (len(columns) > _NAMED_COLUMNS)
+    where = f", but {', '.join(named)} {'does' if len(columns) == 1 else 'do'} not" if columns else ""
+    return f"{name} must hold real numbers{where}: encode text, categories and dates, fill in what is missing"
+
+
+def _columns_without_numbers(frame: Any) -> list[str]:
+    """The columns of a data frame that hold something else; none for anything but a data frame."""
+    found = []
+    for column in column_names(frame) or () if hasattr(frame, "__getitem__") else ():
+        try:
+            as_numbers(as_array(frame[column], column), column)
+        except (TypeError, ValueError):
+            found.append(column)
+    return found
 
 
 def _has_polars_dates(values: Any) -> bool:
@@ -213,7 +232,7 @@ def check_entries(values: Any, name: str) -> None:
     if array.ndim == 0:
         raise ValueError(f"{name} must be a matrix with two dimensions, got {shown(values)}")
     if array.dtype.kind == "V" or holds_text_or_dates(array):
-        raise ValueError(_not_numbers(name))
+        raise ValueError(_not_numbers(name, values))
     try:
         if array.dtype.kind == "O":
             array.astype(np.float64)

@@ -83,4 +83,4 @@ def _dense_matrix(X: Any) -> NDArray[Any]:
         raise ValueError(f"X must be a matrix with two dimensions, got {array.ndim}; {hint}")
     if array.dtype in STORED_TYPES:
         return array
-    return array.astype(np.float32) if array.dtype == np.float16 else as_numbers(array, "X")
+    return array.astype(np.float32) if array.dtype == np.float16 else as_numbers(array, "X", X)
