@@ -282,7 +282,7 @@ class Result:
 
     def __repr__(self) -> str:
         """One line with status, size, objective and gap."""
-        size = f"{self.support.size} features"
+        size = f"{self.support.size} feature{'s' * (self.support.size != 1)}"
         if self.feature_groups is not None:
             size = f"{len(self.terms)} groups of {self.support.size} columns"
         return (

@@ -50,6 +50,8 @@ def test_results_are_not_complete_at_a_limit():
     result = best_subset(X, y, 4, gamma=0.3)
     found = near_optimal(result, X, y, within=0.5, limit=2)
     assert not found.complete and len(found.supports) == 2
+    assert repr(found).startswith("NearOptimal(") and "2 supports with objectives from" in repr(found)
+    assert "others are not excluded" in repr(found)
 
 
 def test_bad_input():

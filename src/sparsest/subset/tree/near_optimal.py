@@ -39,6 +39,15 @@ class NearOptimal(NamedTuple):
     deviations: dict[int, float]
     feature_names: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        """One line with the number of supports, what is proved, and the range of objectives."""
+        count, least = len(self.supports), min(self.objectives, default=np.nan)
+        others = "all others are excluded" if self.complete else "others are not excluded"
+        return (
+            f"NearOptimal({self.status.name}, {count} support{'s' * (count != 1)} with objectives from {least:.6g} "
+            f"to at most {self.threshold:.6g}, {others}, seconds={self.seconds:.3g})"
+        )
+
     def importance(self) -> Importance:
         """The share of models that contain each feature, and the range of its coefficient."""
         return importance_of(self.supports, self.coefs, self.deviations, self.complete, self.feature_names)
