@@ -72,6 +72,16 @@ def test_places_with_a_label_are_called_by_it():
     assert grid.rows == [["n 50, p 200, k 5", "1.5"]]
 
 
+def test_each_panel_has_labels_of_its_own_cells():
+    study = find("scalability")
+    known = [
+        {"panel": panel, "x": 0.0, "set": 0, "method": "relaxation", "k": 100, "seconds": 1.5}
+        for panel in ("squared loss", "squared loss, 20 GB")
+    ]
+    found = grids(study.figures[0], study.panels("paper"), known)
+    assert [grid.rows[0][0] for grid in found] == ["n 10000, p 100000, k 100", "n 50000, p 100000, k 100"]
+
+
 def test_what_was_not_looked_for_is_left_out():
     rows = rows_of(STUDY.name)
     assert proofs(rows)[0].tight == 0

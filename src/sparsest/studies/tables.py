@@ -61,7 +61,10 @@ def points(figure: Figure, rows: Sequence[Row]) -> list[TableRow]:
 def grids(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[Grid]:
     """A table for each panel: a line for each x, a column for each method, means with their standard errors."""
     found = []
-    labels = {cell.x: cell.label.replace("\n", ", ") for panel in panels for cell in panel.cells if cell.label}
+    # Panels of a study may have different cells at the same x.
+    labels = {
+        (panel.title, cell.x): cell.label.replace("\n", ", ") for panel in panels for cell in panel.cells if cell.label
+    }
     for panel, methods in curves(figure.view(rows)).items():
         names = [name for name in STYLES if name in methods] + sorted(methods.keys() - STYLES.keys())
         most = most_sets(methods)
@@ -77,7 +80,7 @@ def grids(figure: Figure, panels: Sequence[Panel], rows: Sequence[Row]) -> list[
         first = f"k (in brackets: {figure.x_label})" if ordered else figure.x_label or "place"
         heads = [first, *(style_of(name).label for name in names)]
         title = style_of(panel).label if figure.turned else panel
-        body = [[labels.get(x, f"{x:.4g}"), *(cells.get((x, name), "") for name in names)] for x in places]
+        body = [[labels.get((panel, x), f"{x:.4g}"), *(cells.get((x, name), "") for name in names)] for x in places]
         found.append(Grid(title, heads, body))
     return found
 
