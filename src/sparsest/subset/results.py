@@ -108,6 +108,12 @@ def searching(problem: Problem, time_limit: float, clock: Clock | None) -> Itera
         yield clock
 
 
+def require_dual_bounds(problem: Problem) -> None:
+    """Raise an error if dual points prove nothing about the problem."""
+    if not problem.has_dual_bounds:
+        raise ValueError("the relaxation needs a ridge or bounds on both sides: give a finite gamma or max_coef")
+
+
 def start_support(start: Any, problem: Problem) -> np.ndarray | None:
     """The support that a warm start names, made admissible; None without one."""
     if start is None:

@@ -26,7 +26,7 @@ from sparsest.subset.claims import single_leaf
 from sparsest.subset.dual import DualBound, bound_of_zero, scaled_bound
 from sparsest.subset.fits.support import SupportFit
 from sparsest.subset.incumbent import Incumbent
-from sparsest.subset.results import make_result, searching, start_support
+from sparsest.subset.results import make_result, require_dual_bounds, searching, start_support
 
 # Largest entry of a dual point; a larger one means that the method diverges.
 _DIVERGED = 1e100
@@ -55,8 +55,7 @@ class Subgradient:
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Run the method; the status is OPTIMAL if the gap is at most ``gap_tol``."""
-        if not problem.has_dual_bounds:
-            raise ValueError("the relaxation needs a ridge or bounds on both sides: give a finite gamma or max_coef")
+        require_dual_bounds(problem)
         with searching(problem, self.time_limit, clock) as running:
             return self._solve(problem, start, running)
 

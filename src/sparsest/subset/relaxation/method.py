@@ -16,7 +16,7 @@ from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Relaxed, summary, warm_start
 from sparsest.subset.relaxation.stronger_ridges import gammas_before, relax_stronger
-from sparsest.subset.results import make_result, searching, start_support
+from sparsest.subset.results import make_result, require_dual_bounds, searching, start_support
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ class Relaxation:
 
     def solve(self, problem: Problem, start: Any = None, clock: Clock | None = None) -> Result:
         """Return the rounded solution with the relaxation's bound; OPTIMAL if the gap is at most ``gap_tol``."""
-        if not problem.has_dual_bounds:
-            raise ValueError("the relaxation needs a ridge or bounds on both sides: give a finite gamma or max_coef")
+        require_dual_bounds(problem)
         with searching(problem, self.time_limit, clock) as running:
             return self._solve(problem, start, running)
 
