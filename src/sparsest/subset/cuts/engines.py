@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from sparsest.core.arrays import Mask
+from sparsest.subset.cuts.master import Master
 
 # A support is cut off if its objective exceeds the engine's value by more than this share of the incumbent's objective.
 _VIOLATED = 1e-6
@@ -17,37 +21,68 @@ def _missing(package: str, extra: str) -> ValueError:
     return ValueError(f"this engine needs {package}: install it with pip install 'sparsest[{extra}]'")
 
 
-def _coefficients(constant: float, q: np.ndarray, scale: float) -> dict[int, float]:
-    """The coefficients of ``η + q's ≥ constant``, by feature.
+def _coefficients(constant: float, q: np.ndarray, scale: float) -> np.ndarray:
+    """The coefficients of ``η + q's ≥ constant``, which is divided by ``scale``.
 
     Coefficients are limited to the constant, which gives an equivalent cut because η is nonnegative; engines reject
     numbers above their infinity.
     """
-    least = np.minimum(q, max(constant, 0.0))
-    return {int(j): float(least[j] / scale) for j in np.flatnonzero(least)}
+    return np.minimum(q, max(constant, 0.0)) / scale
+
+
+def _is_violated(eta: float, constant: float, q: np.ndarray, chosen: Mask, scale: float) -> bool:
+    """Whether an integral point is cut off."""
+    return bool(eta < (constant - q[chosen].sum()) / scale - _VIOLATED)
+
+
+def _terms(coefficients: np.ndarray, variables: Any) -> list[Any]:
+    """The terms of a linear expression, without those whose coefficient is 0."""
+    return [float(coefficients[j]) * variables[j] for j in np.flatnonzero(coefficients).tolist()]
 
 
 def run_scip(search: _CutSearch, until: float) -> None:
     """Run one SCIP tree that adds a cut at every violated integral point, until the clock shows ``until`` seconds."""
     try:
-        from pyscipopt import SCIP_RESULT, Conshdlr, Model, quicksum
+        from pyscipopt import Model, quicksum
     except ImportError as error:
         raise _missing("PySCIPOpt", "scip") from error
-    master, forced, scale = search.master(), search.forced, search.scale
-    n_features = forced.size
+    master, scale = search.master(), search.scale
     model = Model()
     model.hideOutput()
-    s = [model.addVar(vtype="B", lb=1.0 if forced[j] else 0.0) for j in range(n_features)]
+    s = [model.addVar(vtype="B", lb=float(forced)) for forced in search.forced]
     eta = model.addVar(lb=0.0)
     for row in master.rows:
-        total = quicksum(float(row.coefficients[j]) * s[j] for j in np.flatnonzero(row.coefficients).tolist())
+        total = quicksum(_terms(row.coefficients, s))
         model.addCons(total <= row.high)
         if row.low > -np.inf:
             model.addCons(total >= row.low)
 
     def cut(constant: float, q: np.ndarray) -> Any:
-        terms = [coefficient * s[j] for j, coefficient in _coefficients(constant, q, scale).items()]
-        return quicksum([eta, *terms]) >= constant / scale
+        return quicksum([eta, *_terms(_coefficients(constant, q, scale), s)]) >= constant / scale
+
+    for constant, q in search.cuts():
+        model.addCons(cut(constant, q))
+    model.includeConshdlr(
+        _scip_handler(search, master, model, s, eta, cut), "cuts", "cuts for the objective of a support",
+        chckpriority=-10, enfopriority=-10, needscons=False,
+    )  # fmt: skip
+    model.setObjective(eta + quicksum(_terms(master.prices / scale, s)), "minimize")
+    model.setParam("limits/time", max(until - search.clock.seconds(), 0.01))
+    model.setParam("limits/gap", 0.3 * search.settings.gap_tol)
+    model.setParam("numerics/feastol", 1e-9)
+    # Presolving may fix variables by dual arguments, which lazily added cuts invalidate.
+    model.setParam("misc/allowstrongdualreds", False)
+    model.setParam("misc/allowweakdualreds", False)
+    model.optimize()
+    # SCIP handles Ctrl-C itself.
+    search.clock.interrupted |= model.getStatus() == "userinterrupt" and search.clock.left() > 0.0
+
+
+def _scip_handler(
+    search: _CutSearch, master: Master, model: Any, s: list[Any], eta: Any, cut: Callable[[float, np.ndarray], Any]
+) -> Any:
+    """The constraint handler that adds cuts to a model with the variables s and eta."""
+    from pyscipopt import SCIP_RESULT, Conshdlr
 
     class Handler(Conshdlr):
         """Adds cuts at integral points."""
@@ -59,7 +94,7 @@ def run_scip(search: _CutSearch, until: float) -> None:
             if not master.admits(chosen):
                 return True  # a candidate of a heuristic that violates a row
             constant, q = search.separate(chosen)
-            if model.getSolVal(solution, eta) >= (constant - q[chosen].sum()) / scale - _VIOLATED:
+            if not _is_violated(model.getSolVal(solution, eta), constant, q, chosen, search.scale):
                 return False
             if add:
                 model.addCons(cut(constant, q))
@@ -78,49 +113,30 @@ def run_scip(search: _CutSearch, until: float) -> None:
             for variable in (*s, eta):
                 model.addVarLocks(variable, n_positive + n_negative, 0)
 
-    for constant, q in search.cuts():
-        model.addCons(cut(constant, q))
-    model.includeConshdlr(
-        Handler(), "cuts", "cuts for the objective of a support", chckpriority=-10, enfopriority=-10, needscons=False
-    )
-    paid = quicksum(float(master.prices[j] / scale) * s[j] for j in np.flatnonzero(master.prices).tolist())
-    model.setObjective(eta + paid, "minimize")
-    model.setParam("limits/time", max(until - search.clock.seconds(), 0.01))
-    model.setParam("limits/gap", 0.3 * search.settings.gap_tol)
-    model.setParam("numerics/feastol", 1e-9)
-    # Presolving may fix variables by dual arguments, which lazily added cuts invalidate.
-    model.setParam("misc/allowstrongdualreds", False)
-    model.setParam("misc/allowweakdualreds", False)
-    model.optimize()
-    # SCIP handles Ctrl-C itself.
-    search.clock.interrupted |= model.getStatus() == "userinterrupt" and search.clock.left() > 0.0
+    return Handler()
 
 
 def run_gurobi(search: _CutSearch, until: float) -> None:
     """Run one Gurobi tree with lazy constraints, until the clock shows ``until`` seconds."""
     try:
         import gurobipy
-        from gurobipy import GRB
+        from gurobipy import GRB, quicksum
     except ImportError as error:
         raise _missing("gurobipy", "gurobi") from error
-    master, forced, scale = search.master(), search.forced, search.scale
-    n_features = int(forced.size)
-    environment = gurobipy.Env(params={"OutputFlag": 0})
-    model = gurobipy.Model(env=environment)
-    lower: Any = forced.astype(float).tolist()
+    master, scale, n_features = search.master(), search.scale, int(search.forced.size)
+    model = gurobipy.Model(env=gurobipy.Env(params={"OutputFlag": 0}))
+    lower: Any = search.forced.astype(float).tolist()
     s = model.addVars(n_features, vtype=GRB.BINARY, lb=lower)
     eta = model.addVar(lb=0.0)
-    paid = gurobipy.quicksum(float(master.prices[j] / scale) * s[j] for j in np.flatnonzero(master.prices).tolist())
-    model.setObjective(eta + paid, GRB.MINIMIZE)
+    model.setObjective(eta + quicksum(_terms(master.prices / scale, s)), GRB.MINIMIZE)
     for row in master.rows:
-        total = gurobipy.quicksum(float(row.coefficients[j]) * s[j] for j in np.flatnonzero(row.coefficients).tolist())
+        total = quicksum(_terms(row.coefficients, s))
         model.addConstr(total <= row.high)
         if row.low > -np.inf:
             model.addConstr(total >= row.low)
 
     def cut(constant: float, q: np.ndarray) -> Any:
-        terms = [coefficient * s[j] for j, coefficient in _coefficients(constant, q, scale).items()]
-        return eta + gurobipy.quicksum(terms) >= constant / scale
+        return eta + quicksum(_terms(_coefficients(constant, q, scale), s)) >= constant / scale
 
     def callback(model: Any, where: int) -> None:
         if where != GRB.Callback.MIPSOL:
@@ -128,7 +144,7 @@ def run_gurobi(search: _CutSearch, until: float) -> None:
         values = model.cbGetSolution(s)
         chosen = np.array([values[j] > 0.5 for j in range(n_features)], dtype=bool)
         constant, q = search.separate(chosen)
-        if model.cbGetSolution(eta) < (constant - q[chosen].sum()) / scale - _VIOLATED:
+        if _is_violated(model.cbGetSolution(eta), constant, q, chosen, scale):
             model.cbLazy(cut(constant, q))
         if search.clock.expired():
             model.terminate()
