@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsest.core.arrays import Array
-from sparsest.runtime.jit import dispatched, kernel
+from sparsest.runtime.jit import dispatched, inlined, kernel
 
 # Largest number of times that a step is shortened.  Each time shortens it by at least a sixth, so 200 times reduce it
 # below machine precision.
@@ -105,6 +105,52 @@ def largest_eigenvalue(H, iterations):
     return value
 
 
+@inlined
+def values_at(c, omega, w, Hw, u, levels):
+    """Return the primal and the dual value at w; ``u = c - Hw`` and the levels of w are written."""
+    quadratic, linear = 0.0, 0.0
+    for j in range(w.size):
+        quadratic += w[j] * Hw[j]
+        linear += c[j] * w[j]
+        u[j] = c[j] - Hw[j]
+    primal = 0.5 * quadratic - linear + penalty(omega, w, levels)
+    return primal, -0.5 * quadratic - gain(omega, u)
+
+
+@inlined
+def step_from(point, H_point, H, c, omega, L, levels, v, work, w, Hw):
+    """Write the proximal step from ``point`` to w, and Hw; return L, increased until the quadratic allows the step."""
+    for _ in range(_SHORTENINGS):
+        for j in range(w.size):
+            v[j] = point[j] - (H_point[j] - c[j]) / L
+        proximal_step(omega, v, L, levels, work, w)
+        gradient_product(H, w, Hw)
+        curvature, length = 0.0, 0.0
+        for j in range(w.size):
+            d = w[j] - point[j]
+            curvature += d * (Hw[j] - H_point[j])
+            length += d * d
+        if not curvature > L * length * (1.0 + 1e-12) or length == 0.0:
+            break
+        L = max(1.2 * L, min(2.0 * L, 1.02 * curvature / length))
+    return L
+
+
+@inlined
+def extrapolate(w, Hw, previous, H_previous, momentum):
+    """Move the point of the momentum beyond w, or to w itself if the step went uphill."""
+    point, H_point, size = momentum
+    uphill = 0.0
+    for j in range(w.size):
+        uphill += (point[j] - w[j]) * (w[j] - previous[j])
+    following = 1.0 if uphill > 0.0 else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * size[0] * size[0]))
+    beta = 0.0 if uphill > 0.0 else (size[0] - 1.0) / following
+    size[0] = following
+    for j in range(w.size):
+        point[j] = w[j] + beta * (w[j] - previous[j])
+        H_point[j] = Hw[j] + beta * (Hw[j] - H_previous[j])
+
+
 @kernel
 def relax_quadratic(H, c, omega, w, L, tolerance, cutoff, max_iterations):
     """Minimise ``½w'Hw - c'w + Ω(w)`` from ``w``, which is overwritten: see :func:`relax_further`."""
@@ -134,38 +180,13 @@ def relax_further(H, c, omega, w, L, tolerance, cutoff, max_iterations, momentum
     primal, dual = np.inf, -np.inf
     for iteration in range(max_iterations + 1):
         if iteration % _EVERY == 0 or iteration == max_iterations:
-            quadratic, linear = 0.0, 0.0
-            for j in range(m):
-                quadratic += w[j] * Hw[j]
-                linear += c[j] * w[j]
-                u[j] = c[j] - Hw[j]
-            primal = 0.5 * quadratic - linear + penalty(omega, w, value_levels)
-            dual = max(dual, -0.5 * quadratic - gain(omega, u))
+            primal, value = values_at(c, omega, w, Hw, u, value_levels)
+            dual = max(dual, value)
             if not primal - dual > tolerance or dual >= cutoff or iteration == max_iterations:
                 break
         for j in range(m):
             previous[j] = w[j]
             H_previous[j] = Hw[j]
-        for _ in range(_SHORTENINGS):
-            for j in range(m):
-                v[j] = point[j] - (H_point[j] - c[j]) / L
-            proximal_step(omega, v, L, levels, work, w)
-            gradient_product(H, w, Hw)
-            curvature, length = 0.0, 0.0
-            for j in range(m):
-                d = w[j] - point[j]
-                curvature += d * (Hw[j] - H_point[j])
-                length += d * d
-            if not curvature > L * length * (1.0 + 1e-12) or length == 0.0:
-                break
-            L = max(1.2 * L, min(2.0 * L, 1.02 * curvature / length))
-        uphill = 0.0
-        for j in range(m):
-            uphill += (point[j] - w[j]) * (w[j] - previous[j])
-        following = 1.0 if uphill > 0.0 else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * size[0] * size[0]))
-        beta = 0.0 if uphill > 0.0 else (size[0] - 1.0) / following
-        size[0] = following
-        for j in range(m):
-            point[j] = w[j] + beta * (w[j] - previous[j])
-            H_point[j] = Hw[j] + beta * (Hw[j] - H_previous[j])
+        L = step_from(point, H_point, H, c, omega, L, levels, v, work, w, Hw)
+        extrapolate(w, Hw, previous, H_previous, momentum)
     return primal, dual, iteration, L, value_levels

@@ -26,6 +26,8 @@ from sparsest.subset.relaxation.kernels.box import next_sigma
 _ROUNDING = 1e-9
 # Largest number of Newton steps for the share of a unit with bounds; a few are usual.
 _NEWTON_STEPS = 100
+# Largest number of steps for the multiplier of a set.
+_LEVEL_STEPS = 200
 
 
 class NestedRegulariser(NamedTuple):
@@ -135,94 +137,126 @@ def grouped(unit, n_units):
     return order, begin
 
 
+class UnitSums(NamedTuple):
+    """What the shares of units need: for a proximal step from v of length 1/L, or for Ω(v) itself if L is infinite.
+
+    Attributes
+    ----------
+    size : ``√Σ δ_j v_j²`` over the columns of each unit
+    tau : δ/L of each unit
+    floor : the smallest s at which no bound is exceeded, for Ω(v)
+    slope : ``Σ_j h_j(0)``
+    order, begin : the columns in the order of their units, and where each unit begins
+    by_newton : whether shares are found by Newton's method; only then slope, order and begin are filled
+    """
+
+    size: Array
+    tau: Array
+    floor: Array
+    slope: Array
+    order: Indices
+    begin: Indices
+    by_newton: bool
+
+
+@inlined
+def sums_of_units(v, omega, L):
+    """Return the sums of all units, and whether Ω is finite as far as bounds of coefficients decide."""
+    root_delta, unit, n_units = omega.root_delta, omega.unit, omega.forced.size
+    size, tau, floor, slope = np.zeros(n_units), np.zeros(n_units), np.zeros(n_units), np.zeros(n_units)
+    by_newton = omega.bounded and np.isfinite(L)
+    order, begin = np.empty(0, dtype=np.int64), np.zeros(n_units + 1, dtype=np.int64)
+    if by_newton:
+        order, begin = grouped(unit, n_units)
+    for j in range(v.size):
+        delta = root_delta[j] * root_delta[j]
+        size[unit[j]] += (root_delta[j] * v[j]) ** 2
+        tau[unit[j]] = delta / L
+        if omega.bounded:
+            value, bound = abs(v[j]), omega.high[j] if v[j] > 0.0 else -omega.low[j]
+            if not by_newton and value > 0.0:
+                floor[unit[j]] = max(floor[unit[j]], value / bound if bound > 0.0 else np.inf)
+            elif by_newton and value * L <= bound * delta:
+                slope[unit[j]] += 0.5 * L * value * (L * value / delta) if value > 0.0 else 0.0
+            elif by_newton and bound > 0.0:
+                slope[unit[j]] += L * bound * value - 0.5 * delta * bound * bound
+    finite = True
+    for g in range(n_units):
+        size[g] = np.sqrt(size[g])
+        finite = finite and floor[g] <= 1.0 + _ROUNDING
+        floor[g] = min(floor[g], 1.0)
+    return UnitSums(size, tau, floor, slope, order, begin, by_newton), finite
+
+
+@inlined
+def share_of(g, multiplier, units, v, omega, L):
+    """The s of a free unit, and its derivative with respect to the multiplier."""
+    if units.by_newton:
+        s, change = bounded_share(multiplier, v, omega, units.order, units.begin[g], units.begin[g + 1], L)
+    else:
+        s = plain_share(units.size[g], multiplier, units.tau[g], units.floor[g])
+        change = -(s + units.tau[g]) / (2.0 * multiplier) if units.floor[g] < s < 1.0 else 0.0
+    return s, change
+
+
+@inlined
+def level_of(c, level, units, mu, v, omega, L):
+    """The multiplier at which the shares of set c add up to its room, by Newton's method from an earlier ``level``."""
+    start, members, room = omega.start, omega.members, omega.room
+    if room[c] <= 0:
+        return np.inf
+    weight, steepest = 0.0, 0.0
+    for place in range(start[c], start[c + 1]):
+        weight += units.size[members[place]]
+        steepest = max(steepest, units.slope[members[place]])
+    sigma = room[c] / max(weight, 1e-300)
+    if 0.0 < level < np.inf:
+        sigma = 1.0 / np.sqrt(2.0 * level)
+    elif units.by_newton:
+        # Half of the multiplier from which on all shares would be 0.
+        sigma = 1.0 / np.sqrt(max(steepest, 1e-300))
+    below, above = 0.0, np.inf
+    for _ in range(_LEVEL_STEPS):
+        t = 0.5 / (sigma * sigma)
+        value, slope = -float(room[c]), 0.0
+        for place in range(start[c], start[c + 1]):
+            g = members[place]
+            s, change = share_of(g, omega.price[g] + max(mu[g], t), units, v, omega, L)
+            value += s
+            if t > mu[g]:
+                slope -= change / (sigma * sigma * sigma)
+        more, sigma, below, above = next_sigma(sigma, value, slope, below, above, room[c])
+        if not more:
+            break
+    return 0.5 / (sigma * sigma)
+
+
 @kernel
 def nested_shares(v, omega, L, levels, shares):
     """Write s of each unit for a proximal step of length 1/L from v, or for Ω(v) itself if L is infinite.
 
     ``levels`` has the multiplier t of each set; its old values are the starting points.  Returns whether Ω is finite.
     """
-    root_delta, unit, forced, price, start, members, room, low, high, bounded = omega
-    n_units = forced.size
-    a, tau, floor, mu = np.zeros(n_units), np.zeros(n_units), np.zeros(n_units), np.zeros(n_units)
-    for j in range(v.size):
-        a[unit[j]] += (root_delta[j] * v[j]) ** 2
-        tau[unit[j]] = root_delta[j] * root_delta[j] / L
-        if bounded and not np.isfinite(L) and v[j] != 0.0:
-            bound = high[j] if v[j] > 0.0 else -low[j]
-            floor[unit[j]] = max(floor[unit[j]], abs(v[j]) / bound if bound > 0.0 else np.inf)
-    by_newton = bounded and np.isfinite(L)
-    # ``Σ_j h_j(0)`` of each unit.
-    slopes = np.zeros(n_units)
-    if by_newton:
-        for j in range(v.size):
-            size, bound = abs(v[j]), high[j] if v[j] > 0.0 else -low[j]
-            delta = root_delta[j] * root_delta[j]
-            if size * L <= bound * delta:
-                slopes[unit[j]] += 0.5 * L * size * (L * size / delta) if size > 0.0 else 0.0
-            elif bound > 0.0:
-                slopes[unit[j]] += L * bound * size - 0.5 * delta * bound * bound
-    order, begin = np.empty(0, dtype=np.int64), np.zeros(n_units + 1, dtype=np.int64)
-    if by_newton:
-        order, begin = grouped(unit, n_units)
-    finite = True
-    for g in range(n_units):
-        a[g] = np.sqrt(a[g])
-        finite = finite and floor[g] <= 1.0 + _ROUNDING
-        floor[g] = min(floor[g], 1.0)
-        if forced[g]:
-            shares[g] = 1.0
-        elif by_newton:
-            shares[g] = bounded_share(price[g], v, omega, order, begin[g], begin[g + 1], L)[0]
-        else:
-            shares[g] = plain_share(a[g], price[g], tau[g], floor[g])
+    price, start, members, room = omega.price, omega.start, omega.members, omega.room
+    units, finite = sums_of_units(v, omega, L)
+    mu = np.zeros(omega.forced.size)
+    for g in range(omega.forced.size):
+        shares[g] = 1.0 if omega.forced[g] else share_of(g, price[g], units, v, omega, L)[0]
     for c in range(room.size):
-        total, weight, steepest = 0.0, 0.0, 0.0
+        total = 0.0
         for place in range(start[c], start[c + 1]):
             total += shares[members[place]]
-            weight += a[members[place]]
-            steepest = max(steepest, slopes[members[place]])
         if total <= room[c]:
             levels[c] = 0.0
             continue
-        if room[c] <= 0:
-            levels[c] = np.inf
-        else:
-            sigma = room[c] / max(weight, 1e-300)
-            if 0.0 < levels[c] < np.inf:
-                sigma = 1.0 / np.sqrt(2.0 * levels[c])
-            elif by_newton:
-                # Half of the multiplier from which on all shares would be 0.
-                sigma = 1.0 / np.sqrt(max(steepest, 1e-300))
-            below, above = 0.0, np.inf
-            for _ in range(200):
-                t = 0.5 / (sigma * sigma)
-                value, slope = -float(room[c]), 0.0
-                for place in range(start[c], start[c + 1]):
-                    g = members[place]
-                    m = price[g] + max(mu[g], t)
-                    if by_newton:
-                        s, change = bounded_share(m, v, omega, order, begin[g], begin[g + 1], L)
-                        if t > mu[g]:
-                            slope -= change / (sigma * sigma * sigma)
-                    else:
-                        s = plain_share(a[g], m, tau[g], floor[g])
-                        if floor[g] < s < 1.0 and t > mu[g]:
-                            slope += (s + tau[g]) / (2.0 * m) / (sigma * sigma * sigma)
-                    value += s
-                more, sigma, below, above = next_sigma(sigma, value, slope, below, above, room[c])
-                if not more:
-                    break
-            levels[c] = 0.5 / (sigma * sigma)
+        levels[c] = level_of(c, levels[c], units, mu, v, omega, L)
         total = 0.0
         for place in range(start[c], start[c + 1]):
             g = members[place]
             mu[g] = max(mu[g], levels[c])
-            if by_newton:
-                shares[g] = bounded_share(price[g] + mu[g], v, omega, order, begin[g], begin[g + 1], L)[0]
-            else:
-                shares[g] = plain_share(a[g], price[g] + mu[g], tau[g], floor[g])
+            shares[g] = share_of(g, price[g] + mu[g], units, v, omega, L)[0]
             total += shares[g]
-        finite = finite and (by_newton or total <= room[c] + 1e-6 * (room[c] + 1.0))
+        finite = finite and (units.by_newton or total <= room[c] + 1e-6 * (room[c] + 1.0))
     return finite
 
 

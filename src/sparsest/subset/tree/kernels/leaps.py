@@ -140,6 +140,78 @@ def copy_matrix(matrices, d):
             matrices[d + 1, i, j] = matrices[d, i, j]
 
 
+@inlined
+def close_node(levels, d, k, exhaust, upper, tolerance, best, work):
+    """Return whether the node at depth d is closed, and the upper bound; otherwise choose its feature.
+
+    ``best`` is overwritten by a better choice of features.
+    """
+    N, w, f, G, r, g, alive, inside, _, feature = levels
+    m = w.shape[1]
+    n_in, n_alive = 0, 0
+    for j in range(m):
+        if alive[d, j]:
+            n_alive += 1
+        if inside[d, j]:
+            n_in += 1
+    cutoff = upper - tolerance * abs(upper)
+    closed = f[d] >= cutoff
+    left = k - n_in
+    if not closed and n_alive <= k:
+        closed = True
+        if f[d] < upper:
+            upper = f[d]
+            for j in range(m):
+                best[j] = alive[d, j]
+    elif not closed and left <= exhaust:
+        closed = True
+        gain, first, second = best_completion(G[d], r[d], alive[d], inside[d], left, g[d] - upper)
+        if first != NO_FEATURE or (left == 0 and g[d] < upper):
+            upper = g[d] - gain if first != NO_FEATURE else g[d]
+            for j in range(m):
+                best[j] = inside[d, j]
+            if first != NO_FEATURE:
+                best[first] = True
+            if second != NO_FEATURE:
+                best[second] = True
+    elif not closed:
+        feature[d], cost = branch_feature(N[d], w[d], alive[d], inside[d], n_alive - k, work)
+        closed = f[d] + cost >= cutoff
+    return closed, upper
+
+
+@inlined
+def force_in(levels, d):
+    """Enter the branch with the feature of the node at depth d."""
+    N, w, f, G, r, g, alive, inside, side, feature = levels
+    j = feature[d]
+    side[d] = INSIDE
+    copy_row(alive, d)
+    copy_row(inside, d)
+    copy_matrix(N, d)
+    copy_row(w, d)
+    f[d + 1] = f[d]
+    g[d + 1] = g[d] - sweep_in(G[d], r[d], alive[d], inside[d], j, G[d + 1], r[d + 1])
+    inside[d + 1, j] = True
+    side[d + 1] = ENTERED
+
+
+@inlined
+def force_out(levels, d):
+    """Enter the branch without the feature of the node at depth d."""
+    N, w, f, G, r, g, alive, inside, side, feature = levels
+    j = feature[d]
+    side[d] = OUTSIDE
+    copy_row(alive, d)
+    copy_row(inside, d)
+    copy_matrix(G, d)
+    copy_row(r, d)
+    g[d + 1] = g[d]
+    f[d + 1] = f[d] + sweep_out(N[d], w[d], alive[d], j, N[d + 1], w[d + 1])
+    alive[d + 1, j] = False
+    side[d + 1] = ENTERED
+
+
 @kernel
 def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
     """Continue the search for ``max_nodes`` nodes or until ``log`` is full.
@@ -148,73 +220,22 @@ def leap(levels, depth, k, exhaust, upper, tolerance, best, log, max_nodes):
     the upper bound, the number of nodes, and the number of entries in ``log``.  The log is in preorder and has the
     feature for a branch and LEAF for a closed region.
     """
-    N, w, f, G, r, g, alive, inside, side, feature = levels
-    m = w.shape[1]
-    work = np.empty(m)
+    side, work = levels.side, np.empty(levels.w.shape[1])
     nodes, logged = 0, 0
     while depth >= 0 and nodes < max_nodes and logged < log.size - 2:
-        d = depth
-        if side[d] == ENTERED:
+        if side[depth] == ENTERED:
             nodes += 1
-            n_in, n_alive = 0, 0
-            for j in range(m):
-                if alive[d, j]:
-                    n_alive += 1
-                if inside[d, j]:
-                    n_in += 1
-            cutoff = upper - tolerance * abs(upper)
-            closed = f[d] >= cutoff
-            left = k - n_in
-            if not closed and n_alive <= k:
-                closed = True
-                if f[d] < upper:
-                    upper = f[d]
-                    for j in range(m):
-                        best[j] = alive[d, j]
-            elif not closed and left <= exhaust:
-                closed = True
-                gain, first, second = best_completion(G[d], r[d], alive[d], inside[d], left, g[d] - upper)
-                if first != NO_FEATURE or (left == 0 and g[d] < upper):
-                    upper = g[d] - gain if first != NO_FEATURE else g[d]
-                    for j in range(m):
-                        best[j] = inside[d, j]
-                    if first != NO_FEATURE:
-                        best[first] = True
-                    if second != NO_FEATURE:
-                        best[second] = True
-            elif not closed:
-                feature[d], cost = branch_feature(N[d], w[d], alive[d], inside[d], n_alive - k, work)
-                closed = f[d] + cost >= cutoff
-            if closed:
-                log[logged] = LEAF
-                logged += 1
-                depth -= 1
-                continue
-            j = feature[d]
-            log[logged] = j
+            closed, upper = close_node(levels, depth, k, exhaust, upper, tolerance, best, work)
+            log[logged] = LEAF if closed else levels.feature[depth]
             logged += 1
-            side[d] = INSIDE
-            copy_row(alive, d)
-            copy_row(inside, d)
-            copy_matrix(N, d)
-            copy_row(w, d)
-            f[d + 1] = f[d]
-            g[d + 1] = g[d] - sweep_in(G[d], r[d], alive[d], inside[d], j, G[d + 1], r[d + 1])
-            inside[d + 1, j] = True
-            side[d + 1] = ENTERED
-            depth = d + 1
-        elif side[d] == INSIDE:
-            j = feature[d]
-            side[d] = OUTSIDE
-            copy_row(alive, d)
-            copy_row(inside, d)
-            copy_matrix(G, d)
-            copy_row(r, d)
-            g[d + 1] = g[d]
-            f[d + 1] = f[d] + sweep_out(N[d], w[d], alive[d], j, N[d + 1], w[d + 1])
-            alive[d + 1, j] = False
-            side[d + 1] = ENTERED
-            depth = d + 1
+            if closed:
+                depth -= 1
+            else:
+                force_in(levels, depth)
+                depth += 1
+        elif side[depth] == INSIDE:
+            force_out(levels, depth)
+            depth += 1
         else:
             depth -= 1
     return depth, upper, nodes, logged

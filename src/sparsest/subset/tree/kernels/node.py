@@ -349,6 +349,28 @@ def list_running(status, running):
     return running[:count]
 
 
+@inlined
+def list_stale(known, running, stale):
+    """Write the running regions without up-to-date ``U`` to ``stale``; return the filled part of the array."""
+    count = 0
+    for i in running:
+        if not known[i]:
+            stale[count] = i
+            count += 1
+    return stale[:count]
+
+
+@inlined
+def keep_stored(slot, alive):
+    """Move the features with a stored column to the front; return this part of the array."""
+    count = 0
+    for j in alive:
+        if slot[j] != NOT_STORED:
+            alive[count] = j
+            count += 1
+    return alive[:count]
+
+
 @kernel
 def solve_nodes(quadratic, regions, criteria, batch):
     """Relax regions from their ``W`` until each bound reaches the cutoff or is precise enough.
@@ -360,40 +382,32 @@ def solve_nodes(quadratic, regions, criteria, batch):
     c = quadratic.c
     m = c.size
     q, work, all_alive = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
-    everything, stale = np.empty(regions.status.size, dtype=np.int64), np.empty(regions.status.size, dtype=np.int64)
-    running = list_running(regions.status, everything)
+    n_regions = regions.status.size
+    places, stale_places = np.empty(n_regions, dtype=np.int64), np.empty(n_regions, dtype=np.int64)
+    running = list_running(regions.status, places)
     while running.size > 0:
-        n_stale = 0
-        for i in running:
-            if not regions.known[i]:
-                stale[n_stale] = i
-                n_stale += 1
+        stale = list_stale(regions.known, running, stale_places)
         if quadratic.block:
-            if n_stale > 0:
+            if stale.size > 0:
                 return running[:0]
             missing = missing_in_block(quadratic, regions, running, criteria, all_alive, q, work)
         else:
             missing = missing_columns(quadratic, regions.W, running, batch)
         if missing.size > 0:
             return missing
-        products(quadratic.store, quadratic.slot, regions.shifts, c, regions.W, stale[:n_stale], regions.U)
+        products(quadratic.store, quadratic.slot, regions.shifts, c, regions.W, stale, regions.U)
         for i in running:
             count, n_in = list_alive(regions.states[i], all_alive)
             alive = all_alive[:count]
             bound, status = evaluate(quadratic, regions, i, criteria, alive, n_in, q, work)
             regions.bounds[i], regions.status[i] = bound, status
             if status == RUNNING and quadratic.block:
-                size = 0
-                for j in alive:
-                    if quadratic.slot[j] != NOT_STORED:
-                        alive[size] = j
-                        size += 1
-                improve_in_block(quadratic, regions, i, criteria, alive[:size], n_in, q, work)
+                improve_in_block(quadratic, regions, i, criteria, keep_stored(quadratic.slot, alive), n_in, q, work)
             elif status == RUNNING:
                 improve(quadratic, regions, i, criteria, alive, n_in, q, work)
             if status == RUNNING:
                 if regions.rounds[i] > 2:
                     regions.precision[i] *= 0.3
                 regions.rounds[i] += 1
-        running = list_running(regions.status, everything)
+        running = list_running(regions.status, places)
     return running
