@@ -101,6 +101,11 @@ TESTED_ELSEWHERE = {
     ),
     "subset/grid/polish": "subset/grid/test_squared",
     "subset/grid/space": "subset/grid/test_relaxations",
+    # The parts of a search.
+    **dict.fromkeys(
+        (f"subset/tree/{name}" for name in ("node_bounds", "progress", "root_phase", "tree_loop")),
+        "subset/tree/test_search",
+    ),
     # The searches of the goal.
     "subset/tree/local_optima": "subset/tree/test_goal",
     # The gains of choices of last features.

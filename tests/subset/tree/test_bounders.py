@@ -12,7 +12,7 @@ from sparsest.proofs.steps import Branch, Leaf, Proof
 from sparsest.subset.claims import statement_of
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.bounder import BounderOptions, Request
 from sparsest.subset.tree.bounders import make_bounder
 from sparsest.subset.tree.gram_bounder import GramBounder
 from sparsest.subset.tree.loss_bounder import LossBounder
@@ -68,7 +68,7 @@ def test_fixings_exclude_only_supports_above_the_cutoff(loss, form, rounding):
     survivors = np.array([0, 1, 2, 4, 5, 6])
     values = sample_values(loss, n, p, 10, 0.3, True, False)
     optimum, best = best_of(values, **form, exclude=[3])
-    bounder = make_bounder(problem, survivors, rounding * optimum)
+    bounder = make_bounder(problem, survivors, BounderOptions(rounding * optimum))
     state = np.zeros(6, dtype=np.int8)
     [outcome] = bounder.solve([Request(bounder.start(Start(np.arange(p), np.zeros(p), 0.0)), state)], 1.2 * optimum)
     fixed = 0
@@ -98,7 +98,7 @@ def test_the_checker_proves_the_bounds_of_both_sides(loss, rounding):
     n, p = 22, 7
     X, y = sample(loss, n, p, 11)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3, sample_weight=np.linspace(0.5, 2.0, n))
-    bounder = make_bounder(problem, np.arange(p), rounding * 10.0)
+    bounder = make_bounder(problem, np.arange(p), BounderOptions(rounding * 10.0))
     bounder.strengthen()
     claimed, points, splits, cutoff = [], [], [], fit_support(problem, np.array([0, 1, 2])).primal
     for side in (1, -1):
@@ -119,7 +119,7 @@ def test_without_time_bounds_still_hold(loss):
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3)
     optimum, _ = best_of(sample_values(loss, n, p, 10, 0.3, True, False), 3)
     late = []
-    bounder = make_bounder(problem, np.arange(p), 0.0, lambda: bool(late))
+    bounder = make_bounder(problem, np.arange(p), BounderOptions(expired=lambda: bool(late)))
     warm, state = bounder.start(Start(np.arange(p), np.zeros(p), 0.0)), np.zeros(p, dtype=np.int8)
     [whole] = bounder.solve([Request(warm, state)], 2.0 * optimum)
     late.append(True)

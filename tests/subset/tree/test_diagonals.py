@@ -49,7 +49,7 @@ def wide(n=40, p=120, seed=0):
 def relaxed(X, y, k=6, gamma=0.04):
     """A bounder over all features, and the relaxed root."""
     problem = make_problem(X, y, k, gamma=gamma)
-    nodes = gram.GramBounder(problem, np.arange(problem.p), rounding=0.0)
+    nodes = gram.GramBounder(problem, np.arange(problem.p))
     request = Request(nodes.start(Start(np.arange(0), np.empty(0), 0.0)), np.zeros(problem.p, dtype=np.int8))
     cutoff = solve(X, y, k, gamma=gamma).objective
     [outcome] = nodes.solve([request], cutoff)

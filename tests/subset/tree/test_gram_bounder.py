@@ -13,7 +13,7 @@ from sparsest.runtime.events import Status
 from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.tree import gram_bounder as gram
-from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.bounder import BounderOptions, Request
 from sparsest.subset.tree.gram_store import GramBlock, GramColumns
 from sparsest.subset.tree.kernels.node import NOT_STORED
 from subset.tree.growing import grow
@@ -26,7 +26,7 @@ def test_a_point_has_the_objective_of_its_coefficients(weights):
     """``constant + ½w'Hw - c'w`` plus the ridge is the objective; bounds are computed from ``u = c - Hw``."""
     X, y = hard(30, 8)
     problem = make_problem(X, y, 3, gamma=0.3, sample_weight=weights)
-    bounder = gram.GramBounder(problem, np.array([0, 2, 3, 5]), 0.0)
+    bounder = gram.GramBounder(problem, np.array([0, 2, 3, 5]))
     state = np.array([1, 0, 1, 0], dtype=np.int8)
     [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1e6)
     used, w, u, quadratic, diagonal, roots = outcome.point
@@ -49,7 +49,7 @@ def test_the_compiled_rounds_relax_to_the_value_of_the_engine(form, weights):
     inside, outside = [5], [0, 7, 31]
     problem = make_problem(X, y, gamma=0.2, include=inside, exclude=outside, sample_weight=weights, **form)
     relaxed, _ = relax_problem(problem, 1e-9)
-    bounder = gram.GramBounder(problem, np.arange(60), 0.0)
+    bounder = gram.GramBounder(problem, np.arange(60))
     request = Request(bounder.start(Start(NONE, np.empty(0), 0.0)), problem.root.state)
     # A region is relaxed to a small share of its distance from the cutoff.
     [outcome] = bounder.solve([request], relaxed.primal * (1.0 + 1e-6))
@@ -63,7 +63,7 @@ def test_strengthened_bounds_are_higher_and_hold(gamma):
     X, y = hard(60, 8)
     problem = make_problem(X, y, 3, gamma=gamma)
     optimum, _ = best_of(squared_values(X, y, gamma), 3)
-    plain, strong = (gram.GramBounder(problem, np.arange(8), 0.0) for _ in range(2))
+    plain, strong = (gram.GramBounder(problem, np.arange(8)) for _ in range(2))
     strong.strengthen()
     assert strong.strong and not plain.strong
     delta = strong.diagonal.full()
@@ -84,21 +84,21 @@ def test_strengthened_bounds_are_higher_and_hold(gamma):
 
 def test_nothing_is_strengthened_without_a_spare_diagonal():
     X, y = hard(6, 8)
-    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8), 0.0)
+    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8))
     bounder.strengthen()
     assert not bounder.strong and (bounder.diagonal.full() == 1.0 / 0.3).all()
 
 
 def test_starts_keep_survivors():
     X, y = hard(30, 8)
-    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.array([1, 4, 6]), 0.0)
+    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.array([1, 4, 6]))
     warm = bounder.start(Start(np.array([0, 4, 6, 1]), np.array([1.0, 2.0, 0.0, 3.0]), 0.5))
     assert warm.positions.tolist() == [1, 0] and warm.w.tolist() == [2.0, 3.0] and warm.diagonal is bounder.diagonal
 
 
 def test_points_are_kept_with_or_without_their_products():
     X, y = hard(30, 8)
-    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8), 0.0)
+    bounder = gram.GramBounder(make_problem(X, y, 3, gamma=0.3), np.arange(8))
     state = np.zeros(8, dtype=np.int8)
     [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1e6)
     light, heavy = bounder.compress(outcome.point), bounder.compress(outcome.point, keep_products=True)
@@ -112,7 +112,7 @@ def test_the_form_of_proof_points():
     """Splits are numbered once; without the complete Gram matrix the plain ridge needs no split."""
     X, y = hard(30, 8)
     problem, splits = make_problem(X, y, 3, gamma=0.3), []
-    bounder = gram.GramBounder(problem, np.array([0, 2, 5]), 0.0)
+    bounder = gram.GramBounder(problem, np.array([0, 2, 5]))
     state = np.zeros(3, dtype=np.int8)
     [outcome] = bounder.solve([Request(bounder.start(Start(NONE, np.empty(0), 0.0)), state)], 1e6)
     first, second = (bounder.proof_point(outcome.point, splits) for _ in range(2))
@@ -144,7 +144,7 @@ def test_a_block_is_replaced_by_columns_once_they_pay():
     problem = make_problem(X, y, 5, gamma=0.05)
     tuning, bounds = BY_REGIONS._replace(full_gram=5, column_operations=0.0, passes_per_column=0), []
     for max_bytes, kind in ((np.inf, GramColumns), (1e3, GramBlock)):
-        bounder = gram.GramBounder(problem, np.arange(25), 0.0, tuning=tuning, max_bytes=max_bytes)
+        bounder = gram.GramBounder(problem, np.arange(25), BounderOptions(tuning=tuning, max_bytes=max_bytes))
         warm = bounder.start(Start(np.arange(4), np.ones(4), 0.0))
         assert isinstance(bounder.gram, GramBlock)
         [outcome] = bounder.solve([Request(warm, np.zeros(25, dtype=np.int8))], 1e6)
@@ -156,7 +156,7 @@ def test_a_block_is_replaced_by_columns_once_they_pay():
 def test_stored_columns_of_the_gram_matrix_count_as_memory():
     X, y = hard(80, 25)
     few = BY_REGIONS._replace(full_gram=5)
-    nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), rounding=0.0, tuning=few)
+    nodes = gram.GramBounder(make_problem(X, y, 5, gamma=0.05), np.arange(25), BounderOptions(tuning=few))
     nodes.start(Start(np.arange(4), np.ones(4), 0.0))
     assert nodes.gram.count == np.count_nonzero(nodes.gram.stored.slot != NOT_STORED) > 0
     assert nodes.nbytes() == nodes.columns.nbytes + 8 * 25 * nodes.gram.count
@@ -173,11 +173,11 @@ def test_bounds_are_those_of_the_rounded_points():
     X = data.X * 2.0 ** np.random.default_rng(0).integers(-3, 4, size=150)
     problem = make_problem(X, data.y, 5, gamma=0.01)
     state = np.zeros(150, dtype=np.int8)
-    exact = gram.GramBounder(problem, np.arange(150), 0.0)
+    exact = gram.GramBounder(problem, np.arange(150))
     cutoff = best_subset(X, data.y, 5, gamma=0.01).objective
     [plain] = exact.solve([Request(exact.start(Start(NONE, np.empty(0), 0.0)), state)], cutoff)
     for part in (1e-3, 1e-5):
-        nodes = gram.GramBounder(problem, np.arange(150), part * cutoff)
+        nodes = gram.GramBounder(problem, np.arange(150), BounderOptions(part * cutoff))
         [outcome] = nodes.solve([Request(nodes.start(Start(NONE, np.empty(0), 0.0)), state)], cutoff)
         point = outcome.point
         stored = nodes.proof_point(point, [])

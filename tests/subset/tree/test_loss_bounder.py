@@ -9,7 +9,7 @@ from sparsest.core.sparsity import Region
 from sparsest.proofs.steps import DualPoint, PrimalPoint
 from sparsest.subset.dual import bound_from_gains
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.bounder import BounderOptions, Request
 from sparsest.subset.tree.loss_bounder import LossBounder
 
 losses = pytest.mark.parametrize("loss", [loss for loss in LOSS_NAMES if loss != "squared"])
@@ -19,7 +19,7 @@ SURVIVORS, STATE = np.array([0, 1, 3, 4, 6]), np.array([0, 1, -1, 0, 0], dtype=n
 def relaxed(loss, rounding=0.0):
     X, y = sample(loss, 22, 7, 10)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3, sample_weight=np.linspace(0.5, 2.0, 22))
-    bounder = LossBounder(problem, SURVIVORS, rounding)
+    bounder = LossBounder(problem, SURVIVORS, BounderOptions(rounding))
     [outcome] = bounder.solve([Request(bounder.start(Start(np.arange(7), np.zeros(7), 0.0)), STATE)], 1e3)
     return problem, bounder, outcome
 

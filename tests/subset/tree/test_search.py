@@ -16,10 +16,12 @@ from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Bound, Status
 from sparsest.runtime.faults import injected
 from sparsest.subset.claims import statement_of
-from sparsest.subset.tree import search
+from sparsest.subset.tree.bounders import make_bounder
 from sparsest.subset.tree.frontier import Node
 from sparsest.subset.tree.goal import BestSupport
 from sparsest.subset.tree.method import Tree
+from sparsest.subset.tree.search import Search
+from sparsest.subset.tree.tree_loop import BATCH_SIZE
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def search_of(problem, gap_tol=1e-4, callback=None, tuning=BY_REGIONS, **limits)
     settings, clock = Tree(n_jobs=1, gap_tol=gap_tol, tuning=tuning, **limits), Clock(np.inf, callback)
     goal = BestSupport(problem, clock, gap_tol, settings.moves)
     goal.search_locally()
-    return search.Search(problem, goal, clock, settings.limits()), goal
+    return Search(problem, goal, clock, settings.limits()), goal
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
@@ -61,7 +63,7 @@ def test_the_bound_of_all_nodes_holds_at_any_moment(loss, form):
     assert bounds == sorted(bounds) and all(bound <= optimum * (1.0 + 1e-9) for bound in bounds)
     assert goal.fit.primal == pytest.approx(optimum, rel=1.1e-4)
     assert goal.cutoff <= run.lower_bound() <= optimum * (1.0 + 1e-9)
-    assert not run.frontier
+    assert not run.progress.frontier
 
 
 def test_without_a_proof_no_closed_region_stays():
@@ -75,14 +77,14 @@ def test_without_a_proof_no_closed_region_stays():
         if isinstance(event, Bound) and next(calls) % 10 == 5:
             gc.collect()
             alive = sum(isinstance(one, Node) for one in gc.get_objects())
-            most.append(alive - len(run.frontier))
+            most.append(alive - len(run.progress.frontier))
 
     before = sum(isinstance(one, Node) for one in gc.get_objects())
     run, _ = search_of(make_problem(X, y, **HARD), callback=count, proof=False, tuning=often)
     assert run.run() is Status.OPTIMAL
     assert run.n_nodes > 20 and len(most) > 1
     # The root, and nodes that local variables still refer to.
-    assert max(most) - before <= 1 + search._BATCH_SIZE
+    assert max(most) - before <= 1 + BATCH_SIZE
 
 
 # Each of these points is reached at least 12 times in the search of ``solved``.
@@ -151,7 +153,7 @@ def test_memory_decides_the_order(solved):
 
         def note(event):
             if isinstance(event, Bound):
-                found.append(run.frontier.deep)
+                found.append(run.progress.frontier.deep)
 
         run, _ = search_of(make_problem(X, y, **HARD), callback=note, tuning=often, **limits)
         run.run()
@@ -167,6 +169,6 @@ def test_nodes_of_leaps_and_bounds_take_no_memory_of_regions():
     """The log of leaps and bounds does not count after branch and bound over regions has taken over."""
     X, y = hard(80, 25)
     run, _ = search_of(make_problem(X, y, 5, gamma=0.1))
-    run.bounder = search.make_bounder(run.problem, np.arange(25))
-    run.n_nodes = 10**9
-    assert run._memory() < 1e6
+    run.bounds.found = make_bounder(run.problem, np.arange(25))
+    run.progress.n_nodes = 10**9
+    assert run.bounds.nbytes() < 1e6

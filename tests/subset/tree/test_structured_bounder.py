@@ -13,7 +13,7 @@ from sparsest.core.structure.rules import Rules
 from sparsest.runtime.events import Status
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.bounder import BounderOptions, Request
 from sparsest.subset.tree.bounders import make_bounder
 from sparsest.subset.tree.method import Tree
 from sparsest.subset.tree.structured_bounder import StructuredBounder
@@ -42,7 +42,9 @@ def test_bounds_and_fixings_are_valid(loss, full_gram, rounding):
     X, y = sample(loss, N, P, 3)
     problem = make_problem(X, y, 3, loss=loss, gamma=0.3, sample_weight=sample_weights(True, N), **SETTINGS)
     survivors = np.arange(P)
-    bounder = make_bounder(problem, survivors, rounding, tuning=DEFAULT_TUNING._replace(full_gram=full_gram))
+    bounder = make_bounder(
+        problem, survivors, BounderOptions(rounding, tuning=DEFAULT_TUNING._replace(full_gram=full_gram))
+    )
     assert isinstance(bounder, StructuredBounder) and bounder.nbytes() >= 0.0
     warm = bounder.start(Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0))
     rng = np.random.default_rng(0)

@@ -198,6 +198,16 @@ def test_hours_are_said():
     assert str(NotTried(0.0, 7200.0, 0.0)) == "trying all choices of features would take about 2 hours"
 
 
+@pytest.mark.parametrize(("gamma", "told"), [(1e8, True), (0.1, False)])
+def test_minutes_are_said_where_the_ridge_is_too_weak(gamma, told):
+    """The relaxation's bound is then worth little, so the estimate helps; with a useful bound nothing is said."""
+    X, y = wide(12, 600, 3)
+    events = []
+    result = best_subset(X, y, 5, gamma=gamma, n_jobs=1, node_limit=1, callback=events.append)
+    assert (result.lower_bound < 0.01 * result.objective) is told
+    assert (NotTried in map(type, events)) is ("last features" in result.trace) is told
+
+
 def test_all_near_optimal_supports_are_listed():
     X, y = wide(p=26)
     for gamma in (1e3, np.inf):

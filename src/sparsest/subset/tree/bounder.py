@@ -13,6 +13,7 @@ from sparsest.core.problem import Problem
 from sparsest.proofs.steps import Point, Split
 from sparsest.runtime.faults import reach
 from sparsest.subset.relaxation.solution import Start
+from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 # Over the surviving features: 1 forced in, -1 forced out, 0 free.
 State = NDArray[np.int8]
@@ -47,6 +48,23 @@ def covered(problem: Problem, alive: Indices, largest_copy: float) -> Indices:
 def copied_bytes(problem: Problem, columns: Array) -> float:
     """Bytes of columns that :func:`pack` has copied; 0 if they are those of the design."""
     return 0.0 if columns is problem.design.stored_columns() else float(columns.nbytes)
+
+
+class BounderOptions(NamedTuple):
+    """What bounders are told besides the problem and its survivors.
+
+    Points of proofs are stored rounded if that lowers a bound by at most about ``rounding``.  Once ``expired()`` is
+    true, relaxations end early: their bounds remain valid but are less tight.  Optional data that speed up the search
+    are stored only if they take a small part of ``max_bytes``.
+    """
+
+    rounding: float = 0.0
+    expired: Callable[[], bool] = lambda: False
+    tuning: Tuning = DEFAULT_TUNING
+    max_bytes: float = np.inf
+
+
+DEFAULT_OPTIONS = BounderOptions()
 
 
 class WarmStart(NamedTuple):

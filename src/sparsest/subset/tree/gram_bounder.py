@@ -9,7 +9,7 @@ shifted to the features that need it most, see :mod:`sparsest.subset.tree.diagon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Lock, local
 from typing import NamedTuple
 
@@ -24,7 +24,17 @@ from sparsest.runtime.faults import reach
 from sparsest.runtime.threads import all_threads
 from sparsest.subset.dual import ROUNDING
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, copied_bytes, pack
+from sparsest.subset.tree.bounder import (
+    DEFAULT_OPTIONS,
+    BounderOptions,
+    NodeOutcome,
+    Request,
+    State,
+    Tightened,
+    WarmStart,
+    copied_bytes,
+    pack,
+)
 from sparsest.subset.tree.diagonals import Diagonal, LoweredRidge, spare_diagonal
 from sparsest.subset.tree.gram_store import GramBlock, GramColumns, GramStore
 from sparsest.subset.tree.kernels.node import (
@@ -37,7 +47,6 @@ from sparsest.subset.tree.kernels.node import (
     solve_nodes,
 )
 from sparsest.subset.tree.kernels.regions import tighten, unpack
-from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 # Gram columns computed before the first node: number per nonzero coefficient of the root, and their total bytes.
 _COLUMNS_AHEAD, _BYTES_AHEAD = 6, 2e8
@@ -76,24 +85,16 @@ class GramBounder:
 
     batch_size = 8
 
-    def __init__(
-        self,
-        problem: Problem,
-        survivors: Indices,
-        rounding: float,
-        expired: Callable[[], bool] = lambda: False,
-        tuning: Tuning = DEFAULT_TUNING,
-        max_bytes: float = np.inf,
-    ) -> None:
-        self.problem, self.survivors, self.rounding, self.expired = problem, survivors, rounding, expired
-        self.tuning, self.max_bytes = tuning, max_bytes
+    def __init__(self, problem: Problem, survivors: Indices, options: BounderOptions = DEFAULT_OPTIONS) -> None:
+        self.problem, self.survivors = problem, survivors
+        self.rounding, self.expired, self.tuning, self.max_bytes = options
         self.mean = problem.data.null.b
         root = np.sqrt(problem.weights)
         self.target = target = root * (problem.y - self.mean)
-        self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
+        self.columns = pack(problem, survivors, self.expired, self.tuning.packed_bytes)
         if (problem.weights != 1.0).any():
             self.columns = self.columns * root[:, None]
-        self.gram: GramStore = GramColumns(self.columns, tuning.full_gram)
+        self.gram: GramStore = GramColumns(self.columns, self.tuning.full_gram)
         self.c = self.columns.T @ target
         m = survivors.size
         # The checker lowers a bound by a margin for rounding errors, proportional to the sizes of the terms (which
@@ -243,13 +244,11 @@ class GramBounder:
             outcomes[place] = (better if lift > 0.0 else outcomes[place])._replace(lift=lift)
         return outcomes
 
-    def _relax(self, regions: Sequence[tuple[WarmStart, Diagonal, State]], cutoff: float) -> list[NodeOutcome]:
-        if not regions:
-            return []
+    def _rows(self, regions: Sequence[tuple[WarmStart, Diagonal, State]]) -> Regions:
+        """The regions at their warm starts, in the form of the kernel."""
         count = len(regions)
         W, U, shifts, roots = (rows[:count] for rows in self._workspace(count))
         W.fill(0.0)
-        states = np.array([state for _, _, state in regions])
         known = np.zeros(count, dtype=bool)
         for i, (warm, diagonal, _) in enumerate(regions):
             W[i, warm.positions] = warm.w
@@ -258,8 +257,8 @@ class GramBounder:
             np.sqrt(delta, out=roots[i])
             if warm.u is not None and warm.diagonal is diagonal:
                 U[i], known[i] = warm.u, True
-        rows = Regions(
-            states, shifts, roots, W, U, known,
+        return Regions(
+            np.array([state for _, _, state in regions]), shifts, roots, W, U, known,
             bounds=np.empty(count),
             primal=np.full(count, np.inf),
             sigma=np.zeros(count),
@@ -268,6 +267,12 @@ class GramBounder:
             iterations=np.zeros(count, dtype=np.int64),
             status=np.full(count, RUNNING),
         )  # fmt: skip
+
+    def _relax(self, regions: Sequence[tuple[WarmStart, Diagonal, State]], cutoff: float) -> list[NodeOutcome]:
+        """Relax regions together, each with its diagonal, until every bound reaches the cutoff or is precise enough."""
+        if not regions:
+            return []
+        rows = self._rows(regions)
         criteria = Criteria(
             self.budget, self.price, cutoff - self.constant, self.constant, self.grid, self._stop, self.bounds.low,
             self.bounds.high,

@@ -15,8 +15,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from sparsest.runtime.threads import single_threaded
 from sparsest.subset.tree.choice_gains import DEPENDENT, gains_of
 from sparsest.subset.tree.kernels.last_features import BLOCK, scan_triples
 
+# A function like ``map``.
+Apply = Callable[..., Iterator[Any]]
 # Number of features in a block of the scaled matrix.
 _BLOCK_SIZE = 512
 # Largest number of good choices that are kept.
@@ -181,7 +184,7 @@ class LastFeatures:
     ) -> tuple[list[tuple[float, tuple[int, ...]]], bool]:
         """The good choices with a strong feature, and whether these are all; features that S spans are left out."""
         found: list[tuple[float, tuple[int, ...]]] = []
-        complete = strong.size <= _MOST_STRONG
+        complete, value = strong.size <= _MOST_STRONG, self._value(S) if strong.size else 0.0
         for i, at in enumerate(strong[:_MOST_STRONG].tolist()):
             with_it = np.append(S, F[at])
             rows, _, ridge = self._residuals(S, F[at : at + 1])
@@ -192,12 +195,8 @@ class LastFeatures:
             more = self.below(with_it, others, q - 1, cutoff, allowed, expired)
             complete &= more.complete
             for choice in more.features.tolist():
-                found.append(
-                    (
-                        2.0 * (self._value(S) - self._value(np.append(with_it, choice).astype(np.intp))),
-                        (int(F[at]), *choice),
-                    )
-                )
+                gain = 2.0 * (value - self._value(np.append(with_it, choice).astype(np.intp)))
+                found.append((gain, (int(F[at]), *choice)))
         return found, complete
 
     def _value(self, S: Indices) -> float:
@@ -232,16 +231,14 @@ class LastFeatures:
         size = scaled.positions.size
         if size < q:
             return np.empty((0, q), dtype=np.intp), True
-        if q == 2 and size <= _BLOCK_SIZE:
-            return _listed(iter([scaled.pairs((0, 0), expired, keep)]), scaled)
-        with single_threaded(), ThreadPoolExecutor(self.threads) as pool:
+        with self._mapping(size) as apply:
             if q == 2:
-                return _listed(pool.map(lambda block: scaled.pairs(block, expired, keep), scaled.blocks()), scaled)
+                return _listed(apply(lambda block: scaled.pairs(block, expired, keep), scaled.blocks()), scaled)
             memory = 4.0 * size * size
             if memory > 0.5 * self.max_memory:
                 raise TooLong(seconds_of(scaled.left.shape[1], size, q, self.threads), memory)
-            R = scaled.matrix(pool)
-            peaks = _peaks(R, pool)
+            R = scaled.matrix(apply)
+            peaks = _peaks(R, apply)
             self.doubtful |= bool(peaks.max() > _NEARLY_DEPENDENT)
             seconds = _open_triples(peaks) * _SECONDS_OF_TRIPLE / self.threads
             if seconds > allowed:
@@ -255,7 +252,16 @@ class LastFeatures:
                 return found[:count].astype(np.intp), count <= _MOST_CHOICES
 
             # The last blocks take longest.
-            return _listed(pool.map(scan, range(peaks.shape[0] - 1, -1, -1)), scaled)
+            return _listed(apply(scan, range(peaks.shape[0] - 1, -1, -1)), scaled)
+
+    @contextmanager
+    def _mapping(self, size: int) -> Iterator[Apply]:
+        """A function like ``map`` for this number of features: in threads if there are several blocks."""
+        if size <= _BLOCK_SIZE:
+            yield map
+            return
+        with single_threaded(), ThreadPoolExecutor(self.threads) as pool:
+            yield pool.map
 
 
 def _is_first(lines: Array) -> Mask:
@@ -313,7 +319,7 @@ class _Scaled(NamedTuple):
             found = found[keep(self.positions[found])]
         return found[:_MOST_CHOICES], found.shape[0] <= _MOST_CHOICES
 
-    def matrix(self, pool: ThreadPoolExecutor) -> np.ndarray:
+    def matrix(self, apply: Apply) -> np.ndarray:
         """The whole matrix in single precision, with 0 on its diagonal."""
         size = self.positions.size
         R = np.empty((size, size), dtype=np.float32)
@@ -321,7 +327,7 @@ class _Scaled(NamedTuple):
         def fill(begin: int) -> None:
             R[begin : begin + _BLOCK_SIZE] = self.left[begin : begin + _BLOCK_SIZE] @ self.right.T
 
-        list(pool.map(fill, range(0, size, _BLOCK_SIZE)))
+        list(apply(fill, range(0, size, _BLOCK_SIZE)))
         R.flat[:: size + 1] = 0.0
         return R
 
@@ -332,7 +338,7 @@ def _listed(parts: Iterator[tuple[Indices, bool]], scaled: _Scaled) -> tuple[Ind
     return scaled.positions[np.concatenate([part for part, _ in found])], all(complete for _, complete in found)
 
 
-def _peaks(R: np.ndarray, pool: ThreadPoolExecutor) -> Array:
+def _peaks(R: np.ndarray, apply: Apply) -> Array:
     """The largest absolute entries between blocks of features."""
     starts = np.arange(0, R.shape[0], BLOCK)
 
@@ -341,7 +347,7 @@ def _peaks(R: np.ndarray, pool: ThreadPoolExecutor) -> Array:
         both = np.maximum(rows.max(axis=0), -rows.min(axis=0))
         return np.maximum.reduceat(both, starts).astype(np.float64)
 
-    return np.array(list(pool.map(of_rows, starts.tolist())))
+    return np.array(list(apply(of_rows, starts.tolist())))
 
 
 def _open_triples(peaks: Array) -> float:

@@ -26,10 +26,19 @@ from sparsest.subset.relaxation.entering import Entering
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.relaxation.working_set import solve_working_set
 from sparsest.subset.relaxation.working_solution import WorkingSet, WorkingSolution
-from sparsest.subset.tree.bounder import NodeOutcome, Request, State, Tightened, WarmStart, copied_bytes, pack
+from sparsest.subset.tree.bounder import (
+    DEFAULT_OPTIONS,
+    BounderOptions,
+    NodeOutcome,
+    Request,
+    State,
+    Tightened,
+    WarmStart,
+    copied_bytes,
+    pack,
+)
 from sparsest.subset.tree.kernels.regions import tighten
 from sparsest.subset.tree.reference_gram import ReferenceGram, reference_at
-from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 # A region is decided if its duality gap is at most this share of the distance between its bound and the cutoff.
 _DECISIVE = 0.1
@@ -58,19 +67,13 @@ class LossBounder:
 
     strong, batch_size = False, 1
 
-    def __init__(
-        self,
-        problem: Problem,
-        survivors: Indices,
-        rounding: float,
-        expired: Callable[[], bool] = lambda: False,
-        tuning: Tuning = DEFAULT_TUNING,
-    ) -> None:
-        self.survivors, self.single, self.expired, self.tuning = survivors, rounding > 0.0, expired, tuning
+    def __init__(self, problem: Problem, survivors: Indices, options: BounderOptions = DEFAULT_OPTIONS) -> None:
+        self.survivors, self.single = survivors, options.rounding > 0.0
+        self.expired, self.tuning = options.expired, options.tuning
         # Features are positions among the survivors, also those of the bounds.
         self.problem = replace(problem, bounds=problem.bounds.of(survivors))
         self.mirrored = self.problem.bounds.mirrored()
-        self.columns = pack(problem, survivors, expired, tuning.packed_bytes)
+        self.columns = pack(problem, survivors, self.expired, self.tuning.packed_bytes)
         self.roots = np.full(survivors.size, np.sqrt(problem.ridge))
         self.reference: ReferenceGram | None = None
 

@@ -5,8 +5,6 @@ Regions are sets of supports of columns, as elsewhere in the tree; all columns o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
@@ -21,30 +19,21 @@ from sparsest.subset.relaxation.engine import Round, View
 from sparsest.subset.relaxation.quadratic import solve_in_gram_space
 from sparsest.subset.relaxation.solution import Start
 from sparsest.subset.relaxation.working_solution import WorkingSolution
-from sparsest.subset.tree.bounder import State, Tightened, WarmStart
+from sparsest.subset.tree.bounder import DEFAULT_OPTIONS, BounderOptions, State, Tightened, WarmStart
 from sparsest.subset.tree.loss_bounder import LossBounder, LossPoint, RegionSource
 from sparsest.subset.tree.structured_gram import StructuredGram
-from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 
 class StructuredBounder(LossBounder):
     """Bounds of regions over the surviving features; used by several threads at the same time."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        survivors: Indices,
-        rounding: float,
-        expired: Callable[[], bool] = lambda: False,
-        tuning: Tuning = DEFAULT_TUNING,
-        max_bytes: float = np.inf,
-    ) -> None:
+    def __init__(self, problem: Problem, survivors: Indices, options: BounderOptions = DEFAULT_OPTIONS) -> None:
         assert isinstance(problem.sparsity, StructuredSparsity)
         self.rule = problem.sparsity.among(survivors)
-        super().__init__(problem.with_sparsity(self.rule), survivors, rounding, expired, tuning)
+        super().__init__(problem.with_sparsity(self.rule), survivors, options)
         self.gram: StructuredGram | None = None
         if isinstance(problem.loss, Squared):
-            self.gram = StructuredGram(problem, self.columns, tuning, max_bytes)
+            self.gram = StructuredGram(problem, self.columns, options.tuning, options.max_bytes)
 
     def tighten(self, point: LossPoint, state: State, cutoff: float) -> Tightened:
         """Return the bound of a point for a region; ``state`` is updated with fixed features and propagated.

@@ -44,6 +44,8 @@ _SHARE_OF_MEMORY = 0.25
 # and gamma = 10/n is then proved in 12 s of CPU time.  After 15 s without trials the gap was 5 %, and if nodes were
 # tried when they were created, it was 13 %.
 _NODES_OF_TRIAL, _SECONDS_OF_NODE, _SECONDS_OF_TRIAL = 4.0, 2e-3, 5e-4
+# A bound of the first node is worth little if it is at most this share of the incumbent's objective.
+_WORTH_LITTLE = 0.01
 # The relaxation of the first node ends early if trying all choices takes at most this many CPU seconds: with weak
 # ridges the relaxation would take longer.
 _SECONDS_OF_FIRST = 2.0
@@ -126,10 +128,13 @@ class Trying:
         little = seconds_of(problem.n, root.free.size, 2, 1) <= _SECONDS_OF_FIRST
         return most <= min(2, self.limits.tuning.last_features) and little
 
-    def close_first(self, survivors: Indices, forced: Indices, free: Indices, allowed: float) -> float | None:
+    def close_first(
+        self, survivors: Indices, forced: Indices, free: Indices, bound: float, allowed: float
+    ) -> float | None:
         """The bound of the first node by trying all choices of its features; None if they cannot all be tried.
 
-        ``forced`` and ``free`` are positions among the survivors.  The trial may take ``allowed`` seconds.
+        ``forced`` and ``free`` are positions among the survivors, ``bound`` is the bound so far.  The trial may take
+        ``allowed`` seconds; if it would take longer and the bound is worth little, that is reported.
         """
         if not self._applies:
             return None
@@ -137,8 +142,8 @@ class Trying:
         tried = min(MOST_LAST_FEATURES, self.limits.tuning.last_features)
         threads = self.limits.n_jobs or os.cpu_count() or 1
         if most > tried or not self._has_room(survivors):
-            if tried == MOST_LAST_FEATURES and not self.problem.has_dual_bounds:
-                # There is no other way to prove a bound.
+            if tried == MOST_LAST_FEATURES and bound <= _WORTH_LITTLE * abs(self.goal.fit.primal):
+                # There is hardly another way to prove a bound.
                 self._report_not_tried(TooLong(seconds_of(self.problem.n, free.size, most, threads), 0.0))
             return None
         seconds = seconds_of(self.problem.n, free.size, min(most, 2), threads)
@@ -148,18 +153,18 @@ class Trying:
         began = self.clock.seconds()
         try:
             last = self._columns(survivors)
-            bound = close_by_trying(last, self.goal, forced, free, allowed, self.clock)
+            proved = close_by_trying(last, self.goal, forced, free, allowed, self.clock)
         except TooLong as error:
             self._report_not_tried(error)
             return None
         finally:
             self.trace["seconds"]["last features"] = self.clock.seconds() - began
-        if bound is not None:
+        if proved is not None:
             # An earlier trial, with more features, may have been too long.
             self.trace.pop("last features", None)
-        if bound is not None and last.doubtful and self.limits.proof:
-            return self._checked(survivors, forced, bound)
-        return bound
+        if proved is not None and last.doubtful and self.limits.proof:
+            return self._checked(survivors, forced, proved)
+        return proved
 
     def close_node(self, survivors: Indices, state: State, n_nodes: int, seconds: float) -> float | None:
         """The bound of a node with one or two features to choose, by trying all choices; None if they are not tried.
