@@ -34,6 +34,8 @@ from sparsest.subset.tree.kernels.last_features import BLOCK, scan_triples
 Apply = Callable[..., Iterator[Any]]
 # Number of features in a block of the scaled matrix.
 _BLOCK_SIZE = 512
+# Largest number of features of which one thread tests all pairs: they take up to 20 ms, and to start threads several.
+_MOST_PAIRED_ALONE = 2048
 # Largest number of good choices that are kept.
 _MOST_CHOICES = 20_000
 # Largest number of strong features, which are good enough by themselves and are treated one by one.
@@ -231,7 +233,7 @@ class LastFeatures:
         size = scaled.positions.size
         if size < q:
             return np.empty((0, q), dtype=np.intp), True
-        with self._mapping(size) as apply:
+        with self._mapping(size > (_MOST_PAIRED_ALONE if q == 2 else _BLOCK_SIZE)) as apply:
             if q == 2:
                 return _listed(apply(lambda block: scaled.pairs(block, expired, keep), scaled.blocks()), scaled)
             memory = 4.0 * size * size
@@ -255,9 +257,9 @@ class LastFeatures:
             return _listed(apply(scan, range(peaks.shape[0] - 1, -1, -1)), scaled)
 
     @contextmanager
-    def _mapping(self, size: int) -> Iterator[Apply]:
-        """A function like ``map`` for this number of features: in threads if there are several blocks."""
-        if size <= _BLOCK_SIZE:
+    def _mapping(self, in_threads: bool) -> Iterator[Apply]:
+        """A function like ``map``, in this thread or in several."""
+        if not in_threads:
             yield map
             return
         with single_threaded(), ThreadPoolExecutor(self.threads) as pool:
