@@ -13,8 +13,8 @@ from sparsest.core.kernels.descent import Gram
 from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths
 from sparsest.paths.kernels.blocks import GramBlocks, block_grams, block_violation, descend_blocks
 from sparsest.paths.kernels.boxes import Box, Unlimited
+from sparsest.paths.kernels.price import Price
 from sparsest.paths.kernels.rules import MAX_CROWDING
-from sparsest.paths.kernels.walk import Price
 from sparsest.paths.line_pack import LineModel, LinePack
 from sparsest.paths.quadratic import (
     NEWTON_CALL_ENTRIES,
@@ -203,10 +203,10 @@ class GroupSet(WorkingSet):
         self.quadratic.append(np.diff(np.concatenate([[0], changes, [index.size]])))
         super().add(index)
 
-    def prune(self, unpenalised: Mask) -> Indices:
-        """Drop penalised groups at zero if there are many; returns the dropped features."""
+    def prune(self, needed: Mask) -> Indices:
+        """Drop groups at zero that are not needed, if there are many; returns the dropped features."""
         blocks = self.quadratic.blocks
-        used = np.bincount(blocks, (self.w != 0.0) | unpenalised)[blocks] > 0.0
+        used = np.bincount(blocks, (self.w != 0.0) | needed)[blocks] > 0.0
         positions, m = np.flatnonzero(used), self.index.size
         if m <= MAX_CROWDING * positions.size + SPARE_COLUMNS:
             return np.empty(0, dtype=np.intp)
