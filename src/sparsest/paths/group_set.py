@@ -203,10 +203,10 @@ class GroupSet(WorkingSet):
         self.quadratic.append(np.diff(np.concatenate([[0], changes, [index.size]])))
         super().add(index)
 
-    def prune(self, needed: Mask) -> Indices:
-        """Drop groups at zero that are not needed, if there are many; returns the dropped features."""
+    def prune(self, unpenalised: Mask) -> Indices:
+        """Drop penalised groups at zero if there are many; returns the dropped features."""
         blocks = self.quadratic.blocks
-        used = np.bincount(blocks, (self.w != 0.0) | needed)[blocks] > 0.0
+        used = np.bincount(blocks, (self.w != 0.0) | unpenalised)[blocks] > 0.0
         positions, m = np.flatnonzero(used), self.index.size
         if m <= MAX_CROWDING * positions.size + SPARE_COLUMNS:
             return np.empty(0, dtype=np.intp)
