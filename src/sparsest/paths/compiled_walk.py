@@ -16,23 +16,10 @@ from sparsest.core.kernels.lines import Lines
 from sparsest.core.kernels.sparse import Stored
 from sparsest.paths.gap import DEPENDENT, dual_margins
 from sparsest.paths.gradients import make_memory
+from sparsest.paths.kernels.price import newton_price
 from sparsest.paths.kernels.rules import FEW_FEATURES, GROWING_VIOLATION
-from sparsest.paths.kernels.walk import (
-    DONE,
-    FULL,
-    SLOW,
-    Fixed,
-    Limits,
-    Point,
-    Track,
-    admit,
-    begin,
-    crowded,
-    newton_price,
-    settle,
-    solve,
-    walk,
-)
+from sparsest.paths.kernels.step import DONE, FULL, SLOW, Fixed, Point, admit, begin, settle, solve
+from sparsest.paths.kernels.walk import Limits, Track, crowded, walk
 from sparsest.paths.quadratic import Iterate, make_quadratic
 from sparsest.paths.task import Task
 from sparsest.paths.walk import (

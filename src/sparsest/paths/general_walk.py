@@ -14,16 +14,7 @@ from sparsest.core.penalties import Penalty
 from sparsest.core.strengths import Strengths
 from sparsest.paths.gap import dual_margins, duality_gap
 from sparsest.paths.gradients import Gradients
-from sparsest.paths.kernels.rules import (
-    FEW_FEATURES,
-    GROWING_VIOLATION,
-    MAX_ROUNDS,
-    NEAR_SHARE,
-    first_goal,
-    largest_violation,
-    tighter,
-    violation_for_gap,
-)
+from sparsest.paths.kernels import rules
 from sparsest.paths.rescaled_set import RescaledSet
 from sparsest.paths.sides import sides_within
 from sparsest.paths.task import Task
@@ -84,7 +75,7 @@ class GeneralWalk(Walk):
 
     def _pass(self, alpha: float, max_sweeps: int) -> int:
         before = self._prepare(alpha, max_sweeps)
-        self._solve(alpha, GROWING_VIOLATION * alpha)
+        self._solve(alpha, rules.GROWING_VIOLATION * alpha)
         return self.set.n_sweeps - before
 
     def go_to(self, fit: Fit) -> None:
@@ -135,18 +126,18 @@ class GeneralWalk(Walk):
 
         Each attempt solves to the violation that should lead to this gap; if the gap is too large, the next is tighter.
         """
-        task, most = self.task, largest_violation(alpha, self.task.tol)
+        task, most = self.task, rules.largest_violation(alpha, self.task.tol)
         curvature = float(task.plain.second_derivative(1.0, alpha))
         for _ in range(_MAX_GAP_ATTEMPTS):
             size, n_active = float(np.abs(self.set.w).sum()), int(np.count_nonzero(self.set.w))
-            goal = violation_for_gap(alpha, task.tol * self.null_loss, size, n_active, curvature, most)
+            goal = rules.violation_for_gap(alpha, task.tol * self.null_loss, size, n_active, curvature, most)
             violation = self._solve(alpha, goal)
             slopes = self.gradients.value[self._checked]
             gap = duality_gap(task, self.set, self.sides, alpha, self._checked, slopes, self._margins)
             gap /= max(self.null_loss, 1e-300)
             if gap <= task.tol or self.set.exhausted:
                 break
-            most = tighter(violation, gap, task.tol)
+            most = rules.tighter(violation, gap, task.tol)
         return gap, violation
 
     def _solve(self, alpha: float, tol: float) -> float:
@@ -155,11 +146,11 @@ class GeneralWalk(Walk):
         lam = alpha * task.factor[self.set.index]
         # Few features cost little to check, and most were foreseen.
         goal = tol
-        if self.outside.size > FEW_FEATURES:
+        if self.outside.size > rules.FEW_FEATURES:
             # For a loss that is not quadratic, precision takes several models: solve precisely only for the final set.
-            goal = float(first_goal(tol, alpha)) if self.set.exact else max(tol, GROWING_VIOLATION * alpha)
+            goal = float(rules.first_goal(tol, alpha)) if self.set.exact else max(tol, rules.GROWING_VIOLATION * alpha)
         worst = np.inf
-        for _ in range(MAX_ROUNDS):
+        for _ in range(rules.MAX_ROUNDS):
             # When all features are in the set, gradients of features that were outside before do not matter.
             excess, self._checked = np.empty(0), self.set.index[:0]
             self.set.minimise(lam, goal)
@@ -182,7 +173,7 @@ class GeneralWalk(Walk):
         """Add the worst violators, and features close to violating, to the working set; whether there were any."""
         if not float(excess.max(initial=0.0)) > tol:
             return False
-        violators = np.flatnonzero(excess > (NEAR_SHARE - 1.0) * alpha)
+        violators = np.flatnonzero(excess > (rules.NEAR_SHARE - 1.0) * alpha)
         most = max(_MIN_ADMITTED, self.set.index.size)
         if violators.size > most:
             violators = violators[np.argpartition(-excess[violators], most)[:most]]

@@ -13,8 +13,8 @@ from sparsest.core.kernels.descent import Gram
 from sparsest.core.strengths import Strengths, clipped, held, lambdas, limits, make_strengths
 from sparsest.paths.kernels.blocks import GramBlocks, block_grams, block_violation, descend_blocks
 from sparsest.paths.kernels.boxes import Box, Unlimited
+from sparsest.paths.kernels.price import Price
 from sparsest.paths.kernels.rules import MAX_CROWDING
-from sparsest.paths.kernels.walk import Price
 from sparsest.paths.line_pack import LineModel, LinePack
 from sparsest.paths.quadratic import (
     NEWTON_CALL_ENTRIES,

@@ -191,15 +191,7 @@ class PathResult:
     def predict(self, X: Any, alpha: float | None = None, *, offset: Any = None, exposure: Any = None) -> NDArray[Any]:
         """Predictions for every row: labels for a classification loss, means ``e^u`` for a logarithmic link, else u.
 
-        Parameters
-        ----------
-        X : matrix, sparse matrix or data frame of n rows
-        alpha : one penalty strength, see :meth:`at`; all of the path by default
-        offset, exposure : those of the rows of X, as in the fit
-
-        Returns
-        -------
-        ndarray of shape (n, m), or (n,) for one alpha
+        Parameters and shapes are those of :meth:`decision_function`.
         """
         values = self.decision_function(X, alpha, offset=offset, exposure=exposure)
         return mean_of(self.loss, values) if self.classes is None else self.classes[(values > 0.0).astype(np.intp)]

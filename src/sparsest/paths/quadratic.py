@@ -20,7 +20,7 @@ from sparsest.core.kernels.sparse import stored_solve
 from sparsest.core.penalties import Penalty
 from sparsest.core.strengths import Strengths, held, lambdas, limits
 from sparsest.paths.active_inverse import ActiveInverse
-from sparsest.paths.kernels.walk import Price, newton_price
+from sparsest.paths.kernels.price import Price, newton_price
 
 # Rounds of sweeps and a Newton step.  A few are usual; the limit ends a fit that does not converge.
 _MAX_ROUNDS = 200

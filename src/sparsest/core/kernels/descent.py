@@ -2,7 +2,7 @@
 
 The kernels solve one problem, ``min_w g'(w - w0) + (w - w0)'G(w - w0)/2 + Σ_j φ(w_j; λ_j)``, for every penalty.
 They access G through a model, a NamedTuple whose methods are compiled with them: :class:`Gram`, which has the matrix
-itself and updates the gradient; :class:`~sparsest.paths.kernels.walk.Lines`, which has columns too; and
+itself and updates the gradient; :class:`~sparsest.core.kernels.lines.Lines`, which has columns too; and
 :class:`~sparsest.core.kernels.sparse.Stored`, compressed sparse columns and a residual.
 """
 

@@ -95,38 +95,12 @@ def radius(push, room, begin, end, slope, ridge):
     The inverse root of ``Σ min(v_j/(a + κr), m_j/r)²`` rises to 1 at the root, and is linear where either all or no
     coordinates are at their limits.
     """
-    total, unlimited, widest, first = 0.0, 0.0, 0.0, 0.0
-    for j in range(begin, end):
-        if room[j] > 0.0:
-            total += push[j] * push[j]
-        if room[j] == np.inf:
-            unlimited += push[j] * push[j]
-        elif push[j] > 0.0:
-            widest += room[j] * room[j]
-        if ridge > 0.0:
-            first += min(push[j] / ridge, room[j]) ** 2
-    if not np.sqrt(total) > slope:
-        return 0.0
-    if ridge == 0.0 and unlimited > 0.0 and not np.sqrt(unlimited) < slope:
-        return np.inf
-    high = np.sqrt(first) if ridge > 0.0 else np.sqrt(widest)
-    if ridge == 0.0 and unlimited > 0.0:
-        high = np.sqrt(widest / (1.0 - unlimited / (slope * slope)))
-    if not high > 0.0:
-        return 0.0
+    high = _largest_radius(push, room, begin, end, slope, ridge)
+    if not 0.0 < high < np.inf:
+        return high
     low, r = 0.0, high
     for _ in range(_MAX_RADIUS_STEPS):
-        square, change, size = 0.0, 0.0, slope + ridge * r
-        for j in range(begin, end):
-            if push[j] == 0.0:
-                continue
-            if push[j] * r <= room[j] * size:
-                part = push[j] / size
-                change += part * part * ridge / size
-            else:
-                part = room[j] / r
-                change += part * part / r
-            square += part * part
+        square, change = _square_of_shares(push, room, begin, end, slope, ridge, r)
         if abs(square - 1.0) <= _RADIUS_ACCURACY:
             break
         if square > 1.0:
@@ -141,6 +115,43 @@ def radius(push, room, begin, end, slope, ridge):
             break
         r = following
     return r
+
+
+@kernel
+def _largest_radius(push, room, begin, end, slope, ridge):
+    """An upper bound of the radius, zero or infinite where the radius is that."""
+    total, unlimited, widest, first = 0.0, 0.0, 0.0, 0.0
+    for j in range(begin, end):
+        if room[j] > 0.0:
+            total += push[j] * push[j]
+        if room[j] == np.inf:
+            unlimited += push[j] * push[j]
+        elif push[j] > 0.0:
+            widest += room[j] * room[j]
+        if ridge > 0.0:
+            first += min(push[j] / ridge, room[j]) ** 2
+    if not np.sqrt(total) > slope:
+        return 0.0
+    if ridge == 0.0 and unlimited > 0.0:
+        return np.sqrt(widest / (1.0 - unlimited / (slope * slope))) if np.sqrt(unlimited) < slope else np.inf
+    return np.sqrt(first) if ridge > 0.0 else np.sqrt(widest)
+
+
+@kernel
+def _square_of_shares(push, room, begin, end, slope, ridge, r):
+    """``Σ min(v_j/(a + κr), m_j/r)²``, and minus half its derivative in r."""
+    square, change, size = 0.0, 0.0, slope + ridge * r
+    for j in range(begin, end):
+        if push[j] == 0.0:
+            continue
+        if push[j] * r <= room[j] * size:
+            part = push[j] / size
+            change += part * part * ridge / size
+        else:
+            part = room[j] / r
+            change += part * part / r
+        square += part * part
+    return square, change
 
 
 @kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.paths.kernels.screening import FORESEEN_SHARE, push, spans
+from sparsest.paths.kernels.screening import FORESEEN_SHARE, forget, push, spans
 from sparsest.runtime.jit import kernel
 
 
@@ -39,11 +39,7 @@ def unsettled_groups(memory, inner, square, norms, slope, sides, alpha, outside,
                     out[count] = members[q]
                     count += 1
         for q in range(starts[g], starts[g + 1]):
-            j = members[q]
-            if b == oldest:
-                before[j] = m
-            if a == oldest:
-                reference[j], value[j], before[j] = before[j], earlier[j], m
+            forget(value, earlier, reference, before, members[q], oldest, m)
     return count
 
 

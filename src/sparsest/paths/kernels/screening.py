@@ -110,6 +110,15 @@ def spans(products, inner, square):
 
 
 @kernel
+def forget(value, earlier, reference, before, j, oldest, m):
+    """Forget what is known of a feature only at the oldest point; m stands for no point."""
+    if before[j] == oldest:
+        before[j] = m
+    if reference[j] == oldest:
+        reference[j], value[j], before[j] = before[j], earlier[j], m
+
+
+@kernel
 def unsettled(memory, inner, square, norms, slope, sides, alpha, outside, out):
     """List the features outside whose gradients may push more than ``λ·slope`` in ``out``; returns their number.
 
@@ -127,10 +136,7 @@ def unsettled(memory, inner, square, norms, slope, sides, alpha, outside, out):
             if not bound <= alpha * slope[j]:
                 out[count] = j
                 count += 1
-        if b == oldest:
-            before[j] = m
-        if a == oldest:
-            reference[j], value[j], before[j] = before[j], earlier[j], m
+        forget(value, earlier, reference, before, j, oldest, m)
     return count
 
 
@@ -139,19 +145,26 @@ def remember(memory, tau, inner, square, alpha, needed, count, fresh):
     """Let τ replace the oldest point, with the gradients that were computed there."""
     m = memory.alphas.size
     place = (memory.latest[0] + 1) % m
-    for q in range(count):
-        j = needed[q]
-        a = memory.reference[j]
-        # What was computed before for the same alpha says nothing about how gradients change with it.
-        if a < m and memory.alphas[a] != alpha:
-            memory.earlier[j], memory.before[j] = memory.value[j], a
-        memory.value[j], memory.reference[j] = fresh[q], place
     for i in range(tau.size):
         memory.points[place, i] = tau[i]
     for a in range(m):
         memory.products[place, a] = memory.products[a, place] = inner[a]
     memory.products[place, place] = max(square, 1e-300)
     memory.alphas[place], memory.latest[0] = alpha, place
+    note(memory, needed, count, fresh)
+
+
+@kernel
+def note(memory, needed, count, fresh):
+    """Store gradients of features at the last point."""
+    m, place = memory.alphas.size, memory.latest[0]
+    for q in range(count):
+        j = needed[q]
+        a = memory.reference[j]
+        # What was computed before for the same alpha says nothing about how gradients change with it.
+        if a < m and memory.alphas[a] != memory.alphas[place]:
+            memory.earlier[j], memory.before[j] = memory.value[j], a
+        memory.value[j], memory.reference[j] = fresh[q], place
 
 
 @kernel
