@@ -87,6 +87,19 @@ class DesignContract:
         close(design.tdot(R), X.T @ R)
         close(design.tdot(R, [0, 2]), X[:, [0, 2]].T @ R)
 
+    def test_tdot_some(self, pair, rng):
+        """At least the wanted products, of columns that may be computed; likely columns change nothing."""
+        design, X = pair
+        p = X.shape[1]
+        others = np.arange(p) != 0
+        for wanted in ([], [1], [p - 1, 1], np.flatnonzero(others)):
+            wanted, r = np.array(wanted, dtype=np.intp), frozen(rng.standard_normal(X.shape[0]))
+            index, products = design.tdot_some(r, wanted, others, lambda: np.array([2, 1]))
+            assert np.isin(wanted, index).all() and others[index].all() and np.unique(index).size == index.size
+            close(products, X[:, index].T @ r)
+            assert design.at_hand(wanted).shape == wanted.shape and design.at_hand(wanted).dtype == bool
+            close(design.columns([2, 0, 1]), X[:, [2, 0, 1]])
+
     def test_vectors_of_any_strides(self, pair, rng):
         design, X = pair
         R, W = rng.standard_normal((2 * X.shape[0], 3)), rng.standard_normal((3, X.shape[1]))

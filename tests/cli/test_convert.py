@@ -1,5 +1,7 @@
 """The command ``convert``: any matrix as columns one after the other, in blocks."""
 
+from types import SimpleNamespace
+
 import bed_reader
 import h5py
 import numpy as np
@@ -92,3 +94,12 @@ def test_what_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n3,x\n")
     complains(run("convert", tmp_path / "t.csv", tmp_path / "new.npy"), "column 'b'")
     complains(run("convert", tmp_path / "absent.csv", tmp_path / "new.npy"), "no file")
+
+
+def test_what_does_not_fit_on_the_disk_is_refused_before_it_is_written(tmp_path, monkeypatch):
+    path = write_npy(tmp_path, matrix())
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=500))
+    wanted = "out.npy would have 728 bytes in float64, but only 500 bytes are free there: name another folder, or a"
+    complains(run("convert", path, tmp_path / "out.npy"), wanted)
+    assert not list(tmp_path.glob("out*"))
+    assert run("convert", path, tmp_path / "out.npy", "--dtype", "float32").exit_code == 0

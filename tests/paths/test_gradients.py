@@ -22,7 +22,7 @@ def view(request):
 
 def make_gradients(view, theta):
     norms = np.sqrt(WEIGHTS @ view.columns(np.arange(P)) ** 2)
-    return Gradients(view, norms, WEIGHTS, np.linspace(1.0, 2.0, P), BothSides(), theta)
+    return Gradients(view, norms, WEIGHTS, np.linspace(1.0, 2.0, P), BothSides(), theta, view.tdot(theta))
 
 
 def test_all_are_known_at_first(view):
@@ -82,7 +82,7 @@ def test_groups_that_are_not_computed_are_within_their_limits(view):
     numbers[members] = np.repeat(np.arange(7), np.diff(starts))
     columns = view.columns(np.arange(P))
     norms = np.sqrt(np.bincount(numbers, WEIGHTS @ columns**2))[numbers]
-    gradients = GroupGradients(view, norms, WEIGHTS, np.ones(P), BothSides(), members, starts, theta)
+    gradients = GroupGradients(view, norms, WEIGHTS, np.ones(P), BothSides(), members, starts, theta, view.tdot(theta))
     skipped, outside = 0, np.ones(P, dtype=bool)
     outside[7] = False
     for _ in range(40):
@@ -97,6 +97,8 @@ def test_groups_that_are_not_computed_are_within_their_limits(view):
         skipped += left.size
     assert skipped > 100
     largest = np.array([np.linalg.norm(np.sqrt(WEIGHTS)[:, None] * columns[:, numbers == g], 2) for g in range(7)])
-    sharper = GroupGradients(view, norms, WEIGHTS, np.ones(P), BothSides(), members, starts, theta)._spectral_norms()
+    sharper = GroupGradients(
+        view, norms, WEIGHTS, np.ones(P), BothSides(), members, starts, theta, view.tdot(theta)
+    )._spectral_norms()
     np.testing.assert_allclose(sharper[members], largest[numbers[members]], rtol=1e-6)
     assert (sharper[members] >= largest[numbers[members]] * (1.0 - 1e-12)).all()

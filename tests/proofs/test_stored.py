@@ -3,6 +3,7 @@
 import bed_reader
 import h5py
 import numpy as np
+import pgenlib
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
@@ -88,18 +89,35 @@ def test_a_certificate_holds_for_the_stored_matrix(kind, tmp_path):
     assert not result.certificate.verify(KINDS[kind](tmp_path / "other", X + 1e-9 * (np.arange(P) == 3)), y)
 
 
-def test_genotypes(tmp_path):
+def write_pgen(path, copies):
+    calls = np.where(np.isnan(copies), -9, copies).astype(np.int8)
+    with pgenlib.PgenWriter(str(path).encode(), calls.shape[0], variant_ct=calls.shape[1], nonref_flags=False) as file:
+        for variant in np.ascontiguousarray(calls.T):
+            file.append_biallelic(variant)
+    path.with_suffix(".psam").write_text("#IID\n" + "".join(f"s{i}\n" for i in range(calls.shape[0])))
+    lines = (f"1\t{j + 1}\trs{j}\tA\tG\n" for j in range(calls.shape[1]))
+    path.with_suffix(".pvar").write_text("#CHROM\tPOS\tID\tREF\tALT\n" + "".join(lines))
+
+
+@pytest.mark.parametrize("ending", [".bed", ".pgen"])
+def test_genotypes(tmp_path, ending):
     rng = np.random.default_rng(0)
     copies = rng.integers(0, 3, (N + 1, P)).astype(np.float32)
     copies[rng.random(copies.shape) < 0.2] = np.nan
     copies[:, 4] = np.nan
-    bed_reader.to_bed(tmp_path / "g.bed", copies)
+    path = tmp_path / f"g{ending}"
+    bed_reader.to_bed(path, copies) if ending == ".bed" else write_pgen(path, copies)
     mean = np.nansum(copies.astype(float), axis=0) / np.maximum(np.isfinite(copies).sum(axis=0), 1)
     expected = np.where(np.isfinite(copies), copies, mean.astype(np.float32))
-    assert np.array_equal(stored_matrix(tmp_path / "g.bed").columns(np.arange(P)), expected)
+    assert np.array_equal(stored_matrix(path).columns(np.arange(P)), expected)
+    assert np.array_equal(stored_matrix(path).columns(np.array([5, 1, 2])), expected[:, [5, 1, 2]])
     y = rng.standard_normal(N + 1)
-    result = best_subset(str(tmp_path / "g.bed"), y, k=2)
-    assert result.certificate.verify(tmp_path / "g.bed", y) and result.certificate.verify(expected, y)
+    result = best_subset(str(path), y, k=2)
+    assert result.certificate.verify(path, y) and result.certificate.verify(expected, y)
+
+
+def test_other_files_are_no_genotypes(tmp_path):
+    bed_reader.to_bed(tmp_path / "g.bed", np.zeros((N, P)))
     (tmp_path / "g.bed").write_bytes(b"else")
     with pytest.raises(ValueError, match=r"not a \.bed file"):
         stored_matrix(tmp_path / "g.bed")

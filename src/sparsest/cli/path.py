@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -56,6 +57,7 @@ def path(
     levels of a column of text enter together, by a group penalty.
     """
     from sparsest.cli.data import choose_loss, load, rows_of_the_file
+    from sparsest.cli.live import watched
     from sparsest.cli.output import refuse_overwriting, the_command
     from sparsest.paths.api import penalty_path
     from sparsest.paths.path_result import Stop
@@ -70,10 +72,10 @@ def path(
         "l1_ratio": l1_ratio, "concavity": concavity, "n_features": k, "max_features": max_features, "tol": tol,
         "time_limit": time_limit, **limits.settings(),
     }  # fmt: skip
-    with rows_of_the_file(table):
+    with watched(Path(data).name, time_limit, as_json) as (_, listener), rows_of_the_file(table):
         settings["feature_groups"] = _groups(groups, table)
         numbered = settings | {name: _by_number(settings[name], name, table) for name in ("lower", "upper")}
-        found = penalty_path(table.matrix, table.target, **numbered, **table.rows)
+        found = penalty_path(table.matrix, table.target, **numbered, **table.rows, callback=listener)
     log("found %r", found)
     chosen = alpha if k is None else found.alpha_of(k)
     about = {

@@ -46,7 +46,10 @@ def verify(
     those of the fit.
     """
     from sparsest.cli.data import print_notes
+    from sparsest.cli.live import watched
     from sparsest.cli.output import print_json
+    from sparsest.core.designs import reporting
+    from sparsest.runtime.clock import Clock
     from sparsest.tables import read_with_encoding
 
     proof, encoding, names = _read_proof(Path(model))
@@ -58,7 +61,9 @@ def verify(
     none: dict[str, Any] = dict.fromkeys(_RESTRICTIONS) if unrestricted else {}
     expected = none | {name: value for name, value in given.items() if value is not None}
     log("read %d rows and %d columns; checking the proof", *table.matrix.shape)
-    verdict = proof.verify(table.matrix, table.target, exact=exact, **table.rows, **expected)
+    with watched(Path(data).name, inf, as_json) as (_, listener):
+        matrix = reporting(table.matrix, Clock(inf, listener).read)
+        verdict = proof.verify(matrix, table.target, exact=exact, **table.rows, **expected)
     if as_json:
         content: dict[str, Any] = {**verdict._asdict(), "gap": verdict.gap, "statement": about.to_json()}
         print_json("verify", content)

@@ -11,7 +11,7 @@ import numpy as np
 from sparsest.core.arrays import Array
 from sparsest.core.checks import as_array, as_numbers, column_names, optional, whole_number
 from sparsest.core.data import make_data
-from sparsest.core.designs import feature_names, unstandardized
+from sparsest.core.designs import feature_names, reporting, unstandardized
 from sparsest.core.losses import Loss
 from sparsest.core.penalties import Penalty, path_penalty
 from sparsest.core.settings import checked, documented
@@ -19,7 +19,8 @@ from sparsest.paths.features import make_rules
 from sparsest.paths.path import PathSolver, default_tol
 from sparsest.paths.path_result import PathResult
 from sparsest.results.advice import convergence_warning
-from sparsest.runtime.clock import Clock
+from sparsest.runtime.clock import Callback, Clock
+from sparsest.runtime.progress import watching
 
 # Largest number of models: more are taken for a mistake, such as a seed given as the number of alphas.
 _MOST_ALPHAS = 10**6
@@ -53,6 +54,8 @@ def penalty_path(
     tol: float | None = None,
     max_iter: int = 10_000,
     time_limit: float = np.inf,
+    callback: Callback | None = None,
+    verbose: bool = False,
 ) -> PathResult:
     """Fit a path of l1, elastic-net, MCP or SCAD penalised models.
 
@@ -84,6 +87,9 @@ def penalty_path(
         benchmarks their relative errors are below 2e-4 and 1e-6
     max_iter : largest number of sweeps of coordinate descent for each alpha
     time_limit : seconds after which no further alpha is begun; Ctrl-C ends the path in the same way
+    callback : called with an event ``Alpha`` after every alpha, and with a ``Pass`` after every block of X that is read
+        on demand; returning True ends the path
+    verbose : whether to show how many alphas are solved, and how much was read
 
     Returns
     -------
@@ -132,22 +138,24 @@ def penalty_path(
         n_features=optional(whole_number, least=0)(n_features, "n_features"),
         max_iter=whole_number(max_iter, "max_iter", least=1),
     )
-    data = make_data(
-        X, y, loss=loss, epsilon=epsilon, delta=delta, theta=theta, fit_intercept=fit_intercept,
-        standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure,
-    )  # fmt: skip
-    rules = make_rules(
-        data.p,
-        column_names(X),
-        penalty_factor=penalty_factor,
-        lower=lower,
-        upper=upper,
-        positive=positive,
-        feature_groups=feature_groups,
-    )
-    precision = precision or default_tol(data.design.shape, settings.penalty.convex)
-    settings = replace(settings, tol=precision)
-    path = settings.solve(data, rules, clock)
+    with watching(checked("verbose", verbose), checked("callback", callback), "path") as clock.callback:
+        data = make_data(
+            reporting(X, clock.read), y, loss=loss, epsilon=epsilon, delta=delta, theta=theta,
+            fit_intercept=fit_intercept, standardize=standardize, sample_weight=sample_weight, offset=offset,
+            exposure=exposure,
+        )  # fmt: skip
+        rules = make_rules(
+            data.p,
+            column_names(X),
+            penalty_factor=penalty_factor,
+            lower=lower,
+            upper=upper,
+            positive=positive,
+            feature_groups=feature_groups,
+        )
+        precision = precision or default_tol(data.design.shape, settings.penalty.convex)
+        settings = replace(settings, tol=precision)
+        path = settings.solve(data, rules, clock)
     warn_unconverged(path, settings)
     reading = unstandardized(data.design).reading
     return replace(

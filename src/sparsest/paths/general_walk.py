@@ -41,7 +41,7 @@ class GeneralWalk(Walk):
         self.set = self._working_set()
         self.null_loss, self.null_intercept = self.set.null_loss, self.set.b
         self._margins = dual_margins(task, self.sides, self.slope, self.outside) if task.penalty.convex else (0.0, 0.0)
-        self.gradients = self._gradients()
+        self.gradients = self._gradients(task.null_theta, task.null_gradient)
         self.set.origin = self.gradients.value.copy()
         unpenalised = np.flatnonzero(self.outside & (task.factor == 0.0))
         if unpenalised.size:
@@ -53,17 +53,17 @@ class GeneralWalk(Walk):
     def _working_set(self) -> WorkingSet:
         return RescaledSet(self.task) if self.task.rescaled else WorkingSet(self.task)
 
-    def _gradients(self) -> Gradients:
+    def _gradients(self, theta: Array, value: Array) -> Gradients:
         task = self.task
         sides = sides_within(task.lower, task.upper)
-        return Gradients(task.view, task.norms, task.weights, self.slope, sides, self.set.theta)
+        return Gradients(task.view, task.norms, task.weights, self.slope, sides, theta, value)
 
     def _fit_unpenalised(self, index: Indices) -> None:
         self._add(index)
         self.set.max_sweeps = self.task.max_iter
         largest = max(np.abs(self.gradients.value).max(), 1e-300)
         self.set.minimise(np.zeros(self.set.index.size), UNPENALISED_VIOLATION * largest)
-        self.gradients = self._gradients()
+        self.gradients = self._gradients(self.set.theta, self.task.view.tdot(self.set.theta))
 
     def _add(self, index: Indices) -> None:
         self.set.add(index)
@@ -75,7 +75,8 @@ class GeneralWalk(Walk):
 
     def _pass(self, alpha: float, max_sweeps: int) -> int:
         before = self._prepare(alpha, max_sweeps)
-        self._solve(alpha, rules.GROWING_VIOLATION * alpha)
+        # What the next solutions start from need not be optimal, and is worth no pass over data on disk.
+        self._solve(alpha, rules.GROWING_VIOLATION * alpha, only_at_hand=True)
         return self.set.n_sweeps - before
 
     def go_to(self, fit: Fit) -> None:
@@ -140,8 +141,11 @@ class GeneralWalk(Walk):
             most = rules.tighter(violation, gap, task.tol)
         return gap, violation
 
-    def _solve(self, alpha: float, tol: float) -> float:
-        """Minimise at this alpha until no feature violates by more than ``tol``; returns the violation."""
+    def _solve(self, alpha: float, tol: float, only_at_hand: bool = False) -> float:
+        """Minimise at this alpha until no feature violates by more than ``tol``; returns the violation.
+
+        With ``only_at_hand``, only features are checked whose columns can be read without others.
+        """
         task = self.task
         lam = alpha * task.factor[self.set.index]
         # Few features cost little to check, and most were foreseen.
@@ -155,7 +159,7 @@ class GeneralWalk(Walk):
             excess, self._checked = np.empty(0), self.set.index[:0]
             self.set.minimise(lam, goal)
             if self.outside.any():
-                self._checked = self.gradients.renew(self.set.theta, alpha, self.outside)
+                self._checked = self.gradients.renew(self.set.theta, alpha, self.outside, only_at_hand)
                 push = self.sides.push(self._checked, self.gradients.value[self._checked])
                 excess = push - alpha * self.slope[self._checked]
                 if self._admit(self._checked, excess, goal, alpha):

@@ -39,15 +39,22 @@ class Gradients:
     weights : ω.
     slope : limits of the gradients, as multiples of λ.
     sides : the directions in which coefficients may move.
-    theta : the first θ, at which all gradients are computed.
+    theta, value : the first θ, and the gradients there.
     """
 
     def __init__(
-        self, view: Design, norms: Array, weights: Array, slope: Array, sides: BothSides | OneSided, theta: Array
+        self,
+        view: Design,
+        norms: Array,
+        weights: Array,
+        slope: Array,
+        sides: BothSides | OneSided,
+        theta: Array,
+        value: Array,
     ) -> None:
         self._sides = sides
         self._view, self._norms, self._slope, self._root = view, norms, slope, np.sqrt(weights)
-        self._memory = make_memory(theta / self._root, view.tdot(theta), np.inf)
+        self._memory = make_memory(theta / self._root, value, np.inf)
         self._found = np.empty(norms.size, dtype=np.intp)
 
     @property
@@ -55,14 +62,29 @@ class Gradients:
         """The gradients, as they were when last computed."""
         return self._memory.value
 
-    def renew(self, theta: Array, alpha: float, outside: Mask) -> Indices:
-        """Make ``value`` exact for the features outside that may exceed their limit at λ; returns those."""
+    def renew(self, theta: Array, alpha: float, outside: Mask, only_at_hand: bool = False) -> Indices:
+        """Make ``value`` exact for the features outside that may exceed their limit at λ, or for more; returns those.
+
+        With ``only_at_hand``, features are left out whose columns cannot be read without others.
+        """
         tau = theta / self._root
         inner, square = inner_products(self._memory, tau)
         count = self._unsettled(inner, square, alpha, outside)
         needed = self._found[:count].copy()
-        remember(self._memory, tau, inner, square, alpha, needed, count, self._view.tdot(theta, needed))
+        if only_at_hand:
+            needed = self._at_hand(needed)
+        needed, fresh = self._view.tdot_some(theta, needed, outside, lambda: self._nearest(outside))
+        remember(self._memory, tau, inner, square, alpha, needed, needed.size, fresh)
         return needed
+
+    def _nearest(self, outside: Mask) -> Indices:
+        """The features outside, those first whose gradients are nearest to their limits."""
+        index = np.flatnonzero(outside)
+        return index[np.argsort(-self._sides.push(index, self.value[index]) / np.maximum(self._slope[index], 1e-300))]
+
+    def _at_hand(self, needed: Indices) -> Indices:
+        """The features among these whose columns can be read without others."""
+        return needed[self._view.at_hand(needed)]
 
     def _unsettled(self, inner: Array, square: float, alpha: float, outside: Mask) -> int:
         """Find the features outside that may exceed their limits; returns their number."""
@@ -95,8 +117,9 @@ class GroupGradients(Gradients):
         members: Indices,
         starts: Indices,
         theta: Array,
+        value: Array,
     ) -> None:
-        super().__init__(view, norms, weights, slope, sides, theta)
+        super().__init__(view, norms, weights, slope, sides, theta, value)
         self._members, self._starts, self._weights = members, starts, weights
         self._n_computed, self._sharp = 0, False
 
@@ -106,6 +129,10 @@ class GroupGradients(Gradients):
         count = self._unsettled_groups(inner, square, alpha, outside)
         self._n_computed += count
         return count
+
+    def _at_hand(self, needed: Indices) -> Indices:
+        """All of them: the gradients of a group are computed together."""
+        return needed
 
     def _spectral_norms(self) -> Array:
         """The norms of the groups' matrices, for each feature, but for rounding."""

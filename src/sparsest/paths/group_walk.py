@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsest.core.arrays import Indices
+from sparsest.core.arrays import Array, Indices
 from sparsest.paths.general_walk import GeneralWalk
 from sparsest.paths.gradients import Gradients, GroupGradients
 from sparsest.paths.group_set import GroupSet
@@ -32,11 +32,11 @@ class GroupWalk(GeneralWalk):
     def _working_set(self) -> WorkingSet:
         return GroupSet(self.task)
 
-    def _gradients(self) -> Gradients:
+    def _gradients(self, theta: Array, value: Array) -> Gradients:
         task = self.task
         sides = sides_within(task.lower, task.upper)
         return GroupGradients(
-            task.view, self.sides.norms, task.weights, self.slope, sides, self._members, self._starts, self.set.theta
+            task.view, self.sides.norms, task.weights, self.slope, sides, self._members, self._starts, theta, value
         )
 
     def _add(self, index: Indices) -> None:

@@ -149,11 +149,20 @@ class PathSolver:
                     return Stop.SATURATED
                 if self.max_features is None or fit.w.size <= self.max_features:
                     fits.append(fit)
+                    if self._tell(clock, fit, len(fits), alphas.size):
+                        return Stop.INTERRUPTED
                 if self.max_features is not None and fit.w.size >= self.max_features:
                     return Stop.MAX_FEATURES
                 if ends:
                     return Stop.SATURATED
         return Stop.COMPLETE
+
+    @staticmethod
+    def _tell(clock: Clock, fit: Fit, n_done: int, n_alphas: int) -> bool:
+        """Tell of a solution; whether the callback ends the path."""
+        before = clock.interrupted
+        clock.solved(n_done, n_alphas, fit.w.size)
+        return clock.interrupted and not before
 
     def _look_for(self, k: int, walk: Walk, alphas: Array, fits: list[Fit], clock: Clock) -> None:
         """Bisect between the last alpha and the next, which has too many features, for a solution with k features."""

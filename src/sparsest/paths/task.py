@@ -26,7 +26,7 @@ class Task:
     weights : weights of the observations, which sum to one.
     factor : factors of λ, one for each feature.
     norms : ``√(Σ ω x²)`` of the view's columns; zero for those that are constant.
-    null_gradient : ``X'θ`` of the model without features, from the first pass over the data.
+    null_theta, null_gradient : θ of the model without features, and ``X'θ``, from the first pass over the data.
     tol : relative duality gap, or violation, at which a solution is precise enough.
     max_iter : sweeps for each λ.
     rescaled : whether the penalty acts on coefficients times the curvature of the loss.
@@ -44,6 +44,7 @@ class Task:
     fit_intercept: bool
     factor: Array
     norms: Array
+    null_theta: Array
     null_gradient: Array
     tol: float
     max_iter: int
@@ -92,6 +93,7 @@ def make_task(data: Data, penalty: Penalty, rules: FeatureRules, tol: float, max
         fit_intercept=data.fit_intercept,
         factor=rules.factor,
         norms=data.column_norms / np.sqrt(total),
+        null_theta=data.null.alpha / total,
         null_gradient=data.null.products / total,
         tol=tol,
         max_iter=max_iter,

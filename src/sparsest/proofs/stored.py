@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -133,12 +134,14 @@ def _pgen(path: Path) -> ColumnBlocks:
 
     texts = [path.with_suffix(end).read_text(encoding="utf-8") for end in (".psam", ".pvar")]
     n, p = (sum(1 for line in text.splitlines() if line.strip() and line[0] != "#") for text in texts)
-    file = pgenlib.PgenReader(str(path).encode(), raw_sample_ct=n, variant_ct=p)
+    file, lock = pgenlib.PgenReader(str(path).encode(), raw_sample_ct=n, variant_ct=p), Lock()
 
     def read(features: Indices) -> NDArray[Any]:
         calls = np.empty((features.size, n), dtype=np.int8)
         if features.size:
-            file.read_list(features.astype(np.uint32), calls)
+            # The reader has one buffer, and several threads call this.
+            with lock:
+                file.read_list(features.astype(np.uint32), calls)
         return _without_gaps(calls)
 
     return ColumnBlocks((n, p), read)

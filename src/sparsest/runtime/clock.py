@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import Any, TypeVar
 
-from sparsest.runtime.events import Event, Incumbent, Pass, Status
+from sparsest.runtime.events import Alpha, Event, Incumbent, Pass, Status
 from sparsest.runtime.faults import reach
 from sparsest.runtime.jit import compiling_seconds
 
@@ -216,6 +216,10 @@ class Clock:
     def found(self, objective: float, support: Iterable[int]) -> None:
         """Send the event of a new incumbent."""
         self.tell(Incumbent(self.seconds(), objective, tuple(int(j) for j in support)))
+
+    def solved(self, n_done: int, n_alphas: int, n_features: int) -> None:
+        """Send the event of an alpha that was solved."""
+        self.tell(Alpha(self.seconds(), n_done, n_alphas, n_features))
 
     def read(self, passes: float, n_bytes: int) -> None:
         """Send the event of a block that was read."""

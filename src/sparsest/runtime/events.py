@@ -98,6 +98,15 @@ class Repetition(NamedTuple):
     n_repetitions: int
 
 
+class Alpha(NamedTuple):
+    """An alpha of a path of penalties is solved."""
+
+    seconds: float
+    n_done: int
+    n_alphas: int
+    n_features: int
+
+
 class Pass(NamedTuple):
     """Another block of data that are read on demand was read; ``passes`` and ``n_bytes`` are those of the whole call.
 
@@ -109,4 +118,4 @@ class Pass(NamedTuple):
     n_bytes: int
 
 
-Event = Root | Incumbent | Bound | Done | NotTried | Fold | Repetition | Pass
+Event = Root | Incumbent | Bound | Done | NotTried | Fold | Repetition | Alpha | Pass

@@ -12,12 +12,14 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sparsest.proofs.certificate import relative_gap
-from sparsest.runtime.events import Bound, Done, Event, Fold, Incumbent, NotTried, Pass, Repetition, Root
+from sparsest.runtime.events import Alpha, Bound, Done, Event, Fold, Incumbent, NotTried, Pass, Repetition, Root
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 Listener = Callable[[Event], Any]
+# Events about parts of the work; they say nothing about incumbent and bound.
+_PARTS = (Fold, Repetition, Alpha, Pass)
 # Seconds between two updates in a notebook: every update takes time from the search.
 _PAUSE = 0.2
 
@@ -57,7 +59,7 @@ class Record:
 
     def take(self, event: Event) -> None:
         """Add a point (seconds, objective, bound) if objective or bound has changed."""
-        if isinstance(event, (Fold, NotTried, Repetition, Pass)):
+        if isinstance(event, (NotTried, *_PARTS)):
             return
         self._state.take(event)
         now = (self._state.objective, self._state.bound)
@@ -98,7 +100,7 @@ def in_terminal(
             if isinstance(event, NotTried):
                 progress.console.print(f"{title}: {event}", markup=False, highlight=False)
                 return
-            if isinstance(event, (Fold, Repetition, Pass)):
+            if isinstance(event, _PARTS):
                 progress.update(task, description=f"{title}: {_parts_done(event)}")
                 return
             state.take(event)
@@ -109,7 +111,9 @@ def in_terminal(
 
 
 def _parts_done(event: Event) -> str:
-    """How many folds, or repetitions of a selection, are done, or how much was read."""
+    """How many folds, repetitions of a selection or alphas are done, or how much was read."""
+    if isinstance(event, Alpha):
+        return f"{event.n_done} of {event.n_alphas} alphas, {event.n_features} features"
     if isinstance(event, Pass):
         return f"{event.passes:.2f} passes, {event.n_bytes / 1e9:.2f} GB read"
     if isinstance(event, Fold):
@@ -130,7 +134,7 @@ def _in_notebook(title: str) -> Iterator[Listener]:
         if isinstance(event, NotTried):
             display({"text/plain": f"{title}: {event}"}, raw=True)
             return
-        parts = isinstance(event, (Fold, Repetition, Pass))
+        parts = isinstance(event, _PARTS)
         if not parts:
             state.take(event)
         now = time.monotonic()

@@ -101,26 +101,28 @@ def certified_choice(
         raise ValueError(f"gamma must be a number > 0, inf or 'auto', the same for all sizes, got {gamma!r}")
     listener, live = checked("callback", callback), checked("verbose", verbose)
     clock = Clock(tree.time_limit)
-    task = make_task(
-        X, y, k=_ALL, gamma=gamma, lower=lower, upper=upper, loss=loss, theta=theta, fit_intercept=fit_intercept,
-        standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure, include=include,
-        exclude=exclude, feature_groups=feature_groups, structure=structure, feature_names=feature_names,
-    )  # fmt: skip
-    problem = task.problem
-    candidates = problem.p - problem.exclude.size
-    chosen = Criterion(
-        criterion,
-        problem.loss.name,
-        float(problem.weights.sum()),
-        candidates,
-        problem.fit_intercept,
-        noise_variance,
-        xi,
-    )
-    sizes = admitted_sizes(ks, problem, candidates)
-    with watching(live, listener) as clock.callback, clock.listening():
-        search = SizeSearch(problem, chosen, sizes, tree, clock)
-        search.run()
+    with watching(live, listener) as clock.callback:
+        task = make_task(
+            X, y, k=_ALL, gamma=gamma, lower=lower, upper=upper, loss=loss, theta=theta, fit_intercept=fit_intercept,
+            standardize=standardize, sample_weight=sample_weight, offset=offset, exposure=exposure, include=include,
+            exclude=exclude, feature_groups=feature_groups, structure=structure, feature_names=feature_names,
+            clock=clock,
+        )  # fmt: skip
+        problem = task.problem
+        candidates = problem.p - problem.exclude.size
+        chosen = Criterion(
+            criterion,
+            problem.loss.name,
+            float(problem.weights.sum()),
+            candidates,
+            problem.fit_intercept,
+            noise_variance,
+            xi,
+        )
+        sizes = admitted_sizes(ks, problem, candidates)
+        with clock.listening():
+            search = SizeSearch(problem, chosen, sizes, tree, clock)
+            search.run()
     return _finish(search, task)
 
 

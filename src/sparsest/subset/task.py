@@ -14,7 +14,7 @@ import numpy as np
 
 from sparsest.core.checks import by_number, check_names, column_names
 from sparsest.core.data import Data, make_data
-from sparsest.core.designs import on_demand, unstandardized
+from sparsest.core.designs import on_demand, reporting, unstandardized
 from sparsest.core.limits import check_limits
 from sparsest.core.problem import PROBLEM_SETTINGS, Problem, pose
 from sparsest.core.ridge import default_gamma
@@ -93,9 +93,8 @@ def make_task(X: Any, y: Any, *, feature_names: Any = None, clock: Clock | None 
     **settings : those of :func:`pose_task` and of :func:`sparsest.core.data.make_data`
     """
     of_problem = {name: settings.pop(name) for name in ("k", *PROBLEM_SETTINGS) if name in settings}
-    found, given = on_demand(X), {"standardize": SETTINGS["standardize"].default, **settings}
-    if found is not None and clock is not None:
-        found = found.reporting(clock.read)
+    given = {"standardize": SETTINGS["standardize"].default, **settings}
+    found = on_demand(X if clock is None else reporting(X, clock.read))
     data = make_data(X if found is None else found.fingerprinted(), y, **given)
     if feature_names is not None:
         names = check_names(feature_names, "feature_names", data.p)

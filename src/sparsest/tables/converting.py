@@ -19,7 +19,7 @@ from sparsest.core.designs.combining import dense_array
 from sparsest.core.designs.files import OPENERS
 from sparsest.core.designs.sources import in_memory
 from sparsest.runtime.sizes import sizes
-from sparsest.tables.on_demand import names_file
+from sparsest.tables.on_demand import in_bytes, names_file
 from sparsest.tables.readers import read_source
 
 TYPES = ("auto", "float64", "float32", "int8")
@@ -45,6 +45,7 @@ def convert(
         raise ValueError(f"{out} must end with .npy, or with .bed for genotypes of PLINK")
     design = _open(data)
     kind = _type_of(design) if dtype == "auto" else np.dtype(dtype)
+    _refuse_too_large(design, kind, out)
     unfinished = out.with_name(out.name + ".unfinished")
     try:
         written = np.lib.format.open_memmap(unfinished, mode="w+", dtype=kind, shape=design.shape, fortran_order=True)
@@ -66,6 +67,17 @@ def convert(
         names_file(out).write_text("".join(f"{name}\n" for name in design.names), encoding="utf-8")
         notes.append(f"the names of the columns are in {names_file(out)}")
     return notes
+
+
+def _refuse_too_large(design: Streamed, kind: np.dtype[Any], out: Path) -> None:
+    """Raise a ValueError if the file does not fit on the disk: writing to a mapped file would end the process."""
+    size, free = design.shape[0] * design.shape[1] * kind.itemsize, shutil.disk_usage(out.absolute().parent).free
+    if size > free:
+        smaller = "" if kind.itemsize == 1 else ", or a smaller type with --dtype"
+        raise ValueError(
+            f"{out} would have {in_bytes(size)} in {kind}, but only {in_bytes(free)} are free there: name another "
+            f"folder{smaller}"
+        )
 
 
 def _open(data: str) -> Streamed:

@@ -113,3 +113,11 @@ def test_heredity():
         if all(set(parents.get(j, [])) <= set(support) for j in support)
     ]
     assert result.objective == pytest.approx(min(values), rel=1e-7)
+
+
+def test_columns_that_do_not_fit_into_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("sparsest.core.designs.interactions.available_memory", lambda: 100.0)
+    with pytest.raises(ValueError, match=r"7\.28e-07 GB in double precision, but only 1e-07 GB .*give fewer columns"):
+        interactions(matrix())
+    monkeypatch.setattr("sparsest.core.designs.interactions.available_memory", lambda: 0.0)
+    assert interactions(matrix()).shape[0] == N

@@ -7,8 +7,9 @@ import sparsest
 from core.designs.storages import N, P, matrix
 from design_contract import DesignContract
 from sparsest.core.designs import as_design
-from sparsest.core.designs.blocked import Blocked, BlockedPack
+from sparsest.core.designs.blocked import Blocked
 from sparsest.core.designs.row_chunks import stored_type
+from sparsest.core.designs.summed_packs import SummedPack
 from sparsest.proofs.grid import Call
 
 
@@ -59,7 +60,7 @@ def test_gram_matrices_are_computed_where_rows_are(loss):
     u = X[:, 0] - X[:, 3] + 0.3 * rng.standard_normal(300)
     y = u if loss == "squared" else u > np.median(u)
     there = Blocked(as_design(np.array_split(X, 7)).grid, pack_bytes=0)
-    assert isinstance(there.pack(True), BlockedPack)
+    assert isinstance(there.pack(True), SummedPack)
     for method in ("relaxation", "tree"):
         found, usual = (sparsest.best_subset(given, y, 2, loss=loss, method=method) for given in (there, X))
         assert found.statement == usual.statement and found.support.tolist() == usual.support.tolist()

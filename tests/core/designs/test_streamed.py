@@ -15,8 +15,10 @@ from core.designs.storages import DENSE, WEIGHTS, N, P, dense, many_rows, matrix
 from design_contract import DesignContract
 from exact import exact_moments
 from samples import sample
-from sparsest.core.designs import Dense, PassStopped, Streamed, stopping
+from sparsest.core.designs import Dense, PassStopped, Streamed, stopping, view_with
+from sparsest.core.designs.row_sums import RowSums
 from sparsest.core.designs.sources import ArraySource, CompressedSource, SlicedSource, in_memory
+from sparsest.core.designs.summed_packs import SummedPack
 from sparsest.proofs.fingerprint import Fingerprint
 from sparsest.runtime.events import Bound, Pass
 from sparsest.runtime.sizes import resized
@@ -129,6 +131,66 @@ def test_every_method_takes_one_pass(name):
     counted.columns([1])
     assert counted.reading.seconds_reading > 0.0 and counted.reading.seconds_computing > 0.0
     assert counted.reading.passes == pytest.approx(1.0 if design.source.by_rows else design.source.step / P)
+
+
+class TestLikelyColumns:
+    """Where rows are read, a product copies columns that will probably be wanted: reading them takes no other pass."""
+
+    @pytest.mark.parametrize("name", ["C order", "rows", "sparse rows"])
+    @pytest.mark.parametrize("chosen", [None, np.arange(N - 1, 2, -1)])
+    def test_they_take_no_pass(self, name, chosen):
+        with resized(rows_of_map=2):
+            whole, X = pair_of(name, matrix())
+            X = X if chosen is None else X[chosen]
+            n, everything = X.shape[0], np.ones(P, dtype=bool)
+            r = np.arange(1.0, n + 1.0)
+            # Copies of three columns fit.
+            design = Streamed(whole.source, chosen, copy_bytes=4 * 3 * 8 * n, block_bytes=8 * N * 2)
+            before = design.reading.passes
+            index, products = design.tdot_some(r, np.arange(P), everything, lambda: np.array([5, 2, 0, 1]))
+            np.testing.assert_allclose(products, X.T @ r, rtol=1e-12, atol=1e-9)
+            assert index.tolist() == list(range(P)) and design.reading.passes == pytest.approx(before + n / N)
+            assert design.at_hand(np.arange(P)).tolist() == [j in (0, 2, 5) for j in range(P)]
+            assert np.array_equal(design.columns([2, 5, 2]), X[:, [2, 5, 2]])
+            np.testing.assert_allclose(design.tdot(r, [5, 0]), X[:, [5, 0]].T @ r, rtol=1e-12)
+            known = design.tdot_some(r, np.array([0, 2]), everything, lambda: np.array([6]))
+            assert known[0].tolist() == [0, 2] and design.reading.passes == pytest.approx(before + n / N)
+            # Others replace them, and those that stay are not read again.
+            design.tdot_some(r, np.arange(P), everything, lambda: np.array([6, 2]))
+            assert design.at_hand(np.arange(P)).tolist() == [j in (2, 6) for j in range(P)]
+            assert np.array_equal(design.columns([6, 2]), X[:, [6, 2]])
+
+    def test_nothing_is_copied_by_columns(self):
+        design, _ = pair_of("Fortran order", matrix())
+        design.tdot_some(np.ones(N), np.array([1]), np.ones(P, dtype=bool), lambda: 1 / 0)
+        assert design.reading.passes == pytest.approx(1 / P) and design.at_hand(np.arange(P)).all()
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("name", ["C order", "rows", "sparse rows"])
+def test_working_sets_that_are_not_copied_take_one_pass(name, centred):
+    """Gram matrices of rows are sums over their blocks, with the results of copied columns."""
+    with resized(rows_of_map=2):
+        design, X = pair_of(name, matrix(), block_bytes=8 * N * 2, copy_bytes=0)
+        view = view_with(design, design.moments(WEIGHTS), center=True, scale=True)
+        known = view_with(Dense(X), Dense(X).moments(WEIGHTS), center=True, scale=True).pack(centred)
+        pack = SummedPack(RowSums(design), view, view.shift, view.scale, centred, copy_bytes=0)
+        h = np.linspace(0.5, 2.0, N)
+        for step in (
+            lambda p: p.append(np.array([3, 1])),
+            lambda p: p.append(np.array([0, 6, 4])),
+            lambda p: p.weigh(h),
+        ):
+            before = design.reading.passes
+            step(pack)
+            step(known)
+            assert design.reading.passes == pytest.approx(before + 1.0)
+            everything = np.arange(pack.model().curvature.size)
+            np.testing.assert_allclose(pack.gram(everything), known.gram(everything), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(pack.squares(h), known.squares(h), rtol=1e-9)
+        some = np.array([4, 0, 2])
+        np.testing.assert_allclose(pack.third_moments(some, h), known.third_moments(some, h), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(pack.tdot(h, 2), known.tdot(h, 2), rtol=1e-9, atol=1e-9)
 
 
 @resized(digest_entries=2 * N)

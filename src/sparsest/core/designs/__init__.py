@@ -5,9 +5,12 @@
 ``dense``        an array in its own type and order
 ``sparse``       compressed sparse columns
 ``packs``        working sets of columns
+``summed_packs`` working sets whose Gram matrix is summed over blocks of rows
 ``standardized`` the view with means 0 and mean squares 1, and conversions back
 ``sources``      matrices that are read on demand, such as from disk
 ``streamed``     the design of such a matrix, read in blocks
+``recent``       copies of columns that were read lately
+``row_sums``     sums over the rows of a matrix that is read in blocks of rows
 ``combining``    results of a matrix from those of blocks of its rows
 ``blocked``      a matrix in blocks, which may be on the workers of a cluster
 ``block_work``   the functions that it computes for each block
@@ -30,7 +33,7 @@
 from sparsest.core.designs.base import Design, Moments, PassStopped, Survey, stopping
 from sparsest.core.designs.dense import Dense, compile_kernels
 from sparsest.core.designs.packs import Pack
-from sparsest.core.designs.reading import as_design, feature_names, on_demand
+from sparsest.core.designs.reading import as_design, feature_names, on_demand, reporting
 from sparsest.core.designs.sparse import Sparse
 from sparsest.core.designs.standardized import (
     Standardized,
@@ -61,6 +64,7 @@ __all__ = [
     "in_units_of_data",
     "on_demand",
     "products_with_view",
+    "reporting",
     "shift_and_scale",
     "stopping",
     "stored_matrix",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.core.arrays import Array, Indices
+from sparsest.core.arrays import Array, Indices, Mask
 from sparsest.core.designs.packs import DensePack, Pack
 
 Subset = Sequence[int] | Indices
@@ -117,6 +117,24 @@ class Design(ABC):
     @abstractmethod
     def tdot(self, r: Array, subset: Subset | None = None) -> Array:
         """``X'r``, or ``X_S'r``."""
+
+    def at_hand(self, subset: Indices) -> Mask:
+        """Which of these columns can be read without reading others."""
+        return np.ones(subset.size, dtype=bool)
+
+    def tdot_some(
+        self, r: Array, wanted: Indices, others: Mask, likely: Callable[[], Indices]
+    ) -> tuple[Indices, Array]:
+        """``X_S'r`` for the wanted columns, and for others too if they have to be read anyway; S and the products.
+
+        Parameters
+        ----------
+        r : a vector
+        others : which columns S may have; the wanted ones are among them
+        likely : returns columns that will probably be wanted next, the likeliest first; where reading them costs
+            nothing more, some are copied, so that they are ``at_hand``
+        """
+        return wanted, self.tdot(r, wanted)
 
     @abstractmethod
     def columns(self, subset: Subset) -> Array:

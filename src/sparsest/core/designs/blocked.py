@@ -32,6 +32,7 @@ from sparsest.core.designs.counted_grid import CountedGrid
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import DensePack, Pack
 from sparsest.core.designs.passes import Listener, Reading
+from sparsest.core.designs.summed_packs import SummedPack
 from sparsest.proofs.grid import ArrayGrid, Call, Grid, Work
 from sparsest.runtime.memory import store_limit
 
@@ -223,7 +224,7 @@ class Blocked(Design):
     def pack_of_view(self, view: Design, shift: Array, scale: Array, centred: bool) -> Pack:
         n, p = self.shape
         if self.grid.size[0] > 1 and self.grid.size[1] == 1 and 8 * n * p > self._pack_bytes:
-            return BlockedPack(self, view, shift, scale, centred)
+            return SummedPack(self, view, shift, scale, centred, copy_bytes=0)
         return DensePack(view, centred, max(self._pack_bytes, _CACHE_BYTES))
 
     def _numbers(self, subset: Subset | None) -> Indices:
@@ -267,40 +268,6 @@ class Blocked(Design):
 def _distinct(left: Indices, right: Indices) -> int:
     """The number of columns in the union of two subsets."""
     return np.union1d(left, right).size
-
-
-class BlockedPack(DensePack):
-    """A working set whose Gram matrix is computed by the workers that hold the rows: no column is copied.
-
-    Parameters
-    ----------
-    base : the design with the blocks.
-    view : the design that the pack is for, ``(base - shift) / scale``.
-    """
-
-    def __init__(self, base: Blocked, view: Design, shift: Array, scale: Array, centred: bool) -> None:
-        super().__init__(view, centred, copy_bytes=0)
-        self._base, self._shift, self._scale = base, shift, scale
-
-    def _fill(self, first: int) -> None:
-        """Compute the Gram matrix from this column on, in one pass."""
-        size, new = self._index.size, self._index[first:]
-        if new.size:
-            gram, mass = self._base.about(new, self._index, self._shift, self._h)
-            mass /= self._scale[new]
-            gram /= np.outer(self._scale[new], self._scale[self._index])
-            self._mass = np.concatenate([self._mass[:first], mass])
-            if self._centred:
-                gram -= np.outer(mass, self._mass / self._h.sum())
-            self._gram[first:size, :size] = gram
-            self._gram[:first, first:size] = gram[:, :first].T
-        self._note_curvature()
-
-    def squares(self, h: Array) -> Array:
-        return self._base.squares_about(self._index, self._shift, h) / self._scale[self._index] ** 2
-
-    def third_moments(self, positions: Indices, h: Array) -> Array:
-        return self._base.third_moments_about(self._index[positions], self._shift, self._scale, h)
 
 
 class _Cache:

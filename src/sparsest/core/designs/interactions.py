@@ -15,6 +15,7 @@ from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, 
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import DensePack
 from sparsest.core.designs.reading import as_design
+from sparsest.runtime.memory import available_memory
 from sparsest.runtime.sizes import sizes
 
 
@@ -196,6 +197,7 @@ def interactions(
         )
     design = as_design(X)
     p = design.shape[1]
+    _refuse_too_large(8 * design.shape[0] * p)
     if feature_names is not None:
         names = check_names(feature_names, "feature_names", p)
     else:
@@ -206,6 +208,16 @@ def interactions(
         chosen = np.array([_pair(pair, names, p) for pair in pairs], dtype=np.intp).reshape(-1, 2)
     first, second = np.concatenate([np.arange(p), chosen[:, 0]]), np.concatenate([np.full(p, -1), chosen[:, 1]])
     return Interactions(design.columns(np.arange(p)), tuple(names), first.astype(np.intp), second.astype(np.intp))
+
+
+def _refuse_too_large(n_bytes: int) -> None:
+    """Raise a ValueError if the columns do not fit into memory."""
+    available = available_memory()
+    if 0.0 < available < n_bytes:
+        raise ValueError(
+            f"X takes {n_bytes / 1e9:.3g} GB in double precision, but only {available / 1e9:.3g} GB of memory are "
+            "available: give fewer columns, such as those that a relaxation chooses"
+        )
 
 
 def _pair(pair: Any, names: tuple[str, ...], p: int) -> Indices:

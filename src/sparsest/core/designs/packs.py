@@ -250,12 +250,16 @@ class DensePack(Pack):
             half = root[:, None] * part
             np.matmul(half.T, half, out=self._gram[: self._index.size, : self._index.size])
         for new in self._blocks(first) if first or self._copies is None else ():
-            weighted = self._h[:, None] * self._columns(new)
+            columns, old = self._columns(new), slice(0, new.stop)
+            # Columns that were read for this may be changed.
+            weighted = np.multiply(self._h[:, None], columns, out=columns if self._copies is None else None)
             self._mass[new] = weighted.sum(axis=0)
-            for old in self._blocks(0):
+            if self._copies is None:
+                cross = self._design.tdot(weighted, self._index[old])
+            else:
                 cross = self._columns(old).T @ weighted
-                self._gram[old, new] = cross
-                self._gram[new, old] = cross.T
+            self._gram[old, new] = cross
+            self._gram[new, old] = cross.T
         if self._centred:
             size = self._index.size
             correction = np.outer(self._mass[first:], self._mass / self._h.sum())

@@ -73,6 +73,11 @@ class Part(NamedTuple):
     at: Indices | slice
     inside: Indices | None
 
+    @property
+    def rows(self) -> Indices | slice:
+        """The positions as an index of rows that goes with one of columns."""
+        return self.at if isinstance(self.at, slice) else self.at[:, None]
+
 
 def parts_of(source: Source, index: Indices | None, block_bytes: int) -> Iterator[Part]:
     """Blocks with the lines of these numbers, or with all lines."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sparsest.core.checks import as_array, as_numbers, check_sparse, column_names
 from sparsest.core.designs.base import Design
 from sparsest.core.designs.dense import STORED_TYPES, Dense
+from sparsest.core.designs.passes import Listener
 from sparsest.core.designs.sources import compressed_columns
 from sparsest.core.designs.sparse import Sparse
 
@@ -46,6 +47,12 @@ def as_design(X: Any) -> Design:
     if n == 0 or p == 0:
         raise ValueError(f"X must have at least one row and one column, got shape {design.shape}")
     return design
+
+
+def reporting(X: Any, listener: Listener) -> Any:
+    """X, or its design if it is read on demand: the design calls ``listener`` with the passes and the bytes so far."""
+    found = on_demand(X)
+    return X if found is None else found.reporting(listener)
 
 
 def on_demand(X: Any) -> Design | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.core.arrays import Mask
 from sparsest.core.designs.base import FAR, Array, Design, Indices, Moments, Subset, Survey
 from sparsest.core.designs.dense import Dense
 from sparsest.core.designs.packs import Pack, SparsePack
@@ -44,6 +46,15 @@ class Standardized(Design):
     def tdot(self, r: Array, subset: Subset | None = None) -> Array:
         index = np.arange(self.shape[1]) if subset is None else np.asarray(subset, dtype=np.intp)
         return self.own(self.base.tdot(r, subset), r, index)
+
+    def at_hand(self, subset: Indices) -> Mask:
+        return self.base.at_hand(subset)
+
+    def tdot_some(
+        self, r: Array, wanted: Indices, others: Mask, likely: Callable[[], Indices]
+    ) -> tuple[Indices, Array]:
+        index, products = self.base.tdot_some(r, wanted, others, likely)
+        return index, self.own(products, r, index)
 
     def own(self, products: Array, r: Array, index: Indices) -> Array:
         """Convert products of r with the stored columns to products with the view, in place."""

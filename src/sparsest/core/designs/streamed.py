@@ -19,13 +19,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.core.arrays import Mask
 from sparsest.core.designs.base import Array, Design, Indices, Moments, Subset, Survey
 from sparsest.core.designs.combining import RowSurveys, dense_array, digests_of, joined, touch
 from sparsest.core.designs.dense import Dense, cores
 from sparsest.core.designs.packs import DensePack
 from sparsest.core.designs.passes import Listener, Part, Reading, parts_of
+from sparsest.core.designs.recent import Recent, nothing_known
+from sparsest.core.designs.row_sums import RowSums
 from sparsest.core.designs.sources import BLOCK_BYTES, PickingSource, Source, as_block, in_memory
 from sparsest.core.designs.sparse import Sparse
+from sparsest.core.designs.summed_packs import SummedPack
 from sparsest.proofs.fingerprint import Fingerprint
 from sparsest.runtime.memory import store_limit
 from sparsest.runtime.threads import single_threaded
@@ -37,6 +41,10 @@ Words = NDArray[np.uint64]
 _UNDIVIDED = 1 << 62
 # Rows and columns that are chosen are copied if they take at most this many bytes, or less where memory is scarce.
 COPY_BYTES = 1 << 27
+# Columns that will probably be wanted take at most this part of them, as a new block of them is filled beside the last.
+_PREFETCHED = 4
+# Only the wanted columns of a mapped matrix are read if that is at most this share of each row.
+_SMALL_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +71,7 @@ class Streamed(Design):
     digesting: bool = False
     _lock: Any = field(default_factory=Lock, repr=False)
     _digests: list[Words] = field(default_factory=list, repr=False)
-    _recent: list[tuple[Indices, Array]] = field(default_factory=list, repr=False)
+    _recent: list[Recent] = field(default_factory=list, repr=False)
 
     accurate = True
 
@@ -200,7 +208,7 @@ class Streamed(Design):
 
     def tdot(self, r: Array, subset: Subset | None = None) -> Array:
         index = None if subset is None else np.asarray(subset, dtype=np.intp)
-        if index is not None and self._remembers(index):
+        if index is not None and self.source.by_rows and (self.at_hand(index).all() or self._worth_copying(index)):
             return self.columns(index).T @ r
         chosen = (self.across if self.source.by_rows else self.lines) if index is None else self._index(index)
         out = np.zeros((self.shape[1] if index is None else index.size, *r.shape[1:]))
@@ -212,52 +220,88 @@ class Streamed(Design):
                 out[part.at] = product
         return out
 
-    def _remembers(self, index: Indices) -> bool:
-        """Whether to copy columns for a product: if the source is read by rows, later products then need no pass."""
-        large = self.source.by_rows and self.source.nbytes > self.copy_bytes
-        return large and 16 * self.shape[0] * index.size <= self.copy_bytes
+    def at_hand(self, subset: Indices) -> Mask:
+        return self._known.places(subset) >= 0 if self.source.by_rows else super().at_hand(subset)
+
+    def tdot_some(
+        self, r: Array, wanted: Indices, others: Mask, likely: Callable[[], Indices]
+    ) -> tuple[Indices, Array]:
+        n_missing = int(np.count_nonzero(~self.at_hand(wanted)))
+        few = self.source.share_of_rows(n_missing) <= _SMALL_SHARE and self._worth_copying(wanted)
+        if not self.source.by_rows or not n_missing or few:
+            return wanted, self.tdot(r, wanted)
+        most = self.copy_bytes // _PREFETCHED // (8 * max(self.shape[0], 1))
+        recent, unknown = self._known.extended(np.sort(likely()[:most]))
+        missing = np.flatnonzero(unknown)
+        fetched, out = self._index(recent.numbers[missing]), np.zeros(self.shape[1])
+
+        def work(block: Design, part: Part) -> tuple[Array, Array]:
+            return block.tdot(r[part.at], self.across), block.columns(fetched)
+
+        for part, (product, columns) in self._pass(self.lines, work):
+            out += product
+            recent.block[part.rows, missing] = columns
+        self._recent[:] = [recent]
+        index = np.flatnonzero(others)
+        return index, out[index]
+
+    @property
+    def _known(self) -> Recent:
+        """Copies of columns."""
+        return self._recent[0] if self._recent else nothing_known(self.shape[0])
+
+    def _fit(self, count: int, share: int) -> bool:
+        """Whether copies of so many columns take at most this part of the memory for copies."""
+        return 8 * self.shape[0] * count <= self.copy_bytes // share
+
+    def _worth_copying(self, index: Indices) -> bool:
+        """Whether to copy columns of rows for a product: later products then need no pass."""
+        return self.source.nbytes > self.copy_bytes and self._fit(index.size, 2)
 
     def columns(self, subset: Subset) -> Array:
-        """Columns in float64; those of the last calls are remembered if they take little memory."""
+        """Columns in float64; copies of some are kept for later calls if they take little memory."""
         index = np.asarray(subset, dtype=np.intp)
-        wanted, places = np.unique(index, return_inverse=True)
-        known, block = self._recent[0] if self._recent else (np.empty(0, dtype=np.intp), np.empty((self.shape[0], 0)))
-        at = np.searchsorted(known, wanted)
-        found = known[np.minimum(at, known.size - 1)] == wanted if known.size else np.zeros(wanted.size, dtype=bool)
-        columns = np.empty((self.shape[0], wanted.size), order="F")
-        columns[:, found] = block[:, at[found]]
-        if not found.all():
-            columns[:, ~found] = self._columns(self._index(wanted[~found]))
-            self._remember(wanted, columns, known, block)
-        return np.asfortranarray(columns[:, places])
+        numbers, places = np.unique(index, return_inverse=True)
+        found, missing = self._known.extended(numbers)
+        if missing.any():
+            self._read_columns(self._index(numbers[missing]), found.block, np.flatnonzero(missing))
+        remembered = missing.any() and self._remember(found)
+        ordered = index.size == numbers.size and np.array_equal(index, numbers)
+        return found.block if ordered and not remembered else found.take(places)
 
-    def _remember(self, wanted: Indices, columns: Array, known: Indices, block: Array) -> None:
-        """Keep columns, and where rows are read the known ones too, as long as all of them take little memory."""
-        others = np.flatnonzero(~np.isin(known, wanted)) if self.source.by_rows else known[:0]
-        if others.size and columns.nbytes + 8 * self.shape[0] * others.size <= self.copy_bytes:
-            numbers = np.concatenate([known[others], wanted])
-            order = np.argsort(numbers)
-            whole = np.empty((self.shape[0], numbers.size), order="F")
-            whole[:, np.argsort(order)] = np.hstack([block[:, others], columns])
-            self._recent[:] = [(numbers[order], whole)]
-        elif columns.nbytes <= self.copy_bytes:
-            self._recent[:] = [(wanted, columns)]
+    def _remember(self, found: Recent) -> bool:
+        """Keep these columns, and others too where rows are read, if they take little memory; whether they are kept."""
+        if self.source.by_rows:
+            both = np.union1d(self._known.numbers, found.numbers)
+            if found.numbers.size < both.size and self._fit(both.size, 2):
+                whole, missing = self._known.extended(both)
+                whole.block[:, missing] = found.block[:, found.places(both[missing])]
+                found = whole
+        fits = found.block.nbytes <= self.copy_bytes
+        if fits:
+            self._recent[:] = [found]
+        return fits
 
-    def _columns(self, index: Indices) -> Array:
-        """Columns of the source."""
-        out = np.empty((self.shape[0], index.size), order="F")
+    def _read_columns(self, index: Indices, out: Array, places: Indices) -> None:
+        """Read columns of the source into these columns of a matrix."""
         if self.source.by_rows:
             share = self.source.share_of_rows(index.size)
             for part, columns in self._pass(self.lines, lambda block, part: block.columns(index), share):
-                out[part.at] = columns
-            return out
+                out[part.rows, places] = columns
+            return
 
         def work(block: Design, part: Part) -> Array:
             return block.columns(np.arange(block.shape[1]) if part.inside is None else part.inside)
 
         for part, columns in self._pass(index, work):
-            out[:, part.at] = columns
-        return out
+            out[:, places[part.at]] = columns
+
+    def each_block_of_rows(self, subset: Indices, work: Callable[[Array, Indices | slice], T]) -> Iterator[T]:
+        """What a function returns for blocks of rows of some columns, and the numbers of these rows, in one pass."""
+        index = self._index(subset)
+        share = self.source.share_of_rows(index.size)
+        for _, found in self._pass(self.lines, lambda block, part: work(block.columns(index), part.at), share):
+            yield found
 
     def rows(self, keep: Indices) -> Streamed:
         before = self.lines if self.source.by_rows else self.across
@@ -284,7 +328,13 @@ class Streamed(Design):
         return total * self.shape[0] // max(self.source.shape[0], 1)
 
     def pack(self, centred: bool) -> DensePack:
-        return DensePack(self, centred)
+        p = self.shape[1]
+        return self.pack_of_view(self, np.zeros(p), np.ones(p), centred)
+
+    def pack_of_view(self, view: Design, shift: Array, scale: Array, centred: bool) -> DensePack:
+        if self.source.by_rows:
+            return SummedPack(RowSums(self), view, shift, scale, centred)
+        return DensePack(view, centred)
 
     def _index(self, subset: Indices) -> Indices:
         """Numbers of columns of the source."""
