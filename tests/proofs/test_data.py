@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import indices, rule_of, sample_weights
+from sparsest.proofs.bounds import ridge_below
 from sparsest.proofs.columns import AllColumns
-from sparsest.proofs.data import Data, ridge_below
+from sparsest.proofs.data import Data
 
 seeds = st.integers(0, 10**6)
 

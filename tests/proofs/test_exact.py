@@ -22,7 +22,8 @@ from proofs.helpers import (
 )
 from sparsest.proofs import exact as exact_module
 from sparsest.proofs.data import Data
-from sparsest.proofs.exact import _down, _is_semidefinite
+from sparsest.proofs.exact import _down
+from sparsest.proofs.exact_algebra import is_semidefinite
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.splits import centred_columns
 from sparsest.proofs.steps import (
@@ -229,7 +230,7 @@ def test_rounding_down():
     ],
 )
 def test_exact_semidefiniteness(matrix, expected):
-    assert _is_semidefinite([[rational(v) for v in row] for row in matrix]) == expected
+    assert is_semidefinite([[rational(v) for v in row] for row in matrix]) == expected
 
 
 def test_the_certificate_in_exact_mode():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from proofs.helpers import ExactSquares, bounds_of, fraction, optimum_of, sample, sample_weights, statement_of
 from sparsest.proofs.check import prove
-from sparsest.proofs.data import Data
-from sparsest.proofs.last_features import most_features
+from sparsest.proofs.data import Data, Room
+from sparsest.proofs.last_features import ByTrying, most_features
 from sparsest.proofs.steps import Branch, LastFeatures, Leaf, Proof
 
 P = 7
@@ -250,3 +250,24 @@ def test_nearly_equal_features_with_a_third_one():
         target = 0.5 * float(y @ y) * (1.0 - 1.05 * np.sin(turn) ** 2)
         assert target > 100 * best
         assert proved(statement, X, y, None, target) <= best
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_coef": 0.3}], ids=["free", "limited"])
+def test_the_work_of_a_step_is_limited(limits):
+    """A target that every choice misses: trials end when their work does, which grows with the forced features."""
+    X, y = sample(40, 26)
+    for forced in (4, 12):
+        statement = statement_of(X, y, k=forced + 2, include=tuple(range(forced)), **limits)
+        trial = 1e3 * 40 * (forced + 2) ** 2
+        for admitted in (3, 1000):
+            data, tried = Data.of(statement, X, y, None, room=Room(work=admitted * trial)), []
+
+            def by_dual(support, alpha, tried=tried):
+                tried.append(support)
+                return 1e-3
+
+            everything = ByTrying(data, statement, np.arange(26), by_dual)
+            found = everything.prove(np.arange(forced), np.arange(forced, 26), float(y @ y))
+            choices = (26 - forced) * (25 - forced) // 2
+            assert 0 < len(tried) <= min(admitted + 1, choices)
+            assert (found > 0.0) == (admitted > choices)

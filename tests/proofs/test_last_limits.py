@@ -12,6 +12,8 @@ from proofs.limited_squares import LimitedSquares
 from proofs.test_last_features import KINDS, P, adversarial
 from sparsest.proofs.check import prove
 from sparsest.proofs.data import Data
+from sparsest.proofs.last_columns import LastColumns
+from sparsest.proofs.last_limits import LimitedChoices, Limits, solution
 from sparsest.proofs.steps import Branch, LastFeatures, Proof
 
 LIMITS = ("positive", "signs", "box", "tight box", "both sides", "one side", "all kinds")
@@ -139,3 +141,51 @@ def test_regions_below_branches_of_features_at_their_limits():
     assert prove(data, statement, low).bound <= best
     four_in = Proof((Branch(2), Branch(0), *[LastFeatures(0.999 * best)] * 3))
     assert prove(data, statement, four_in).bound <= best
+
+
+def test_limits_that_underflow_are_rounded_outwards():
+    X, y = sample(12, 3)
+    X *= 1e-10
+    weights = np.full(12, 1e100)
+    statement = statement_of(
+        X, y, weights, k=1, gamma=np.inf, lower=(0.0, -1e-320, -1e-323), upper=(1e-323, 0.0, 5e-324)
+    )
+    data = Data.of(statement, X, y, weights)
+    columns = LastColumns(data, np.inf, np.arange(3))
+    limits, bounds = Limits.of(data, statement, columns, 1.0), data.block(np.arange(3)).bounds
+    for j in range(3):
+        factor = Fraction(2) ** int(bounds.exponents[j]) * Fraction(columns.norms[j])
+        assert Fraction(limits.low[j]) <= Fraction(statement.lower[j]) * factor
+        assert Fraction(limits.high[j]) >= Fraction(statement.upper[j]) * factor
+
+
+@given(seed=seeds, kind=st.sampled_from(["plain", "duplicated", "near"]))
+def test_many_coefficients_are_as_good_as_few(seed, kind):
+    """The same coefficients by LAPACK, for more than three, and by elimination, of two problems beside each other."""
+    X, _ = adversarial(kind, seed)
+    rng = np.random.default_rng(seed)
+    A = X[:, :6] / np.linalg.norm(X[:, :6], axis=0)
+    C, r = A.T @ A + 1e-6 * np.eye(6), A.T @ rng.standard_normal(11)
+    C[:3, 3:] = C[3:, :3] = 0.0
+    low, high = -rng.exponential(size=6), rng.exponential(size=6)
+
+    def solved(at):
+        return solution(C[at, at][None], r[at][None], low[at][None], high[at][None])[0]
+
+    few = np.concatenate([solved(slice(0, 3)), solved(slice(3, 6))])
+    many = solved(slice(0, 6))
+    assert (low <= many).all() and (many <= high).all()
+    assert r @ many - 0.5 * many @ C @ many >= r @ few - 0.5 * few @ C @ few - 1e-9 * (1.0 + r @ r)
+
+
+def test_products_of_blocks_give_the_same_test():
+    X, y = sample(30, 20)
+    statement = statement_of(X, y, k=2, gamma=10.0, max_coef=0.3)
+    data = Data.of(statement, X, y, None)
+    columns = LastColumns(data, 10.0, np.arange(20))
+    residuals = columns.residuals(np.array([3]), np.arange(20))
+    for needed in (0.5, 1.0, 2.0):
+        limits = Limits.of(data, statement, columns, 1.0)
+        choices = LimitedChoices.of(columns, limits, residuals, np.arange(20), needed * residuals.value, 1.0)
+        pairs = np.array([(i, j) for i in range(8) for j in range(8, 20)])
+        np.testing.assert_array_equal(choices.pairs_hold(pairs, 0, 0, 20), choices.hold(pairs))

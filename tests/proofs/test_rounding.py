@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.helpers import rational
-from sparsest.proofs.exact import _is_semidefinite
+from sparsest.proofs import exact_algebra
 from sparsest.proofs.rounding import (
     UNIT,
     growth,
@@ -88,7 +88,7 @@ def test_precise_products_have_twice_the_digits(seed, m):
 
 
 def is_exactly_semidefinite(matrix):
-    return _is_semidefinite([[rational(v) for v in row] for row in matrix])
+    return exact_algebra.is_semidefinite([[rational(v) for v in row] for row in matrix])
 
 
 @given(seeds, st.integers(1, 7), st.integers(-18, 0), st.sampled_from([1e-120, 1e-8, 1.0, 1e150]))

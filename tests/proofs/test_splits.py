@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from proofs.helpers import bounds_of, indices, optimum_of, sample, sample_weights, statement_of
 from sparsest.proofs.columns import PackedColumns
 from sparsest.proofs.data import Data, Room
-from sparsest.proofs.exact import _ExactChecker, _is_semidefinite, rational
+from sparsest.proofs.enclosures import rational
+from sparsest.proofs.exact import _ExactChecker
+from sparsest.proofs.exact_algebra import is_semidefinite as is_exactly_semidefinite
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.splits import Diagonals, centred_columns
 from sparsest.proofs.steps import Leaf, Proof, Split, SplitPoint
@@ -32,7 +34,7 @@ def leaves_semidefinite(data, statement, proof, number):
     M, _ = _ExactChecker(data, statement, proof)._normal_equations(list(range(data.p)))
     for i, d in enumerate(delta):
         M[i][i] -= rational(d)
-    return _is_semidefinite(M)
+    return is_exactly_semidefinite(M)
 
 
 def is_accepted(data, statement, splits, number):

@@ -135,4 +135,7 @@ def test_what_is_refused(tmp_path):
         file["X/indices"][0] = 7
     with pytest.raises(ValueError, match="indices outside of its shape"):
         stored_matrix(path).columns(np.arange(3))
+    large = sp.csc_array(np.array([[1, 0], [2**53, 1]]))
+    with pytest.raises(ValueError, match="integers that double precision cannot represent"):
+        stored_matrix(write_sparse(tmp_path, large, sp.csc_array)).columns(np.arange(2))
     assert not is_stored(np.ones((2, 2))) and not is_stored(sp.csc_array((2, 2)))

@@ -13,8 +13,9 @@ import numpy as np
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.designs import Design, Moments, Streamed, stored_matrix, stores_matrix
 from sparsest.core.losses import Loss, parameters_of
+from sparsest.proofs.bounds import Bounds
 from sparsest.proofs.columns import AllColumns, Columns
-from sparsest.proofs.data import Block, Bounds, Data
+from sparsest.proofs.data import Block, Data
 from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.losses import RULES
 from sparsest.proofs.reading import ColumnBlocks, RowBlocks

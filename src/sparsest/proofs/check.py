@@ -240,7 +240,7 @@ class Checker:
             job = Job(self.step, np.array([step.point]), np.ones(1), state, none, none, step.row_prices)
             self._add(job, walk.empty)
         elif isinstance(step, Combination):
-            self._add(Job(self.step, step.points, _multipliers(step), state, none, none), walk.empty)
+            self._add(Job(self.step, step.points, step.shares(), state, none, none), walk.empty)
         elif isinstance(step, Regression):
             self._note(self._bound_by_regression(walk, columns))
         elif self.statement.structure is not None and isinstance(step, RegressionTree):
@@ -397,14 +397,3 @@ class Checker:
             closes = job.inside.size + job.outside.size
             bounds[i] = regions.bound_of_closed(*given, job.inside, job.outside) if closes else regions.bound(*given)
         return bounds
-
-
-def _multipliers(step: Combination) -> Array:
-    """The multipliers of a combination, divided by their sum."""
-    m = np.asarray(step.multipliers, dtype=np.float64)
-    if m.shape != np.shape(step.points) or m.ndim != 1 or not m.size or not np.isfinite(m).all() or (m < 0.0).any():
-        raise ValueError("a combination needs one multiplier >= 0 for each point")
-    total = float(m.sum())
-    if not 0.0 < total < np.inf:
-        raise ValueError("the multipliers of a combination have no positive, finite sum")
-    return m / total

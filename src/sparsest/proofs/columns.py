@@ -14,7 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from sparsest.proofs.data import Block, Bounds, Data
+from sparsest.proofs.bounds import Bounds
+from sparsest.proofs.data import Block, Data
 from sparsest.proofs.fingerprint import Fingerprint
 from sparsest.proofs.passes import Part, Wanted, read_block, read_grid
 from sparsest.proofs.rounding import Array, Indices
@@ -157,7 +158,7 @@ class AllColumns(Columns):
         return np.concatenate([part.products for part in parts], axis=1)
 
     def _read(self, span: slice, wanted: Wanted) -> Part:
-        block = self.data.stored(span)
+        block = self.data.unchecked(span)
         shift = np.add(block[0], 0.0, dtype=np.float64) if self.data.fit_intercept else None
         room = self.data.room.block
         # Each operation of NumPy waits for the interpreter's lock, so two threads need longer ones: 30,000 float32

@@ -8,7 +8,7 @@ columns ``x̃_j = 2^-e (x_j - c_j)``, coefficients are ``w̃_j = 2^e w_j`` and t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsest.proofs.bounds import LARGEST_RIDGE, SMALLEST_RIDGE, Bounds
 from sparsest.proofs.grid import Grid
 from sparsest.proofs.losses import LossRule
 from sparsest.proofs.reading import ColumnBlocks, RowBlocks, as_exposure, as_labels, as_matrix, as_vector, require_exact
@@ -30,17 +31,15 @@ from sparsest.proofs.threads import cores
 _COLUMNS_OF_ROWS, _BYTES_OF_ROWS = 64, 1 << 26
 # A pass reads columns in spans of this size, and those of a matrix that is stored elsewhere are always read so.
 _BYTES_OF_SPAN = 1 << 23
-# Without standardisation, ridges can be as extreme as the squares of the scales of columns.  Outside of these limits
-# they may underflow or overflow, and nothing is proved.
-SMALLEST_RIDGE, _LARGEST_RIDGE = 1e-280, 1e280
 # Weights between these limits, and their products with data, neither underflow nor overflow.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
 
 
 class Room(NamedTuple):
-    """Memory limits of a check, in bytes, and its number of threads.
+    """Limits of a check: memory in bytes, work, and the number of threads.
 
-    They do not change what is proved, but a step that needs more than ``most`` is refused.
+    They do not change what is proved, but a step that needs more than ``most`` is refused, and one that needs more
+    than ``work`` proves less.
     """
 
     # Columns read at a time: they and two copies fit into the cache.
@@ -54,41 +53,13 @@ class Room(NamedTuple):
     matrices: int = 1 << 20
     # The largest square matrix, and all points of one combination.
     most: int = 1 << 31
+    # Multiplications of a step that tries its last features, after the first test of all choices: half a minute at 1e10
+    # a second, an estimate.
+    work: float = 3e11
     threads: int = cores()
 
 
 _USUAL_ROOM = Room()
-
-
-class Bounds(NamedTuple):
-    """Bounds for scaled columns ``2^-exponents (x_j - c_j)``, for some c_j.
-
-    ``weighted_norms`` bound ``‖√Ω x̃_j‖`` from above, and ``ridge_low ≤ d_j ≤ ridge_high``.  Multiplied by ``units``,
-    coefficients of columns divided by ``√d_j`` become coefficients of the scaled columns.
-    """
-
-    exponents: NDArray[np.intc]
-    weighted_norms: Array
-    ridge_low: Array
-    ridge_high: Array
-    units: Array
-
-    def at(self, positions: Indices) -> Bounds:
-        """The bounds of some columns."""
-        return Bounds(self.exponents[positions], *(array[positions] for array in self[1:]))
-
-    def put(self, positions: Indices, others: Bounds) -> None:
-        """Replace the bounds of some columns."""
-        arrays: tuple[NDArray[Any], ...] = tuple(self)
-        for array, values in zip(arrays, others, strict=True):
-            array[positions] = values
-
-    @classmethod
-    def joined(cls, parts: Sequence[Bounds]) -> Bounds:
-        """The bounds of the columns of all parts."""
-        exponents = np.concatenate([np.empty(0, dtype=np.intc), *(part.exponents for part in parts)])
-        others = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(1, 5))
-        return cls(exponents, *others)
 
 
 class Block(NamedTuple):
@@ -123,14 +94,7 @@ class Data:
         self._kept: NDArray[Any] | None = None
         self._matrix = as_matrix(stored_matrix(X) if is_stored(X) else X)
         n, p = self._matrix.shape
-        weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
-        if (weights < 0).any() or not weights.any():
-            raise ValueError("sample_weight must not be negative, nor zero everywhere")
-        if weights[weights > 0].min() < _SMALLEST_WEIGHT or weights.max() > _LARGEST_WEIGHT:
-            raise ValueError(f"sample_weight must be zero or between {_SMALLEST_WEIGHT} and {_LARGEST_WEIGHT}")
-        target = as_labels(y, n) if rule.classification else as_vector(y, n, "y")
-        if rule.log_link and not (target > 0.0 if rule.positive else target >= 0.0).all():
-            raise ValueError(f"y must be {'above zero' if rule.positive else 'zero or above'} for this loss")
+        weights, target = _as_weights(sample_weight, n), _as_response(y, n, rule)
         given = None if offset is None else as_vector(offset, n, "offset")
         if given is not None and rule.shifts:
             # For a loss of y - u, the problem is stated for the response minus the offset.
@@ -191,7 +155,13 @@ class Data:
         return float(norms_above(np.sqrt(self.weights) * self.y)) * (1.0 + growth(8))
 
     def stored(self, features: Indices | slice) -> NDArray[Any]:
-        """Columns as given, in their own type."""
+        """Columns as given, in their own type; ValueError if double precision does not represent them."""
+        block = self.unchecked(features)
+        require_exact(block, "X")
+        return block
+
+    def unchecked(self, features: Indices | slice) -> NDArray[Any]:
+        """Columns as given, in their own type, for those that check them."""
         if isinstance(self._matrix, (ColumnBlocks, RowBlocks)):
             # Reading from a file moves its position, so only one thread may read at a time.
             with self._reading:
@@ -199,7 +169,6 @@ class Data:
         else:
             part = self._matrix[:, features]
             block = part.toarray() if sp.issparse(part) else part
-        require_exact(block, "X")
         return block if self._rows is None else block[self._rows]
 
     @property
@@ -331,7 +300,7 @@ class Data:
             low = high = np.where(constant, 1.0, np.ldexp(1.0, np.clip(-2 * exponents, -1074, 1023)))
             units = np.where(constant, 1.0, np.ldexp(1.0, exponents))
         # A ridge out of range may be anything from zero to infinity.
-        fits = (low >= SMALLEST_RIDGE) & (high <= _LARGEST_RIDGE)
+        fits = (low >= SMALLEST_RIDGE) & (high <= LARGEST_RIDGE)
         return Bounds(exponents, weighted, np.where(fits, low, 0.0), np.where(fits, high, np.inf), units)
 
     def _variance(self, square: Array, mean: Array) -> tuple[Array, Array]:
@@ -346,6 +315,24 @@ class Data:
         return np.maximum(low, 0.0), square * (1.0 + error) - least * least * (1.0 - error)
 
 
+def _as_weights(sample_weight: Any, n: int) -> Array:
+    """Weights that are zero or within the limits, not all zero."""
+    weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight")
+    if (weights < 0).any() or not weights.any():
+        raise ValueError("sample_weight must not be negative, nor zero everywhere")
+    if weights[weights > 0].min() < _SMALLEST_WEIGHT or weights.max() > _LARGEST_WEIGHT:
+        raise ValueError(f"sample_weight must be zero or between {_SMALLEST_WEIGHT} and {_LARGEST_WEIGHT}")
+    return weights
+
+
+def _as_response(y: Any, n: int, rule: LossRule) -> Array:
+    """A response that the loss admits."""
+    response = as_labels(y, n) if rule.classification else as_vector(y, n, "y")
+    if rule.log_link and not (response > 0.0 if rule.positive else response >= 0.0).all():
+        raise ValueError(f"y must be {'above zero' if rule.positive else 'zero or above'} for this loss")
+    return response
+
+
 def columns_at_a_time(matrix: NDArray[Any], height: int, block: int) -> int:
     """The number of columns that take a number of bytes in double precision; more if rows are contiguous."""
     width, by_rows = max(1, block // (8 * max(height, 1))), matrix.strides[1] < matrix.strides[0]
@@ -355,23 +342,6 @@ def columns_at_a_time(matrix: NDArray[Any], height: int, block: int) -> int:
 def _slices(count: int, width: int) -> Iterator[slice]:
     for begin in range(0, count, width):
         yield slice(begin, min(begin + width, count))
-
-
-def ridge_below(ridge: Array, gamma: float) -> Array:
-    """A lower bound of ``d_j/γ`` within the range of safe divisors; 0 below that range."""
-    with np.errstate(over="ignore"):
-        quotient = ridge / gamma * (1.0 - 4.0 * UNIT)
-    return np.where(quotient >= SMALLEST_RIDGE, np.minimum(quotient, _LARGEST_RIDGE), 0.0)
-
-
-def box_above(ridge: Array, max_coef: float | None) -> Array:
-    """An upper bound of ``M/√d_j``, the largest coefficient of a scaled column; infinite without ``max_coef``."""
-    if max_coef is None:
-        return np.full(ridge.size, np.inf)
-    with np.errstate(over="ignore", divide="ignore"):
-        box = max_coef / np.sqrt(ridge) * (1.0 + 8.0 * UNIT)
-    # A larger box is safe, and this one does not underflow.
-    return np.maximum(box, SMALLEST_RIDGE)
 
 
 def _center(lines: Array, weights: Array) -> Array:

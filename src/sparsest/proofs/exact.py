@@ -17,6 +17,7 @@ from sparsest.proofs.check import Checker, Job, Proved, run
 from sparsest.proofs.columns import Columns, PackedColumns
 from sparsest.proofs.data import Data
 from sparsest.proofs.enclosures import Number, above, library, log, rational, root
+from sparsest.proofs.exact_algebra import Vector, gain_without_limits, is_semidefinite, largest_gain
 from sparsest.proofs.exact_structure import ExactRegions
 from sparsest.proofs.last_features import MOST_LAST_FEATURES
 from sparsest.proofs.points import witnesses
@@ -26,7 +27,6 @@ from sparsest.proofs.statement import Statement
 from sparsest.proofs.steps import LEAF, LastFeatures, Proof, RegressionTree, SplitPoint
 from sparsest.proofs.structured_regions import Units
 
-Vector = list[Any]
 # For each point: the constant, and the gains of all columns, None for an infinite one.
 Cuts = dict[int, tuple[Number, list[Number | None]]]
 
@@ -222,7 +222,7 @@ class _ExactChecker(Checker):
         H, _ = self._normal_equations(features)
         for i, d in enumerate(delta):
             H[i][i] -= rational(d)
-        if not _is_semidefinite(H):
+        if not is_semidefinite(H):
             raise ValueError("a split does not leave a positive semidefinite matrix")
         self._definite.add(number)
 
@@ -277,7 +277,7 @@ class _ExactChecker(Checker):
     def value(self, features: list[int]) -> Number:
         """The smallest objective on some columns."""
         y = self.centred(self.y)
-        return self.inner(y, y) / 2 - self._gain_without_limits(*self._normal_equations(features))
+        return self.inner(y, y) / 2 - gain_without_limits(*self._normal_equations(features))
 
     def bound_of_regression(self, features: Indices, forced: Indices) -> float:
         """The bound of a region by least squares on the features that it admits."""
@@ -335,7 +335,7 @@ class _ExactChecker(Checker):
         H, h = self._normal_equations(features)
         limits = [[self._farthest(j, side) for side in (-1, 1)] for j in features]
         y = self.centred(self.y)
-        return self.inner(y, y) / 2 - self._largest_gain(H, h, limits)
+        return self.inner(y, y) / 2 - largest_gain(H, h, limits)
 
     def _farthest(self, feature: int, side: int) -> Number | None:
         """The same as ``_limit``, with ``max_coef``, or a rational slightly farther from zero."""
@@ -345,60 +345,8 @@ class _ExactChecker(Checker):
             return limit
         return above(lambda: root(most * most / d))
 
-    def _largest_gain(self, H: list[Vector], h: Vector, limits: list[list[Number | None]]) -> Number:
-        """The largest ``h'w - ½w'Hw`` within the limits, or without them if H is singular.
-
-        One of the limits that the best w without limits violates is reached.
-        """
-        size = len(h)
-        if not size:
-            return flint.fmpq(0)
-        matrix = flint.fmpq_mat(size, size, [x for row in H for x in row])
-        if matrix.rank() < size:
-            return self._gain_without_limits(H, h)
-        w = (matrix.inv() * flint.fmpq_mat(size, 1, h)).entries()
-        gains = []
-        for i, (v, (below, above_it)) in enumerate(zip(w, limits, strict=True)):
-            end = above_it if v > 0 else below
-            if end is None or abs(v) <= end:
-                continue
-            fixed = end if v > 0 else -end
-            others = [j for j in range(size) if j != i]
-            rest = [h[j] - H[j][i] * fixed for j in others]
-            part = self._largest_gain([[H[a][b] for b in others] for a in others], rest, [limits[j] for j in others])
-            gains.append(part + h[i] * fixed - H[i][i] * fixed * fixed / 2)
-        return max(gains) if gains else self._sum(a * b for a, b in zip(h, w, strict=True)) / 2
-
-    @staticmethod
-    def _gain_without_limits(H: list[Vector], h: Vector) -> Number:
-        """The largest ``h'w - ½w'Hw``, by elimination: a column in the span of others has a zero pivot."""
-        H, h, gain = [list(row) for row in H], list(h), flint.fmpq(0)
-        for i in range(len(h)):
-            if H[i][i] == 0:
-                continue
-            gain += h[i] * h[i] / (2 * H[i][i])
-            for r in range(i + 1, len(h)):
-                t = H[r][i] / H[i][i]
-                h[r] -= t * h[i]
-                H[r] = [x - t * z for x, z in zip(H[r], H[i], strict=True)]
-        return gain
-
     def _least_completion(self, inside: frozenset[int], admitted: frozenset[int]) -> float:
         assert self.statement.k is not None
         left = max(min(self.statement.k - len(inside), len(admitted) - len(inside)), 0)
         choices = combinations(sorted(admitted - inside), left)
         return _down(min(self.value(sorted(inside | set(choice))) for choice in choices))
-
-
-def _is_semidefinite(H: list[Vector]) -> bool:
-    """Whether a rational matrix is positive semidefinite, by elimination."""
-    H = [list(row) for row in H]
-    for i in range(len(H)):
-        if H[i][i] < 0 or (H[i][i] == 0 and any(H[i][i:])):
-            return False
-        if H[i][i] == 0:
-            continue
-        for r in range(i + 1, len(H)):
-            t = H[r][i] / H[i][i]
-            H[r] = [x - t * z for x, z in zip(H[r], H[i], strict=True)]
-    return True

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.proofs.bounds import box_above, ridge_below
 from sparsest.proofs.columns import Columns
-from sparsest.proofs.data import Data, box_above, ridge_below
+from sparsest.proofs.data import Data
 from sparsest.proofs.points import Witnesses, witnesses
 from sparsest.proofs.rounding import TINY, UNDERFLOW, UNIT, Array, growth
 from sparsest.proofs.splits import Diagonals
@@ -104,7 +105,7 @@ class Gains:
         if not self.statement.bounds_coefficients:
             return Box(box, box)
         sides = -self.statement.limits_below, self.statement.limits_above
-        return Box(*(np.minimum(box, _scaled(side[columns.features], columns)) for side in sides))
+        return Box(*(np.minimum(box, columns.bounds.scaled_limits(side[columns.features])) for side in sides))
 
     def _gain(self, u: Array, error: Array, ridge: Array, box: Box) -> Array:
         """Upper bounds of ``max {-uw - ½ ridge w²}`` over the box, for all u within the error."""
@@ -113,12 +114,6 @@ class Gains:
         sides = (u, box.below), (-u, box.above)
         below, above = (_gain_above(np.maximum(side + error, 0.0), ridge, most) for side, most in sides)
         return np.maximum(below, above)
-
-
-def _scaled(limits: Array, columns: Columns) -> Array:
-    """Limits of coefficients for scaled columns; those that underflow are rounded up."""
-    scaled = np.ldexp(limits, columns.bounds.exponents)
-    return np.where((limits > 0.0) & (scaled < TINY), TINY, scaled)
 
 
 def _gain_above(u: Array, ridge: Array, box: Array) -> Array:

@@ -42,12 +42,13 @@ MOST_LAST_FEATURES = 3
 _BLOCK = 512
 # With fewer products, threads cost more than they save.
 _WORTH_THREADS = 2_000_000
-# Largest number of choices that are tried one by one, each of which takes about a millisecond.
+# Largest number of choices that are tried one by one.
 _MOST_TRIALS = 3000
 # Largest number of hard features, those without an h: each is forced in, with all choices of the others.
 _MOST_HARD = 200
-# The same with limits, where all pairs of other features are tested with each hard feature.
-_MOST_HARD_WITH_LIMITS = 20
+# The work of a trial for each observation and pair of features, in multiplications of a matrix product.  An estimate:
+# products in twice the precision take about 25 operations of NumPy, and there are three of them.
+_WORK_OF_TRIAL = 1e3
 # Coefficients at limits of a single support that are bounded together.
 _MOST_AT_LIMITS = 3
 # The relative amount by which the bound of a support may differ if sums are taken in another order.
@@ -95,7 +96,7 @@ class ByTrying:
         self.limits = Limits.of(data, statement, self.columns, caution) if limited else None
         self._position: Indices = np.full(data.p, -1)
         self._position[features] = np.arange(features.size)
-        self._trials, self._lowest = 0, np.inf
+        self._work, self._lowest = 0.0, np.inf
 
     def prove(self, forced: Indices, free: Indices, target: float) -> float:
         """A lower bound of the objective over the supports of a region: ``target``, or less if that does not hold.
@@ -114,7 +115,7 @@ class ByTrying:
         if self.replaceable:
             # A constant column explains nothing, so a support without it is as good.
             F = F[~self.columns.constant[F]]
-        self._trials, self._lowest = 0, target
+        self._work, self._lowest = 0.0, target
         # Without a price, a larger choice is at least as good.
         alone = self.statement.price == 0.0 and self.replaceable
         most = min(most, F.size)
@@ -150,7 +151,7 @@ class ByTrying:
         F, hard = np.setdiff1d(F, spanned), np.setdiff1d(hard, spanned)
         q = min(q, F.size)
         for i, a in enumerate(hard):
-            self._check(np.append(S, a), np.setdiff1d(F, hard[: i + 1]), q - 1, target)
+            self._check_with(S, [int(a)], np.setdiff1d(F, hard[: i + 1]), q - 1, target)
         if q <= 1:
             return
         out, known = self._check_pairs(S, F, q, scaled, target)
@@ -160,6 +161,11 @@ class ByTrying:
             known = np.searchsorted(at, known[np.isin(known, at).all(axis=1)])
             for triple in failing_triples(left, right, known, self.threads, self.data.room):
                 self._try(np.append(S, at[triple]))
+
+    def _check_with(self, S: Indices, more: list[int], F: Indices, q: int, target: float) -> None:
+        """The same with more features forced in, for at most two others."""
+        self._spend(self.columns.n * F.size * (4.0 * (S.size + 3) + (F.size if q > 1 else 0)))
+        self._check(np.append(S, more), F, q, target)
 
     def _check_limited(
         self, S: Indices, F: Indices, q: int, target: float, residuals: Residuals, scaled: Scaled
@@ -175,16 +181,16 @@ class ByTrying:
             failing = hard[:, None]
             failing = failing[~choices.hold(failing)]
         elif q == 2:
-            # Pairs with a hard feature fail the first test, because NaN does.
-            left, right = np.full((2, F.size, scaled.left.shape[1]), np.nan)
+            # All pairs with a hard feature fail the first test.
+            left, right = np.zeros((2, F.size, scaled.left.shape[1]))
             left[good], right[good] = scaled.left, scaled.right
-            parts = self._failing_pairs(Scaled(F, left, right), choices)
+            parts = self._failing_pairs(Scaled(F, left, right), choices, hard)
             failing = np.concatenate([np.empty((0, 2), dtype=np.intp), *parts])
         else:
-            if hard.size > _MOST_HARD_WITH_LIMITS:
+            if hard.size > _MOST_HARD:
                 raise TooMany
             for i, a in enumerate(hard):
-                self._check(np.append(S, F[a]), np.setdiff1d(F, F[hard[: i + 1]]), q - 1, target)
+                self._check_with(S, [int(F[a])], np.setdiff1d(F, F[hard[: i + 1]]), q - 1, target)
             none = np.empty((0, 2), dtype=np.intp)
             failing = good[failing_triples(scaled.left, scaled.right, none, self.threads, self.data.room)]
             failing = failing[~choices.hold(failing)]
@@ -237,13 +243,21 @@ class ByTrying:
                 elif q == 2:
                     self._try(np.append(S, [a, b]))
                 else:
-                    self._check(np.append(S, [a, b]), F[~np.isin(F, [a, b])], q - 2, target)
+                    self._check_with(S, [a, b], F[~np.isin(F, [a, b])], q - 2, target)
                     known.append((a, b))
         return out, np.array(known, dtype=np.intp).reshape(-1, 2)
 
-    def _failing_pairs(self, scaled: Scaled, choices: LimitedChoices | None = None) -> list[Indices]:
-        """The pairs that violate ``|R̃| ≤ 1`` and, with limits, the second test; one in each row, in batches."""
+    def _failing_pairs(
+        self, scaled: Scaled, choices: LimitedChoices | None = None, hard: Indices | None = None
+    ) -> list[Indices]:
+        """The pairs that violate ``|R̃| ≤ 1`` and, with limits, the second test; one in each row, in batches.
+
+        All pairs with a ``hard`` feature violate the first test.
+        """
         size = scaled.positions.size
+        is_hard = np.zeros(size, dtype=np.bool_)
+        if hard is not None:
+            is_hard[hard] = True
 
         def blocks() -> Iterator[tuple[int, int]]:
             for i in range(0, size, _BLOCK):
@@ -253,6 +267,7 @@ class ByTrying:
         def failing(block: tuple[int, int]) -> Indices:
             i, j = block
             R = scaled.left[i : i + _BLOCK] @ scaled.right[j : j + _BLOCK].T
+            R[is_hard[i : i + _BLOCK]] = R[:, is_hard[j : j + _BLOCK]] = np.inf
             if i == j:
                 R.flat[:: R.shape[0] + 1] = 0.0
             # NaN fails the comparison, too.
@@ -261,7 +276,7 @@ class ByTrying:
             found = np.argwhere(~(np.abs(R) <= 1.0)) + np.array([i, j])
             found = found[found[:, 0] < found[:, 1]]
             if choices is not None:
-                found = found[~choices.hold(found)]
+                found = found[~choices.pairs_hold(found, i, j, _BLOCK)]
             if found.shape[0] > _MOST_TRIALS:
                 raise TooMany
             return found
@@ -276,7 +291,7 @@ class ByTrying:
         """Whether, without a ridge, a feature is provably a combination of others and so adds nothing."""
         if np.isfinite(self.statement.gamma) or not self.replaceable or self.limits is not None:
             return False
-        self._count()
+        self._spend_on_trial(S)
         features = self.columns.features[np.append(S, a)]
         return a not in self._position[independent_columns(self.data, features)]
 
@@ -286,10 +301,10 @@ class ByTrying:
         if tuple(support.tolist()) in self.excepted or self._is_exceeded(S):
             return
         rules = self.statement.structure
-        if rules is not None and rules.complaints(support, self.data.p):
-            self._count()
+        admissible = rules is None or not rules.complaints(support, self.data.p)
+        self._spend_on_trial(S if admissible else S[:0])
+        if not admissible:
             return
-        self._count()
         bound = regression_bound(self.data, self.statement, support, support.size)
         if bound < self._lowest and (np.isfinite(self.statement.gamma) or self.limits is not None):
             w = self._coefficients(S)
@@ -305,10 +320,14 @@ class ByTrying:
         rules = self.statement.structure
         return rules is not None and rules.exceeded_by(set(self.columns.features[S].tolist()))
 
-    def _count(self) -> None:
-        self._trials += 1
-        if self._trials > _MOST_TRIALS:
+    def _spend_on_trial(self, S: Indices) -> None:
+        self._spend(max(self.data.room.work / _MOST_TRIALS, _WORK_OF_TRIAL * self.columns.n * S.size**2))
+
+    def _spend(self, work: float) -> None:
+        """Count work; TooMany if there has been too much before."""
+        if self._work >= self.data.room.work:
             raise TooMany
+        self._work += work
 
     def _dual_point(self, S: Indices, w: Array) -> Array:
         """The residual of the regression on some features, as a dual point."""

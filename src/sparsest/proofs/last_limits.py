@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsest.proofs.data import Data, box_above
+from sparsest.proofs.bounds import box_above
+from sparsest.proofs.data import Data
 from sparsest.proofs.last_columns import LastColumns, Residuals
-from sparsest.proofs.rounding import TINY, UNIT, Array, Indices, growth
+from sparsest.proofs.rounding import TINY, UNDERFLOW, UNIT, Array, Indices, growth
 from sparsest.proofs.statement import Statement
 
 Mask = NDArray[np.bool_]
@@ -27,6 +28,10 @@ Mask = NDArray[np.bool_]
 _MOST_ROUNDS = 8
 # Choices that are tested together: their arrays fit into the cache.
 _CHOICES = 4096
+# With more coefficients than this, LAPACK is faster than elimination for many choices at a time.
+MOST_AT_A_TIME = 3
+# A ridge relative to the diagonal for solutions by LAPACK.
+_SMALL_RIDGE = 1e-13
 # Diagonals below this are not used as divisors.
 _LEAST_DIAGONAL = 1e-200
 
@@ -46,8 +51,8 @@ class Limits(NamedTuple):
         sides = []
         for given in (-statement.limits_below, statement.limits_above):
             limit = given[columns.features]
-            size = np.minimum(box, np.ldexp(limit, bounds.exponents)) * columns.norms * (1.0 + 8.0 * UNIT)
-            # Limits that underflow are rounded up.
+            size = np.minimum(box, bounds.scaled_limits(limit)) * columns.norms * (1.0 + 8.0 * UNIT)
+            # Products that underflow are rounded up, too.
             sides.append(np.where(limit == 0.0, 0.0, np.maximum(size, TINY)))
         return cls(-sides[0], sides[1])
 
@@ -83,13 +88,22 @@ class LimitedChoices(NamedTuple):
         errors = error, caution * found.product_error
         return cls(found.rows, found.products, squares, ridge, *sides, *errors, found.value, needed)
 
-    def hold(self, choices: Indices) -> Mask:
-        """Whether each choice, a row of positions, passes."""
+    def hold(self, choices: Indices, products: Array | None = None) -> Mask:
+        """Whether each choice, a row of positions, passes; ``products`` are those of the rows of pairs, if known."""
         held = np.zeros(choices.shape[0], dtype=bool)
         for begin in range(0, held.size, _CHOICES):
-            part = choices[begin : begin + _CHOICES]
-            held[begin : begin + _CHOICES] = self._gains_above(part) <= self._most_gain
+            part = slice(begin, begin + _CHOICES)
+            known = None if products is None else products[part]
+            held[part] = self._gains_above(choices[part], known) <= self._most_gain
         return held
+
+    def pairs_hold(self, pairs: Indices, i: int, j: int, size: int) -> Mask:
+        """The same for pairs of two blocks of a size that begin with the features i and j."""
+        if pairs.shape[0] < size:
+            return self.hold(pairs)
+        # One matrix product is faster than the products of many pairs.
+        product = self.rows[i : i + size] @ self.rows[j : j + size].T
+        return self.hold(pairs, product[pairs[:, 0] - i, pairs[:, 1] - j])
 
     def bound(self, choice: Indices) -> float:
         """A lower bound of the objective, without prices, of a choice."""
@@ -100,14 +114,15 @@ class LimitedChoices(NamedTuple):
     def _most_gain(self) -> float:
         return self.value - self.needed - 8.0 * UNIT * (self.value + abs(self.needed))
 
-    def _gains_above(self, choices: Indices) -> Array:
-        """Upper bounds of the gains of choices."""
+    def _gains_above(self, choices: Indices, products: Array | None = None) -> Array:
+        """Upper bounds of the gains of choices; ``products`` are those of the rows of pairs, if known."""
         count, q = choices.shape
         C = np.empty((count, q, q))
         for i in range(q):
             C[:, i, i] = self.squares[choices[:, i]]
             for j in range(i):
-                C[:, i, j] = C[:, j, i] = np.einsum("ij,ij->i", self.rows[choices[:, i]], self.rows[choices[:, j]])
+                known = products if products is not None else self._products(choices[:, i], choices[:, j])
+                C[:, i, j] = C[:, j, i] = known
         # The ridge of a column may be much larger than the column.
         errors = self.error + 8.0 * UNIT * self.ridge[choices]
         error, low, high = errors.max(axis=1), self.low[choices], self.high[choices]
@@ -122,8 +137,11 @@ class LimitedChoices(NamedTuple):
         g_error = self.product_error + error[:, None] * total[:, None] + growth(32) * (np.abs(r) + terms)
         above = _side(g + g_error, high, delta)
         below = _side(g_error - g, -low, delta)
-        gains = (np.maximum(quadratic, 0.0) + np.maximum(above, below).sum(axis=1)) * (1.0 + growth(32))
+        gains = (np.maximum(quadratic, 0.0) + np.maximum(above, below).sum(axis=1)) * (1.0 + growth(32)) + UNDERFLOW
         return np.where(np.isnan(gains), np.inf, gains)
+
+    def _products(self, one: Indices, other: Indices) -> Array:
+        return np.asarray(np.einsum("ij,ij->i", self.rows[one], self.rows[other]))
 
 
 def solution(C: Array, r: Array, low: Array, high: Array) -> Array:
@@ -149,6 +167,8 @@ def solution(C: Array, r: Array, low: Array, high: Array) -> Array:
 def _solved(C: Array, r: Array, free: Mask, diagonal: Array) -> Array:
     """The solutions of the equations of free coefficients, by elimination; 0 for others and for dependent columns."""
     q = r.shape[1]
+    if q > MOST_AT_A_TIME:
+        return _solved_by_lapack(C, r, free, diagonal)
     M = np.where(free[:, :, None] & free[:, None, :], C, 0.0)
     s, v = np.where(free, r, 0.0), np.zeros(r.shape)
     pivots = []
@@ -163,6 +183,17 @@ def _solved(C: Array, r: Array, free: Mask, diagonal: Array) -> Array:
     for i in reversed(range(q)):
         v[:, i] = pivots[i] * (s[:, i] - sum((M[:, i, a] * v[:, a] for a in range(i + 1, q)), np.zeros(len(s))))
     return v
+
+
+def _solved_by_lapack(C: Array, r: Array, free: Mask, diagonal: Array) -> Array:
+    """The same for many coefficients; a small ridge allows for dependent columns."""
+    q = r.shape[1]
+    M = np.where(free[:, :, None] & free[:, None, :], C, 0.0)
+    M[:, np.arange(q), np.arange(q)] += np.where(free, _SMALL_RIDGE * diagonal, 1.0)
+    try:
+        return np.asarray(np.linalg.solve(M, np.where(free, r, 0.0)[:, :, None])[:, :, 0])
+    except np.linalg.LinAlgError:
+        return np.zeros(r.shape)
 
 
 def _part_of_diagonal(C: Array, error: Array) -> Array:

@@ -37,7 +37,7 @@ class ColumnBlocks:
         block = np.asarray(self.read(chosen))
         if block.shape != (self.shape[0], chosen.size):
             raise ValueError(f"a block of X has shape {block.shape}, expected {(self.shape[0], chosen.size)}")
-        _require_real(block)
+        require_real(block)
         return block
 
 
@@ -61,7 +61,7 @@ class RowBlocks:
             if block.shape != (rows.stop - rows.start, self.shape[1]):
                 expected = (rows.stop - rows.start, self.shape[1])
                 raise ValueError(f"a block of X has shape {block.shape}, expected {expected}")
-            _require_real(block)
+            require_real(block)
             yield rows, block
 
     def columns(self, features: Indices | slice) -> NDArray[Any]:
@@ -106,7 +106,7 @@ def as_matrix(X: Any) -> Any:
         raise ValueError(f"X must be a matrix with rows and columns, got shape {matrix.shape}")
     if isinstance(matrix, (ColumnBlocks, RowBlocks)):
         return matrix
-    _require_real(matrix)
+    require_real(matrix)
     by_rows = isinstance(matrix, np.ndarray) and matrix.flags.c_contiguous and matrix.shape[1] > 1
     return _in_rows(matrix) if by_rows and matrix.nbytes >= _MANY_BYTES else matrix
 
@@ -115,7 +115,8 @@ def _of_grid(grid: Grid) -> ColumnBlocks:
     return ColumnBlocks(grid.shape, grid.gather, grid)
 
 
-def _require_real(matrix: Any) -> None:
+def require_real(matrix: Any) -> None:
+    """Refuse other types than real numbers of at most double precision."""
     if matrix.dtype.kind not in "buif" or matrix.dtype.itemsize > 8:
         raise ValueError("X must hold real numbers of at most double precision")
 
@@ -125,7 +126,7 @@ def _as_compressed_columns(X: Any) -> Any:
 
     Duplicates are added in double precision: small integer types would overflow, and Booleans would lose a count.
     """
-    _require_real(X)
+    require_real(X)
     if X.format in ("csc", "csr"):
         _check_compressed(X)
     else:
@@ -158,8 +159,8 @@ def _check_compressed(matrix: Any) -> None:
 
 def require_exact(array: NDArray[Any], name: str) -> None:
     """Refuse integers that double precision may not represent."""
-    large = array.dtype.kind in "iu" and array.dtype.itemsize == 8
-    if large and array.size and np.abs(array.astype(np.float64)).max() >= _EXACT_INTEGER:
+    large = array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size > 0
+    if large and not -_EXACT_INTEGER < int(array.min()) <= int(array.max()) < _EXACT_INTEGER:
         raise ValueError(f"{name} holds integers that double precision cannot represent")
 
 

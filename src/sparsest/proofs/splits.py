@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.proofs.bounds import SMALLEST_RIDGE, ridge_below
 from sparsest.proofs.columns import Columns
-from sparsest.proofs.data import SMALLEST_RIDGE, Data, Room, ridge_below
+from sparsest.proofs.data import Data, Room
 from sparsest.proofs.rounding import UNIT, Array, Indices, growth, is_semidefinite, norms_above, sum_above
 from sparsest.proofs.steps import Split, is_column_set
 

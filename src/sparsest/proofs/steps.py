@@ -123,6 +123,17 @@ class Combination(NamedTuple):
     points: Indices
     multipliers: Array
 
+    def shares(self) -> Array:
+        """The multipliers divided by their sum; ValueError unless there is one for each point."""
+        m = np.asarray(self.multipliers, dtype=np.float64)
+        shaped = m.shape == np.shape(self.points) and m.ndim == 1 and m.size > 0
+        if not shaped or not np.isfinite(m).all() or (m < 0.0).any():
+            raise ValueError("a combination needs one multiplier >= 0 for each point")
+        total = float(m.sum())
+        if not 0.0 < total < np.inf:
+            raise ValueError("the multipliers of a combination have no positive, finite sum")
+        return np.asarray(m / total)
+
 
 class Regression(NamedTuple):
     """Close the region by least squares on the features it admits; squared loss only."""

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsest.proofs.reading import BLOCK_BYTES, ColumnBlocks, RowBlocks
+from sparsest.proofs.reading import BLOCK_BYTES, ColumnBlocks, RowBlocks, require_exact, require_real
 from sparsest.proofs.rounding import Indices
 
 # The four genotypes of each byte of PLINK, two bits for one, the lowest first, as the bytes of one number: copies of
@@ -84,9 +84,11 @@ def _compressed(group: Any) -> ColumnBlocks | RowBlocks:
         places = np.asarray(group["indices"][part])
         if places.size and not (places.min() >= 0 and places.max() < length):
             raise ValueError("X is a sparse matrix with indices outside of its shape")
+        entries = np.asarray(group["data"][part])
+        require_real(entries)
+        require_exact(entries, "X")
         # Duplicates are added.
-        entries = np.asarray(group["data"][part], dtype=np.float64)
-        whole = sp.coo_array((entries, (lines, places)), shape=(end - begin, length))
+        whole = sp.coo_array((entries.astype(np.float64), (lines, places)), shape=(end - begin, length))
         return whole.toarray() if by_rows else whole.toarray().T
 
     if by_rows:
