@@ -47,6 +47,8 @@ from sparsest.subset.tree.trying import TRIED_AT_MOST, Trying
 _BATCH_SIZE = 16
 # Largest number of times that a node with an integral relaxation is relaxed again, more precisely.
 _MOST_REPEATS = 20
+# The same number for problems with a structure, whose nodes are then split.
+_REPEATS_OF_STRUCTURES = 2
 # Points of proofs are stored rounded from this tolerance and this number of survivors on, and may lower bounds by this
 # share of the tolerance.  With a share of 1e-2 files were a quarter smaller, but a quarter of the nodes had to be
 # relaxed again.
@@ -296,7 +298,8 @@ class Search:
         """Whether leaps and bounds applies: it takes no more time and is more precise if there are few columns."""
         few = self.survivors.size <= self.limits.tuning.leaps_features
         determined = self.survivors.size + self.problem.fit_intercept < self.problem.n
-        return few and determined and not self.problem.sparsity.priced and not self.goal.exhaustive
+        plain = not self.rules.structured and not self.problem.sparsity.priced
+        return few and determined and plain and not self.goal.exhaustive
 
     @property
     def _only_leaps(self) -> bool:
@@ -360,7 +363,7 @@ class Search:
         if node.bound >= self.goal.cutoff:
             self._close(node)
             return
-        feature = branching_feature(outcome.indicator, node.state)
+        feature = branching_feature(outcome.indicator, node.state, outcome.multipliers)
         if feature is None and not self.goal.exhaustive:
             feature = self.rules.broken(outcome.indicator, node.state)
         if feature is None:
@@ -379,6 +382,10 @@ class Search:
             self._split(node, outcome, point, int(free[np.argmax(outcome.indicator[free])]))
             return
         node.repeats += 1
+        if not self.goal.exhaustive and self.rules.structured and free.size and node.repeats > _REPEATS_OF_STRUCTURES:
+            # Prices of rows that its solution does not use up may keep the bound below the cutoff.
+            self._split(node, outcome, point, int(free[np.argmax(outcome.indicator[free])]))
+            return
         if self.goal.exhaustive and node.repeats == 1 and self.rules.structured:
             # Propagation may have decided the last features after the relaxation: relax the only support itself.
             self._push(node)

@@ -24,6 +24,8 @@ from sparsest.subset.relaxation.kernels.box import next_sigma
 
 # Relative excess over bounds and limits that is attributed to rounding.
 _ROUNDING = 1e-9
+# Relative difference of a multiplier from a negative price below which the share of the unit may jump.
+_TIED = 1e-10
 # Largest number of Newton steps for the share of a unit with bounds; a few are usual.
 _NEWTON_STEPS = 100
 
@@ -135,6 +137,32 @@ def grouped(unit, n_units):
     return order, begin
 
 
+@inlined
+def is_tied(price, multiplier):
+    """Whether the multiplier makes up for a negative price, so that the share of a unit without coefficients jumps."""
+    return price < 0.0 and abs(price + multiplier) <= _TIED * multiplier
+
+
+@inlined
+def spread_ties(members, price, mu, multiplier, floor, room, total, shares):
+    """Divide the room that a full set has left among its tied units; return the new total.
+
+    Units that a smaller set limits keep their shares.
+    """
+    count = 0
+    for g in members:
+        if mu[g] <= multiplier and is_tied(price[g], multiplier):
+            total -= shares[g]
+            count += 1
+    if count > 0:
+        share = min(max((room - total) / count, 0.0), 1.0)
+        for g in members:
+            if mu[g] <= multiplier and is_tied(price[g], multiplier):
+                shares[g] = max(share, floor[g])
+                total += shares[g]
+    return total
+
+
 @kernel
 def nested_shares(v, omega, L, levels, shares):
     """Write s of each unit for a proximal step of length 1/L from v, or for Ω(v) itself if L is infinite.
@@ -200,7 +228,9 @@ def nested_shares(v, omega, L, levels, shares):
                 for place in range(start[c], start[c + 1]):
                     g = members[place]
                     m = price[g] + max(mu[g], t)
-                    if by_newton:
+                    if mu[g] > t and is_tied(price[g], mu[g]):
+                        s = shares[g]
+                    elif by_newton:
                         s, change = bounded_share(m, v, omega, order, begin[g], begin[g + 1], L)
                         if t > mu[g]:
                             slope -= change / (sigma * sigma * sigma)
@@ -216,12 +246,18 @@ def nested_shares(v, omega, L, levels, shares):
         total = 0.0
         for place in range(start[c], start[c + 1]):
             g = members[place]
+            kept = mu[g] > levels[c] and is_tied(price[g], mu[g])
             mu[g] = max(mu[g], levels[c])
+            if kept:
+                total += shares[g]
+                continue
             if by_newton:
                 shares[g] = bounded_share(price[g] + mu[g], v, omega, order, begin[g], begin[g + 1], L)[0]
             else:
                 shares[g] = plain_share(a[g], price[g] + mu[g], tau[g], floor[g])
             total += shares[g]
+        if abs(total - room[c]) > _ROUNDING * (room[c] + 1.0):
+            total = spread_ties(members[start[c] : start[c + 1]], price, mu, levels[c], floor, room[c], total, shares)
         finite = finite and (by_newton or total <= room[c] + 1e-6 * (room[c] + 1.0))
     return finite
 
