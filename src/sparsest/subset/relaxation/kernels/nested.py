@@ -204,11 +204,12 @@ def nested_shares(v, omega, L, levels, shares):
         else:
             shares[g] = plain_share(a[g], price[g], tau[g], floor[g])
     for c in range(room.size):
-        total, weight, steepest = 0.0, 0.0, 0.0
+        total, weight, steepest, lowest = 0.0, 0.0, 0.0, 0.0
         for place in range(start[c], start[c + 1]):
             total += shares[members[place]]
             weight += a[members[place]]
             steepest = max(steepest, slopes[members[place]])
+            lowest = min(lowest, price[members[place]])
         if total <= room[c]:
             levels[c] = 0.0
             continue
@@ -221,6 +222,9 @@ def nested_shares(v, omega, L, levels, shares):
             elif by_newton:
                 # Half of the multiplier from which on all shares would be 0.
                 sigma = 1.0 / np.sqrt(max(steepest, 1e-300))
+            if levels[c] == 0.0 and lowest < 0.0:
+                # There all negative prices are made up for.
+                sigma = min(sigma, 1.0 / np.sqrt(-2.0 * lowest))
             below, above = 0.0, np.inf
             for _ in range(200):
                 t = 0.5 / (sigma * sigma)
