@@ -31,6 +31,9 @@ from sparsest.subset.tree.structured_gram import StructuredGram
 from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 # Prices of rows are used if this many steps reduce the distance between the first bound and the cutoff by this share.
+# On ten instances of each kind in ``benchmarks/structure.py`` they then reduce nodes and CPU time to less than 6 and
+# 20 % (budgets, least numbers), 14 and 42 % (strong heredity), 43 and 75 % (exclusive pairs).  With weak heredity
+# bounds hardly rise, and nodes and time stay as they are.
 _TRIAL_STEPS, _LEAST_SHARE = 8, 0.05
 # The search for prices in a node ends after this many steps in a row that lower the bound.
 _MOST_FAILURES = 5
