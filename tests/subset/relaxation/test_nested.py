@@ -96,4 +96,4 @@ def test_quadratics_with_prices_of_both_signs(seed):
     primal, dual, _ = solve_quadratic(H, c, omega, found, Stop(1e-7))
     assert dual <= expected + 1e-6 and expected - 1e-6 <= primal <= expected + 1e-5
     shares = levels_of(found, omega).shares
-    assert all(sum(shares[UNITS == g][0] for g in units) <= most + 1e-9 for units, most in SETS)
+    assert all(sum(shares[g == UNITS][0] for g in units) <= most + 1e-9 for units, most in SETS)

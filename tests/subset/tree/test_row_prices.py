@@ -134,6 +134,16 @@ def contradicting(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_prices_that_stay_those_of_the_root_end_in_a_proof(seed):
+    """Regions of one support need no prices, which would keep their bounds below its value."""
+    X, y, structure = contradicting(seed)
+    problem = make_problem(X, y, 8, gamma=0.1, structure=structure)
+    result = Tree(n_jobs=1, tuning=DEFAULT_TUNING._replace(price_steps=0)).solve(problem)
+    assert result.status is Status.OPTIMAL and result.certificate.verify(X, y)
+    assert result.objective == pytest.approx(Tree(n_jobs=1).solve(problem).objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_prices_of_a_budget_need_fewer_nodes(seed):
     X, y, structure = contradicting(seed)
     problem = make_problem(X, y, 8, gamma=0.1, structure=structure)

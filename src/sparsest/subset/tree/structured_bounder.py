@@ -119,7 +119,8 @@ class StructuredBounder(LossBounder):
     def _relax(self, warm: WarmStart, state: State, cutoff: float) -> NodeOutcome:
         """Relax a region at the prices of its parent's rows, and at better ones as long as that pays."""
         rows = warm.rows
-        if not self.rows.numbers.size or not np.isfinite(cutoff):
+        # Where all features are decided, the bound without prices is the value of the only support.
+        if not self.rows.numbers.size or not np.isfinite(cutoff) or not (state == 0).any():
             return self._relax_at(self.rows.none, warm, state, cutoff)
         if rows is None:
             return self._first_prices(warm, state, cutoff)
