@@ -1,6 +1,6 @@
-"""Groups, limits and prices: published sizes, the nodes that nested limits save, abess, and a big-M model in SCIP.
+"""Groups, limits and prices: published sizes, the nodes that nested limits and prices of rows save, abess, SCIP.
 
-    python benchmarks/structure.py [--part sizes|nodes|big-m|abess ...] [--seeds 5] [--big-m-seconds 60]
+    python benchmarks/structure.py [--part sizes|nodes|rows|big-m|abess ...] [--seeds 5] [--big-m-seconds 60]
 
 Every proof is verified in the same run, which is not timed.  The ridge is the default unless the case says otherwise.
 Kernels are compiled before.
@@ -27,6 +27,7 @@ from sparsest import Result, Structure, best_subset
 from sparsest.core.problem import make_problem
 from sparsest.core.structure.rules import NestedLimits, Rules
 from sparsest.subset.tree.method import Tree
+from sparsest.subset.tree.tuning import DEFAULT_TUNING
 from sparsest.warming import warmup
 
 
@@ -122,6 +123,63 @@ def one_of_each(seeds: int) -> Iterator[tuple[str, int, int, bool]]:
         yield f"one of each of 20 groups, seed {seed}", result.n_nodes, other.n_nodes, other.status.name == "OPTIMAL"
 
 
+def contradicted(kind: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict]:
+    """A problem with rules that exclude the true features, which bounds know through prices of rows only."""
+    n, p, k = 200, 40, 8
+    X, w = rng.standard_normal((n, p)), np.zeros(p)
+    if kind == "costs":
+        true = rng.choice(p, 12, replace=False)
+        w[true] = rng.uniform(0.5, 1.5, 12)
+        costs = rng.uniform(1.0, 3.0, p) + 2.0 * w
+        settings = {"k": 12, "structure": Structure(costs=costs.tolist(), max_cost=0.4 * float(costs[true].sum()))}
+    elif kind == "columns":
+        sizes = rng.integers(1, 6, 20)
+        groups = np.repeat(np.arange(20), sizes)
+        true, X = rng.choice(20, k, replace=False), rng.standard_normal((n, groups.size))
+        w = np.where(np.isin(groups, true), rng.uniform(0.15, 0.5, groups.size), 0.0)
+        limit = Structure(max_columns=int(0.5 * sizes[true].sum()))
+        settings = {"k": k, "feature_groups": groups.tolist(), "structure": limit}
+    elif kind in ("strong heredity", "weak heredity"):
+        A, pairs = rng.standard_normal((n, 10)), [(a, b) for a in range(10) for b in range(a)]
+        X = np.column_stack([A, *(A[:, a] * A[:, b] for a, b in pairs)])
+        w = np.append(rng.uniform(0.0, 0.3, 10), np.zeros(45))
+        w[10 + rng.choice(45, 5, replace=False)] = rng.uniform(0.5, 1.2, 5)
+        how = "all" if kind == "strong heredity" else "any"
+        settings = {"k": k, "structure": Structure(requires=[(10 + i, list(ab), how) for i, ab in enumerate(pairs)])}
+    elif kind == "exclusive pairs":
+        for j in range(1, p):
+            X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
+        for at in rng.choice(p // 4, 5, replace=False):
+            w[4 * at : 4 * at + 3] = rng.uniform(0.5, 1.2, 3)
+        near = [[a, b] for a in range(p) for b in range(max(a - 2, 0), a) if rng.random() < 0.7]
+        settings = {"k": k, "structure": Structure(exclusive=near)}
+    else:
+        w[:k] = rng.uniform(0.5, 1.2, k)
+        settings = {"k": k, "structure": Structure(limits=[(range(8, 24), 3, 16), (range(20, 40), 2, 20)])}
+    return X, X @ w + rng.standard_normal(n), settings
+
+
+CONTRADICTED = ("costs", "columns", "strong heredity", "weak heredity", "exclusive pairs", "least numbers")
+
+
+def with_prices(seeds: int) -> Iterator[tuple[str, int, float, int, float, bool]]:
+    """Nodes and seconds of CPU time with prices of rows, and without, stopped at a multiple of these nodes."""
+    plain = DEFAULT_TUNING._replace(first_price_steps=0)
+    for kind in CONTRADICTED:
+        for seed in range(seeds):
+            X, y, settings = contradicted(kind, np.random.default_rng(seed))
+            problem = make_problem(X, y, settings.pop("k"), gamma=10.0 / len(y), **settings)
+            began = time.process_time()
+            result = Tree(time_limit=np.inf, n_jobs=1).solve(problem)
+            seconds = time.process_time() - began
+            assert result.status.name == "OPTIMAL" and result.certificate is not None
+            assert result.certificate.verify(X, y)
+            most, began = MOST_NODES * max(result.n_nodes, 10), time.process_time()
+            other = Tree(time_limit=np.inf, n_jobs=1, node_limit=most, tuning=plain).solve(problem)
+            spent = time.process_time() - began
+            yield f"{kind}, seed {seed}", result.n_nodes, seconds, other.n_nodes, spent, other.status.name == "OPTIMAL"
+
+
 def against_abess(seeds: int) -> Iterator[tuple[str, float, float, float, Result]]:
     """The relative excess of the objective of abess's groups, with or without its ridge, over ours; seconds of both."""
     from abess.linear import LinearRegression
@@ -203,6 +261,12 @@ def show_nodes(seeds: int, _: float) -> None:
         print(f"{case:<60}{nested:6d} nodes, with k alone {'' if ended else 'above '}{alone}", flush=True)
 
 
+def show_rows(seeds: int, _: float) -> None:
+    for case, nodes, seconds, others, their_seconds, ended in with_prices(seeds):
+        what = f"without prices {'' if ended else 'above '}{others} nodes, {their_seconds:.2f} s"
+        print(f"{case:<60}{nodes:6d} nodes, {seconds:.2f} s, {what}", flush=True)
+
+
 def show_big_m(seeds: int, most: float) -> None:
     for case, ours, theirs, excess, ended in against_big_m(seeds, most):
         what = f"SCIP {theirs:.2f} s{'' if ended else ' (stopped)'}, its objective {excess:+.1e}"
@@ -215,7 +279,7 @@ def show_abess(seeds: int, _: float) -> None:
         print(f"{case:<60}{ours:8.2f} s, {proved}, abess {theirs:.3f} s, its excess {excess:+.1e}", flush=True)
 
 
-PARTS = {"sizes": show_sizes, "nodes": show_nodes, "big-m": show_big_m, "abess": show_abess}
+PARTS = {"sizes": show_sizes, "nodes": show_nodes, "rows": show_rows, "big-m": show_big_m, "abess": show_abess}
 
 
 def main() -> None:

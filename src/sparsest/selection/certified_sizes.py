@@ -3,10 +3,10 @@
 Criteria count columns.  Without groups that is the k of a problem.  Groups of one size are counted by k, too; where
 sizes differ, a budget limits their columns.
 
-**Prices instead of the budget.**  The bounds of searches know prices and not budgets, so where sizes differ a column
-has a price λ ≥ 0 during the search.  A proof of ``f(S) + λ|S| ≥ L`` for the supports of at most K columns is one of
-``f(S) ≥ L - λK``: the same steps prove it if λ is the price of the budget's row, so the certificate is about the
-problem without a price.  Let T(K) be the objective at which a support of K columns is as good as the best one.  If T
+**Prices beside the budget.**  Bounds know prices better than budgets, so where sizes differ a column has a price λ ≥ 0
+during the search.  A proof of ``f(S) + λ|S| ≥ L`` for the supports of at most K columns is one of ``f(S) ≥ L - λK``:
+the same steps prove it if λ is added to the price of the budget's row, so the certificate is about the problem without
+a price.  Let T(K) be the objective at which a support of K columns is as good as the best one.  If T
 is convex and no support is better than the best, ``f(S) ≥ T(|S|) ≥ T(K) + λ(K - |S|)`` for every λ up to
 ``T(K-1) - T(K)``: a size that has to be excluded can be excluded with such a price, too.
 """
@@ -153,10 +153,19 @@ def without_price(result: Result, problem: Problem, price: float, size: int, clo
 
 
 def _with_row_price(proof: Proof, row: int, price: float) -> Proof:
-    """The proof with a price of a row in all of its leaves and fixings."""
+    """The proof with an additional price of a row in all of its leaves and fixings."""
+    # The prices of steps that have none so far come first.
+    known = (RowPrices(np.empty(0, dtype=np.intp), np.empty(0)), *proof.row_prices)
 
     def priced(step: Step) -> Step:
-        return step._replace(row_prices=0) if isinstance(step, (Leaf, Fix)) else step
+        if not isinstance(step, (Leaf, Fix)):
+            return step
+        return step._replace(row_prices=0 if step.row_prices is None else step.row_prices + 1)
 
-    prices = RowPrices(np.array([row], dtype=np.intp), np.array([price]))
-    return Proof(tuple(priced(step) for step in proof.steps), proof.points, proof.splits, (prices,))
+    def added(prices: RowPrices) -> RowPrices:
+        others = prices.rows != row
+        more = price + float(prices.values[~others].sum())
+        return RowPrices(np.append(prices.rows[others], row), np.append(prices.values[others], more))
+
+    steps = tuple(priced(step) for step in proof.steps)
+    return Proof(steps, proof.points, proof.splits, tuple(map(added, known)))

@@ -181,4 +181,4 @@ def _joined(inner: Result, fixes: list[Fix], points: list[DualPoint]) -> Proof |
         return None
     proof = inner.certificate.proof
     moved = [fix._replace(point=len(proof.points) + fix.point) for fix in fixes]
-    return Proof((*moved, *proof.steps), (*proof.points, *points), proof.splits)
+    return Proof((*moved, *proof.steps), (*proof.points, *points), proof.splits, proof.row_prices)

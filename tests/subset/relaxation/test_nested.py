@@ -9,7 +9,7 @@ from oracles import _cvxpy_losses, loss_value, precise
 from samples import LOSS_NAMES, sample
 from sparsest import Structure
 from sparsest.core.problem import make_problem
-from sparsest.subset.relaxation.nested import make_nested
+from sparsest.subset.relaxation.nested import levels_of, make_nested
 from sparsest.subset.relaxation.quadratic import solve_quadratic
 from sparsest.subset.relaxation.relaxer import relax_problem
 from sparsest.subset.relaxation.working_solution import Stop
@@ -74,3 +74,26 @@ def test_ill_conditioned_quadratics_are_solved():
     w = np.zeros(P)
     primal, dual, iterations = solve_quadratic(H, c, omega, w, Stop(1e-7))
     assert 0.0 <= primal - dual <= 1e-7 and iterations < 5000
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_quadratics_with_prices_of_both_signs(seed):
+    """Units without a product with the response have shares that jump from 0 to 1 where their price is made up for."""
+    rng = np.random.default_rng(seed)
+    _, _, problem = problem_of("squared", {"k": 2})
+    prices = rng.choice([-0.6, -0.2, 0.0, 0.3], 5)
+    rule = problem.sparsity.with_prices(prices)
+    A, useless = rng.standard_normal((30, P)), np.isin(UNITS, rng.choice(5, 2, replace=False))
+    H, c = A.T @ A, 0.2 * (A.T @ rng.standard_normal(30))
+    H[np.ix_(useless, ~useless)] = H[np.ix_(~useless, useless)] = c[useless] = 0.0
+    omega = make_nested(problem.with_sparsity(rule), rule, problem.root, np.arange(P))
+    w, s = cp.Variable(P), cp.Variable(5)
+    limits = [s >= 0, s <= 1, cp.sum(s) <= 2, *(cp.sum(s[units]) <= most for units, most in SETS)]
+    ridge = sum(cp.quad_over_lin(w[np.flatnonzero(g == UNITS)], s[g]) for g in range(5))
+    root = np.linalg.cholesky(H).T
+    expected = precise(0.5 * cp.sum_squares(root @ w) - c @ w + 0.5 / GAMMA * ridge + prices @ s, limits, 1e-9)
+    found = np.zeros(P)
+    primal, dual, _ = solve_quadratic(H, c, omega, found, Stop(1e-7))
+    assert dual <= expected + 1e-6 and expected - 1e-6 <= primal <= expected + 1e-5
+    shares = levels_of(found, omega).shares
+    assert all(sum(shares[g == UNITS][0] for g in units) <= most + 1e-9 for units, most in SETS)

@@ -80,3 +80,11 @@ def test_branching_takes_the_indicator_nearest_to_seven_tenths():
     # 0.35 is halfway from 0.7 to 0; 0.88 is three fifths of the way from 0.7 to 1.
     assert branching_feature(np.array([0.35, 0.88, 1.0]), state) == 0
     assert branching_feature(np.array([0.35, 0.82, 1.0]), state) == 1
+
+
+def test_branching_prefers_features_whose_limits_have_large_multipliers():
+    state, indicator = np.array([0, 0, 0, 1], dtype=np.int8), np.array([0.7, 0.5, 1.0, 0.7])
+    assert branching_feature(indicator, state, np.ones(4)) == 0
+    assert branching_feature(indicator, state, np.array([1.0, 3.0, 9.0, 9.0])) == 1
+    assert branching_feature(indicator, state, np.zeros(4)) == 0
+    assert branching_feature(np.array([0.0, 1.0, 1.0, 1.0]), state, np.ones(4)) is None

@@ -95,3 +95,70 @@ def test_nested_limits_need_at_most_a_quarter_of_the_nodes(k, seed):
     weak = problem.with_sparsity(replace(problem.sparsity, rules=NumberAlone(rules.n_units, rules.limits)))
     other = Tree(time_limit=np.inf, n_jobs=1, node_limit=4 * result.n_nodes).solve(weak)
     assert result.status is Status.OPTIMAL and other.status is Status.NODE_LIMIT
+
+
+SPLIT = {
+    "plain": {"structure": Structure(requires=[(5, [6])])},
+    "groups": SETTINGS,
+    "budget": {"structure": Structure(costs=[1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0], max_cost=4.0)},
+    "signs": {**SETTINGS, "lower": 0.0},
+    "limited": {**SETTINGS, "lower": -0.3, "upper": 0.4},
+}
+
+
+@pytest.mark.parametrize("gamma", [np.inf, 0.3])
+@pytest.mark.parametrize("rounding", [0.0, 1e-3])
+@pytest.mark.parametrize("kind", SPLIT)
+def test_bounds_and_fixings_of_splits_are_valid(gamma, rounding, kind):
+    X, y = sample("squared", N, P, 6)
+    problem = make_problem(X, y, 3, gamma=gamma, sample_weight=sample_weights(True, N), **SPLIT[kind])
+    bounder = make_bounder(problem, np.arange(P), rounding)
+    bounder.strengthen()
+    assert bounder.strong and bounder.delta.min() >= problem.ridge
+    rule = problem.sparsity
+    assert all(np.ptp(bounder.delta[rule.units == g]) == 0.0 for g in range(rule.n_units))
+    warm = bounder.start(Start(np.array([1, 3]), np.array([0.1, 0.2]), 0.0))
+    rng = np.random.default_rng(1)
+    every = best_of(problem, problem.root)
+    for _ in range(12):
+        region = rule.propagate(
+            Region(rng.choice(P, rng.integers(0, 2), replace=False), rng.choice(P, rng.integers(0, 2)), P)
+        )
+        if region is None:
+            continue
+        inside = {s: value for s, value in every.items() if set(region.forced_in) <= set(s)}
+        inside = {s: value for s, value in inside.items() if not set(region.forced_out) & set(s)}
+        least = min(inside.values())
+        cutoff = least * float(rng.uniform(0.9, 1.1))
+        [outcome] = bounder.solve([Request(warm, region.state)], cutoff)
+        assert 0.0 < outcome.bound <= least * (1.0 + 1e-9)
+        state = region.state.copy()
+        tightened = bounder.tighten(outcome.point, state, cutoff)
+        for support, value in inside.items():
+            chosen = np.isin(np.arange(P), support)
+            if not tightened.bound < np.inf or not (chosen[state == 1].all() and not chosen[state == -1].any()):
+                assert value >= cutoff * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("kind", SPLIT)
+@pytest.mark.parametrize("gamma", [np.inf, 0.3])
+def test_structures_without_a_ridge_are_proved(kind, gamma):
+    X, y = sample("squared", N, P, 6)
+    problem = make_problem(X, y, 3, gamma=gamma, **SPLIT[kind])
+    result = Tree(n_jobs=1, tuning=DEFAULT_TUNING._replace(last_features=0)).solve(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(min(best_of(problem, problem.root).values()), rel=1e-4)
+    assert result.certificate.verify(X, y) and result.certificate.verify(X, y, exact=True)
+
+
+def test_thirty_features_with_heredity_need_no_ridge():
+    """Six features and their products; enumeration would take a million models."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((120, 6))
+    pairs = [(a, b) for a in range(6) for b in range(a)]
+    X = np.column_stack([A, *(A[:, a] * A[:, b] for a, b in pairs)])
+    y = X[:, [0, 1, 2, 7, 12]] @ np.array([1.0, 0.5, 0.7, 0.8, 0.6]) + rng.standard_normal(120)
+    structure = Structure(requires=[(6 + at, list(pair)) for at, pair in enumerate(pairs)])
+    result = Tree(n_jobs=1).solve(make_problem(X, y, 6, gamma=np.inf, structure=structure))
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.proof.splits and result.certificate.verify(X, y)

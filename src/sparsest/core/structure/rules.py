@@ -125,21 +125,26 @@ class Rules:
         """Whether a choice may break a rule because it has too few units."""
         return any(limit.least > 0 for limit in self.limits) or any(not one.all for one in self.requires)
 
-    def nested(self, k: int) -> NestedLimits:
+    @cached_property
+    def nested_numbers(self) -> tuple[int, ...]:
         """The limits that the gain of a bound keeps: walking through them, those that nest with all taken before."""
-        taken: list[tuple[frozenset[int], int]] = []
+        taken: dict[int, frozenset[int]] = {}
         # The sets taken so far that contain each unit; all others are disjoint from a set without such units.
         around: dict[int, list[int]] = {}
-        for limit in self.limits:
+        for at, limit in enumerate(self.limits):
             units = frozenset(limit.units)
-            near = {at for g in units for at in around.get(g, ())}
-            if limit.most < len(units) and all(units <= taken[at][0] or taken[at][0] <= units for at in near):
+            near = {one for g in units for one in around.get(g, ())}
+            if limit.most < len(units) and all(units <= taken[one] or taken[one] <= units for one in near):
                 for g in units:
-                    around.setdefault(g, []).append(len(taken))
-                taken.append((units, limit.most))
-        taken.sort(key=lambda one: len(one[0]))
-        sets = make_sets([sorted(units) for units, _ in taken] + [list(range(self.n_units))])
-        return NestedLimits(*sets, np.array([most for _, most in taken] + [k], dtype=np.int64))
+                    around.setdefault(g, []).append(at)
+                taken[at] = units
+        return tuple(taken)
+
+    def nested(self, k: int) -> NestedLimits:
+        """These limits, the smallest sets first, and the number of units."""
+        taken = sorted((self.limits[at] for at in self.nested_numbers), key=lambda limit: len(limit.units))
+        sets = make_sets([sorted(limit.units) for limit in taken] + [list(range(self.n_units))])
+        return NestedLimits(*sets, np.array([limit.most for limit in taken] + [k], dtype=np.int64))
 
     def keeps(self, chosen: Mask) -> bool:
         """Whether a choice of units keeps all rules."""

@@ -70,6 +70,13 @@ class StructuredSparsity:
         """The same rule for another number of units."""
         return replace(self, k=k)
 
+    def with_prices(self, prices: Array) -> StructuredSparsity:
+        """The same rule for other prices of units, which may be negative."""
+        found = replace(self, prices=prices, l0_penalty=None)
+        # Sorting the limits would take longer than a gain.
+        vars(found).update(limits=self.limits, sizes=self.sizes)
+        return found
+
     def among(self, columns: Indices) -> StructuredSparsity:
         """The rule for some columns, numbered from 0; units without columns are out."""
         return replace(self, units=self.units[columns])

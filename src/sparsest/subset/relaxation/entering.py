@@ -11,6 +11,7 @@ from sparsest.core.problem import Problem
 from sparsest.core.sparsity import Sparsity
 from sparsest.core.structure.structured import StructuredSparsity
 from sparsest.subset.relaxation.kernels.entering import pick_working_set, sigma_of_gains, threshold_of
+from sparsest.subset.relaxation.nested import multipliers_of
 from sparsest.subset.relaxation.solution import Relaxed
 
 
@@ -56,11 +57,7 @@ class Entering(NamedTuple):
         multiplier of the nested sets that contain it.
         """
         state, gains = rule.state_of(best.region), rule.worth(best.q) + rule.prices
-        threshold = np.zeros(rule.n_units)
-        start, members, _ = rule.limits
-        if best.levels is not None:
-            np.maximum.at(threshold, members, np.repeat(best.levels.multipliers, np.diff(start)))
-        threshold += rule.prices
+        threshold = rule.prices if best.levels is None else multipliers_of(rule, best.levels)
         stays = (state == 1) | rule.units_of(best.features[best.w != 0.0])
         if best.levels is not None and self.kept_share < np.inf:
             stays |= rule.units_of(best.features) & (gains > self.kept_share * threshold)

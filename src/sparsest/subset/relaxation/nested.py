@@ -53,6 +53,14 @@ def levels_of(w: Array, omega: NestedRegulariser) -> NestedLevels:
     return NestedLevels(multipliers, shares[omega.unit])
 
 
+def multipliers_of(rule: StructuredSparsity, levels: NestedLevels) -> Array:
+    """The price of each unit plus the largest multiplier of the nested sets that contain it."""
+    largest = np.zeros(rule.n_units)
+    start, members, _ = rule.limits
+    np.maximum.at(largest, members, np.repeat(levels.multipliers, np.diff(start)))
+    return largest + rule.prices
+
+
 def alternate_shares(H: Array, c: Array, omega: NestedRegulariser, w: Array) -> bool:
     """Move w by alternating between the best w for given s and the best s for given w; return whether it improves.
 

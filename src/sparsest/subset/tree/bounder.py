@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.problem import Problem
-from sparsest.proofs.steps import Point, Split
+from sparsest.proofs.steps import Point, RowPrices, Split
 from sparsest.runtime.faults import reach
 from sparsest.subset.relaxation.solution import Start
+from sparsest.subset.tree.row_prices import PricedRows
 from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
 # Over the surviving features: 1 forced in, -1 forced out, 0 free.
@@ -72,6 +73,7 @@ class WarmStart(NamedTuple):
 
     ``alpha`` is the dual point, if it does not follow from the coefficients.  ``diagonal`` is the diagonal that the
     bound of the parent used.  ``u`` are the products ``c - Hw``, if they are kept instead of being computed again.
+    ``rows`` are the prices of rows of a structure that the parent's bound used.
     """
 
     positions: Indices
@@ -80,10 +82,12 @@ class WarmStart(NamedTuple):
     alpha: Array | None = None
     diagonal: Any = None
     u: Array | None = None
+    rows: PricedRows | None = None
 
     def nbytes(self) -> int:
         """Memory in bytes."""
-        return 16 * self.w.size + sum(8 * part.size for part in (self.alpha, self.u) if part is not None)
+        rows = 0 if self.rows is None else self.rows.nbytes()
+        return 16 * self.w.size + sum(8 * part.size for part in (self.alpha, self.u) if part is not None) + rows
 
 
 class Request(NamedTuple):
@@ -95,7 +99,10 @@ class Request(NamedTuple):
 
 
 class NodeOutcome(NamedTuple):
-    """The outcome of relaxing a region; ``primal`` is infinite if the bound reached the cutoff, which closes it."""
+    """The outcome of relaxing a region; ``primal`` is infinite if the bound reached the cutoff, which closes it.
+
+    ``multipliers`` are those of the limits that contain each feature, plus its price; None if they are all the same.
+    """
 
     point: Any
     bound: float
@@ -104,6 +111,7 @@ class NodeOutcome(NamedTuple):
     iterations: int
     # Increase of the bound by adapting the diagonal; None if that was not tried.
     lift: float | None = None
+    multipliers: Array | None = None
 
 
 class Tightened(NamedTuple):
@@ -159,3 +167,6 @@ class Bounder(Protocol):
 
     def proof_point(self, point: Any, splits: list[Split]) -> Point:
         """The point in the form that a certificate stores; its diagonal is appended to ``splits`` if necessary."""
+
+    def row_prices(self, point: Any) -> RowPrices | None:
+        """The prices of rows of a structure that the bounds of a point use; None without any."""

@@ -65,8 +65,12 @@ class Diagonal:
         return delta
 
 
-def spare_diagonal(A: Array) -> Array | None:
-    """``δ_j = θ/(A^{-1})_jj`` with ``A - diag(δ)`` positive semidefinite; None if A is singular."""
+def spare_diagonal(A: Array, unit: Indices | None = None) -> Array | None:
+    """``δ_j = θ/(A^{-1})_jj`` with ``A - diag(δ)`` positive semidefinite; None if A is singular.
+
+    With the unit of each column, δ is equal within units, and ``(A^{-1})_jj`` is the largest eigenvalue of the block of
+    ``A^{-1}`` for the unit.
+    """
     factor = cholesky(A)
     if factor is None:
         return None
@@ -75,12 +79,23 @@ def spare_diagonal(A: Array) -> Array | None:
     # The remainder of a nearly dependent column consists of rounding errors.
     if (diagonal < _DEPENDENT * A.diagonal()).any():
         return None
+    if unit is not None:
+        diagonal = _equal_in_units(inverse, unit)
     # θ is the smallest eigenvalue of the scaled matrix: the reciprocal of the largest eigenvalue of its inverse.
     scaled = inverse * np.sqrt(diagonal)
     theta = 1.0 / largest_eigenvalue_of_square(scaled)
     # Slightly smaller than the exact factor, so that rounding cannot make the remainder indefinite.
     theta = theta * (1.0 - 1e-7) - 1e-10
     return theta * diagonal if theta > 1e-8 else None
+
+
+def _equal_in_units(half: Array, unit: Indices) -> Array:
+    """The reciprocals of the largest eigenvalues of the blocks of ``half'half`` for the units, by column."""
+    found = np.empty(unit.size)
+    for g in np.unique(unit):
+        columns = np.flatnonzero(unit == g)
+        found[columns] = 1.0 / np.linalg.norm(half[:, columns], 2) ** 2
+    return found
 
 
 class LoweredRidge:

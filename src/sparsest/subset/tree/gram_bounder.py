@@ -332,6 +332,9 @@ class GramBounder:
             return PrimalPoint(features, self._stored(point.w), self.mean)
         return SplitPoint(features, self._stored(point.w), self._number(point.diagonal, splits))
 
+    def row_prices(self, point: GramPoint) -> None:
+        """There is no structure, so there are no rows."""
+
     def _stored(self, w: Array) -> NDArray[np.floating]:
         return w.astype(np.float32) if self.rounding > 0.0 else w
 

@@ -17,12 +17,13 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.kernels.descent import column_products
 from sparsest.core.losses import dual_from_margin
 from sparsest.core.problem import Problem
-from sparsest.core.sparsity import Region
-from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, Split
+from sparsest.core.sparsity import Region, Sparsity
+from sparsest.proofs.steps import DualPoint, Point, PrimalPoint, RowPrices, Split
 from sparsest.runtime.faults import reach
 from sparsest.subset.dual import ROUNDING
 from sparsest.subset.relaxation.engine import Policy, Round, View, relax
 from sparsest.subset.relaxation.entering import Entering
+from sparsest.subset.relaxation.nested import multipliers_of
 from sparsest.subset.relaxation.solution import Relaxed, Start
 from sparsest.subset.relaxation.working_set import solve_working_set
 from sparsest.subset.relaxation.working_solution import WorkingSet, WorkingSolution
@@ -39,6 +40,7 @@ from sparsest.subset.tree.bounder import (
 )
 from sparsest.subset.tree.kernels.regions import tighten
 from sparsest.subset.tree.reference_gram import ReferenceGram, reference_at
+from sparsest.subset.tree.row_prices import PricedRows
 
 # A region is decided if its duality gap is at most this share of the distance between its bound and the cutoff.
 _DECISIVE = 0.1
@@ -50,7 +52,8 @@ _PRECISION, _COARSE_ROUNDS, _MORE_PRECISE = 0.1, 3, 0.3
 class LossPoint(NamedTuple):
     """A dual point α, ``u = X'α``, the sum of conjugates, and the relaxed coefficients that were found with it.
 
-    ``source`` is the primal point (w, b) whose loss gradient is α, if there is one.
+    ``source`` is the primal point (w, b) whose loss gradient is α, if there is one.  ``rows`` are the prices of rows of
+    a structure that the point's bounds use.
     """
 
     alpha: Array
@@ -60,6 +63,7 @@ class LossPoint(NamedTuple):
     w: Array
     b: float
     source: tuple[Array, float] | None
+    rows: PricedRows | None = None
 
 
 class LossBounder:
@@ -128,13 +132,21 @@ class LossBounder:
 
     def _relax(self, warm: WarmStart, state: State, cutoff: float) -> NodeOutcome:
         """Relax a region until its bound reaches ``cutoff`` or is precise enough to choose a branching feature."""
+        return self._relax_from(self.problem, self.source(warm.alpha), warm, state, cutoff)
+
+    def _relax_from(
+        self, problem: Problem, source: RegionSource, warm: WarmStart, state: State, cutoff: float
+    ) -> NodeOutcome:
         region = Region(np.flatnonzero(state == 1), np.flatnonzero(state < 0), state.size)
         allowed = state[warm.positions] >= 0
         start = Start(warm.positions[allowed], warm.w[allowed], warm.b)
-        source = self.source(warm.alpha)
-        relaxed = relax(source, self.problem, region, _ToCutoff(cutoff, self.expired), start)
-        indicator = np.minimum(relaxed.indicator(self.problem), 1.0)
-        return NodeOutcome(source.point, relaxed.dual, relaxed.primal, indicator, relaxed.iterations)
+        relaxed = relax(source, problem, region, _ToCutoff(cutoff, self.expired), start)
+        indicator = np.minimum(relaxed.indicator(problem), 1.0)
+        outcome = NodeOutcome(source.point, relaxed.dual, relaxed.primal, indicator, relaxed.iterations)
+        rule = problem.sparsity
+        if isinstance(rule, Sparsity) or relaxed.levels is None:
+            return outcome
+        return outcome._replace(multipliers=multipliers_of(rule, relaxed.levels)[rule.units])
 
     def point(
         self, alpha: Array, alive: Indices, features: Indices, w: Array, b: float, source: tuple[Array, float] | None
@@ -173,14 +185,21 @@ class LossBounder:
         intercept = b + self.problem.data.y_offset
         return PrimalPoint(self.survivors[point.features[used]], w[used].astype(precision), intercept)
 
+    def row_prices(self, point: LossPoint) -> RowPrices | None:
+        """The prices of rows that the bounds of a point use."""
+        return None if point.rows is None else point.rows.stored
+
 
 class RegionSource:
-    """The packed columns as the data source of one region's relaxation; ``point`` is the point with the best bound."""
+    """The packed columns as the data source of one region's relaxation; ``point`` is the point with the best bound.
+
+    With prices ``rows`` of rows the relaxation leaves out the constant ``ν'β``, and so do its bounds.
+    """
 
     point: LossPoint
 
-    def __init__(self, bounder: LossBounder, alpha: Array | None) -> None:
-        self.bounder, self.alpha = bounder, alpha
+    def __init__(self, bounder: LossBounder, alpha: Array | None, rows: PricedRows | None = None) -> None:
+        self.bounder, self.alpha, self.rows = bounder, alpha, rows
         self._bound = -np.inf
 
     def first(self, start: Start, region: Region) -> tuple[float, View]:
@@ -206,7 +225,10 @@ class RegionSource:
         return self._view(stored, region)
 
     def _view(self, point: LossPoint, region: Region) -> View:
+        point = point._replace(rows=self.rows)
         bound = self.bounder.tighten(point, region.state.copy(), -np.inf).bound
+        if self.rows is not None:
+            bound += self.rows.total
         if bound >= self._bound:
             self.point, self._bound = point, bound
         return View(point.alpha, point.u, bound)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -19,6 +19,7 @@ from sparsest.proofs.steps import (
     Point,
     Proof,
     RegressionTree,
+    RowPrices,
     Split,
     SplitPoint,
     Step,
@@ -49,6 +50,8 @@ class ProofLog:
         # Fixings before the root node, and the proof by leaps and bounds.
         self.fixes: list[Fix] = []
         self.leaps: list[Step] = []
+        # The prices of rows that the bounds of a point use, by its index.
+        self.rows: dict[int, RowPrices] = {}
         self._counted, self._bytes = 0, 0.0
 
     def add_points(self, *points: Point) -> int:
@@ -61,6 +64,10 @@ class ProofLog:
         """Store the point of a relaxed region and the splits that it depends on; return its index."""
         known = len(self.splits)
         number = self.add_points(bounder.proof_point(point, self.splits))
+        rows = bounder.row_prices(point)
+        if rows is not None and self.kept:
+            self.rows[number] = rows
+            self._bytes += rows.rows.nbytes + rows.values.nbytes
         for split in self.splits[known:]:
             self._bytes += split.delta.nbytes + split.features.nbytes
         return number
@@ -107,12 +114,18 @@ class ProofLog:
     def _needed(self, steps: list[Step]) -> Proof:
         points = _Renumbered(self.points)
         splits = _Renumbered(self.splits)
+        rows = _Renumbered(self.rows)
+
+        def row_number(point: int) -> int | None:
+            return rows.number(point) if point in self.rows else None
+
         # New objects, because ``_replace`` takes several times as long.
         for at, step in enumerate(steps):
             if isinstance(step, Leaf):
-                steps[at] = Leaf(points.number(step.point))
+                steps[at] = Leaf(points.number(step.point), row_number(step.point))
             elif isinstance(step, Fix):
-                steps[at] = Fix(points.number(step.point), step.inside, step.outside)
+                number = points.number(step.point)
+                steps[at] = Fix(number, step.inside, step.outside, row_number(step.point))
         for at, point in enumerate(points.taken):
             if isinstance(point, SplitPoint):
                 base = self.splits[point.split].base
@@ -122,7 +135,7 @@ class ProofLog:
                 if splits.taken[number].base != base:
                     splits.taken[number] = splits.taken[number]._replace(base=base)
                 points.taken[at] = SplitPoint(point.features, point.values, number)
-        return Proof(steps, points.taken, splits.taken)
+        return Proof(steps, points.taken, splits.taken, rows.taken)
 
 
 class ProofTime:
@@ -223,9 +236,9 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 class _Renumbered(Generic[T]):
-    """Renumbers items of a list in the order in which they are first requested."""
+    """Renumbers items in the order in which they are first requested."""
 
-    def __init__(self, items: Sequence[T]) -> None:
+    def __init__(self, items: Sequence[T] | Mapping[int, T]) -> None:
         self.items = items
         self.taken: list[T] = []
         self._numbers: dict[int, int] = {}

@@ -78,7 +78,8 @@ class RootPhase:
         problem, size = self.problem, self.progress.survivors.size
         few = size <= self.limits.tuning.leaps_features
         determined = size + problem.fit_intercept < problem.n
-        return few and determined and not problem.sparsity.priced and not self.goal.exhaustive
+        plain = not self.bounds.rules.structured and not problem.sparsity.priced
+        return few and determined and plain and not self.goal.exhaustive
 
     def _try_all(self, allowed: float) -> bool:
         """Close the root by trying all choices of features, if this and its check take at most ``allowed`` seconds."""

@@ -2,6 +2,10 @@
 
     constant + ½w'Gw - c'w + ½λ Σ_g Σ_{j∈g} w_j²/s_g,     c = X'y
 
+A well conditioned G is split as in :mod:`sparsest.subset.tree.gram_bounder`, with a diagonal δ that is equal within
+units: ``G + λI = H + diag(δ)``.  Columns are then multiplied by ``√(λ'/δ)``, so that a common ridge λ' takes the place
+of δ.
+
 Of a large G only the block of the features that were in a working set is kept, and products take passes over the data,
 until complete columns would have taken less time than the entries computed so far.
 """
@@ -30,6 +34,7 @@ class StructuredGram:
     b : the mean of the response
     c : products of the columns with the centred response
     constant, margin : half the square of the response, and the rounding errors of a check
+    scale : the factor of each column; coefficients are for the columns that it multiplies
     """
 
     def __init__(self, problem: Problem, columns: Array, tuning: Tuning, max_bytes: float) -> None:
@@ -41,13 +46,45 @@ class StructuredGram:
         self._store: GramStore = GramColumns(self._columns, tuning.full_gram) if complete else GramBlock(self._columns)
         self._max_bytes, self._n_products, self._per_column = max_bytes, 0, tuning.passes_per_column
         self.c = self._columns.T @ self._target
+        self.scale, self._more = np.ones(self.c.size), np.zeros(self.c.size)
+        self._tuning = tuning
         self.constant = 0.5 * float(self._target @ self._target)
         # The check loses digits where the mean of the response is large.
         uncentred = 2.0 * np.sqrt(self.constant * float(problem.weights @ problem.y**2))
         self.margin = ROUNDING * (3.0 * self.constant + uncentred)
 
+    @property
+    def complete(self) -> bool:
+        """Whether the complete Gram matrix is stored."""
+        return isinstance(self._store, GramColumns) and self._store.complete
+
+    def ridged(self, ridge: float) -> Array:
+        """``G + λI`` of a complete matrix."""
+        matrix = self._store.stored.rows.copy()
+        matrix.flat[:: self.c.size + 1] += ridge
+        return matrix
+
+    def split(self, delta: Array, ridge: float, common: float) -> None:
+        """Let a common ridge stand for δ, and ``G + λI - diag(δ)`` for G; before anything is solved."""
+        self.scale = np.sqrt(common / delta)
+        self._more = common * (ridge / delta - 1.0)
+        self._columns = self._columns * self.scale
+        self._store = GramColumns(self._columns, self._tuning.full_gram)
+        self.c = self._columns.T @ self._target
+
     def part(self, features: Indices) -> Array:
-        """G for some features."""
+        """H for some features."""
+        H = self._gram_of(features)
+        H.flat[:: features.size + 1] += self._more[features]
+        return H
+
+    def product(self, features: Indices, w: Array) -> Array:
+        """``Hw`` for all survivors, where ``w`` are the nonzero coefficients of ``features``."""
+        product = self._gram_times(features, w)
+        product[features] += self._more[features] * w
+        return product
+
+    def _gram_of(self, features: Indices) -> Array:
         store = self._store
         if store.block:
             store.add(features)
@@ -63,8 +100,7 @@ class StructuredGram:
         H[np.ix_(others, others)] = columns.T @ columns
         return H
 
-    def product(self, features: Indices, w: Array) -> Array:
-        """``Gw`` for all survivors, where ``w`` are the nonzero coefficients of ``features``."""
+    def _gram_times(self, features: Indices, w: Array) -> Array:
         store = self._store
         if isinstance(store, GramBlock):
             self._n_products += 1
@@ -72,7 +108,8 @@ class StructuredGram:
                 columns = GramColumns(self._columns, 0)
                 columns.add(store.features)
                 self._store = columns
-            return self._columns.T @ (self._columns[:, features] @ w)
+            products: Array = self._columns.T @ (self._columns[:, features] @ w)
+            return products
         missing = features[store.stored.slot[features] == NOT_STORED]
         if missing.size:
             store.add(missing)

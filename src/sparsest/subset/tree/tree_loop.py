@@ -28,6 +28,8 @@ from sparsest.subset.tree.trying import Trying
 BATCH_SIZE = 16
 # Largest number of times that a node with an integral relaxation is relaxed again, more precisely.
 _MOST_REPEATS = 20
+# The same number for problems with a structure, whose nodes are then split.
+_REPEATS_OF_STRUCTURES = 2
 
 
 class TreeLoop:
@@ -146,7 +148,7 @@ class TreeLoop:
         if node.bound >= self.goal.cutoff:
             self.progress.close(node)
             return
-        feature = branching_feature(outcome.indicator, node.state)
+        feature = branching_feature(outcome.indicator, node.state, outcome.multipliers)
         if feature is None and not self.goal.exhaustive:
             feature = self.bounds.rules.broken(outcome.indicator, node.state)
         if feature is None:
@@ -161,11 +163,14 @@ class TreeLoop:
         closes it unless rounding errors prevent that.
         """
         exhaustive, free = self.goal.exhaustive, np.flatnonzero(node.state == 0)
-        if exhaustive and free.size:
+        structured = self.bounds.rules.structured
+        if not (exhaustive and free.size):
+            node.repeats += 1
+        # Prices of rows that its solution does not use up may keep the bound of a structure below the cutoff.
+        if free.size and (exhaustive or (structured and node.repeats > _REPEATS_OF_STRUCTURES)):
             self._split(node, outcome, point, int(free[np.argmax(outcome.indicator[free])]))
             return
-        node.repeats += 1
-        if exhaustive and node.repeats == 1 and self.bounds.rules.structured:
+        if exhaustive and node.repeats == 1 and structured:
             # Propagation may have decided the last features after the relaxation: relax the only support itself.
             self.progress.push(node, self.goal.cutoff)
             return

@@ -31,6 +31,8 @@ class Tuning(NamedTuple):
     leaps_slice : number of nodes of leaps and bounds between checks of the clock, at most 20000; they take some
         hundredths of a second.
     leaps_features : largest number of surviving features for which leaps and bounds is tried.
+    first_price_steps, price_steps : number of steps of the prices of rows of a structure in the first node, and in each
+        other one.
     last_features : largest number of features for which all choices are tried, at most 3.
     report_seconds : seconds between two events of type Bound.
     """
@@ -49,6 +51,8 @@ class Tuning(NamedTuple):
     largest_copy: float = 2.5e8
     leaps_slice: int = 20_000
     leaps_features: int = 128
+    first_price_steps: int = 30
+    price_steps: int = 1
     last_features: int = 3
     report_seconds: float = 0.05
 

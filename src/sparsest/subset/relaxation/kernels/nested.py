@@ -24,6 +24,8 @@ from sparsest.subset.relaxation.kernels.box import next_sigma
 
 # Relative excess over bounds and limits that is attributed to rounding.
 _ROUNDING = 1e-9
+# Relative difference of a multiplier from a negative price below which the share of the unit may jump.
+_TIED = 1e-10
 # Largest number of Newton steps for the share of a unit with bounds; a few are usual.
 _NEWTON_STEPS = 100
 # Largest number of steps for the multiplier of a set.
@@ -137,6 +139,32 @@ def grouped(unit, n_units):
     return order, begin
 
 
+@inlined
+def is_tied(price, multiplier):
+    """Whether the multiplier makes up for a negative price, so that the share of a unit without coefficients jumps."""
+    return price < 0.0 and abs(price + multiplier) <= _TIED * multiplier
+
+
+@inlined
+def spread_ties(members, price, mu, multiplier, floor, room, total, shares):
+    """Divide the room that a full set has left among its tied units; return the new total.
+
+    Units that a smaller set limits keep their shares.
+    """
+    count = 0
+    for g in members:
+        if mu[g] <= multiplier and is_tied(price[g], multiplier):
+            total -= shares[g]
+            count += 1
+    if count > 0:
+        share = min(max((room - total) / count, 0.0), 1.0)
+        for g in members:
+            if mu[g] <= multiplier and is_tied(price[g], multiplier):
+                shares[g] = max(share, floor[g])
+                total += shares[g]
+    return total
+
+
 class UnitSums(NamedTuple):
     """What the shares of units need: for a proximal step from v of length 1/L, or for Ω(v) itself if L is infinite.
 
@@ -200,27 +228,34 @@ def share_of(g, multiplier, units, v, omega, L):
 
 
 @inlined
-def level_of(c, level, units, mu, v, omega, L):
+def level_of(c, level, units, shares, mu, v, omega, L):
     """The multiplier at which the shares of set c add up to its room, by Newton's method from an earlier ``level``."""
     start, members, room = omega.start, omega.members, omega.room
     if room[c] <= 0:
         return np.inf
-    weight, steepest = 0.0, 0.0
+    weight, steepest, lowest = 0.0, 0.0, 0.0
     for place in range(start[c], start[c + 1]):
         weight += units.size[members[place]]
         steepest = max(steepest, units.slope[members[place]])
+        lowest = min(lowest, omega.price[members[place]])
     sigma = room[c] / max(weight, 1e-300)
     if 0.0 < level < np.inf:
         sigma = 1.0 / np.sqrt(2.0 * level)
     elif units.by_newton:
         # Half of the multiplier from which on all shares would be 0.
         sigma = 1.0 / np.sqrt(max(steepest, 1e-300))
+    if level == 0.0 and lowest < 0.0:
+        # There all negative prices are made up for.
+        sigma = min(sigma, 1.0 / np.sqrt(-2.0 * lowest))
     below, above = 0.0, np.inf
     for _ in range(_LEVEL_STEPS):
         t = 0.5 / (sigma * sigma)
         value, slope = -float(room[c]), 0.0
         for place in range(start[c], start[c + 1]):
             g = members[place]
+            if mu[g] > t and is_tied(omega.price[g], mu[g]):
+                value += shares[g]
+                continue
             s, change = share_of(g, omega.price[g] + max(mu[g], t), units, v, omega, L)
             value += s
             if t > mu[g]:
@@ -249,13 +284,20 @@ def nested_shares(v, omega, L, levels, shares):
         if total <= room[c]:
             levels[c] = 0.0
             continue
-        levels[c] = level_of(c, levels[c], units, mu, v, omega, L)
+        levels[c] = level_of(c, levels[c], units, shares, mu, v, omega, L)
         total = 0.0
         for place in range(start[c], start[c + 1]):
             g = members[place]
+            kept = mu[g] > levels[c] and is_tied(price[g], mu[g])
             mu[g] = max(mu[g], levels[c])
+            if kept:
+                total += shares[g]
+                continue
             shares[g] = share_of(g, price[g] + mu[g], units, v, omega, L)[0]
             total += shares[g]
+        if abs(total - room[c]) > _ROUNDING * (room[c] + 1.0):
+            tied = members[start[c] : start[c + 1]]
+            total = spread_ties(tied, price, mu, levels[c], units.floor, room[c], total, shares)
         finite = finite and (units.by_newton or total <= room[c] + 1e-6 * (room[c] + 1.0))
     return finite
 
