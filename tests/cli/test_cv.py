@@ -137,11 +137,14 @@ def test_counts_with_exposure_weights_and_a_parameter(tmp_path):
     complains(run("cv", tmp_path / "d.csv", "--offset", "z"), "there is no column 'z' for the offset")
 
 
-def test_the_largest_number_that_was_tried_is_noted(table):
-    shown = run("cv", table[0] / "d.csv", "--exclude", "risk", "--ks", "1-2", "--gammas", "10", "--json")
-    found = json.loads(shown.stdout)
-    noted = any("try more" in note for note in found["notes"])
-    assert noted == (found["chosen"]["k"] == 2)
+def test_ends_of_given_grids_are_noted_once(table):
+    asked = ("cv", table[0] / "d.csv", "--exclude", "risk", "--json")
+    found = json.loads(run(*asked, "--ks", "1-2", "--gammas", "10").stdout)
+    noted = [note for note in found["notes"] if "one that was tried" in note]
+    assert len(noted) == (found["chosen"]["k"] == 2)
+    found = json.loads(run(*asked, "--ks", "0-4", "--gammas", "1e-6,1e-5").stdout)
+    (noted,) = [note for note in found["notes"] if "one that was tried" in note]
+    assert noted.startswith("the best number of features is the largest one that was tried, 4: give larger ks")
 
 
 def test_limits_of_coefficients(table):

@@ -323,8 +323,12 @@ def test_more_features_are_tried_where_ten_are_the_best():
     y = X[:, :14].sum(axis=1) + 0.1 * rng.standard_normal(150)
     model = BestSubsetRegressorCV(gammas=(1.0,), cv=3, method="local").fit(X, y)
     assert model.k_ == 14 and set(model.cv_results_["param_k"]) == {*range(11), 12, 14, 16, 19, 22}
-    given = BestSubsetRegressorCV(range(11), gammas=(1.0,), cv=3, method="local").fit(X, y)
-    assert given.k_ == 10
+    assert model.at_an_end_ == ""
+    given = BestSubsetRegressorCV(range(11), gammas=(1.0,), cv=3, method="local")
+    with pytest.warns(UserWarning, match="largest one that was tried, 10: give larger ks") as told:
+        given.fit(X, y)
+    assert given.k_ == 10 and [str(one.message) for one in told] == [given.at_an_end_]
+    assert told[0].filename == __file__
 
 
 def test_a_choice_at_the_end_of_the_grid_is_told():
@@ -439,13 +443,30 @@ def test_smaller_alphas_are_tried_where_the_smallest_is_the_best(monkeypatch):
     tried = np.unique(model.cv_results_["param_alpha"])
     assert tried.size == 30 and tried[0] < model.alpha_ < tried[10]
     np.testing.assert_allclose(tried[1:] / tried[:-1], 100.0 ** (1 / 19))
-    given = PenalizedRegressorCV(alphas=tried[10:], cv=3).fit(X, y)
+    given = PenalizedRegressorCV(alphas=tried[10:], cv=3)
+    with pytest.warns(
+        UserWarning, match=r"the best alpha, .*, is the smallest one that was tried: try smaller"
+    ) as told:
+        given.fit(X, y)
+    assert len(told) == 1 and str(told[0].message) == given.at_an_end_ and model.at_an_end_ == ""
     assert given.alpha_ == tried[10] and np.unique(given.cv_results_["param_alpha"]).size == 20
     noisy = PenalizedRegressorCV(alphas=20, cv=3).fit(X, y + 5.0 * rng.standard_normal(60))
     assert np.unique(noisy.cv_results_["param_alpha"]).size == 20
     monkeypatch.setattr("sparsest.estimators.penalized_cv._EXTENSIONS", 0)
     with pytest.warns(UserWarning, match=r"the best alpha, .*, is the smallest one that was tried: try smaller alphas"):
         PenalizedRegressorCV(alphas=20, cv=3, tol=1e-7).fit(X, y)
+
+
+def test_the_largest_of_given_alphas_is_told_unless_it_leaves_no_features():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 20))
+    y = X[:, 0] + 3.0 * rng.standard_normal(60)
+    weak = PenalizedRegressorCV(alphas=[1e-3, 1e-2, 1e-1], cv=3)
+    with pytest.warns(UserWarning, match="the best alpha, 0.1, is the largest one that was tried: try larger alphas"):
+        weak.fit(X, y)
+    noise = rng.standard_normal(60)
+    empty = PenalizedRegressorCV(alphas=[1e-3, 1e-2, 10.0], cv=3).fit(X, noise)
+    assert empty.alpha_ == 10.0 and empty.support_.size == 0 and empty.at_an_end_ == ""
 
 
 @pytest.mark.parametrize("fold_method", ["relaxation", "local"])

@@ -113,11 +113,16 @@ def test_columns_by_name():
         best_subset(X, y, 3, exclude=["a"], feature_names=["a"] * P)
 
 
+def unwrapped(result):
+    return " ".join(result.summary().splitlines())
+
+
 def test_words():
     result, *_ = fitted()
     text, table = result.summary(), result._repr_html_()
     assert "40 × 6 data" in text and "(intercept)" in text and "OPTIMAL: proved optimal" in text
     assert all(name in text for name in result.names)
+    assert max(map(len, text.splitlines())) <= 80 and max(map(len, result.summary(width=60).splitlines())) <= 60
     assert "&lt;x" in table and "<x" not in table and "No other choice of up to 2 features can fit better" in table
 
 
@@ -125,10 +130,10 @@ def test_forced_features_are_named_in_words():
     X, y = sample("squared", 40, P)
     names = ["age", "dose", "sex", "bmi", "bp", "<x"]
     result = best_subset(X, y, 2, include=["dose"], exclude=["<x"], feature_names=names)
-    assert "at most 2 features, with [dose], without [<x]: squared loss" in result.summary()
+    assert "at most 2 features, with [dose], without [<x]: squared loss" in unwrapped(result)
     assert "without [&lt;x]" in result._repr_html_()
     numbered = best_subset(X, y, 2, include=[1], exclude=[5])
-    assert "with [1], without [5]: squared loss" in numbered.summary()
+    assert "with [1], without [5]: squared loss" in unwrapped(numbered)
 
 
 def test_frame(monkeypatch):

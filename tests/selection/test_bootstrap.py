@@ -37,6 +37,16 @@ def draws(n, count, seed=0):
     return [rng.randint(0, n, n) for _ in range(count)]
 
 
+def test_ends_of_given_grids_are_told_once():
+    X, _ = data()
+    y = X.sum(axis=1)
+    estimator = BestSubsetRegressorCV(ks=(1, 2, 3), gammas=(1.0,), cv=3, method="local")
+    match = "in 5 of 5 resamples: the best number of features is the largest one that was tried, 3: give larger ks"
+    with pytest.warns(UserWarning, match=match) as told:
+        bootstrap(estimator, X, y, n_resamples=5, random_state=0)
+    assert len(told) == 1
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_is_a_loop_over_repeated_rows(weighted):
     X, y = data()

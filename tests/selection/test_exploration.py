@@ -64,6 +64,55 @@ def test_it_goes_on_to_the_best(best_k, best_gamma, p, n_asked, message):
         assert abs(np.log((k + 1) / (best_k + 1))) < 0.2 and gamma == pytest.approx(best_gamma)
 
 
+GIVEN = replace(GRID, ks=tuple(range(2, 9)), gammas=(0.25, 1.0, 4.0), more_ks=False, more_gammas=False)
+LARGER_KS = "the best number of features is the largest one that was tried, 8: give larger ks"
+SMALLER_KS = "the best number of features is the smallest one that was tried, 2: give smaller ks"
+SMALLER_GAMMAS = "the best gamma is the smallest one that was tried, 0.25: give smaller gammas"
+LARGER_GAMMAS = "the best gamma is the largest one that was tried, 4: give larger gammas"
+
+
+@pytest.mark.parametrize(
+    ("best_k", "best_gamma", "p", "message"),
+    [
+        (5, 1.0, 400, ""),
+        (20, 1.0, 400, LARGER_KS),
+        (20, 1.0, 8, ""),
+        (0, 1.0, 400, SMALLER_KS),
+        (5, 0.01, 400, SMALLER_GAMMAS),
+        (5, 64.0, 400, LARGER_GAMMAS),
+        (20, 64.0, 400, f"{LARGER_KS}; {LARGER_GAMMAS}"),
+    ],
+)
+def test_ends_of_given_grids_are_told(best_k, best_gamma, p, message):
+    judge = Judge(lambda k, gamma: -abs(k - best_k) - abs(np.log(gamma / best_gamma)))
+    assert explore(GIVEN, judge, p).at_an_end == message and len(judge.asked) == 1
+    # A single number of features, or a single ridge, is no choice; a given k must be possible.
+    single = explore(replace(GIVEN, ks=(4,), gammas=(1.0,)), judge, p)
+    assert single.at_an_end == "" and explore(GIVEN, judge, p, 2).at_an_end == message.replace(SMALLER_KS, "")
+
+
+def test_ends_that_are_hardly_better_are_not_told():
+    """Ridges that differ by less than their noise, no ridge at all, and more than a hundred features."""
+    noisy = Judge(lambda k, gamma: -abs(k - 5) + 1e-3 * np.log(gamma), noise=1.0)
+    assert explore(GIVEN, noisy, 400).at_an_end == ""
+
+    def without(grid):
+        ks, gammas = grid.pairs()
+        mean = -np.abs(ks - 5) - 1.0 / gammas
+        return Validation(mean[:, None] + [-0.1, 0.0, 0.1], np.ones((mean.size, 3), dtype=np.intp))
+
+    assert explore(replace(GIVEN, gammas=(1.0, np.inf)), without, 400).at_an_end == ""
+
+    def many(grid):
+        ks, _ = grid.pairs()
+        mean = 1e-3 * ks
+        noise = np.outer(ks > 60, [-1.0, 0.0, 1.0])
+        return Validation(mean[:, None] + noise, np.ones(noise.shape, dtype=np.intp))
+
+    assert explore(replace(GIVEN, ks=(10, 50, 120)), many, 400).at_an_end == ""
+    assert "largest one that was tried, 60" in explore(replace(GIVEN, ks=(10, 50, 60)), many, 400).at_an_end
+
+
 def test_larger_numbers_of_features_are_tried_with_the_best_ridge_and_its_neighbours():
     """A weaker ridge only if it is about as good, a stronger one always at first, and later if not much worse."""
     grid = replace(GRID, gammas=tuple(4.0 ** np.arange(-3, 4)))
@@ -181,7 +230,8 @@ def test_the_weakest_ridge_may_be_the_best_without_a_warning():
 def test_given_grids_stay_as_they_are():
     judge = Judge(lambda k, gamma: k - gamma)
     found = explore(replace(GRID, more_ks=False, more_gammas=False), judge, 400)
-    assert len(judge.asked) == 1 and found.at_an_end == ""
+    told = "largest one that was tried, 10: give larger ks; the best gamma is the smallest one that was tried, 1"
+    assert len(judge.asked) == 1 and told in found.at_an_end
 
 
 def test_who_interrupts_an_extension_gets_what_was_there_before():

@@ -270,6 +270,31 @@ def test_identifiers_are_named_as_suspects(path):
         read_table(str(path), ReadingOptions(drop=("mass",)))
 
 
+@pytest.mark.parametrize("place", ["appended", "beside", "scattered"])
+def test_identifiers_of_repeated_rows_are_named_as_suspects(path, place):
+    """A repeated row repeats its identifiers too; rows that share a number but differ elsewhere are no repetitions."""
+    columns = {
+        "Order": lambda i: i + 1, "PID": lambda i: 526301100 + i * 7919 % 1000, "size": lambda i: i * 31 % 17,
+        "area": lambda i: 1000 + i * 7919 % 40 * 10, "kind": lambda i: "uvw"[i % 3],
+    }  # fmt: skip
+    big(path, columns)
+    head, *rows = path.read_text().splitlines()
+    if place == "appended":
+        rows = [*rows, *rows[:7]]
+    elif place == "beside":
+        rows = [row for i, row in enumerate(rows) for _ in range(1 + (i % 6 == 0))]
+    else:
+        rows = [(rows + rows[:10])[i] for i in np.random.default_rng(0).permutation(70)]
+    path.write_text("\n".join([head, *rows]))
+    table = read_table(str(path), ReadingOptions())
+    named = "'PID'" if place == "scattered" else "'Order', 'PID'"
+    assert noted(table, f"identifier{'s' * (place != 'scattered')}, distinct whole numbers: {named}; leave")
+    assert noted(table, "rows repeat an earlier one")
+    # Visits of the same patients are not repeated rows, and their number is not one of a row.
+    big(path, {"patient": lambda i: i * 5 // 6 + 1000, "size": lambda i: i * 31 % 17})
+    assert not noted(read_table(str(path), ReadingOptions()), "identifier")
+
+
 def test_codes_may_be_categories(path):
     big(path, {"class": lambda i: (20, 30, 160)[i % 3], "b": lambda i: i % 9})
     table = read_table(str(path), ReadingOptions(categorical=("class",)))

@@ -146,12 +146,8 @@ def _note_choice(model: Any, table: Table, folds: int, quiet: bool) -> None:
     n_done = sum(name.startswith("split") for name in model.cv_results_)
     if n_done < folds:
         add_note(table, f"interrupted after {n_done} of {folds} folds: the choice uses only these", quiet)
-    tried = model.cv_results_["param_k"]
-    if tried.size and model.k_ == tried.max() > tried.min() and model.k_ < table.matrix.shape[1]:
-        add_note(table, f"the largest number of features that was tried, {model.k_}, is the best: try more", quiet)
-    ridges = np.unique(model.cv_results_["param_gamma"])
-    if ridges.size > 1 and model.k_ and model.gamma_ == ridges[0]:
-        add_note(table, f"the smallest gamma that was tried, {model.gamma_:.3g}, is the best: try smaller ones", quiet)
+    if model.at_an_end_:
+        add_note(table, model.at_an_end_, quiet)
 
 
 def _print_scores(model: Any, measure: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -20,7 +19,6 @@ from sparsest.core.structure.user_rules import Groups, Structure
 from sparsest.estimators.base import SparseClassifier, SparseRegressor, with_parameters
 from sparsest.estimators.best_subset import BestSubsetFit
 from sparsest.estimators.cross_validated import CrossValidated, check_jobs
-from sparsest.results.advice import level_of_the_user
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Callback, Clock
 from sparsest.runtime.events import Status
@@ -61,12 +59,13 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     by the method "local", and ``status_`` is "INTERRUPTED".  Before the first fold is done KeyboardInterrupt is raised.
 
     A UserWarning is given if the best number of features (from 100 on if it is clearly better than half as many), or
-    the best ridge, is at the end of an automatic grid that cannot be extended further.
+    the best ridge, is at the end of a given grid, or of an automatic one that cannot be extended further.
 
     Attributes
     ----------
     k_, gamma_ : the chosen number of features and gamma
     best_score_, best_index_ : its mean score, and its row in ``cv_results_``
+    at_an_end_ : the text of that warning; empty without one
     cv_results_ : a row for each k and gamma: ``param_k``, ``param_gamma``, ``mean_test_score``, ``se_test_score``
         (standard error), ``rank_test_score``, ``split0_test_score`` …, ``mean_n_features``
     coef_, intercept_ : the linear model, for the data as given
@@ -117,8 +116,8 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
             sample_weight=sample_weight, offset=offset, exposure=exposure,
         )  # fmt: skip
         seconds = preparation.seconds()
-        grid, most = self._grid(data)
-        found = explore(grid, self._judge(data, X, y, sample_weight, **routed), most)
+        grid, (least, most) = self._grid(data)
+        found = explore(grid, self._judge(data, X, y, sample_weight, **routed), most, least)
         ks, gammas, validation = found.tried
         self._warn_if_interrupted(validation)
         index = validation.choose(self.selection, ks)
@@ -126,8 +125,7 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
             index = strongest_ridge(found.tried)
         self._keep_validation(validation, index, k=ks, gamma=gammas)
         self.k_, self.gamma_ = int(ks[index]), float(gammas[index])
-        if found.at_an_end:
-            warnings.warn(found.at_an_end, UserWarning, stacklevel=level_of_the_user())
+        self._tell_of_an_end(found.at_an_end)
         self._keep_result(self._final(data, grid, search, seconds, found.interrupted))
 
     def _search(self) -> dict[str, Any]:
@@ -149,8 +147,8 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
         result, _ = search.solve(lambda: task, None, Clock(search.time_limit, spent=seconds))
         return replace(result, status=Status.INTERRUPTED) if interrupted else result
 
-    def _grid(self, data: Data) -> tuple[SubsetGrid, int]:
-        """The first grid, and the largest number of features that a model may have."""
+    def _grid(self, data: Data) -> tuple[SubsetGrid, tuple[int, int]]:
+        """The first grid, and the smallest and the largest number of features that a model may have."""
         names = self._names()
         lower, upper = check_limits(data.p, names, self.lower, self.upper, self.positive)
         forced = {name: by_number(getattr(self, name), name, names) for name in ("include", "exclude")}
@@ -169,7 +167,7 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
             tuple(ks), tuple(gammas), solver, restrictions, repeat_unchanged=auto, more_ks=self.ks is None,
             more_gammas=auto,
         )  # fmt: skip
-        return grid, most
+        return grid, (least, most)
 
     def _n_threads(self) -> int | None:
         """Threads of the tree, which accepts no negative number; other methods use one."""

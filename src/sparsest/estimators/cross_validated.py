@@ -36,6 +36,7 @@ class CrossValidated(SparseLinearModel):
     cv_results_: dict[str, NDArray[Any]]
     best_index_: int
     best_score_: float
+    at_an_end_: str
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None, **params: Any
@@ -123,6 +124,12 @@ class CrossValidated(SparseLinearModel):
                 ConvergenceWarning,
                 stacklevel=level_of_the_user(),
             )
+
+    def _tell_of_an_end(self, sentence: str) -> None:
+        """Keep the sentence on a best value at the end of its grid, and warn of it; empty if there is none."""
+        self.at_an_end_ = sentence
+        if sentence:
+            warnings.warn(sentence, UserWarning, stacklevel=level_of_the_user())
 
     def _keep_validation(self, validation: Validation, index: int, **params: Any) -> None:
         self.cv_results_ = validation.table(**params)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsest.core.arrays import Array, Mask
+from sparsest.core.arrays import Array
 from sparsest.core.checks import as_array, as_numbers, flag
 from sparsest.core.data import Data, make_data
 from sparsest.core.losses import Loss
@@ -23,7 +22,6 @@ from sparsest.paths.api import check_alphas, warn_unconverged
 from sparsest.paths.features import make_rules
 from sparsest.paths.path import PathSolver
 from sparsest.paths.path_result import PathResult, Stop
-from sparsest.results.advice import level_of_the_user
 from sparsest.runtime.clock import Clock
 from sparsest.selection.cross_validation import Validation
 from sparsest.selection.penalized import BLENDS, PenaltyGrid, blended
@@ -45,6 +43,30 @@ def _continued(alphas: Array) -> Array:
     return np.append(alphas, alphas[-1] * ratio ** np.arange(1, alphas.size // 2 + 1))
 
 
+def _best_end(grid: PenaltyGrid, validation: Validation, paths: list[PathResult]) -> str:
+    """Whether the best alpha is the "smallest" or the "largest", and clearly better than the one beside it; "" if not.
+
+    A largest alpha is mentioned only if it leaves penalised features in the model, a smallest one only if all alphas of
+    its path were tried.
+    """
+    number, strengths, _ = grid.cells()
+    best, families = validation.best(), grid.families()
+    rows, path = np.flatnonzero(families == families[best]), paths[number[best]]
+    if validation.n_missing or rows.size < 2:
+        return ""
+    order = rows[np.argsort(strengths[rows])]
+    error = np.nan_to_num(validation.standard_error[best])
+
+    def clearly_better_than(other: int) -> bool:
+        return bool(validation.mean[best] - validation.mean[other] > _NOTABLE * error)
+
+    if best == order[0] and path.stopped is Stop.COMPLETE and clearly_better_than(order[1]):
+        return "smallest"
+    largest = path.coefs[:, [int(np.argmax(path.alphas))]]
+    shrunk = bool((grid.rules.factor[largest.indices] > 0.0).any())
+    return "largest" if best == order[-1] and shrunk and clearly_better_than(order[-2]) else ""
+
+
 @dataclass(eq=False, repr=False)
 class _PenalizedCV(CrossValidated, PenalizedFit):
     """The parameters and the fit that regression and classification share.
@@ -53,7 +75,8 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     ----------
     penalty : {"l1", "elastic_net", "mcp", "scad"}
     alphas : penalty strengths to try: a list, or how many to choose from the data.  If the smallest automatic alpha is
-        clearly the best, half as many smaller ones are tried, at most twice; after that a UserWarning is given
+        clearly the best, half as many smaller ones are tried, at most twice; after that a UserWarning is given, as it
+        is if the best of given alphas is the smallest or the largest
     l1_ratios : shares of the l1 part to try, a list or one number; the rest is a ridge.  By default 0.1, 0.5, 0.9 and 1
         for the elastic net, and 1 for MCP and SCAD
     concavities : the g of MCP (3 by default) or SCAD (3.7) to try, a list or one number, relative to the curvature of
@@ -70,6 +93,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     alpha_, l1_ratio_, concavity_, blend_ : the chosen values; None if the penalty has no such parameter.  The blend is
         the share of the penalised model, 1 without ``relax``
     best_score_, best_index_ : its mean score, and its row in ``cv_results_``
+    at_an_end_ : the text of the warning about the end of a grid; empty without one
     cv_results_ : a row for each choice: ``param_alpha``, ``param_l1_ratio``, ``param_concavity``, ``param_blend``,
         ``mean_test_score``, ``se_test_score`` (standard error), ``rank_test_score``, ``split0_test_score`` …,
         ``mean_n_features``
@@ -144,37 +168,23 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
         self, data: Data, grid: PenaltyGrid, solvers: list[PathSolver], judge: Judge
     ) -> tuple[PenaltyGrid, list[PathResult], Validation]:
         """Paths of all data and the scores of their models; automatic alphas are extended while the last is best."""
-        for n_extensions in range(_EXTENSIONS + 1):
+        automatic = isinstance(self.alphas, (int, np.integer))
+        left = _EXTENSIONS if automatic else 0
+        while True:
             paths = [solver.solve(data, grid.rules) for solver in solvers]
             solved = (path.alphas[path.solved] for path in paths)
             grid = replace(grid, paths=tuple(zip((one.penalty for one in solvers), solved, strict=True)))
             validation = judge(grid)
-            number, strengths, _ = grid.cells()
-            best, families = validation.best(), grid.families()
-            alike = families == families[best]
-            if not self._ends_too_early(validation, paths[number[best]], alike, strengths):
+            end = _best_end(grid, validation, paths)
+            if end != "smallest" or not left:
                 break
-            if n_extensions == _EXTENSIONS:
-                warnings.warn(
-                    f"the best alpha, {strengths[best]:.3g}, is the smallest one that was tried: try smaller alphas",
-                    UserWarning,
-                    stacklevel=level_of_the_user(),
-                )
-            else:
-                solvers = [
-                    replace(one, alphas=_continued(path.alphas)) for one, path in zip(solvers, paths, strict=True)
-                ]
+            left -= 1
+            solvers = [replace(one, alphas=_continued(path.alphas)) for one, path in zip(solvers, paths, strict=True)]
+        told = "" if automatic and end == "largest" else end
+        best = float(grid.cells()[1][validation.best()])
+        way = "smaller" if told == "smallest" else "larger"
+        self._tell_of_an_end(told and f"the best alpha, {best:.3g}, is the {told} one that was tried: try {way} alphas")
         return grid, paths, validation
-
-    def _ends_too_early(self, validation: Validation, path: PathResult, alike: Mask, strengths: Array) -> bool:
-        """Whether alphas are automatic and can be extended, and the smallest is clearly the best."""
-        best, rows = validation.best(), np.flatnonzero(alike)
-        given = not isinstance(self.alphas, (int, np.integer))
-        if given or validation.n_missing or rows.size < 2 or path.stopped is not Stop.COMPLETE:
-            return False
-        order = rows[np.argsort(strengths[rows])]
-        error = np.nan_to_num(validation.standard_error[best])
-        return bool(order[0] == best and validation.mean[best] - validation.mean[order[1]] > _NOTABLE * error)
 
     def _refit(self, data: Data, path: PathResult, solver: PathSolver) -> None:
         """Set the attributes from the chosen model of all data."""

@@ -25,7 +25,7 @@ from sparsest.runtime.events import Status
 from sparsest.runtime.faults import reach
 from sparsest.runtime.progress import Record
 from sparsest.selection.bootstrap_result import BootstrapResult
-from sparsest.selection.diagnostics import diagnose_on, held_out
+from sparsest.selection.diagnostics import Diagnosis, diagnose_on, held_out
 from sparsest.subset.solvers import make_solver
 from sparsest.subset.task import problem_of, problem_on
 from sparsest.subset.tree.near_optimal import NearOptimalSearch
@@ -89,39 +89,52 @@ def model_report(
     quick = result.status is Status.INTERRUPTED
     near = None if quick or hurry() else _alternatives(result, problem)
     scores = None if quick or hurry() else held_out(result, X, y, **beside)
-    labels = None if result.classes is None else (str(result.classes[0]), str(result.classes[1]))
     weights = beside.get("sample_weight")
-    held = None if scores is None else checks.held_out_part(result, scores, y, weights, target)
-    facts = facts_on(result, problem.data)
     return _template("model.html").render(
-        style=STYLE,
-        title=f"What predicts {target}?",
-        asked=asked_sentence(result.statement, target, labels),
-        proof=proof_sentence(result.statement, result.status.name, result.gap),
-        proved=result.status is Status.OPTIMAL,
-        measure=measure_sentence(result.statement),
-        explained=result.explained_lines(),
-        facts=facts.sentences(),
-        doubts=facts.warnings(),
-        features=answer.feature_table(result, found, target),
-        explanation=answer.explanation(result, found, target),
+        **_answer(result, found, target),
+        **_certainty(result, problem.data),
+        held=None if scores is None else checks.held_out_part(result, scores, y, weights, target),
         search=None if record is None or not record.points else figures.bound_and_incumbent(record),
-        result=result,
         curve=curve,
         curve_chart=None if curve is None else scores_chart(*curve[:3], "number of features", curve.chosen),
         near=near,
         stability=None if stability is None else describe_stability(stability),
-        pairs=checks.correlated_pairs(result, found),
-        substitutes=checks.substitute_table(result, found),
-        held=held,
         influential=checks.influential_rows(result, found, ids),
-        has_influence=found.influence is not None,
         command=command,
         notes=list(notes),
         versions=versions(),
         data=shlex.join([data] if target_file is None else [data, "--target", target_file]),
         model=None if model is None else shlex.quote(model),
     )
+
+
+def _answer(result: Result, found: Diagnosis, target: str) -> dict[str, Any]:
+    """The question, the features that answer it, and how they depend on each other and on single rows."""
+    labels = None if result.classes is None else (str(result.classes[0]), str(result.classes[1]))
+    return {
+        "style": STYLE,
+        "title": f"What predicts {target}?",
+        "asked": asked_sentence(result.statement, target, labels),
+        "measure": measure_sentence(result.statement),
+        "features": answer.feature_table(result, found, target),
+        "explanation": answer.explanation(result, found, target),
+        "pairs": checks.correlated_pairs(result, found),
+        "substitutes": checks.substitute_table(result, found),
+        "has_influence": found.influence is not None,
+    }
+
+
+def _certainty(result: Result, data: Data) -> dict[str, Any]:
+    """What is proved, what the model explains, and what the data allow to say."""
+    facts = facts_on(result, data)
+    return {
+        "result": result,
+        "proof": proof_sentence(result.statement, result.status.name, result.gap),
+        "proved": result.status is Status.OPTIMAL,
+        "explained": result.explained_lines(),
+        "facts": facts.sentences(),
+        "doubts": facts.warnings(),
+    }
 
 
 def _alternatives(result: Result, problem: Problem) -> alternatives.Alternatives | None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from sparsest.core.arrays import Array
 from sparsest.core.checks import flag, number, optional, word
 from sparsest.core.leverages import squared_lengths
 from sparsest.core.losses import Loss
-from sparsest.results.plain_tables import data_frame, text_table
+from sparsest.results.plain_tables import Summarised, data_frame, text_table, wrapped
 from sparsest.results.refits import NoRefit, Refit, refit
 
 COVARIANCES = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
@@ -43,7 +42,7 @@ OTHER_ROWS = "Conditional on the chosen features, which other rows have chosen: 
 
 
 @dataclass(frozen=True, eq=False)
-class Inference:
+class Inference(Summarised):
     """The result of :meth:`sparsest.Result.inference`: one entry for each chosen feature, and the intercept last.
 
     Attributes
@@ -115,7 +114,7 @@ class Inference:
 
         Parameters
         ----------
-        width : the largest number of characters of a line of the table
+        width : the largest number of characters of a line
         """
         letter = self.distribution
         interval = f"{100 * self.confidence:g} % interval"
@@ -131,11 +130,7 @@ class Inference:
         error = "" if self.cov_type == "nonrobust" else f"{self.cov_type} standard errors, "
         free = f", {self.degrees_of_freedom:g} degrees of freedom" if letter == "t" else ""
         title = f"Coefficients without shrinkage ({error}{letter} statistics{free})"
-        return "\n".join([title, *text_table(heads, rows, width), *wrap(self.note, width)])
-
-    def __str__(self) -> str:
-        """The summary."""
-        return self.summary()
+        return "\n".join([*wrapped([title], width), *text_table(heads, rows, width), *wrapped([self.note], width)])
 
 
 def p_value_text(p: float) -> str:
@@ -169,11 +164,7 @@ def infer(
     same_rows : whether the features were selected on these rows
     **given : ``sample_weight``, ``offset`` and ``exposure``
     """
-    kind = optional(_covariance)(cov_type, "cov_type") or ("HC0" if loss.dispersion is None else "nonrobust")
-    if kind == "nonrobust" and loss.dispersion is None:
-        raise ValueError(
-            f"the {loss.name} loss has no model of the response's variance: use cov_type 'HC0', 'HC1', 'HC2' or 'HC3'"
-        )
+    kind = _kind_of_covariance(cov_type, loss)
     level = number(confidence, "confidence", above=0, below=1)
     frequency = word(weights, "weights", words=WEIGHTS) == "frequency"
     fit = refit(columns, y, names, loss=loss, fit_intercept=fit_intercept, **given)
@@ -183,25 +174,16 @@ def infer(
     dispersion = _dispersion(fit, free)
     inner = dispersion * _inverse(fit, fit.expected_curvature) if kind == "nonrobust" else _robust(fit, kind, frequency)
     covariance = fit.to_data @ inner @ fit.to_data.T
-    error = np.sqrt(np.diag(covariance))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(error > 0.0, fit.coef / error, np.sign(fit.coef) * np.inf)
     # Among losses with a dispersion, only the squared loss has a quadratic conjugate.
     normal = kind == "nonrobust" and loss.conjugate_is_quadratic
     student = normal if use_t is None else flag(use_t, "use_t")
-    law = stats.t(free) if student else stats.norm()
-    reach = law.ppf(0.5 + 0.5 * level) * error
     intercept = (INTERCEPT,) if fit_intercept else ()
     return Inference(
         names=(*names, *intercept),
         model=fit.coef if model is None else model,
         coef=fit.coef,
         per_deviation=fit.coef * np.append(fit.data.deviations(np.arange(len(names))), [np.nan] * len(intercept)),
-        standard_error=error,
-        statistic=statistic,
-        p_value=2.0 * law.sf(np.abs(statistic)),
-        lower=fit.coef - reach,
-        upper=fit.coef + reach,
+        **_tests(fit.coef, covariance, stats.t(free) if student else stats.norm(), level),
         covariance=covariance,
         confidence=level,
         cov_type=kind,
@@ -210,6 +192,31 @@ def infer(
         dispersion=dispersion,
         same_rows=same_rows,
     )
+
+
+def _kind_of_covariance(cov_type: Any, loss: Loss) -> str:
+    """The covariance that was asked for, or the usual one of the loss; ValueError if the loss does not have it."""
+    kind = optional(_covariance)(cov_type, "cov_type") or ("HC0" if loss.dispersion is None else "nonrobust")
+    if kind == "nonrobust" and loss.dispersion is None:
+        raise ValueError(
+            f"the {loss.name} loss has no model of the response's variance: use cov_type 'HC0', 'HC1', 'HC2' or 'HC3'"
+        )
+    return kind
+
+
+def _tests(coef: Array, covariance: Array, law: Any, level: float) -> dict[str, Array]:
+    """Standard errors, statistics, p-values and ends of intervals, by the distribution of the statistics."""
+    error = np.sqrt(np.diag(covariance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(error > 0.0, coef / error, np.sign(coef) * np.inf)
+    reach = law.ppf(0.5 + 0.5 * level) * error
+    return {
+        "standard_error": error,
+        "statistic": statistic,
+        "p_value": 2.0 * law.sf(np.abs(statistic)),
+        "lower": coef - reach,
+        "upper": coef + reach,
+    }
 
 
 def _covariance(value: Any, name: str, or_else: str = "") -> str:

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import Any
 
 _WIDTH = 80
 _INDENT, _BETWEEN = "  ", "  "
 # The first column may take this share of the width, or what the others leave; longer names are cut in the middle.
 _LARGEST_PART = 0.45
+
+
+class Summarised(ABC):
+    """A result that prints as its summary."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """The result as text."""
+
+    def __str__(self) -> str:
+        """The summary."""
+        return self.summary()
+
+
+def feature_name(names: Sequence[str] | None, feature: int) -> str:
+    """The name of a feature; its index if there are no names."""
+    return str(feature) if names is None else names[feature]
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int = _WIDTH) -> list[str]:
@@ -59,6 +78,13 @@ def shortened(text: str, most: int) -> str:
         return text
     head = most // 2
     return f"{text[:head]}…{text[len(text) - (most - head - 1) :]}"
+
+
+def wrapped(lines: Iterable[str], width: int = _WIDTH) -> list[str]:
+    """Lines of prose, broken between words; names that are longer than a line stay whole."""
+    return [
+        part for line in lines for part in wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+    ]
 
 
 def data_frame(columns: dict[str, Any], index: Sequence[Any], name: str) -> Any:

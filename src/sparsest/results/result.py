@@ -19,7 +19,7 @@ from sparsest.proofs.certificate import Certificate, relative_gap
 from sparsest.proofs.statement import Statement
 from sparsest.results import result_files
 from sparsest.results.parts import Restart, Screening
-from sparsest.results.plain_tables import data_frame, text_table
+from sparsest.results.plain_tables import data_frame, feature_name, text_table, wrapped
 from sparsest.results.wording import advice_sentence, explained_sentence, proof_sentence, shares_of
 from sparsest.runtime.events import Status
 
@@ -99,7 +99,7 @@ class Result:
     @property
     def names(self) -> list[str]:
         """The names of the chosen columns; their indices if there are no names."""
-        return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.support.tolist()]
+        return [feature_name(self.feature_names, j) for j in self.support.tolist()]
 
     @property
     def terms(self) -> list[str]:
@@ -314,11 +314,18 @@ class Result:
             f"{self.status.name}: {self.status.value} ({self.n_nodes} nodes, {self.seconds:.2f} s)",
         )
 
-    def summary(self) -> str:
-        """Return the problem, the model and its bound as text."""
-        model = text_table(self.heads, self.rows())
-        proved = *self.proof_lines(), *self.explained_lines()
-        return "\n".join([self.statement.sentence(self.feature_names), *model, *self.group_lines(), *proved])
+    def summary(self, width: int = 80) -> str:
+        """Return the problem, the model and its bound as text.
+
+        Parameters
+        ----------
+        width : the largest number of characters of a line
+        """
+        model = text_table(self.heads, self.rows(), width)
+        below = *self.group_lines(), *self.proof_lines(), *self.explained_lines()
+        return "\n".join(
+            [*wrapped([self.statement.sentence(self.feature_names)], width), *model, *wrapped(below, width)]
+        )
 
     def group_lines(self) -> list[str]:
         """The chosen groups in a line; none where columns are not grouped."""

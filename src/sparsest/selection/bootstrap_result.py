@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.results.plain_tables import data_frame, text_table
+from sparsest.results.plain_tables import Summarised, data_frame, feature_name, text_table, wrapped
 
 _SHOWN, _SHOWN_MODELS, _SHOWN_PAIRS = 15, 5, 5
 _WORTH_TELLING = 0.01
@@ -40,7 +39,7 @@ class PairFrequency(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapResult:
+class BootstrapResult(Summarised):
     """How stable a selection is; see :mod:`sparsest.selection.bootstrap` for the definitions.
 
     Attributes
@@ -155,7 +154,7 @@ class BootstrapResult:
 
     def name(self, feature: int) -> str:
         """The name of a feature; its index if there are no names."""
-        return str(feature) if self.feature_names is None else self.feature_names[feature]
+        return feature_name(self.feature_names, feature)
 
     def to_frame(self) -> Any:
         """A pandas data frame with a row for each feature that was ever chosen, the most frequent first."""
@@ -181,19 +180,19 @@ class BootstrapResult:
 
         Parameters
         ----------
-        width : the largest number of characters of a line of the tables
+        width : the largest number of characters of a line
         """
         done = f"{self.n_resamples} resamples"
         if self.n_resamples < self.n_requested:
             done += f" of {self.n_requested} requested"
-        lines = [f"{done}; the chosen model (*) is chosen again in {self.model_frequency:.1%} of them"]
+        lines = wrapped([f"{done}; the chosen model (*) is chosen again in {self.model_frequency:.1%} of them"], width)
         lines += text_table(
             ["feature", "chosen", "coef", "median", "2.5 %", "97.5 %", "RMSD", "bias"], self._feature_rows(), width
         )
         left = self.used.size - _SHOWN
         lines += [f"  {left} more were chosen less often"] * (left > 0)
         compared = f"RMSD ratio and conditional bias are relative to {_REFERENCES[self.reference_kind]}"
-        lines += wrap(f"{compared}; they include the shrinkage by a ridge.", width)
+        lines += wrapped([f"{compared}; they include the shrinkage by a ridge."], width)
         lines += ["", f"{len(self.models)} different models, the most frequent of them"]
         lines += text_table(["features", "share"], self._model_rows(), width)
         pairs = self._pair_rows()
@@ -201,10 +200,6 @@ class BootstrapResult:
             lines += ["", "Pairs that are chosen together more or less often than independent ones would be"]
             lines += text_table(["pair", "together", "independent"], pairs, width)
         return "\n".join(lines)
-
-    def __str__(self) -> str:
-        """The summary."""
-        return self.summary()
 
     def _feature_rows(self) -> list[list[str]]:
         low, median, high = self.percentiles()

@@ -69,7 +69,7 @@ class Found(NamedTuple):
     interrupted: bool
 
 
-def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], most: int) -> Found:
+def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], most: int, least: int = 0) -> Found:
     """Cross-validate a grid, and extend it at its ends.
 
     Larger k are tried if the largest one is about as good as the best, and further ones as long as the largest is the
@@ -81,7 +81,7 @@ def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], most: i
     ----------
     grid : numbers of features and ridges
     judge : cross-validates the models of a grid, always on the same folds
-    most : the largest number of features that a model may have
+    most, least : the largest and the smallest number of features that a model may have
     """
     tried = Tried(*grid.pairs(), judge(grid))
     left = dict.fromkeys(_EXTENSIONS, _MOST_EXTENSIONS)
@@ -98,7 +98,7 @@ def explore(grid: SubsetGrid, judge: Callable[[SubsetGrid], Validation], most: i
         if more.n_missing:
             return Found(tried, "", True)
         tried = tried.with_block(block, more)
-    return Found(tried, _at_an_end(grid, tried, most), tried.validation.n_missing > 0)
+    return Found(tried, _at_an_end(grid, tried, most, least), tried.validation.n_missing > 0)
 
 
 def strongest_ridge(tried: Tried) -> int:
@@ -130,22 +130,28 @@ def _larger_ks(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | None:
     """
     last, validation = int(tried.ks.max()), tried.validation
     ks = larger_ks(last, most) if grid.more_ks else []
-    own = validation.best(tried.ks == last)
     first = last == grid.ks[-1]
-    if not ks or validation.difference(own, validation.best()) < (-_LARGEST_WITHIN if first else 0.0):
+    if not ks or not _largest_is_best(tried, _LARGEST_WITHIN if first else 0.0, last >= _MANY and not first):
         return None
-    if (
-        last >= _MANY
-        and not first
-        and validation.difference(own, validation.best(2 * tried.ks <= last)) < _BETTER_THAN_HALF
-    ):
-        return None
+    own = validation.best(tried.ks == last)
     ridges = tried.ridges(last)
     if grid.more_gammas:
         best = tried.gammas[own]
         near = ridges[np.abs(np.log(ridges / best)) < 1.5 * np.log(GAMMA_FACTOR)]
         ridges = np.array([gamma for gamma in near if not _much_worse(grid, tried, last, gamma, best)])
     return grid.part(ks, ridges.tolist())
+
+
+def _largest_is_best(tried: Tried, within: float, many: bool) -> bool:
+    """Whether the largest number of features is at most some standard errors worse than the best.
+
+    If it is ``many``, it must also be clearly better than half as many.
+    """
+    last, validation = int(tried.ks.max()), tried.validation
+    own, half = validation.best(tried.ks == last), 2 * tried.ks <= last
+    if validation.difference(own, validation.best()) < -within:
+        return False
+    return not (many and half.any()) or validation.difference(own, validation.best(half)) >= _BETTER_THAN_HALF
 
 
 def _much_worse(grid: SubsetGrid, tried: Tried, k: int, gamma: float, best: float) -> bool:
@@ -168,14 +174,7 @@ def _larger_gamma(grid: SubsetGrid, tried: Tried, most: int) -> SubsetGrid | Non
 def _next_gamma(grid: SubsetGrid, tried: Tried, end: int, factor: float, evidence: float) -> SubsetGrid | None:
     """The ridge beyond an end of the grid, for all k not tried with it, if the ridge there is clearly the best."""
     k, gamma = tried.best()
-    ridges = tried.ridges(k)
-    if not grid.more_gammas or k == 0 or ridges.size < 2 or gamma != ridges[end]:
-        return None
-    validation, best = tried.validation, tried.validation.best()
-    next_to_it = tried.place(k, ridges[1 if end == 0 else -2])
-    better_by = validation.mean[best] - validation.mean[next_to_it]
-    too_little = better_by <= _NOTABLE * abs(validation.mean[best])
-    if too_little or validation.difference(best, next_to_it) <= evidence:
+    if not grid.more_gammas or not _ridge_is_best(tried, end, evidence):
         return None
     known = tried.gammas[np.isclose(tried.gammas, gamma * factor)]
     further = float(known[0]) if known.size else gamma * factor
@@ -186,18 +185,46 @@ def _next_gamma(grid: SubsetGrid, tried: Tried, end: int, factor: float, evidenc
     return grid.part(ks.tolist(), [further])
 
 
+def _ridge_is_best(tried: Tried, end: int, evidence: float) -> bool:
+    """Whether the best model has the first or the last ridge tried with its k, and the one beside it is clearly worse.
+
+    Parameters
+    ----------
+    end : 0 for the first ridge, -1 for the last one
+    evidence : the standard errors of the difference by which it must be better
+    """
+    k, gamma = tried.best()
+    ridges = tried.ridges(k)
+    if k == 0 or ridges.size < 2 or gamma != ridges[end]:
+        return False
+    validation, best = tried.validation, tried.validation.best()
+    next_to_it = tried.place(k, ridges[1 if end == 0 else -2])
+    better_by = validation.mean[best] - validation.mean[next_to_it]
+    notable = better_by > _NOTABLE * abs(validation.mean[best])
+    return bool(notable and validation.difference(best, next_to_it) > evidence)
+
+
 _EXTENSIONS = {"smaller gamma": _smaller_gamma, "larger gamma": _larger_gamma, "larger ks": _larger_ks}
 
 
-def _at_an_end(grid: SubsetGrid, tried: Tried, most: int) -> str:
-    """A sentence for the user if the best model is at an end of the grid.
+def _at_an_end(grid: SubsetGrid, tried: Tried, most: int, least: int) -> str:
+    """What to tell the user about ends of the grid at which the best model is; empty if there is nothing to tell.
 
-    Weak ridges are not mentioned, nor a large k that is not clearly better than half as many.
+    A grid that was extended is mentioned where it would be extended further.  A large k that is not clearly better than
+    half as many is not mentioned, nor are weak automatic ridges.
     """
     k, gamma = tried.best()
-    names = [name for name, _ in _blocks(grid, tried, most)]
-    if "larger ks" in names and k == tried.ks.max():
-        return f"the best number of features is the largest one that was tried, {k}: give larger ks"
-    if "smaller gamma" in names:
-        return f"the best gamma is the smallest one that was tried, {gamma:.3g}: give smaller gammas"
-    return ""
+    automatic = {name for name, _ in _blocks(grid, tried, most)}
+    given_ks, given_gammas = not grid.more_ks and np.ptp(tried.ks) > 0, not grid.more_gammas
+    last, first = int(tried.ks.max()), int(tried.ks.min())
+    told = []
+    if k == last and ("larger ks" in automatic or (given_ks and k < most and _largest_is_best(tried, 0.0, k >= _MANY))):
+        told.append(f"the best number of features is the largest one that was tried, {k}: give larger ks")
+    # A single feature as the smallest number is not mentioned: only the empty model is smaller.
+    if given_ks and k == first > max(least, 1):
+        told.append(f"the best number of features is the smallest one that was tried, {k}: give smaller ks")
+    if "smaller gamma" in automatic or (given_gammas and _ridge_is_best(tried, 0, _EVIDENCE_FOR_STRONGER)):
+        told.append(f"the best gamma is the smallest one that was tried, {gamma:.3g}: give smaller gammas")
+    if given_gammas and np.isfinite(gamma) and _ridge_is_best(tried, -1, _EVIDENCE_FOR_WEAKER):
+        told.append(f"the best gamma is the largest one that was tried, {gamma:.3g}: give larger gammas")
+    return "; ".join(told)

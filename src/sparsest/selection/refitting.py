@@ -27,13 +27,15 @@ _MOST_DRAWS = 1000
 class Choice(NamedTuple):
     """The selection of a fitted estimator; ``coef`` has an entry for each selected feature, None without coefficients.
 
-    ``unproved`` is True if a search ended without the proof it was meant to find.
+    ``unproved`` is True if a search ended without the proof it was meant to find, and ``at_an_end`` is a sentence if
+    the best value of the estimator's own cross-validation is at an end of its grid.
     """
 
     support: Indices
     coef: Array | None
     intercept: float
     unproved: bool
+    at_an_end: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +109,12 @@ def fit_to(estimator: Any, data: Observations, counts: NDArray[np.intp] | None =
         warnings.simplefilter("always", ConvergenceWarning)
         fresh.fit(data.X, data.y, **data.given)
     unproved = any(issubclass(one.category, ConvergenceWarning) for one in caught)
+    at_an_end = getattr(fresh, "at_an_end_", "")
     for one in caught:
-        if not issubclass(one.category, ConvergenceWarning):
+        # The caller warns of these, once for all fits.
+        if not issubclass(one.category, ConvergenceWarning) and str(one.message) != at_an_end:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return fresh, _choice(fresh, unproved)
+    return fresh, _choice(fresh, unproved, at_an_end)
 
 
 def chosen_by(estimator: Any) -> NDArray[np.bool_]:
@@ -122,11 +126,11 @@ def chosen_by(estimator: Any) -> NDArray[np.bool_]:
     return np.any(np.atleast_2d(estimator.coef_) != 0.0, axis=0)
 
 
-def _choice(estimator: Any, unproved: bool) -> Choice:
+def _choice(estimator: Any, unproved: bool, at_an_end: str) -> Choice:
     support = np.flatnonzero(chosen_by(estimator))
     coef = np.ravel(estimator.coef_)[support].astype(float) if hasattr(estimator, "coef_") else None
     intercept = float(np.ravel(getattr(estimator, "intercept_", 0.0))[0])
-    return Choice(support, coef, intercept, unproved)
+    return Choice(support, coef, intercept, unproved, at_an_end)
 
 
 def loss_of(estimator: Any) -> Loss:

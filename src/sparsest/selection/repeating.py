@@ -65,11 +65,11 @@ def repeat(
     callback: Listener | None,
     verbose: bool,
 ) -> list[Any]:
-    """Run a function for each random draw, with progress, and warn of missing repetitions and missing proofs.
+    """Run a function for each random draw, with progress; warn of missing repetitions and proofs, and ends of grids.
 
     Parameters
     ----------
-    work : called with the entries of a draw; its result says whether it is ``unproved``
+    work : called with the entries of a draw; its result has the fields ``unproved`` and ``at_an_end``
     name : the name of the repetitions, in the plural
     title : of the progress line
     n_jobs, callback : see :func:`collect`; the events are ``Repetition``
@@ -79,6 +79,8 @@ def repeat(
         calls = (delayed(work)(*draw) for draw in draws)
         found = collect(calls, n_jobs, listener, lambda seconds, n_done: Repetition(seconds, n_done, len(draws)))
     warn_if_incomplete(len(found), len(draws), name, sum(one.unproved for one in found))
+    if ends := [one.at_an_end for one in found if one.at_an_end]:
+        warnings.warn(f"in {len(ends)} of {len(found)} {name}: {ends[0]}", UserWarning, stacklevel=level_of_the_user())
     return found
 
 

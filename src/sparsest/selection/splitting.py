@@ -31,7 +31,7 @@ from sklearn.utils import check_random_state
 from sparsest.core.arrays import Array, Indices
 from sparsest.core.checks import flag, function, number, optional, whole_number, word
 from sparsest.results.inference import COVARIANCES, infer, p_value_text
-from sparsest.results.plain_tables import data_frame, text_table
+from sparsest.results.plain_tables import Summarised, data_frame, feature_name, text_table, wrapped
 from sparsest.results.refits import NoRefit
 from sparsest.runtime.progress import Listener
 from sparsest.selection.refitting import (
@@ -53,16 +53,18 @@ class Split(NamedTuple):
     """The result of one split: the selected features, and their unadjusted p-values from the other rows.
 
     ``tested`` is False if the refit on the other rows does not exist; all p-values are then 1, which is conservative.
+    ``unproved`` and ``at_an_end`` are those of :class:`sparsest.selection.refitting.Choice`.
     """
 
     support: Indices
     p_values: Array
     tested: bool
     unproved: bool
+    at_an_end: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class MultiSplitResult:
+class MultiSplitResult(Summarised):
     """P-values of all features after selection; see :mod:`sparsest.selection.splitting`.
 
     Attributes
@@ -116,7 +118,7 @@ class MultiSplitResult:
 
     def name(self, feature: int) -> str:
         """The name of a feature; its index if there are no names."""
-        return str(feature) if self.feature_names is None else self.feature_names[feature]
+        return feature_name(self.feature_names, feature)
 
     def to_frame(self) -> Any:
         """A pandas data frame with a row for each feature that was ever chosen, the smallest p-values first."""
@@ -135,7 +137,7 @@ class MultiSplitResult:
         Parameters
         ----------
         alpha : level of the family-wise error
-        width : the largest number of characters of a line of the table
+        width : the largest number of characters of a line
         """
         found = self.significant(alpha)
         names = ", ".join(self.name(j) for j in found) or "none"
@@ -146,7 +148,7 @@ class MultiSplitResult:
         ]
         if self.n_untested:
             lines.append(f"{self.n_untested} splits could not be tested: their p-values count as 1")
-        order = self._order()
+        lines, order = wrapped(lines, width), self._order()
         rows = [
             [self.name(j), *(p_value_text(p) for p in both), f"{self.frequencies[j]:.0%}"]
             for j in order[:_SHOWN].tolist()
@@ -155,10 +157,6 @@ class MultiSplitResult:
         lines += text_table(["feature", "p (family-wise)", "p (false discovery)", "chosen"], rows, width)
         left = order.size - _SHOWN
         return "\n".join([*lines, *[f"  {left} more were chosen at least once"] * (left > 0)])
-
-    def __str__(self) -> str:
-        """The summary."""
-        return self.summary()
 
     def _values(self, control: str) -> Array:
         family_wise = word(control, "control", words=CONTROLS) == "family_wise"
@@ -275,8 +273,8 @@ def _split(estimator: Any, data: Observations, first: Indices, second: Indices, 
         found = infer(others.design.columns(support), others.y, names, cov_type=cov_type, **settings)
     except NoRefit:
         # More features than test rows, or features that are dependent or separate the classes there.
-        return Split(support, np.ones(support.size), False, choice.unproved)
-    return Split(support, found.p_value[: support.size], True, choice.unproved)
+        return Split(support, np.ones(support.size), False, choice.unproved, choice.at_an_end)
+    return Split(support, found.p_value[: support.size], True, choice.unproved, choice.at_an_end)
 
 
 def aggregated(splits: list[Split], p: int, gamma_min: float) -> Array:

@@ -12,7 +12,6 @@ from sparsest.tables.encoding import GAP, Encoding, categorical_features
 from sparsest.tables.features import Filled, Part, grouped
 from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.source import Column, listing
-from sparsest.tables.suspects import number_suspects
 
 # Largest number of columns whose replacements are listed.
 _MOST_LISTED = 30
@@ -58,7 +57,6 @@ def plan_columns(candidates: Sequence[Column], encoding: Encoding, options: Read
         "levels of few rows were merged (--min-level)": pooled,
     }
     plan.notes.extend(f"{remark}: {listing(names)}" for remark, names in remarks.items() if names)
-    plan.notes.extend(number_suspects(candidates))
     left_out = (*encoding.left_out, *empty, *(name.rpartition(" (")[0] for name in gappy))
     return plan._replace(encoding=replace(encoding, left_out=left_out, categories=categories, indicators=indicators))
 

@@ -18,9 +18,13 @@ _LEAST_ROWS, _DIGITS = 12, 4
 _MOST_ENTRIES, _FIRST_ROWS = 50_000_000, 2000
 
 
-def number_suspects(columns: Iterable[Column]) -> list[str]:
-    """A note on columns that look like identifiers: distinct whole numbers, monotone or of equal length."""
-    found = [column.name for column in columns if column.kind == "number" and _like_identifiers(column.load())]
+def number_suspects(columns: Sequence[Column], target: NDArray[Any]) -> list[str]:
+    """A note on columns that look like identifiers: distinct whole numbers, monotone or of equal length.
+
+    Rows that repeat an earlier one in all columns do not count, because their identifiers are repeated too.
+    """
+    numbers = [column for column in columns if column.kind == "number"]
+    found = [column.name for column in numbers if _like_identifiers(column, columns, target)]
     if not found:
         return []
     one = len(found) == 1
@@ -30,21 +34,61 @@ def number_suspects(columns: Iterable[Column]) -> list[str]:
     ]
 
 
-def _like_identifiers(values: NDArray[Any]) -> bool:
+def _like_identifiers(column: Column, columns: Sequence[Column], target: NDArray[Any]) -> bool:
+    values = column.load()
+    if not _whole_numbers(values):
+        return False
+    values = values.astype(np.float64)
+    if _distinct_in_order_or_length(values):
+        return True
+    if not _may_be_repeated(values):
+        return False
+    _, index, inverse = np.unique(values, return_index=True, return_inverse=True)
+    first, rows = index[inverse], np.arange(values.size)
+    again = rows[first != rows]
+    if not 0 < again.size <= values.size / 2 or not _distinct_in_order_or_length(values[first == rows]):
+        return False
+    others = [one for one in columns if one.name != column.name and one.kind in ("number", "text")]
+    return bool(others) and bool((target[again] == target[first[again]]).all()) and all(
+        _repeats(one, again, first[again]) for one in others
+    )  # fmt: skip
+
+
+def _whole_numbers(values: NDArray[Any]) -> bool:
+    """Whether there are enough values, and all of them are finite whole numbers."""
     if values.dtype.kind == "b" or values.size < _LEAST_ROWS:
         return False
-    first = values[:_LEAST_ROWS]
     # The first entries suffice for most columns.
-    if values.dtype.kind == "f" and not (first == np.floor(first)).all():
-        return False
-    if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.floor(values)).all()):
-        return False
-    steps = np.diff(values.astype(np.float64))
+    parts = (values[:_LEAST_ROWS], values) if values.dtype.kind == "f" else ()
+    return all(bool(np.isfinite(part).all() and (part == np.floor(part)).all()) for part in parts)
+
+
+def _distinct_in_order_or_length(values: NDArray[np.float64]) -> bool:
+    """Whether values are strictly monotone, or distinct and of one length."""
+    steps = np.diff(values)
     if (steps > 0).all() or (steps < 0).all():
         return True
-    digits = np.floor(np.log10(np.maximum(np.abs(values.astype(np.float64)), 1.0)))
-    of_one_length = digits.min() == digits.max() >= _DIGITS - 1
-    return bool(of_one_length and np.unique(values).size == values.size)
+    return _of_one_length(values) and np.unique(values).size == values.size
+
+
+def _of_one_length(values: NDArray[np.float64]) -> bool:
+    """Whether all whole numbers have the same number of digits, and enough of them."""
+    digits = np.floor(np.log10(np.maximum(np.abs(values), 1.0)))
+    return bool(digits.min() == digits.max() >= _DIGITS - 1)
+
+
+def _may_be_repeated(values: NDArray[np.float64]) -> bool:
+    """Whether values may be identifiers of which some are repeated, judged without sorting them."""
+    steps = np.diff(values[:_LEAST_ROWS])
+    monotone = (steps >= 0).all() or (steps <= 0).all()
+    return bool(monotone and 2 * np.count_nonzero(steps) >= steps.size) or _of_one_length(values)
+
+
+def _repeats(column: Column, rows: NDArray[np.intp], earlier: NDArray[np.intp]) -> bool:
+    """Whether a column has the same values in some rows as in earlier ones."""
+    loaded = column.load()
+    values = loaded.codes if column.kind == "text" else loaded
+    return np.array_equal(values[rows], values[earlier], equal_nan=values.dtype.kind == "f")
 
 
 def suspects(matrix: Any, names: Sequence[str], target: NDArray[Any] | None) -> list[str]:

@@ -28,7 +28,7 @@ from sparsest.tables.remarks import remarks
 from sparsest.tables.roles import identifiers_of, require_column, rows_of, taken_columns, target_name, target_of
 from sparsest.tables.source import Column, Source, is_design, listing
 from sparsest.tables.source import taken as taken_from
-from sparsest.tables.suspects import suspects, text_suspects
+from sparsest.tables.suspects import number_suspects, suspects, text_suspects
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def _from_columns(
     candidates, encoding = _candidates(source, encoding, options)
     refuse_dates(candidates)
     plan = plan_columns(candidates, encoding, options, source.n_rows)
-    source.notes.extend([*plan.notes, *text_suspects(candidates, target)])
+    source.notes.extend([*plan.notes, *number_suspects(candidates, target), *text_suspects(candidates, target)])
     names = tuple(plan.names)
     if not names:
         raise ValueError("no column is left as a feature: exclude fewer columns, or raise --max-missing")

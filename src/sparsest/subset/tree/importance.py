@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 from sparsest.core.arrays import Array, Indices
-from sparsest.results.plain_tables import data_frame, shortened, text_table
+from sparsest.results.plain_tables import Summarised, data_frame, feature_name, shortened, text_table, wrapped
 
 # Largest numbers of features in the table of a summary, and in its list of features that all models contain.
 _SHOWN, _NAMED = 20, 8
 
 
 @dataclass(frozen=True, eq=False)
-class Importance:
+class Importance(Summarised):
     """Ranges over models, with an entry for each feature of any model, most frequent features first.
 
     Attributes
@@ -42,7 +41,7 @@ class Importance:
     @property
     def names(self) -> list[str]:
         """The names of the features, or the indices of their columns if there are no names."""
-        return [str(j) if self.feature_names is None else self.feature_names[j] for j in self.features.tolist()]
+        return [feature_name(self.feature_names, j) for j in self.features.tolist()]
 
     def to_frame(self) -> Any:
         """A pandas data frame with a row for each feature."""
@@ -61,12 +60,12 @@ class Importance:
 
         Parameters
         ----------
-        width : the largest number of characters of a line of the table
+        width : the largest number of characters of a line
         """
         every = ", ".join(shortened(name, 30) for name in np.array(self.names)[self.share == 1.0][:_NAMED])
         more = ", …" * (int((self.share == 1.0).sum()) > _NAMED)
         these = f"All {self.n_models} models" if self.complete else f"{self.n_models} models that were found of more"
-        lines = wrap(f"{these}; in each of them: {every or 'no feature'}{more}", width)
+        lines = wrapped([f"{these}; in each of them: {every or 'no feature'}{more}"], width)
         rows = [
             [name, f"{share:.0%}", f"{low:.4g} … {high:.4g}", f"{low * scale:.4g} … {high * scale:.4g}"]
             for name, share, low, high, scale in zip(
@@ -76,10 +75,6 @@ class Importance:
         left = self.features.size - _SHOWN
         table = text_table(["feature", "in", "coefficient", "per SD"], rows, width)
         return "\n".join([*lines, *table, *[f"  {left} more are in fewer models"] * (left > 0)])
-
-    def __str__(self) -> str:
-        """The summary."""
-        return self.summary()
 
 
 def importance_of(
