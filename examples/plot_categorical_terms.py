@@ -38,7 +38,7 @@ for support, objective in zip(near.supports, near.objectives, strict=True):
 print("all of them:", near.complete)
 
 # %%
-# Levels one by one give another answer: three features hold one level of each factor, and say nothing of the others.
+# Choosing single levels gives another answer: the three features cover some levels and say nothing about the others.
 separate = sparsest.best_subset(encoded, response, k=3)
 print(separate.names)
 

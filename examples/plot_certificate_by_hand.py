@@ -2,9 +2,9 @@
 A certificate checked by hand, in 30 lines of NumPy
 ===================================================
 
-``sparsest`` claims that no other choice of k features fits better than its own by more than the gap. This example
-checks such a claim without the library: the only thing that is taken from it is a vector, and the bound follows from
-that by arithmetic.
+``sparsest`` claims that no other choice of k features fits better than the one it found by more than the gap. This
+example checks such a claim without the library. It takes only a vector from the certificate, from which the bound
+follows by arithmetic.
 """
 
 import matplotlib.pyplot as plt
@@ -58,8 +58,8 @@ lower = lower_bound(alpha)
 print(f"objective {upper:.6f}, no model is below {lower:.6f}: the gap is {(upper - lower) / upper:.1e}")
 
 # %%
-# The same with vectors that we make ourselves: the residual of the model without features, that of the chosen one, and
-# mixtures with the certificate's. All of them prove something; the certificate's proves the most.
+# The same with other vectors: the residual of the model without features, that of the chosen one, and mixtures with the
+# certificate's vector. All of them prove a bound; that of the certificate's vector is the best.
 steps = np.linspace(0, 1, 41)
 empty, chosen = -y, X @ result.coef - y
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")

@@ -15,7 +15,7 @@ sizes = np.arange(1, 21)
 
 
 def along_path(path):
-    """The support of the last model of a path with at most as many features, for each size."""
+    """For each size, the support of the last model of a path with at most that many features."""
     return [np.flatnonzero(path.coefs[:, [np.flatnonzero(path.n_nonzero <= k)[-1]]].toarray()) for k in sizes]
 
 

@@ -35,7 +35,7 @@ began = time.process_time()
 result = sparsest.best_subset(X, y, k=k, gamma=2 / n, callback=events.append)
 seconds = time.process_time() - began
 print(result)
-print(f"the true features: {result.support.tolist() == truth.tolist()}; {seconds:.1f} s of CPU time")
+print(f"chosen features are the true ones: {result.support.tolist() == truth.tolist()}; {seconds:.1f} s of CPU time")
 
 # %%
 # The proof is checked against the file, without the solver.
@@ -43,7 +43,7 @@ verdict = result.certificate.verify(X, y, k=k)
 print("valid:", verdict.valid)
 
 # %%
-# How much a feature would gain by itself: the chosen ones stand out of the 100,000.
+# The correlation of each feature with the response: the chosen ones stand out from the 100,000.
 scores = np.abs(X.T @ ((y - y.mean()) / np.linalg.norm(y - y.mean()))) / np.linalg.norm(X, axis=0)
 figure, ax = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 ax.plot(scores, ".", markersize=1, color="#999999", rasterized=True)

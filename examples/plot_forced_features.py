@@ -3,8 +3,8 @@ Forced and forbidden features
 =============================
 
 Epidemiologists adjust for age and sex, whether or not these improve the fit. A laboratory wants a model without
-expensive measurements. Both are restrictions of the search, and the proof is about all models that obey them. The
-prices of the restrictions can be read off.
+expensive measurements. Both are restrictions of the search, and the proof is about all models that satisfy them. The
+picture shows how much fit each restriction costs.
 """
 
 import matplotlib.pyplot as plt

@@ -34,8 +34,7 @@ print(f"{model.k_} genes, AUC on held-out patients {model.best_score_:.2f}")
 print("pathways:", sorted(pathway[model.support_].tolist()))
 
 # %%
-# Genes of one pathway replace each other. So single genes are not stable, and pathways are: the lesson of many
-# published signatures.
+# Genes of one pathway replace each other, so the choice of single genes is not stable, but that of pathways is.
 selector = sparsest.BestSubsetClassifier(k=4, method="relaxation")
 repeated = sparsest.bootstrap(selector, X, tumour, n_resamples=50, random_state=0)
 of_pathways = np.zeros(n_pathways)

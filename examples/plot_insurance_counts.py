@@ -2,8 +2,8 @@
 Insurance counts with exposure
 ==============================
 
-Numbers of claims of 4000 simulated policies that were insured for different times. Poisson's loss with the insured
-years as the exposure: five claims in ten years are not five claims in one.
+Numbers of claims of 4000 simulated policies that were insured for different times. The Poisson loss takes the insured
+years as exposure, because five claims in ten years are not five claims in one.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ best = models[int(np.argmin(bic))]
 print(best.summary())
 
 # %%
-# Effects as factors of the rate, from a refit without shrinkage. The same rows have chosen the features, so these
+# Effects as factors of the rate, from a refit without shrinkage. The features were chosen on the same rows, so these
 # intervals are somewhat too narrow.
 found = best.inference(X, claims, exposure=years)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")

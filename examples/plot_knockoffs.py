@@ -3,9 +3,9 @@ Features with a controlled share of false ones: knockoffs
 =========================================================
 
 Model-X knockoffs (Candès, Fan, Janson and Lv, 2018) add a copy of every column to the data. The copies are correlated
-like the columns, but know nothing of the response. A feature counts as found where its coefficient is larger than that
-of its copy. hidimstat makes the copies and chooses the threshold; the coefficients are those of a best subset of
-columns and copies. It needs ``pip install hidimstat``.
+like the columns, but were made without the response. A feature counts as found if its coefficient is sufficiently
+larger than that of its copy. hidimstat makes the copies and chooses the threshold; the coefficients are those of a
+best subset of columns and copies. It needs ``pip install hidimstat``.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ from hidimstat import ModelXKnockoff
 import sparsest
 
 # %%
-# Eight data sets with 20 true features among 100. The model takes 40 features, more than there are true ones, so that
-# copies are able to come in.
+# Eight data sets with 20 true features among 100. The model has 40 features, more than there are true ones, so that it
+# also contains copies.
 n_data_sets, target = 8, 0.2
 false, found_share = [], []
 for seed in range(n_data_sets):

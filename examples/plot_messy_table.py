@@ -2,8 +2,8 @@
 A table with categories, missing values and rare levels
 =======================================================
 
-Real tables have text, gaps and levels of three rows. The command line reads them and says what it did; this example
-does the same in Python, with a scikit-learn pipeline around the estimator.
+Real tables have text, gaps and levels with only three rows. The command line reads them and says what it did; this
+example does the same in Python, with a scikit-learn pipeline around the estimator.
 """
 
 import matplotlib.pyplot as plt
@@ -46,7 +46,7 @@ model = make_pipeline(prepare, sparsest.BestSubsetRegressor(k=3)).fit(table[numb
 print(model[-1].result_.summary())
 
 # %%
-# Imputation and encoding are learnt inside of each fold, so the held-out scores are honest.
+# Imputation and encoding are learnt inside each fold, so held-out rows do not influence them.
 scores = []
 for k in range(1, 8):
     one = make_pipeline(prepare, sparsest.BestSubsetRegressor(k=k, method="relaxation"))

@@ -23,7 +23,7 @@ for support, objective in zip(near.supports, near.objectives, strict=True):
     print(f"{objective / result.objective - 1:6.2%}  {', '.join(data.feature_names[support])}")
 
 # %%
-# How often each feature occurs among them, and over which range its effect moves. Features that replace each other
+# How many of them contain each feature, and the range of its effect. Features that replace each other
 # carry the same information: the data cannot tell which one matters.
 sparsest.plots.ImportanceDisplay.from_near_optimal(near).plot()
 plt.show()

@@ -2,10 +2,9 @@
 Prediction intervals with a guaranteed coverage: MAPIE
 ======================================================
 
-Conformal prediction needs no model of the noise: its intervals hold the response of a new patient with the probability
-that was asked for. MAPIE chooses the features anew in every fold, so the intervals know of the selection (Barber,
-Candès, Ramdas and Tibshirani, 2021: the guarantee is 1 - 2α, the coverage in practice about 1 - α). It needs
-``pip install mapie``.
+Conformal prediction needs no model of the noise: its intervals contain the response of a new patient with a given
+probability. MAPIE repeats the selection in every fold, so the intervals account for it (Barber, Candès, Ramdas and
+Tibshirani, 2021: the guarantee is 1 - 2α, the coverage in practice about 1 - α). It needs ``pip install mapie``.
 """
 
 import matplotlib.pyplot as plt

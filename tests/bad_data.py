@@ -101,7 +101,7 @@ BAD_X = {
     "frame with dates": (FRAME.assign(b=pd.Timestamp("2020-01-01")), REAL, "DType"),
     "frame with durations": (FRAME.assign(b=pd.Timedelta("1D")), REAL, "DType"),
     "frame with categories": (FRAME.assign(b=pd.Categorical(["u", "v"] * 6)), REAL, None),
-    "frame with NA": (FRAME.assign(b=pd.array([None] + [1] * 11, dtype="Int64")), "what is missing", "NaN"),
+    "frame with NA": (FRAME.assign(b=pd.array([None] + [1] * 11, dtype="Int64")), "missing values", "NaN"),
     "frame with nothing": (FRAME.assign(b=None), FINITE, "NaN"),
     "frame without rows": (FRAME[:0], "at least one row", "0 sample"),
     "a series": (FRAME["a"], TWO, "2-dimensional"),

@@ -155,7 +155,7 @@ def test_every_method_against_enumeration(loss, method, gamma, shape, kind, max_
     given = sp.csc_array(X) if kind == "sparse" else X
     problem = make_problem(X, y, p, gamma=gamma, lower=bounds[0], upper=bounds[1], max_coef=max_coef, loss=loss)
     if not problem.has_dual_bounds and method in ("cuts", "relaxation", "subgradient"):
-        with pytest.raises(ValueError, match="ridge or bounds on both sides"):
+        with pytest.raises(ValueError, match="a ridge, or limits on both sides"):
             api.best_subset(given, y, **asked)
         return
     result = best_subset(given, y, **asked)

@@ -1,6 +1,7 @@
 """Figures of the benchmarks, drawn from the tables of ``benchmarks/README.md``; tables that are absent are left out."""
 
 import re
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -39,6 +40,27 @@ def draw_paths(text: str, file: Path) -> str:
     return "Penalty paths, every solver at its default."
 
 
+def draw_exact(text: str, file: Path) -> str:
+    """Our time of an exact search over that of L0BnB, for ridges of decreasing strength."""
+    heads, *rows = table_below(text, "p, k") or [[]]
+    if not rows:
+        return ""
+    figure, ax = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
+    for row, colour, marker in zip(rows, cycle(COLOURS), cycle(MARKERS), strict=False):
+        times = [(column, float(cell)) for column, cell in enumerate(row[1:]) if _NUMBER.fullmatch(cell)]
+        ax.plot(
+            *zip(*times, strict=True), color=colour, marker=marker, label="p = {}, k = {}".format(*row[0].split(", "))
+        )
+    ax.axhline(1.0, color="black", linewidth=0.8)
+    ax.set_ylim(0.0, 1.1)
+    ax.set_xticks(range(len(heads) - 1))
+    ax.set_xlabel("i, the number of times that γ is doubled: weaker ridges to the right")
+    ax.set_ylabel("our time over that of L0BnB\n(below the line we are faster)")
+    ax.legend(fontsize="small")
+    figure.savefig(file, dpi=110)
+    return "Exact search with a price per feature, the check of the proof included."
+
+
 def draw_incumbents(text: str, file: Path) -> str:
     """How often a method has the best model after a second."""
     rows = [row for row in table_below(text, "| 200 random: best")[1:] if _NUMBER.match(row[1])]
@@ -58,7 +80,7 @@ def write(readme: Path, folder: Path) -> None:
     text = readme.read_text(encoding="utf-8")
     folder.mkdir(exist_ok=True)
     parts = []
-    for name, draw in (("paths", draw_paths), ("incumbents", draw_incumbents)):
+    for name, draw in (("paths", draw_paths), ("exact", draw_exact), ("incumbents", draw_incumbents)):
         caption = draw(text, folder / f"{name}.png")
         plt.close("all")
         if caption:

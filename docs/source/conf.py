@@ -1,8 +1,11 @@
 """How Sphinx builds the documentation."""
 
+import inspect
 import re
 import shutil
 import sys
+from functools import cached_property
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,8 +39,17 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
 
 autosummary_generate = True
+
+
+def _is_property(module: str, name: str, item: str) -> bool:
+    """Whether an attribute of a class is a property, whose docstring describes it."""
+    found = inspect.getattr_static(getattr(import_module(module), name), item, None)
+    return isinstance(found, property | cached_property)
+
+
 # What estimators inherit from scikit-learn is documented there.
 autosummary_context = {
+    "is_property": _is_property,
     "skipped_methods": [
         "__init__", "fit_transform", "get_metadata_routing", "get_params", "set_fit_request", "set_output",
         "set_params", "set_predict_request", "set_predict_proba_request", "set_score_request",

@@ -3,7 +3,7 @@
 A support is a collection of distinct feature indices, or a boolean mask with one entry per feature. With TF
 and FF the numbers of true and false features selected, and k_true the size of the true support, the accuracy
 is TF / k_true and the false discovery rate FF / (TF + FF). The accuracy is that of Bertsimas, Pauphilet and Van Parys
-(2019); elsewhere it is called the recall, and 1 less the false discovery rate the precision.
+(2020); elsewhere it is called the recall, and 1 less the false discovery rate the precision.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def single():
     return buffer.getvalue()
 
 
-CANNOT, TOGETHER = "cannot be read, write it anew", "do not fit together"
+CANNOT, TOGETHER = "cannot be read: save it again", "do not fit together"
 SOUND = stored(X=X, y=Y)
 COMPRESSED = zipped({"X.npy": single(), "y.npy": single()}, compression=zipfile.ZIP_DEFLATED)
 FOLDERS = {

@@ -123,7 +123,7 @@ def test_long_runs_are_announced_and_ctrl_c_ends_them(tmp_path):
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     lines = [process.stderr.readline(), process.stderr.readline()]
-    assert "weeks" in lines[0] and "that is long" in lines[1], lines
+    assert "weeks" in lines[0] and "this takes long" in lines[1], lines
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130 and "Traceback" not in errors, errors

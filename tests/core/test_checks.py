@@ -247,7 +247,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_sparse_matrices(name):
     make, complaint = BROKEN[name]
-    with pytest.raises(ValueError, match=f"X is a broken sparse matrix, .*{complaint}.*: build it anew"):
+    with pytest.raises(ValueError, match=f"X is a broken sparse matrix, .*{complaint}.*: rebuild it"):
         checks.check_sparse(make(), "X")
 
 

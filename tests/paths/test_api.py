@@ -128,5 +128,5 @@ def test_the_unit_of_penalty_factors_does_not_matter(unit, penalty):
 
 
 def test_a_penalty_factor_that_is_as_good_as_none():
-    with pytest.raises(ValueError, match="below 1e-08 of their median: use 0"):
+    with pytest.raises(ValueError, match="below 1e-08 times the median: use 0"):
         penalty_path(X, Y, penalty_factor=[1e-9, *[1.0] * 7])

@@ -188,7 +188,7 @@ def test_estimators_and_cross_validation():
         ({"feature_groups": [np.nan] * 12}, "must be texts or whole numbers"),
         ({"feature_groups": ["a"] * 11 + [None]}, "must be texts or whole numbers"),
         ({"feature_groups": {"a": "b"}}, "needs the names of columns"),
-        ({"feature_groups": LABELS, "penalty_factor": np.arange(12.0)}, "the same for all features of a group"),
+        ({"feature_groups": LABELS, "penalty_factor": np.arange(12.0)}, "the same for all columns of a group"),
     ],
 )
 def test_what_is_refused(settings, message):

@@ -193,7 +193,7 @@ def test_the_sentence_names_all_of_the_problem(statement):
         assert part in sentence
     assert sentence.startswith("at most 2 features, with [1], without [3, 0]: ")
     box = replace(statement, max_coef=0.5, include=(), exclude=()).sentence()
-    assert box.startswith("at most 2 features and coefficients of at most 0.5: ")
+    assert box.startswith("at most 2 features and coefficients of at most 0.5 in absolute value: ")
     many = replace(statement, p=100, k=60, include=tuple(range(40)), exclude=()).sentence()
     assert "19, … 40 in all]" in many and "20," not in many
     rates = replace(statement, loss="poisson", offset=True, exposure=True).sentence()
@@ -263,8 +263,8 @@ def test_the_sentence_names_the_structure(statement):
     assert grouped.startswith("at most 2 of 3 groups of columns and 1 limit and 1 requirement and 1 budget: ")
     prices = replace(RULES, prices=(0.5, 1.0, 2.0), units=(0, 0, 1, 2), limits=(), requires=(), budgets=())
     priced = replace(statement, k=None, structure=prices, include=(), exclude=()).sentence()
-    assert priced.startswith("3 groups of columns and prices of 0.5 to 2 a group: ")
+    assert priced.startswith("3 groups of columns and prices of 0.5 to 2 per group: ")
     limits = replace(statement, lower=(0.0,) * 4, upper=(1.0, np.inf, np.inf, 2.0), include=(), exclude=()).sentence()
     assert "coefficients of at least 0 for the data as given" in limits
-    assert "coefficients of at most given numbers for 2 of 4 columns" in limits
+    assert "upper limits of the coefficients of 2 of 4 columns" in limits
     assert "coefficients" not in replace(statement, lower=(-np.inf,) * 4).sentence()

@@ -109,7 +109,7 @@ def test_what_is_said_of_the_search_is_true_in_every_status(status):
     assert ("Here they have not met" in plain) == (status is not Status.OPTIMAL)
     assert ("may exist; none was found" in plain) == (status is not Status.OPTIMAL)
     assert ("were not looked for" in plain) == ("No rows were held out" in plain) == (status is Status.INTERRUPTED)
-    assert "This model was not kept" in plain
+    assert "This model was not saved" in plain
     unproved = re.sub(r"\s+", " ", model_report(replace(result, lower_bound=-1.0), X, y, hurry=lambda: True))
     assert "Nothing is proved about how much better" in unproved and "were not looked for" in unproved
 

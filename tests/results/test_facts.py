@@ -88,7 +88,7 @@ def test_effective_sample_size():
     weights = np.where(np.arange(N) < 10, 100.0, 1.0)
     found = facts_of(best_subset(X, y, 1, sample_weight=weights), X, y, sample_weight=weights)
     assert found.effective_n == pytest.approx((10 * 100 + 190) ** 2 / (10 * 100**2 + 190))
-    assert any("as much as 14 rows of equal weight" in sentence for sentence in found.sentences())
+    assert any("about 14 rows of equal weight" in sentence for sentence in found.sentences())
 
 
 def test_rare_features():

@@ -199,7 +199,7 @@ def test_other_rows_are_told_from_those_of_the_fit():
     found = result.inference(X[rows], y[rows], cov_type="HC3", confidence=0.9)
     assert (
         not found.same_rows
-        and "other rows have chosen" in " ".join(found.summary().splitlines())
+        and "chosen on other rows" in " ".join(found.summary().splitlines())
         and "90 % interval" in found.summary()
     )
     assert result.inference(sp.csr_array(X), y).same_rows
@@ -235,7 +235,7 @@ def test_the_level_and_the_distribution():
     ):
         with pytest.raises(ValueError, match=words):
             result.inference(X, y, **settings)
-    with pytest.raises(ValueError, match="X has 2 columns, the model is for 8"):
+    with pytest.raises(ValueError, match="X has 2 columns, but the model is for 8"):
         result.inference(X[:, :2], y)
 
 

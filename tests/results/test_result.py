@@ -68,7 +68,7 @@ def test_predictions():
     wanted = X.to_numpy() @ result.coef + result.intercept
     for form in (X, X.to_numpy(), sp.csr_array(X.to_numpy()), pl.DataFrame(X.to_numpy(), schema=NAMES)):
         np.testing.assert_allclose(result.predict(form), wanted)
-    with pytest.raises(ValueError, match="X has 5 columns, the model is for 6"):
+    with pytest.raises(ValueError, match="X has 5 columns, but the model is for 6"):
         result.predict(X.to_numpy()[:, 1:])
     with pytest.raises(ValueError, match="other names, or another order"):
         result.predict(X[NAMES[::-1]])

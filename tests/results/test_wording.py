@@ -77,7 +77,7 @@ def test_sentences():
         ({"upper": 0.0}, "No coefficient may be positive."),
         ({"lower": {1: 0.0}}, "Coefficients of 1 column must keep given limits."),
         ({"lower": {1: 0.0}, "upper": {1: 2.0, 3: 0.5}}, "Coefficients of 2 columns must keep given limits."),
-        ({"lower": -1.0, "max_coef": 2.0}, "in size. Coefficients of 5 columns must keep given limits."),
+        ({"lower": -1.0, "max_coef": 2.0}, "in absolute value. Coefficients of 5 columns must keep given limits."),
     ],
     ids=str,
 )

@@ -194,7 +194,7 @@ def test_an_error_in_a_thread_leaves_the_incumbent():
     def fail():
         raise MemoryError("no room")
 
-    early = pytest.warns(RuntimeWarning, match=r"ended early by MemoryError\('no room'\)")
+    early = pytest.warns(RuntimeWarning, match=r"ended early because of MemoryError\('no room'\)")
     with injected("nodes", OnCall(3, fail)), early:
         result = best_subset(X, y, **HARD, n_jobs=2, gap_tol=0.0, options=REGIONS)
     check_certificate(result, X, y)

@@ -233,7 +233,10 @@ def test_arrays_are_read_only(loss):
     [
         ({"step": "magic"}, f"unknown step 'magic'; choose one of {', '.join(STEP_RULES)}"),
         ({"max_iterations": 0}, "max_iterations must be a whole number >= 1, got 0"),
-        ({"gamma": np.inf}, "needs a ridge or bounds on both sides: give a finite gamma or max_coef"),
+        (
+            {"gamma": np.inf},
+            "needs a ridge, or limits on both sides of every coefficient: give a finite gamma or max_coef",
+        ),
     ],
     ids=str,
 )

@@ -62,7 +62,7 @@ def test_mean_and_drop(path):
     [
         ({}, r"missing values in 1 column, up to 1 of 6 rows: 'crp'; fill them in with --impute median"),
         ({"exclude": ("note",)}, "column 'visit' holds dates or times|column 'visit' holds text, 6 different ones"),
-        ({"exclude": ("visit",)}, "column 'note' holds text, 6 different ones such as 'better': leave it out with"),
+        ({"exclude": ("visit",)}, "column 'note' holds text, 6 different values such as 'better': leave it out with"),
         ({"target": "risk"}, r"there is no column \(and no file\) 'risk' for the target; the columns are 'patient_id'"),
         ({"target": None}, "name the column to predict, or a file with it, by --target; the columns are"),
         ({"beside": {"sample_weight": "sex"}}, "the sample weight 'sex' must be numbers"),

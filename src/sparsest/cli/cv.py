@@ -76,7 +76,7 @@ def cv(
             return output.write(result, table, record, settings, more={"chosen": None, "validation": []})
     result = replace(validated.result_, feature_names=table.names)
     _note_choice(validated, table, folds, quiet)
-    measure = scoring or f"{'mean squared error' if problem['loss'] == 'squared' else 'deviance'}, negative"
+    measure = scoring or f"negative {'mean squared error' if problem['loss'] == 'squared' else 'deviance'}"
     if not quiet:
         _print_scores(validated, measure)
     more = {"chosen": {"k": int(validated.k_), "gamma": float(validated.gamma_)}, "validation": _rows(validated)}

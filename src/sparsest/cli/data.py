@@ -134,8 +134,8 @@ def _usual_loss(target: NDArray[Any]) -> str:
         shown = ", ".join(repr(str(label)) for label in labels[:_SHOWN_LABELS])
         more = ", …" if labels.size > _SHOWN_LABELS else ""
         raise ValueError(
-            f"the target has {labels.size} labels ({shown}{more}): a model separates two; make a column that says "
-            "whether a row has one of them"
+            f"the target has {labels.size} labels ({shown}{more}), but a classifier separates two classes: make a "
+            "column that says whether a row has a certain label"
         )
     return "squared"
 

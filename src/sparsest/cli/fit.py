@@ -107,7 +107,7 @@ def fit(
 
 
 class _Found(NamedTuple):
-    """A model, what JSON says about the choice of its size by a criterion, and the data as the search prepared them."""
+    """A model, the choice of its size by a criterion for the JSON, and the data as prepared by the search."""
 
     result: Result
     choice: dict[str, Any] | None = None
@@ -129,7 +129,7 @@ def _search(X: Any, y: Any, k: Any, **settings: Any) -> _Found:
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """NAME=VALUE, with a value of JSON where it is one, and a text else."""
+    """Split NAME=VALUE; the value is parsed as JSON if possible, and is text otherwise."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--option must be NAME=VALUE, got {text!r}")

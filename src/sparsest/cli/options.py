@@ -43,7 +43,7 @@ Target = Annotated[
 ]
 Weights = Annotated[str | None, _column("A column with weights of the observations.")]
 Offset = Annotated[str | None, _column("A column that is added to predictions.")]
-Exposure = Annotated[str | None, _column("A column that means are proportional to (losses of counts).")]
+Exposure = Annotated[str | None, _column("A column of exposures, to which means are proportional (counts, costs).")]
 Out = Annotated[
     str | None, typer.Option(help="Write the model with its certificate to this JSON file.", rich_help_panel=FILES)
 ]
@@ -72,9 +72,9 @@ class ColumnOptions:
         ),
     ] = None
     drop: Annotated[list[str], _column("Columns to leave out of the table, a,b,…")] = field(default_factory=list)
-    categorical: Annotated[list[str], _column("Columns of numbers that are codes, a,b,…: a feature for each.")] = field(
-        default_factory=list
-    )
+    categorical: Annotated[
+        list[str], _column("Columns of numbers that are codes, a,b,…: they are treated like columns of text.")
+    ] = field(default_factory=list)
 
     def requirements(self, *, excluded_in_table: bool, **further: Any) -> ReadingOptions:
         """The options for the reader of tables.

@@ -53,7 +53,7 @@ def path(
 
     Example: `sparsest path expression.parquet --target survived --penalty mcp --k 8 --out path.json`
 
-    The file of all models serves for `sparsest predict path.json new.parquet`, also with another --k or --alpha. The
+    `sparsest predict path.json new.parquet` uses the model chosen here, or another one by its --k or --alpha. The
     levels of a column of text enter together, by a group penalty.
     """
     from sparsest.cli.data import choose_loss, load, rows_of_the_file
@@ -88,7 +88,7 @@ def path(
 
 
 def _groups(groups: GroupOptions, table: Table) -> list[str] | None:
-    """The label of the group of each column; None if every column is a group of its own."""
+    """The label of the group of each column; None if no columns are grouped."""
     labels = groups.labels(table, names_of_features(table))
     return None if len(set(labels)) == len(labels) else labels
 

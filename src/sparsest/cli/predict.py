@@ -22,9 +22,9 @@ def predict(
     model: Annotated[str, typer.Argument(help="File written by fit, cv or path with --out.")],
     data: o.Data,
     k: Annotated[
-        int | None, typer.Option(help="Of a path: the last model of at most this many features.", min=0)
+        int | None, typer.Option(help="For a path: the last model with at most this many features.", min=0)
     ] = None,
-    alpha: Annotated[float | None, typer.Option(help="Of a path: the model with this penalty.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="For a path: the model with this penalty.")] = None,
     out: Annotated[
         str | None, typer.Option(help="Write a CSV file instead of printing it.", rich_help_panel="Output")
     ] = None,

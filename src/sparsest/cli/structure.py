@@ -27,10 +27,10 @@ class GroupOptions:
     """Groups of features."""
 
     levels: Annotated[
-        str, _option("together: the levels of a column of text are one feature; separate: each is one.")
+        str, _option("together: the levels of a column of text count as one feature; separate: each level is one.")
     ] = "together"
     group: Annotated[
-        list[str], _option("Features that are one feature together, a,b,… or NAME=a,b,…; may be repeated.")
+        list[str], _option("Features that are chosen together as one, a,b,… or NAME=a,b,…; may be repeated.")
     ] = field(default_factory=list)
 
     def labels(self, table: Table, features: tuple[str, ...]) -> list[str]:
@@ -48,7 +48,7 @@ class GroupOptions:
             if len(set(given)) < len(given) or members & grouped:
                 raise ValueError(f"--group names a column twice, got {', '.join(self.group)}")
             if name in set(labels) - members:
-                raise ValueError(f"--group {text!r}: there is another feature called {name!r}; take a new name")
+                raise ValueError(f"--group {text!r}: there is another feature called {name!r}; choose another name")
             labels = [name if label in members else label for label in labels]
             grouped.add(name)
         return labels
@@ -66,14 +66,14 @@ class StructureOptions(GroupOptions):
     )
     requires: Annotated[
         list[str],
-        _option("A feature only with others, such as 'a needs b,c' or 'a needs any of b,c'; may be repeated."),
+        _option("Choose a feature only with others: 'a needs b,c' or 'a needs any of b,c'; may be repeated."),
     ] = field(default_factory=list)
     max_correlation: Annotated[
-        float | None, _option("No two features whose columns have a larger absolute correlation.")
+        float | None, _option("Choose no two features whose columns have a larger absolute correlation.")
     ] = None
     interactions: Annotated[
         bool,
-        _option("Products of two features as further features, each only with both of its factors.", "--interactions"),
+        _option("Add products of two features, each chosen only together with both factors.", "--interactions"),
     ] = False
 
     def prepare(self, table: Table) -> Table:

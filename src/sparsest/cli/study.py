@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 study = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Run the experiments of Bertsimas, Pauphilet and Van Parys (2019) again, and judge their findings.\n\n"
+    help="Run the experiments of Bertsimas, Pauphilet and Van Parys (2020) again, and judge their findings.\n\n"
     "First steps: `sparsest study run all --size smoke`, then `sparsest study report`.",
 )
 app.add_typer(study, name="study")
@@ -66,7 +66,7 @@ def list_studies(as_json: Json = False) -> None:
         [one.name, *(duration(seconds) for _, seconds in sizes[one.name].values()), one.title]
         for one in STUDIES.values()
     ]
-    title = "Studies, and how long they take on one core; those of the same data share it"
+    title = "Studies, and how long they take on one core (some share tasks)"
     print_grid(title, ["study", *SIZES, "what"], rows, left=(0, 4))
 
 
@@ -82,15 +82,15 @@ def run(
     cluster: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, whose workers have one thread each.")
     ] = None,
-    sets: Annotated[int | None, typer.Option(help="No more data sets of each kind than this.")] = None,
-    places: Annotated[int | None, typer.Option(help="No more points of each curve than this.")] = None,
+    sets: Annotated[int | None, typer.Option(help="Largest number of data sets of each kind.")] = None,
+    places: Annotated[int | None, typer.Option(help="Largest number of points of each curve.")] = None,
     scratch: Annotated[
-        str | None, typer.Option(help="Folder for data sets that do not fit into memory; else the system's.")
+        str | None, typer.Option(help="Folder for large data sets; by default the system's folder for temporary files.")
     ] = None,
     in_memory: Annotated[
         float, typer.Option(help="Data sets of more GB than this are written to disk in blocks and read from there.")
     ] = 2.0,
-    extras: Annotated[bool, typer.Option("--extras", help="Also methods of other packages (abess).")] = False,
+    extras: Annotated[bool, typer.Option("--extras", help="Also run methods of other packages (abess).")] = False,
 ) -> int:
     """Run studies; finished tasks are not repeated, so a run can be stopped at any time and resumed later.
 
@@ -123,7 +123,7 @@ def run(
         err=True,
     )
     if seconds > _LONG:
-        typer.echo("that is long: Ctrl-C stops it at any time, and the same command goes on from there", err=True)
+        typer.echo("this takes long: stop it with Ctrl-C at any time; the same command continues from there", err=True)
     with following(len(tasks), finished) as listener:
         ended = run_tasks(
             tasks, place, n_jobs=jobs, cluster=cluster, folder=data, scratch=large, listener=listener
@@ -217,7 +217,7 @@ def table(names: _Names = ["all"], size: _Size = "small", store: _Store = _STORE
 
 @_command
 def publish(store: _Store = _STORE, out: _Folder = "docs/studies") -> None:
-    """Write figures, tables, findings and all models of everything in the store: a folder of documents.
+    """Write a folder of documents with the figures, tables, findings and models of all results in the store.
 
     Example: `sparsest study publish --store studies.sqlite --out docs/studies`
     """
@@ -232,7 +232,7 @@ def report(
     out: Annotated[str, typer.Option(help="The HTML file to write.")] = "studies.html",
     force: Force = False,
 ) -> None:
-    """Write one HTML page of all studies run so far, with everything inside.
+    """Write one HTML page of all studies run so far; it needs no other files.
 
     Example: `sparsest study report --store studies.sqlite --out studies.html`
     """

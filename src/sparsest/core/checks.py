@@ -200,7 +200,7 @@ def _not_numbers(name: str, frame: Any = None) -> str:
     columns = [shown(column) for column in _columns_without_numbers(frame)]
     named = columns[:_NAMED_COLUMNS] + ["…"] * (len(columns) > _NAMED_COLUMNS)
     where = f", but {', '.join(named)} {'does' if len(columns) == 1 else 'do'} not" if columns else ""
-    return f"{name} must hold real numbers{where}: encode text, categories and dates, fill in what is missing"
+    return f"{name} must hold real numbers{where}: encode text, categories and dates, and fill in missing values"
 
 
 def _columns_without_numbers(frame: Any) -> list[str]:
@@ -316,7 +316,7 @@ def check_sparse(matrix: Any, name: str) -> None:
         raise ValueError(f"{name} must hold real numbers, got a sparse matrix of type {matrix.dtype}")
     problem = _PROBLEMS[matrix.format](matrix)
     if problem:
-        raise ValueError(f"{name} is a broken sparse matrix, {problem}: build it anew from its entries")
+        raise ValueError(f"{name} is a broken sparse matrix, {problem}: rebuild it from its entries")
     if matrix.dtype.kind in "iu":
         refuse_inexact(matrix.tocoo().data, name)
 

@@ -116,8 +116,8 @@ class Data:
     def curvature(self) -> float:
         """A typical curvature of the losses: their mean at the model without features.
 
-        Piecewise linear losses have none; theirs is that of the parabola with the same mean value and mean square
-        slope, whose least value is zero, which is the right one for the squared loss too.
+        Piecewise linear losses have no curvature.  They get that of the parabola with the smallest value zero that has
+        the same mean value and mean square slope; for the squared loss this would be the exact curvature.
         """
         margin = np.full(self.n, self.null.b)
         weights = self.weights / self.weights.sum()
@@ -195,7 +195,7 @@ def _prepared(
     """Centre and scale checked data in one pass, which also computes the products of the model without features."""
     reach("data", design.shape)
     if loss.classification and np.ptp(target) == 0:
-        raise ValueError("all observations with a positive weight belong to one class")
+        raise ValueError("all observations with a positive weight belong to one class: give rows of both classes")
     if loss.log_link and not target.any():
         raise ValueError("y is zero for all observations with a positive weight: there is nothing to explain")
     added, of_differences = _total_offset(offset, exposure, loss), not (loss.classification or loss.log_link)

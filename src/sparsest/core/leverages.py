@@ -19,7 +19,7 @@ def squared_lengths(columns: Array, curvature: Array, ridge: float, fit_intercep
 
     Parameters
     ----------
-    columns : of shape (n, m), without the intercept's
+    columns : an array of shape (n, m), without the intercept's column
     curvature : ``c_i = ω_i ℓ''``, not negative
     ridge : the diagonal entry of Λ
     """

@@ -51,7 +51,7 @@ def _limit(given: Any, name: str, sign: float, p: int, names: tuple[str, ...] | 
 
 
 def _check_values(limits: Array, name: str, sign: float, names: tuple[str, ...] | None) -> None:
-    """Raise a ValueError that names the first column whose limit is none."""
+    """Raise a ValueError that names the first column whose limit is not valid."""
     sizes = np.abs(limits)
     wrong = np.flatnonzero(~(sign * limits >= 0.0))
     extreme = np.flatnonzero(
@@ -67,4 +67,6 @@ def _check_values(limits: Array, name: str, sign: float, names: tuple[str, ...] 
             f"{name} must be {allowed} for every column, because features that are not in the model have the "
             f"coefficient 0, {got}; use {none} for no limit"
         )
-    raise ValueError(f"{name} must be 0, infinite or between {SMALLEST_LIMIT:g} and {LARGEST_LIMIT:g} in size, {got}")
+    raise ValueError(
+        f"the absolute value of {name} must be 0, infinite or between {SMALLEST_LIMIT:g} and {LARGEST_LIMIT:g}, {got}"
+    )

@@ -4,12 +4,12 @@ Every penalty is a NamedTuple of its parameters.  The bodies use nothing but ari
 the same text serves whole arrays here and, compiled, single numbers in the kernels (where a choice by ``np.where``
 would cost an array: products with conditions do not).  With ``a = |w|``:
 
-=============  ==============================================================================================
-``l1``         ``λa``
+===============  ============================================================================================
+``l1``           ``λa``
 ``elastic_net``  ``λ(ρa + (1-ρ)a²/2)``
-``mcp``        ``λa - a²/2g`` up to ``a = gλ``, then ``gλ²/2`` (g > 1)
-``scad``       ``λa`` up to ``λ``; ``(gλa - (a² + λ²)/2)/(g-1)`` up to ``gλ``; then ``λ²(g+1)/2`` (g > 2)
-=============  ==============================================================================================
+``mcp``          ``λa - a²/2g`` up to ``a = gλ``, then ``gλ²/2`` (g > 1)
+``scad``         ``λa`` up to ``λ``; ``(gλa - (a² + λ²)/2)/(g-1)`` up to ``gλ``; then ``λ²(g+1)/2`` (g > 2)
+===============  ============================================================================================
 
 :class:`WithRidge` adds the ridge of the elastic net to a concave penalty, and :class:`Rescaled` lets a penalty act on
 ``v w`` with v the curvature of the loss along a column.  :class:`Bounded` keeps coefficients within limits.  The last
@@ -37,8 +37,8 @@ class Penalty(Protocol):
     Attributes
     ----------
     name : the name by which users choose it.
-    convex : whether it is convex, and then the sum of an absolute value and a square, of which paths know the duality
-        gap.
+    convex : whether it is convex.  Then it must be the sum of an absolute value and a square, for which paths compute
+        duality gaps.
     """
 
     name: str
@@ -328,7 +328,7 @@ def make_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | 
     Parameters
     ----------
     name : {"l1", "elastic_net", "mcp", "scad"}, or a penalty, which is returned as it is.
-    l1_ratio : share of the l1 part, in (0, 1]; the rest is a ridge: 1 means none.
+    l1_ratio : share of the l1 part, in (0, 1]; the rest is a ridge, so 1 means no ridge.
     concavity : the g of MCP (default 3, must exceed 1) or SCAD (default 3.7, must exceed 2).
     """
     share = number(l1_ratio, "l1_ratio", above=0, most=1)
@@ -350,8 +350,8 @@ def make_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | 
 def path_penalty(name: str | Penalty, l1_ratio: float = 1.0, concavity: float | None = None) -> Penalty:
     """The penalty of a path: a concave one that is given by its name is rescaled by the curvature of the loss.
 
-    A penalty that is given as an object is used as it is: that is how to have a concavity that does not depend on the
-    loss.  Parameters are those of :func:`make_penalty`.
+    A penalty that is given as an object is used as it is, so that its concavity does not depend on the loss.
+    Parameters are those of :func:`make_penalty`.
     """
     made = make_penalty(name, l1_ratio, concavity)
     return Rescaled(made) if isinstance(name, str) and not made.convex else made
@@ -365,7 +365,7 @@ def wrapped_penalty(plain: Penalty, *, rescaled: bool, bounded: bool) -> Penalty
 
 
 def nearly_convex(penalty: Penalty) -> Penalty | None:
-    """The penalty with a concavity so large that it is convex but for rounding; None if it has no concavity."""
+    """The penalty with a concavity so large that it is convex up to rounding; None if it has no concavity."""
     if isinstance(penalty, MCP | SCAD):
         return penalty._replace(concavity=_NEARLY_CONVEX)
     if not isinstance(penalty, WithRidge | Rescaled | Bounded):

@@ -113,7 +113,7 @@ class Problem:
 
     @cached_property
     def first_support(self) -> Indices:
-        """An admissible support, which has the forced features: without a structure only them."""
+        """An admissible support that contains the forced features; without a structure it has no others."""
         if isinstance(self.sparsity, Sparsity):
             return self.include
         chosen = np.zeros(self.sparsity.n_units, dtype=bool)
@@ -205,7 +205,7 @@ def pose(
 ) -> Problem:
     """Pose a problem on data that have been checked; columns whose bounds are both 0 are excluded.
 
-    A structure keeps them, because other columns may need them.  ``names`` of columns are those that it uses.
+    A structure keeps them, because other columns may need them.  It refers to columns by these ``names``.
     """
     inside, outside = _check_forced(include, exclude, data.p)
     low, high = check_limits(data.p, None, lower, upper)

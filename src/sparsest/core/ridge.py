@@ -29,7 +29,7 @@ def default_gamma(data: Data) -> float:
 def gamma_grid(data: Data, k: int) -> Array:
     """``γ0 = p / (k n h max_i ‖x_i‖²)``, doubled twenty times (Bertsimas, Pauphilet and Van Parys 2020).
 
-    The first leaves models of k features hardly larger than zero, the last hardly shrinks them.  As in
+    The first γ shrinks models of k features nearly to zero, the last hardly at all.  As in
     :func:`default_gamma`, h is the mean curvature of the loss; n is the sum of the weights.
     """
     subset = np.unique(np.linspace(0, data.p - 1, min(data.p, _COLUMNS_FOR_ROWS)).astype(np.intp))

@@ -78,14 +78,14 @@ class _Moments(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowSummary:
-    """Rows that stand for many: give ``X``, ``y`` and ``sample_weight`` to functions and estimators.
+    """A few rows that replace many: give ``X``, ``y`` and ``sample_weight`` to functions and estimators.
 
-    Certificates are about these rows.  What they say about the data follows from ``relative_error``.
+    Certificates are about these rows.  What they prove about the data follows from ``relative_error``.
 
     Attributes
     ----------
     X, y, sample_weight : the p + 2 rows.
-    n_rows : the number of rows they stand for; their weights add up to that of all these rows.
+    n_rows : the number of rows that they replace; their weights have the same sum as those of all these rows.
     relative_error : ε, a bound of the errors of all moments: ``|ΔM_jk| ≤ ε s_j s_k`` with ``s_j² = M_jj`` about
         ``center``.  It includes all rounding errors.
     center, spread : the point near the means of the columns and the response, and ``s``; the first entry of ``spread``
@@ -115,6 +115,19 @@ class RowSummary:
 
         Here v are the coefficients of the residual ``y - b - x'w`` about ``center``: those of the constant, of the
         features and of the response.
+
+        Parameters
+        ----------
+        coef, intercept : the model, for the data as given
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sparsest
+        >>> X = np.random.default_rng(0).standard_normal((10_000, 3))
+        >>> rows = sparsest.reduce_rows(X, X[:, 0] - X[:, 1])
+        >>> rows.error_of([1.0, -0.5, 0.0]) < 1e-6
+        True
         """
         w = np.ravel(np.asarray(coef, dtype=np.float64))
         constant = float(self.center[-1] - self.center[:-1] @ w) - float(intercept)
@@ -124,7 +137,7 @@ class RowSummary:
     def compare(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The relative error against data, in one pass over them.
 
-        It is near ``relative_error`` if they are those of the summary, and a rigorous bound for these data in any case.
+        For the data of the summary the result is close to ``relative_error``; for any data it is a rigorous bound.
 
         Parameters
         ----------
@@ -140,7 +153,7 @@ class RowSummary:
 def reduce_rows(X: Any, y: Any = None, sample_weight: Any = None) -> RowSummary:
     """Reduce n rows to p + 2 weighted rows with the same squared loss for every model, in one pass.
 
-    For n much larger than p: afterwards best subsets and penalty paths of the squared loss do not touch the rows.
+    Use it if n is much larger than p: best subsets and penalty paths of the squared loss then need the new rows only.
 
     Parameters
     ----------
@@ -156,8 +169,8 @@ def reduce_rows(X: Any, y: Any = None, sample_weight: Any = None) -> RowSummary:
 
     Notes
     -----
-    γ, the ridge, information criteria and everything else that depends on the sum of the weights are those of the data.
-    What depends on single rows is not: cross-validation, the bootstrap, standard errors, other losses.
+    γ, information criteria and everything else that depends on the sum of the weights are those of the data.
+    Cross-validation, the bootstrap, standard errors and other losses depend on single rows, so they need the data.
 
     Examples
     --------

@@ -103,7 +103,7 @@ SETTINGS: dict[str, Setting] = {
     "feature_groups": Setting(
         "labels of p columns, texts or numbers; columns with the same label enter a model together",
         more="Then ``k`` and prices count groups.  Also a function from the name of a column to its label, or a "
-        "dictionary of labels by name, in which columns that are missing stand for themselves",
+        "dictionary of labels by name, where columns that are missing are not grouped",
     ),
     "structure": Setting("rules about which features may be chosen together: a :class:`sparsest.Structure`"),
     "gamma": Setting(
@@ -115,12 +115,12 @@ SETTINGS: dict[str, Setting] = {
         "chosen support, for more observations than features; see :mod:`sparsest.subset.leave_one_out`",
     ),
     "max_coef": Setting(
-        "upper limit of the size of every coefficient, for columns of mean square 1 if they are standardised",
+        "upper limit of the absolute value of every coefficient, for columns of mean square 1 if they are standardised",
         None,
         check_max_coef,
         "That is ``|w_j| ≤ max_coef``, or ``|coef_j| · std_j ≤ max_coef`` for the data as given, which does not depend "
         "on units.  None sets no limit.  Smaller values give tighter bounds and make proofs possible without a ridge; "
-        "the limit is a part of the problem, so choose it larger than any coefficient that makes sense",
+        "the limit is a part of the problem, so choose it larger than any plausible coefficient",
     ),
     "lower": Setting(
         "smallest values of the coefficients, not above zero: a number, p numbers, or a dictionary from columns to "
@@ -153,10 +153,10 @@ SETTINGS: dict[str, Setting] = {
     ),
     "start": Setting("an earlier ``Result`` or a list of columns to start from"),
     "screen": Setting(
-        "solve for this many features that screening keeps",
+        "number of features that screening keeps; the method is run on these features only",
         None,
         optional(whole_number, least=1),
-        '``trace["screening"]["safe"]`` says whether no better model has one of the others; the certificate is for all '
+        'If ``trace["screening"]["safe"]`` is true, no better model has one of the others; the certificate is for all '
         "features in either case",
     ),
     "screen_by": Setting(
@@ -188,7 +188,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "max_memory": Setting(
         'bytes for open nodes, proof, copied columns and Gram matrix of the method "tree"; by default half of the '
-        "available memory, but not less than 2e9 or, if that is less, an eighth of all memory",
+        "available memory, but at least the smaller of 2e9 and an eighth of all memory",
         None,
         partial(number, above=0, finite=False, or_else="None"),
     ),
@@ -238,13 +238,13 @@ def checked(name: str, value: Any) -> Any:
 
 
 def documented(target: _Target, text: str | None = None, own: Mapping[str, Setting] | None = None) -> _Target:
-    """Describe those parameters in a docstring that its section "Parameters" leaves out, as they are declared here.
+    """Add the parameters that a docstring does not describe to its section "Parameters", as they are declared here.
 
     Parameters
     ----------
     target : a function, or a class whose constructor has the parameters
     text : the docstring to complete; by default that of the target
-    own : settings that are others than those declared here
+    own : settings that differ from those declared here
     """
     given = target.__doc__ if text is None else text
     # Without docstrings, as with python -OO, there is nothing to complete.

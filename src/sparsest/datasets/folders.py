@@ -91,9 +91,9 @@ def _read(file: Path, reader: Callable[[BinaryIO], _Content]) -> _Content:
         raise
     except Exception as error:
         # A damaged file can fail in the zip archive, its compression, the arrays' headers or their sizes, and each
-        # layer raises errors of its own.
+        # layer raises different errors.
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise ValueError(f"{file} cannot be read, write it anew with numpy.savez or save_npz ({reason})") from error
+        raise ValueError(f"{file} cannot be read: save it again with numpy.savez or save_npz ({reason})") from error
 
 
 def _stored_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:

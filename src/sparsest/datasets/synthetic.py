@@ -34,7 +34,7 @@ _documented = partial(
         "rng": Setting("None, a seed, or a ``numpy.random.Generator``"),
         "dtype": Setting("type of X, y and coef, float32 or float64"),
         "scale": Setting("whether to scale columns to unit root mean square"),
-        "block_entries": Setting("entries of X that are drawn at a time; the data are the same but for rounding"),
+        "block_entries": Setting("entries of X that are drawn at a time; the data are the same up to rounding"),
     },
 )
 

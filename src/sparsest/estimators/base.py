@@ -125,7 +125,7 @@ class SparseLinearModel(SelectorMixin, BaseEstimator):
             raise ValueError(f"X has {design.shape[1]} features, but the model was fitted to {self.coef_.size}")
         chosen = design.columns(self.support_)
         if not np.isfinite(chosen).all():
-            raise ValueError("X contains NaN or infinity in the columns of the model")
+            raise ValueError("X contains NaN or infinity in the columns of the model: impute or drop these rows first")
         return chosen
 
     def transform(self, X: Any) -> Any:
@@ -194,7 +194,8 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
         """The explained share of the deviance: 1 for a perfect fit, 0 for the best constant.
 
-        For the squared loss this is R².  Losses that are not deviances (epsilon-insensitive, Huber's) are scored by R².
+        This is R² for the squared loss.  Huber's and the epsilon-insensitive losses, which are not deviances, are also
+        scored by R².
 
         Parameters
         ----------

@@ -39,14 +39,14 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
 
     Parameters
     ----------
-    ks : numbers of features to try; by default 0 to 10, up to 22 if 10 are as good as the best (within half a
-        standard error of the difference), and up to about 250 as long as the largest is the best; from 100 on
-        only if it is better by two standard errors than half as many
+    ks : numbers of features to try; by default 0 to 10, then up to 22 if the score at 10 is within half a standard
+        error (of the difference) of the best, then up to about 250 as long as the largest number has the best score.
+        From 100 on, larger numbers are tried only if the largest is better than half as many by two standard errors
     gammas : ridges ``‖w‖²/(2γ)`` to try: "auto" (the default γ of :func:`sparsest.best_subset`, a quarter and a
         sixteenth of it, and further ones where the smallest or the largest is the best), a list, or one number
     selection : "best" for the best mean score, or "one_se" for the fewest features within one standard error of it.
-        With ``gammas="auto"``, "best" takes the strongest ridge whose best mean score is within one standard error of
-        the difference from the best: on small data the best ridge alone is mostly a matter of chance
+        With ``gammas="auto"``, "best" takes the strongest ridge whose best mean score is within one standard error (of
+        the difference) of the overall best: on small data, the ridge with the best score is mostly a matter of chance
     fold_method : method for the models of the folds, one of those for ``method``
     method : method for the model of all data: "tree", "cuts", "relaxation", "subgradient" or "local"
     n_jobs : number of folds that are fitted in parallel, by joblib and its backend; also the number of threads of the
@@ -64,7 +64,7 @@ class _BestSubsetCV(CrossValidated, BestSubsetFit):
     Attributes
     ----------
     k_, gamma_ : the chosen number of features and gamma
-    best_score_, best_index_ : its mean score, and its row in ``cv_results_``
+    best_score_, best_index_ : mean score of the chosen pair, and its row in ``cv_results_``
     at_an_end_ : the text of that warning; empty without one
     cv_results_ : a row for each k and gamma: ``param_k``, ``param_gamma``, ``mean_test_score``, ``se_test_score``
         (standard error), ``rank_test_score``, ``split0_test_score`` …, ``mean_n_features``

@@ -92,7 +92,7 @@ class _PenalizedCV(CrossValidated, PenalizedFit):
     ----------
     alpha_, l1_ratio_, concavity_, blend_ : the chosen values; None if the penalty has no such parameter.  The blend is
         the share of the penalised model, 1 without ``relax``
-    best_score_, best_index_ : its mean score, and its row in ``cv_results_``
+    best_score_, best_index_ : mean score of the chosen model, and its row in ``cv_results_``
     at_an_end_ : the text of the warning about the end of a grid; empty without one
     cv_results_ : a row for each choice: ``param_alpha``, ``param_l1_ratio``, ``param_concavity``, ``param_blend``,
         ``mean_test_score``, ``se_test_score`` (standard error), ``rank_test_score``, ``split0_test_score`` …,

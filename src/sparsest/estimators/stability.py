@@ -30,13 +30,13 @@ _MOST_FEATURES = 10
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    """Keep the features that an estimator chooses in most of many random halves of the data (complementary pairs).
+    """Keep the features that an estimator chooses in most random halves of the data (complementary pairs).
 
     Parameters
     ----------
     estimator : an estimator that chooses features, with ``get_support`` or ``coef_``.  By default a best subset by the
-        method "relaxation", a classifier if y has two values.  It has 10 features; with ``max_false`` as many as the
-        bound allows at ``threshold``, at most 10
+        method "relaxation", a classifier if y has two values, with at most 10 features, and with ``max_false`` no more
+        than the bound allows at ``threshold``
     n_pairs : number of pairs of halves; there are two fits for each
     threshold : smallest frequency of a feature that is kept, above 1/2
     max_false : largest expected number of features that are kept by chance: the threshold is then computed from the

@@ -17,16 +17,16 @@ from sparsest.core.arrays import Array
 from sparsest.core.checks import number, whole_number
 from sparsest.runtime.clock import Clock
 
-# Time limit of a fit when the budget is used up: it returns the model of its first heuristics.
+# Time limit of a fit when the budget is used up: only the first heuristics run, and their best model is returned.
 _LEAST = 1e-3
 
 
 class TimeBudget:
-    """A time budget for several fits together, to be given as ``time_limit`` of an estimator.
+    """A time budget that several fits share; give it to an estimator as ``time_limit``.
 
     Every fit may take an equal share of the remaining time, so fits that end early leave their time to the others.  All
     clones of the estimator share the budget, also in the processes that joblib starts on the same machine; the seconds
-    of all processes are added.  If there are more than ``n_fits`` fits, the further ones share the remaining time.
+    of all processes are added.  Each fit after the first ``n_fits`` may take all of the remaining time.
 
     Parameters
     ----------

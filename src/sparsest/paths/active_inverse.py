@@ -12,10 +12,10 @@ from sparsest.core.arrays import Array, Indices
 _MAX_TERMS = 96
 # Number of features that enter or leave together: blocks use matrix products, and two of them fit in the terms.
 _BLOCK = 48
-# Largest ratio between a stored positive curvature and the true one; beyond it the feature enters anew.  The caller
-# iterates anyway: a factor of 4 costs a few iterations, while new curvatures cost as much as a new inverse.
+# Largest ratio between a stored positive curvature and the true one; beyond it the feature leaves and enters again.
+# The caller iterates anyway: a factor of 4 costs a few iterations, new curvatures as much as a new inverse.
 _CURVATURE_LAG = 4.0
-# If less than this share of the inverse can be kept, it is computed anew, which costs about as much as the updates.
+# If less than this share of the inverse can be kept, it is computed from scratch, which costs about as much as updates.
 _LEAST_KEPT = 0.7
 # Pivots below this share of the diagonal are rounding errors: the matrix counts as singular.
 _SMALLEST_PIVOT = 1e-11

@@ -67,10 +67,11 @@ def penalty_path(
     ----------
     loss : a smooth loss: {"squared", "logistic", "squared_hinge", "squared_epsilon_insensitive", "huber", "poisson",
         "gamma", "negative_binomial", "tweedie"}, or an object of :mod:`sparsest.core.losses`
-    alphas : how many, log-spaced from the smallest alpha with an empty model to 1e-2 (n < p) or 1e-4 of it, with
-        rescaled penalties (see the notes) to 5e-2 or 1e-3; or the alphas themselves, in any order.  Automatic paths end
-        where the fit is perfect; those of MCP and SCAD always do, with rescaled penalties where 1 % of the constant
-        model's loss is left, and also where classes are separated and no finite solution is found
+    alphas : the alphas, in any order, or their number.  Automatic alphas fall geometrically from the smallest one with
+        an empty model to 1e-2 (n < p) or 1e-4 times that; with rescaled penalties (see the notes) to 5e-2 or 1e-3
+        times that.  A path with automatic alphas ends where the fit is perfect.  Paths of MCP and SCAD end there with
+        any alphas, and also where classes are separated and no finite solution is found; with rescaled penalties, a fit
+        counts as perfect if at most 1 % of the constant model's loss is left
     max_features : stop when a solution has this many nonzero coefficients; none with more is returned
     n_features : end with the last solution of at most this many nonzero coefficients.  Where the alphas pass over that
         number, the first alpha with more features is replaced by one between the two with exactly this number, if
@@ -101,8 +102,8 @@ def penalty_path(
     -----
     MCP and SCAD that are chosen by their names are rescaled by the curvature of the loss (Breheny and Huang, 2011, and
     their package ncvreg): they act on ``v_j w_j``, where ``v_j = Σ_i ω_i ℓ''(y_i, u_i) x_ij² / Σ_i ω_i x_ij²`` is the
-    curvature of the loss along column j at the solution.  A concavity then means the same for every loss, and for the
-    squared loss, of which ``v_j = 1``, nothing changes.  Solutions satisfy
+    curvature of the loss along column j at the solution.  A concavity then means the same for every loss.  For the
+    squared loss, ``v_j = 1`` and nothing changes.  Solutions satisfy
 
     - ``-Σ_i ω_i ℓ'(y_i, u_i) x_ij / Σω = φ'(v_j w_j; λ f_j)`` where ``w_j ≠ 0``,
     - ``|Σ_i ω_i ℓ'(y_i, u_i) x_ij| / Σω ≤ φ'(0+; λ f_j)`` where ``w_j = 0``.

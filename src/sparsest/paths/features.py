@@ -67,8 +67,8 @@ def make_rules(
     uneven = np.flatnonzero(factor != factor[np.unique(groups, return_index=True)[1]][groups])
     if uneven.size:
         raise ValueError(
-            f"penalty_factor must be the same for all features of a group; column {uneven[0]} has another than the "
-            "first of its group"
+            f"penalty_factor must be the same for all columns of a group; that of column {uneven[0]} differs from that "
+            "of the first column of its group"
         )
     return FeatureRules(factor * np.sqrt(np.bincount(groups))[groups], low, high, groups)
 
@@ -92,7 +92,7 @@ def _check_factor(penalty_factor: Any, p: int) -> Array:
     positive = factor[factor > 0.0]
     if positive.size and positive.min() < _LEAST_FACTOR * np.median(positive):
         raise ValueError(
-            f"the smallest positive penalty_factor, {positive.min():.3g}, is below {_LEAST_FACTOR:g} of their median: "
+            f"the smallest positive penalty_factor, {positive.min():.3g}, is below {_LEAST_FACTOR:g} times the median: "
             "use 0 for features that are never penalised"
         )
     return factor

@@ -36,7 +36,7 @@ class DualPoint(NamedTuple):
     theta : the point; None if it is ``ω ℓ'(y, Xw + b)`` itself.
     inside : the gradients there of the features in the working set.
     shift : its distance from ``ω ℓ'(y, Xw + b)``, which bounds how far other gradients are from those there.
-    scale : times this it is in the domain of the conjugate losses.
+    scale : a factor that takes the point into the domain of the conjugate losses.
     """
 
     theta: Array | None
@@ -74,7 +74,7 @@ def duality_gap(
     sides : the directions in which coefficients may move, see :class:`sparsest.paths.sides.Sides`.
     checked, checked_grad : features outside the working set that may exceed their limit, and their gradients.  All
         others are within their limits: they neither bind the dual point nor cost anything there.
-    margins : of :func:`dual_margins`, for those others if the dual point is not θ.
+    margins : what :func:`dual_margins` returned, for those others if the dual point is not θ.
     """
     lam, w = alpha * task.factor[fit.index], fit.w
     strengths = fit.strengths(lam)
@@ -95,7 +95,7 @@ def duality_gap(
     gap = primal
     largest, cost = conjugates(point.scale)
     if cost < np.inf:
-        # The conjugate of a penalty with curvature is finite everywhere: nothing need be scaled for it.
+        # The conjugate of a penalty with curvature is finite everywhere: it does not require a scale.
         if point.theta is None:
             # As θ is the derivative of the loss at Xw + b, the losses on both sides make up θ'Xw.
             gap = min(gap, penalty + float(w @ point.inside) + cost)

@@ -13,7 +13,7 @@ from sparsest.paths.kernels.screening import BothSides, Memory, OneSided, forese
 # points were dropped has to be computed.
 _N_POINTS = 16
 # Gradients of groups are bounded with the roots of sums of squares, which are at most √d times the spectral norms.
-# These take about as long as three gradients of all features: they are computed when that many have been.
+# Spectral norms take as long as about three gradients of all features, so they are computed after that many gradients.
 _PASSES_BEFORE_NORMS = 3.0
 # Bytes of columns that are read at a time for them, and their relative rounding error.
 _BLOCK_BYTES, _NORM_ROUNDING = 1 << 24, 1e-10
@@ -135,7 +135,7 @@ class GroupGradients(Gradients):
         return needed
 
     def _spectral_norms(self) -> Array:
-        """The norms of the groups' matrices, for each feature, but for rounding."""
+        """For each feature, the spectral norm of its group's columns, up to rounding errors."""
         norms, sizes, begins = self._norms.copy(), np.diff(self._starts), self._starts[:-1]
         for width in np.unique(sizes[sizes > 1]):
             chosen = begins[sizes == width]

@@ -15,7 +15,7 @@ class LineModel:
 
     Attributes
     ----------
-    blocks : the same for kernels.
+    blocks : the data of the model in the form that kernels take.
     """
 
     def __init__(self, blocks: LineBlocks) -> None:

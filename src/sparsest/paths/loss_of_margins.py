@@ -10,12 +10,13 @@ from sparsest.core.arrays import Array
 from sparsest.core.intercepts import best_intercept
 from sparsest.core.losses import Loss
 
-# Where a loss of differences is linear, models have this share of its secant curvature at least: more after a step of
-# which only a small part descends, and less after one that is taken as it is.  The whole of it never shortens a step.
+# Where a loss of differences is linear, models have at least the first share of its secant curvature.  The share grows
+# after a step of which only a small part descends, and shrinks after a full step.  With the whole secant curvature,
+# full steps always descend.
 LEAST_DAMPING, _SHORTENED_STEP, _DAMPING_STEP = 1e-3, 0.25, 10.0
 # A model without curvature has no minimum: observations keep at least this share of a typical curvature at the start.
 LEAST_CURVATURE = 1e-4
-# A margin at which a loss that levels off is zero.
+# A margin from which on a loss that tends to zero counts as zero.
 _LARGE_MARGIN = 30.0
 # The intercept's slope may be this share of the mean slope at the start: duality gaps need a θ that sums to zero.
 SLOPE_ROUNDING = 1e-14
@@ -38,7 +39,8 @@ class LossOfMargins(ABC):
     loss: Loss
     b: float
     null_loss: float
-    # θ at the present margins; the curvature that the intercept's slope has about; and the slope that rounding allows.
+    # θ at the present margins; an estimate of the curvature along the intercept; and the slope along it that counts as
+    # zero because of rounding.
     _theta: Array
     _mass: float
     _slope_allowed: float

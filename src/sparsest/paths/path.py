@@ -43,8 +43,8 @@ _WIDE_TOL, _TALL_TOL = 2e-3, 1e-5
 # mean differences of -0.4 to 0.6 % on four paths.  With the second, objectives are off by 1e-9 in the median and 1e-4
 # at most, on six paths; a tenth of it takes 1.1 to 1.6 times as long.
 _WIDE_CONCAVE_TOL, _TALL_CONCAVE_TOL = 1e-2, 1e-3
-# From the smallest alpha with an empty model on all models are empty, and below this share of it the penalty is lost in
-# the rounding of the loss.
+# Range of alphas, relative to the smallest one with an empty model.  Models of larger alphas are empty, too, and below
+# the second number the penalty is lost in the rounding of the loss.
 _LARGEST_ALPHA, _SMALLEST_ALPHA = 2.0, 1e-30
 # Alphas on the way to the first one that the user gives fall by this factor at most; those of ncvreg's grids by 0.93.
 _STEP_OF_LEAD = 0.9
@@ -61,7 +61,7 @@ class PathSolver:
     penalty : φ.
     alphas : the alphas in decreasing order, or how many to choose.
     max_features : a solution with this many nonzero coefficients is the last.
-    n_features : the last solution is one of at most this many, and of as many where the path has one.
+    n_features : the last solution has at most this many features, and exactly as many where the path has such a one.
     tol : precision of each solution, see :func:`sparsest.penalty_path`.
     max_iter : sweeps for each alpha.
     time_limit : seconds after which no further alpha is begun.

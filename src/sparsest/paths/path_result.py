@@ -73,10 +73,10 @@ class PathResult:
     kkt_violations : largest violation of the optimality conditions, relative to alpha times the median of the penalty
         factors that are not zero; infinite where not solved.
     locally_convex : for MCP and SCAD, whether the objective is strictly convex in the nonzero coefficients around
-        the solution whatever side of the penalty's kinks they are on; None for the others.
+        the solution, on both sides of the penalty's kinks; None for the others.
     n_iter : sweeps of coordinate descent for each alpha, with those of the steps that lead to it.
     stopped : why the path ended.
-    seconds : from the call to the path, with the preparation of the data, without the compilation of kernels.
+    seconds : duration of the call, including preparation of the data and excluding compilation of kernels.
     loss : the loss.
     feature_names : names of the columns if X was a data frame, else None.
     classes : the two labels in sorted order for a classification loss, else None.
@@ -121,7 +121,20 @@ class PathResult:
     reading: dict[str, float] | None = None
 
     def alpha_of(self, k: int) -> float:
-        """The smallest alpha before the first model of more than k features."""
+        """The smallest alpha before the first model of more than k features.
+
+        Parameters
+        ----------
+        k : largest number of features of the model
+
+        Examples
+        --------
+        >>> import sparsest
+        >>> data = sparsest.datasets.make_toeplitz(n=200, p=50, k=3, snr=5.0, rng=0)
+        >>> path = sparsest.penalty_path(data.X, data.y, "mcp")
+        >>> path.at(path.alpha_of(3)).coef.nonzero()[0].tolist()
+        [2, 12, 15]
+        """
         last = int(self.solved.sum())
         many = np.flatnonzero(self.n_nonzero[:last] > k)
         end = int(many[0]) if many.size else last
@@ -132,8 +145,8 @@ class PathResult:
     def at(self, alpha: float) -> LinearModel:
         """The model at any alpha between the largest and the smallest that were solved.
 
-        At an alpha of the path it is that model; between two of them coefficients and intercept are interpolated
-        linearly.  For the squared loss with the l1 penalty that is exact where both have the same support and signs.
+        Between two alphas of the path, coefficients and intercept are interpolated linearly.  For the squared loss with
+        the l1 penalty that is exact where both models have the same support and signs.
 
         Returns
         -------
@@ -142,7 +155,7 @@ class PathResult:
         """
         known = self.alphas[self.solved]
         if known.size == 0:
-            raise ValueError("no alpha of this path was solved: raise max_features or the alphas")
+            raise ValueError("no alpha of this path was solved: give larger alphas, or a larger max_features")
         strength = number(alpha, "alpha", least=float(known[-1]), most=float(known[0]))
         after = int(np.searchsorted(-known, -strength))
         before = after if known[after] == strength else after - 1
@@ -158,7 +171,7 @@ class PathResult:
     def decision_function(
         self, X: Any, alpha: float | None = None, *, offset: Any = None, exposure: Any = None
     ) -> Array:
-        """``Xw + b`` of every row, with offset and exposure: for classes positive on the side of the second one.
+        """``Xw + b`` of every row, with offset and exposure; for two classes, positive values mean the second one.
 
         Parameters
         ----------
@@ -175,7 +188,10 @@ class PathResult:
         if design.shape[1] != p:
             raise ValueError(f"X has {design.shape[1]} columns, but the path was fitted to {p}")
         if names is not None and self.feature_names is not None and names != self.feature_names:
-            raise ValueError("the columns of X have other names than those that the path was fitted to")
+            raise ValueError(
+                "the columns of X have other names, or another order, than in the fit: give the same columns in the "
+                "same order"
+            )
         if alpha is None:
             used = np.unique(self.coefs.indices)
             values = design.dot(self.coefs[used].toarray(), used) + self.intercepts
@@ -253,7 +269,7 @@ class PathResult:
         """Read what ``save`` wrote; nothing in the file is executed."""
         kept = path_files.read(path)
         if kept["stopped"] not in Stop.__members__:
-            raise ValueError(f"{path} has the unknown end {kept['stopped']!r}")
+            raise ValueError(f"{path} has an unknown value of stopped, {kept['stopped']!r}")
         counts = [len(columns) for columns in kept["support"]]
         indices = np.array([j for columns in kept["support"] for j in columns], dtype=np.intp)
         data = np.array([value for coef in kept["coef"] for value in coef], dtype=np.float64)

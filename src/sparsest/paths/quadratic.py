@@ -32,15 +32,15 @@ _FIRST_SWEEPS, _SWEEPS = 12, 3
 
 # The price of a Newton step in sweeps.  On large sets it is what a solve with the inverse and one product with G cost.
 # On small ones calls from Python dominate: about 0.2 ms, in which a sweep would touch as many entries of G.
-# Four times the first price means up to three times the sweeps; an eighth of the second saves a quarter of them for
-# Newton steps that take as long.
+# With four times the first price, paths took up to three times as many sweeps.  With an eighth of the second, they took
+# a quarter fewer sweeps, but the additional Newton steps took as much time.
 NEWTON_SWEEPS = 4.0
 NEWTON_CALL_ENTRIES = 8e5
-# Of conjugate gradients over stored columns twenty iterations are usual, each of which costs half as much as a sweep.
+# Conjugate gradients over stored columns usually take twenty iterations, each of which costs half as much as a sweep.
 _CG_SWEEPS = 12.0
-# A new inverse of a active features costs a³ and a sweep with them a²: one tenth of a sweep for each.
+# With m active features a new inverse costs about m³ and a sweep m²: measured, a tenth of a sweep for each feature.
 REBUILD_SWEEPS_PER_FEATURE = 0.1
-# An inverse that holds less than this share of the active features will be computed anew.
+# An inverse that holds less than this share of the active features will be computed from scratch.
 _LEAST_HELD = 0.75
 # The residual of a Newton step relative to its right-hand side: the active set is seldom right yet, and more digits
 # would be wasted.
@@ -156,7 +156,7 @@ class CoordinateQuadratic(Quadratic):
             if _move(model, at, clipped, image):
                 w[beyond] = end[beyond]
                 return True
-        # Up to the first coordinate that reaches its end.
+        # Shorten the step so that it ends where the first coordinate reaches its end.
         reach = np.full(w.size, np.inf)
         reach[crossing] = (end - w)[crossing] / step[crossing]
         share = reach.min()
@@ -211,8 +211,8 @@ class Direct(CoordinateQuadratic):
     def _solve(self, model: Any, goal: Array, active: Indices, kappa: Array, tol: float) -> tuple[Array, Array] | None:
         """Conjugate gradients with the inverse as preconditioner.
 
-        One iteration is enough where that is exact.  It lags for the elastic net and leaves out what is
-        concave: there more follow, and a direction of negative curvature ends them.
+        One iteration is enough if the inverse is exact.  For the elastic net it may be outdated, and for concave
+        penalties it leaves out the concave part: then more iterations follow, until a direction of negative curvature.
         """
         if not self._inverse.adapt(model.gram, active, kappa[active]):
             return None

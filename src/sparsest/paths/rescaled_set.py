@@ -4,8 +4,8 @@ With v the curvature of the loss along the columns *at the solution*, solutions 
 
     X_j'θ + φ'(v_j w_j; λ_j) = 0 where w_j ≠ 0,      |X_j'θ| ≤ λ_j elsewhere,
 
-an estimating equation, which is not the stationarity of one objective.  Quadratic models of the loss with v kept as it
-is find out which coefficients are not zero, and Newton steps with the derivative of v solve the equation for these.
+an estimating equation, which is not the stationarity of one objective.  Quadratic models of the loss with fixed v show
+which coefficients are not zero, and Newton steps with the derivative of v solve the equation for these.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from sparsest.paths.working_set import LAST_ACCURACY, MAX_MODEL_SWEEPS, MODEL_AC
 _WINDOW = 0.1
 # Curvatures are at least this share of the largest that the loss has: 1e-4 for the logistic loss, as in ncvreg.
 _LEAST_BEND = 4e-4
-# Models need curvatures that are not too small, Newton steps those of the loss as they are.  This is the smallest
-# curvature for the latter as a share of that for the former.  With equal ones, Newton steps for a feature that almost
-# separates the classes removed a tenth of the violation each, and 60 of 100 alphas on spam data converged, now 99.
+# Models need curvatures that are not too small, whereas Newton steps use the curvatures of the loss.  This is the
+# smallest curvature in Newton steps as a share of that in models.  With equal ones, each Newton step for a feature that
+# almost separates the classes removed a tenth of the violation, and 60 of 100 alphas on spam data converged, now 99.
 _NEWTON_CURVATURE = 1e-8
 # Steps of finite differences for the derivative of the curvature.
 _DIFFERENCE = 1e-4
@@ -40,8 +40,8 @@ _WHOLE_NEWTON_STEPS, _LEAP_AFTER = 4, 2
 # Where steps do not lower the violation, v of the new points leads back and forth, or the model has several minima:
 # after the first number of such steps models are left after few sweeps, and after the second steps become ever shorter.
 _WHOLE_MODELS, _FEW_SWEEPS, _WHOLE_STEPS = 2, 2, 3
-# Newton steps may end at a point near which there is no solution.  To leave it, from the second time on this many
-# single sweeps are made for each time, each with its own v and by this share, whatever the violation.
+# Newton steps may end at a point near which there is no solution.  From the second such time on, single sweeps lead
+# away from it: this number for each time, each with a new v and this share of its step, even if the violation grows.
 _PLAIN_SWEEPS, _PLAIN_SHARE = 3, 0.5
 
 
@@ -80,7 +80,7 @@ class RescaledSet(WorkingSet):
         self._bends = Bends(task, self.null_loss, self._typical_curvature(), self._least_curvature)
 
     def strengths(self, lam: Array) -> Strengths:
-        """λ and v, which is relative to that of the squared loss."""
+        """λ, and v relative to that of the squared loss."""
         squares = self.pack.squares(self._bends(self.margin + self.b))
         return make_strengths(lam, squares / self._norms[self.index] ** 2, *self._own_limits())
 
@@ -114,7 +114,7 @@ class RescaledSet(WorkingSet):
         """Set the weights of the pack: those of models, or those of Newton steps."""
         damping, least = self._damping, self._least_curvature
         if models and damping > 0.0:
-            # Where the loss is linear, as curved as its secant.
+            # Where the loss is linear, take the full curvature of its secant.
             self._damping = 1.0
         elif not models:
             self._least_curvature = _NEWTON_CURVATURE * least

@@ -43,8 +43,8 @@ class GroupPushes(NamedTuple):
     size : how strongly the gradient pushes to the side where it would take the feature; not negative.
     room : how far the coefficient may go there.
     starts : where each group begins, with the end of the last one.
-    factor : of λ, for each group.
-    shift : for each group how much the norm of the pushes may grow.
+    factor : the factor of λ of each group.
+    shift : for each group, the amount by which the norm of the pushes may grow.
     """
 
     size: Array

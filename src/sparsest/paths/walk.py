@@ -12,14 +12,13 @@ from sparsest.core.arrays import Array, Indices
 from sparsest.core.penalties import Penalty
 from sparsest.paths.task import Task
 
-# If λ falls below this share, solutions in between are computed and not reported, at most this many: they reach 3e-13
-# of any λ.
+# If the next λ is less than the first number times the last one, solutions in between are computed but not reported.
+# The second number is the largest number of them; it suffices for a factor of 3e-13.
 LARGEST_DROP = 0.75
 _MAX_STEPS = 100
 # A path is saturated where less than this share of the constant model's loss is left.
 SATURATED_LOSS = 1e-3
-# With a penalty that is rescaled by the curvature of the loss where less than this share is left, as in ncvreg: the
-# curvature vanishes with the loss.
+# The same for penalties that are rescaled by the curvature of the loss, which vanishes with the loss; as in ncvreg.
 SATURATED_RESCALED_LOSS = 1e-2
 # Violation to which unpenalised features are fitted at the start, as a share of the largest gradient.
 UNPENALISED_VIOLATION = 1e-10
@@ -30,7 +29,7 @@ class Fit(NamedTuple):
 
     Attributes
     ----------
-    features, w : the features whose coefficients are not zero, and these.
+    features, w : the features with nonzero coefficients, and these coefficients.
     b : the intercept.
     gap : relative duality gap; None for penalties that have none.
     kkt : violation of the optimality conditions, relative to λ.
@@ -38,7 +37,7 @@ class Fit(NamedTuple):
     saturated : whether smaller λ would only follow noise.
     n_sweeps : sweeps made.
     loss : the loss without the penalty.
-    curvature : of the loss along each of the features, if the penalty is rescaled by it; else None.
+    curvature : the curvature of the loss along each of the features, if the penalty is rescaled by it; else None.
     """
 
     features: Indices
@@ -59,7 +58,7 @@ class Walk(ABC):
     Attributes
     ----------
     null_intercept : the intercept of the model without features.
-    alpha_max : the smallest alpha at which all penalised features are zero, seen from the start.
+    alpha_max : the smallest alpha whose optimality conditions hold with all penalised features at zero.
     alpha, before : the alpha that was reached last, and the one before.
     """
 

@@ -38,11 +38,11 @@ SPARE_COLUMNS = 64
 # Steps of a concave penalty's fit may grow by this many doublings; each costs a pass over the observations.
 _MAX_DOUBLINGS = 8
 _MAX_HALVINGS = 12
-# Objectives that differ by less than this, relatively, are equal but for rounding.
+# Objectives that differ by less than this, relatively, are equal up to rounding errors.
 _OBJECTIVE_ROUNDING = 1e-14
 # Models after which a concave fit of separated classes is given up: it has no minimum.
 _MAX_SEPARATED_MODELS = 3
-# Sweeps for one model: the next will be better than this one's last digits.
+# Largest number of sweeps for one model: a new model helps more than the last digits of this one.
 MAX_MODEL_SWEEPS = 500
 # A step that leaves at most this share of the violation is accepted without evaluating a convex objective.
 _CLEAR_PROGRESS = 0.5
@@ -90,7 +90,7 @@ class WorkingSet(LossOfMargins):
 
     @property
     def margin(self) -> Array:
-        """``Xw``; of an exact model it is computed only when it is wanted."""
+        """``Xw``; under a quadratic loss it is computed only when it is needed."""
         if self._margin is None:
             self._set_margin(self.pack.dot(self.w), self.b)
         assert self._margin is not None
@@ -205,7 +205,7 @@ class WorkingSet(LossOfMargins):
             goal = max(LAST_ACCURACY * tol, MODEL_ACCURACY * worst)
             share = self._improve(strengths, goal, worst)
             improved, shortened = share > 0.0, self._damp(share)
-            # Tangent majorants creep along where the penalty is concave: there, steps with its curvature follow.
+            # Tangent majorants make slow progress where the penalty is concave: steps with its curvature follow.
             if concave and not self.separated:
                 improved |= self._newton(strengths)
             if not improved and fresh and not shortened:
@@ -274,7 +274,7 @@ class WorkingSet(LossOfMargins):
         return self.pack.tdot(self.theta, first)
 
     def verify(self) -> None:
-        """Compute the gradient anew, in place of the one that a quadratic loss carries along."""
+        """Recompute the gradient, which is otherwise only updated under a quadratic loss."""
         if self.exact:
             self._grad = None
 

@@ -72,7 +72,7 @@ class ImportanceDisplay:
         beside.set_yticks(places, [f"{share:.0%}" for share in self.share], fontsize=8)
         beside.set_ylabel("share of the models that contain it")
         beside.tick_params(length=0)
-        of = f"{self.n_models} models" if self.complete else f"{self.n_models} models that were found (there are more)"
+        of = f"{self.n_models} models" if self.complete else f"{self.n_models} models that were found (more may exist)"
         finish(ax, "coefficient per standard deviation of the feature", "feature", of)
         beside.spines["right"].set_visible(False)
         ax.legend(frameon=False, loc="best")

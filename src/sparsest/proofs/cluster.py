@@ -27,7 +27,7 @@ T = TypeVar("T")
 _SHARE_OF_MACHINE, _USUAL_MEMORY = 0.25, 1 << 32
 # More bytes than this, for all workers together, are sent to the workers directly, not through the scheduler.
 _THROUGH_SCHEDULER = 1 << 21
-# A pass is tried this often: each time, workers have to be lost before it fails again.
+# Largest number of attempts at a pass; an attempt fails only if workers are lost in the meantime.
 _ATTEMPTS = 5
 
 
@@ -272,7 +272,7 @@ def _memory() -> int:
 
 @contextmanager
 def _outside_of_worker_thread() -> Iterator[None]:
-    """Inside a task of a worker, give its thread back while waiting: other tasks may be what is waited for."""
+    """Inside a task of a worker, give its thread back while waiting, because the tasks waited for may need it."""
     from distributed import rejoin, secede
     from distributed.worker import thread_state
 

@@ -41,7 +41,7 @@ class Grid(ABC):
     dtype : the type of the entries.
     """
 
-    # Whether blocks are processed at the same time, so that a function should not start threads of its own.
+    # Whether blocks are processed at the same time, so that the functions called should not start further threads.
     parallel: bool
 
     def __init__(self, heights: Sequence[int], widths: Sequence[int], dtype: np.dtype[Any]) -> None:

@@ -138,10 +138,10 @@ class RegressionSums:
         return Sums(c, sums.h + move, 1.01 * c_error, 1.01 * h_error)
 
     def below(self, sums: Sums, h: Array, W: Array, g: Array, fixed: Mask | None = None) -> Array:
-        """``c - ½w'(h + g) - ‖g‖²/(2κ)`` from below for the columns of W, with the computed g.
+        """A lower bound of ``c - ½w'(h + g) - ‖g‖²/(2κ)`` for each column w of W, with the computed g.
 
-        h is a vector, or has a column for each of W.  The last term omits entries of W that are ``fixed``, that is not
-        minimised over.
+        h is a vector, or has a column for each of W.  The last term omits the ``fixed`` entries of w, over which the
+        minimum is not taken.
         """
         h = h.reshape(h.shape[0], -1)
         size = np.abs(W).sum(axis=0)

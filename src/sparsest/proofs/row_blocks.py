@@ -44,7 +44,7 @@ def row_sums(data: Data, rows: Array, *, shifted: bool, keys: Words | None) -> R
     ----------
     rows : R, m × n
     shifted : whether the first row is subtracted from all; otherwise c is zero
-    keys : two vectors of keys for the digests; None for none
+    keys : two vectors of keys for the digests; None if no digests are needed
     """
     p, first = data.p, np.zeros(data.p)
     sums = RowSums(np.zeros((rows.shape[0], p)), np.zeros(p), np.zeros((2, p), dtype=np.uint64))

@@ -229,24 +229,24 @@ class Statement:
         if grouped:
             parts = [f"{f'{most}of ' if most else ''}{rules.count(self.p)} groups of columns"]
         if self.l0_penalty is not None:
-            parts.append(f"a price of {self.l0_penalty:g} a {unit}")
+            parts.append(f"a price of {self.l0_penalty:g} per {unit}")
         if prices is not None:
-            parts.append(f"prices of {min(prices):g} to {max(prices):g} a {unit}")
+            parts.append(f"prices of {min(prices):g} to {max(prices):g} per {unit}")
         parts += rules.words()
         if self.max_coef is not None:
-            parts.append(f"coefficients of at most {self.max_coef:.6g}")
+            parts.append(f"coefficients of at most {self.max_coef:.6g} in absolute value")
         return " and ".join(parts + self._limits_in_words())
 
     def _limits_in_words(self) -> list[str]:
         """The limits of coefficients for the data as given."""
         found = []
-        for given, side in ((self.lower, "least"), (self.upper, "most")):
+        for given, side, name in ((self.lower, "least", "lower"), (self.upper, "most", "upper")):
             values = np.array(given if given is not None else (), dtype=np.float64)
             limited = int(np.isfinite(values).sum())
             if limited == self.p and (values == values[0]).all():
                 found.append(f"coefficients of at {side} {values[0]:.6g} for the data as given")
             elif limited:
-                found.append(f"coefficients of at {side} given numbers for {limited} of {self.p} columns")
+                found.append(f"{name} limits of the coefficients of {limited} of {self.p} columns")
         return found
 
 

@@ -15,7 +15,7 @@ If the statement has a structure, its rules decide further features after each s
 prices of the rows that the rules imply.
 
 Coefficients and diagonals are for columns divided by ``√d_j``.  They may be rounded: the checker computes the bound of
-whatever point is stored.
+the stored point.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sparsest.proofs.reading import BLOCK_BYTES, ColumnBlocks, RowBlocks, require_exact, require_real
 from sparsest.proofs.rounding import Indices
 
-# The four genotypes of each byte of PLINK, two bits for one, the lowest first, as the bytes of one number: copies of
-# the first allele, or -1.
+# A byte of a .bed file holds four genotypes of two bits, the lowest bits first.  For each of the 256 bytes: the copies
+# of the first allele in its genotypes (-1 if missing), as the four bytes of one number.
 _COPIES = np.array([2, -1, 1, 0], dtype=np.int8)[np.arange(256)[:, None] >> np.array([0, 2, 4, 6]) & 3].view(np.uint32)
 _HEADER = b"\x6c\x1b\x01"
 

@@ -81,7 +81,7 @@ class Rules:
         return np.array(self.units, dtype=np.intp)
 
     def price_of(self, units: Indices, common: float | None) -> float:
-        """The price of some units, as a correctly rounded sum; ``common`` is the price of each if there is only one."""
+        """The price of some units, as a correctly rounded sum; ``common`` is the price of each without ``prices``."""
         if self.prices is None:
             return (common or 0.0) * units.size
         return fsum([self.prices[unit] for unit in units.tolist()])
@@ -154,7 +154,7 @@ class Rules:
         return cls(**({} if value is None else {name: _as_tuples(value)})).sorted_parts()[name]
 
     def sorted_parts(self) -> dict[str, Any]:
-        """All rules in an order that does not depend on how they are listed; None for rules that there are not."""
+        """All rules in an order that does not depend on how they are listed; None for absent kinds of rules."""
         limits = sorted((tuple(sorted(units)), least, most) for units, least, most in self.limits)
         requires = sorted((unit, tuple(sorted(needed)), every) for unit, needed, every in self.requires)
         parts = {"limits": limits, "requires": requires, "budgets": sorted(self.budgets)}

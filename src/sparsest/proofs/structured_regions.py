@@ -22,7 +22,7 @@ from sparsest.proofs.steps import RowPrices
 
 State = NDArray[np.int8]
 
-# How many times more units are tried if limits exclude too many of the best ones.
+# Factor by which the number of units tried grows if limits exclude too many of the best ones.
 _MORE = 4
 
 
@@ -146,8 +146,8 @@ class StructuredRegions:
         """The worths that forcing a unit compares with, for all units.
 
         If a unit is forced in, the unit of least worth in the smallest full set around it has to give way; the worth is
-        infinite if all units of the set are forced, and zero if no set is full.  If a unit is forced out, the best
-        other unit takes its place whose smallest full set contains it, if there is one.
+        infinite if all units of the set are forced, and zero if no set is full.  If a unit is forced out, the best of
+        the other units whose smallest full set contains it takes its place, if there is one.
         """
         last, owner = np.zeros(worth.size), np.full(worth.size, -1)
         full_sets = []
@@ -190,7 +190,7 @@ def _best_of_each(units: Indices, sets: Indices, rooms: Indices) -> Indices:
 
 
 class StructuredBounds:
-    """What the check of a proof needs for its regions: they are about the units of some columns at a time."""
+    """Bounds of the regions of a proof, each for the units of some columns, for the check of a proof."""
 
     def __init__(self, statement: Statement, row_prices: Sequence[RowPrices], caution: float) -> None:
         assert statement.structure is not None

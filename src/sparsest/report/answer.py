@@ -63,8 +63,8 @@ def explanation(result: Result, found: Diagnosis, target: str) -> str:
     else:
         unit = f"A coefficient is the change of the score for “{result.classes[1]}” for one unit of the feature"
     return (
-        f"{unit}, the others held fixed. The model explains {100 * found.explained:.1f} % of the misfit that a "
-        "model without features leaves; “adds” is how many of these per cent are lost if the feature"
+        f"{unit}, with the others held fixed. The model explains {100 * found.explained:.1f} % of the misfit of the "
+        "model without features; “adds” is the part of this percentage that is lost if the feature"
         f"{'' if result.feature_groups is None else ', or the whole group of columns,'} is left out and the others are "
         "fitted again."
     )

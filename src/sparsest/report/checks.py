@@ -45,7 +45,7 @@ def substitute_table(result: Result, found: Diagnosis) -> Markup:
     for name, near in zip(result.names, found.substitutes, strict=True):
         like = [f"{one.column if names is None else names[one.column]} ({one.correlation:+.2f})" for one in near]
         rows.append([name, ", ".join(like) or "–"])
-    return table(["chosen", "most like it among the others (correlation)"], rows, names=(0, 1))
+    return table(["chosen", "most correlated features outside the model"], rows, names=(0, 1))
 
 
 def held_out_part(result: Result, scores: Array, y: Any, weights: Array | None, target: str) -> HeldOut:
@@ -64,7 +64,7 @@ def held_out_part(result: Result, scores: Array, y: Any, weights: Array | None, 
         figures.predicted_and_observed(scores, observed, target),
         figures.residuals(scores, observed, target),
     ]
-    return HeldOut(f"On rows that the model had not seen {share}, with a typical error of {error:.4g}.", charts)
+    return HeldOut(f"On rows that the model had not seen, {share}, with a typical error of {error:.4g}.", charts)
 
 
 def _classes_held_out(result: Result, scores: Array, y: Array, weights: Array | None) -> HeldOut:
@@ -82,8 +82,8 @@ def _classes_held_out(result: Result, scores: Array, y: Array, weights: Array | 
         )
         charts.append(figures.calibration(predicted, observed))
     sentence = (
-        f"On rows that the model had not seen {100 * right:.1f} % of the labels are right, and it ranks "
-        f"{100 * area:.1f} % of the pairs of rows with different labels rightly (area under the ROC curve)."
+        f"On rows that the model had not seen, {100 * right:.1f} % of the labels are right, and {100 * area:.1f} % of "
+        "the pairs of rows with different labels are ranked correctly (area under the ROC curve)."
     )
     return HeldOut(sentence, charts)
 

@@ -70,7 +70,7 @@ def model_report(
     ----------
     result : what ``best_subset`` returned
     X, y : the data of the fit, which the result does not hold
-    rows : those of ``sample_weight``, ``offset`` and ``exposure`` that were given
+    rows : ``sample_weight``, ``offset`` and ``exposure``, as far as they were given
     prepared : the data as prepared by the search; by default they are prepared here
     target : what is predicted
     record : events of the search, for the chart of bound and incumbent
@@ -79,7 +79,7 @@ def model_report(
     command : how the model was made
     notes : what was noted about the data
     data, model : names of the files, for the command that verifies; None for a model that is in no file
-    target_file : the file that holds the target, where that is not in the data
+    target_file : the file that holds the target, if it is not in the data
     stability : what a bootstrap of the selection found
     hurry : called before each slow part; the part is left out if it returns True
     """
@@ -163,7 +163,7 @@ def path_report(
 
     Parameters
     ----------
-    names : of all columns
+    names : the names of all columns
     target : what is predicted
     command : how the path was made
     alpha : penalty of the chosen model, if one was chosen

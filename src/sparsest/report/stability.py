@@ -39,11 +39,12 @@ def describe(found: BootstrapResult) -> Stability:
         for one in found.models[:_SHOWN_MODELS]
     ]
     sentences = [
-        f"The whole selection was repeated on {found.n_resamples} resamples of the rows. The same features were chosen "
-        f"in {100 * found.model_frequency:.1f} % of them; there were {len(found.models)} different choices.",
+        f"The whole selection was repeated on {found.n_resamples} resamples of the rows. In "
+        f"{100 * found.model_frequency:.1f} % of them exactly the features of this model were chosen; there were "
+        f"{len(found.models)} different choices.",
         "Coefficients are zero where a feature was not chosen. The RMSD ratio compares their scatter with the standard "
-        "error of a model without selection (above 1 the selection adds to it); the bias tells how far coefficients "
-        "are from that model's where the feature was chosen. Both include the shrinkage by a ridge.",
+        "error of a model without selection: above 1, the selection adds to the scatter. The bias is the relative "
+        "difference from that model's coefficient where the feature was chosen. Both include the shrinkage by a ridge.",
     ]
     return Stability(
         sentences,

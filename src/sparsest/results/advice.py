@@ -15,11 +15,12 @@ _PROVING = ("tree", "cuts")
 _ADVICE = {
     Status.TIME_LIMIT: "give it more time (time_limit), or make the problem easier (a smaller gamma or k)",
     Status.NODE_LIMIT: "raise node_limit or max_memory, or make the problem easier (a smaller gamma or k)",
-    Status.HEURISTIC: "rounding errors leave no more to prove; a larger gap_tol accepts it",
+    Status.HEURISTIC: "rounding errors leave no more to prove; set gap_tol to at least this gap",
 }
 _NO_RIDGE = (
     "without a ridge (gamma=inf) nothing could be proved about this model. A proof needs the squared loss with more "
-    "observations than features and an imperfect fit, or few enough supports to try them all; give a finite gamma"
+    "observations than features and an imperfect fit, limits of all coefficients, or few enough supports to try them "
+    "all; give a finite gamma, or max_coef"
 )
 
 

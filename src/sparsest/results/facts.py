@@ -32,7 +32,7 @@ class Rare(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What :func:`facts_of` finds.
+    """The facts that :func:`facts_of` computes.
 
     Attributes
     ----------
@@ -72,8 +72,8 @@ class Facts:
             said.append(f"There are {self.n_events:,} {self.event}: {self.events_per_feature:.3g} for each feature.")
         if self.effective_n < 0.999 * self.n:
             said.append(
-                f"The weights of the {self.n:,} rows differ: they tell as much as {self.effective_n:,.0f} rows of "
-                "equal weight."
+                f"The weights of the {self.n:,} rows differ: these rows have the information of about "
+                f"{self.effective_n:,.0f} rows of equal weight."
             )
         return [*said, self.error_sentence()]
 
@@ -82,11 +82,11 @@ class Facts:
         if self.class_counts is None:
             return (
                 f"Without features the typical error is {self.null_error:.4g}; with them it is {self.error:.4g} on the "
-                "same rows, usually less than on new ones."
+                "same rows, which is usually less than on new ones."
             )
         return (
             f"Without features {self.null_error:.1%} of the labels are wrong; with them {self.error:.1%} on the same "
-            "rows, usually less than on new ones."
+            "rows, which is usually less than on new ones."
         )
 
     def warnings(self) -> list[str]:

@@ -35,10 +35,10 @@ COVARIANCES = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
 WEIGHTS = ("precision", "frequency")
 INTERCEPT = "(intercept)"
 SAME_ROWS = (
-    "Conditional on the chosen features: the same rows have chosen them, so p-values are too small and intervals too "
-    "narrow. sparsest.bootstrap and sparsest.multi_split take the choice into account."
+    "Conditional on the chosen features: they were chosen on the same rows, so p-values are too small and intervals "
+    "too narrow. sparsest.bootstrap and sparsest.multi_split take the choice into account."
 )
-OTHER_ROWS = "Conditional on the chosen features, which other rows have chosen: the p-values hold for these rows."
+OTHER_ROWS = "Conditional on the chosen features. They were chosen on other rows, so p-values and intervals are valid."
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +47,16 @@ class Inference(Summarised):
 
     Attributes
     ----------
-    names : of the features, and "(intercept)" if there is one
+    names : the names of the features, and "(intercept)" if there is one
     model : coefficients of the model, which a ridge may have shrunk
     coef : coefficients of the refit without shrinkage; the following fields are about these
     per_deviation : ``coef`` times the standard deviation of its feature; NaN for the intercept
-    standard_error, statistic, p_value : of the test that a coefficient is zero
-    lower, upper : ends of the confidence intervals
-    covariance : matrix of the covariances of ``coef``
-    confidence : level of the intervals
+    standard_error, statistic, p_value : the standard errors, and the tests of each coefficient being zero
+    lower, upper : the ends of the confidence intervals
+    covariance : the covariance matrix of ``coef``
+    confidence : the level of the intervals
     cov_type : "nonrobust" or "HC0" to "HC3"
-    distribution : of the statistics, "t" or "z"
+    distribution : the distribution of the statistics, "t" or "z"
     degrees_of_freedom : observations (or the sum of their frequencies) less coefficients
     dispersion : the factor φ of the variance; NaN for robust covariances of losses without a model of the response
     same_rows : whether the features were selected on the same rows
@@ -158,7 +158,7 @@ def infer(
     Parameters
     ----------
     columns : n × m, the chosen features
-    names : of the columns
+    names : the names of the columns
     model : coefficients of the model, the intercept last; by default those of the refit
     cov_type, confidence, use_t, weights : see :meth:`sparsest.Result.inference`
     same_rows : whether the features were selected on these rows
@@ -238,7 +238,10 @@ def _inverse(fit: Refit, curvature: Any) -> Array:
     try:
         inverse = la.solve_triangular(root, np.eye(root.shape[0]))
     except la.LinAlgError as error:
-        raise NoRefit("too few observations have a curved loss at the refit: standard errors do not exist") from error
+        raise NoRefit(
+            "the loss is linear for too many observations at the refit, so standard errors do not exist: use "
+            "sparsest.bootstrap"
+        ) from error
     return np.asarray(inverse @ inverse.T)
 
 

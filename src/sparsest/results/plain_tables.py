@@ -37,7 +37,7 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int =
 
     Parameters
     ----------
-    heads : of the columns
+    heads : the headings of the columns
     rows : texts, the name first
     width : the largest number of characters of a line
     """

@@ -45,7 +45,7 @@ class Refit(NamedTuple):
     ----------
     coef : coefficients for the data as given, the intercept last if there is one
     rows : n × m matrix of the scaled columns, with ones for the intercept
-    to_data : matrix that turns coordinates of ``rows`` into coefficients for the data, but for a constant
+    to_data : matrix that turns coordinates of ``rows`` into coefficients for the data, up to a constant
     slope, curvature : derivatives of each observation's loss, without its weight
     expected_curvature : its expectation under the model; None where the loss has no model of the response
     data : the observations with a positive weight
@@ -66,7 +66,7 @@ def refit(columns: Array, y: Any, names: Sequence[str], *, loss: Loss, fit_inter
     Parameters
     ----------
     columns : n × m, finite
-    names : of the columns, for error messages
+    names : the names of the columns, for error messages
     loss : must be smooth
     **given : ``sample_weight``, ``offset`` and ``exposure``
 

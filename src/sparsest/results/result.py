@@ -39,7 +39,7 @@ class Result:
     objective, lower_bound : values for the problem that was solved (on standardised columns with ``standardize=True``)
     gap : relative distance between them
     status : how the search ended
-    statement : the problem, all of it but the data, and the data's fingerprint
+    statement : the complete problem except for the data, of which it has the fingerprint
     certificate : the proof of the bound; None with ``proof=False``, when only the trivial bound is claimed
     trace : details of the computation, which depend on the method
     seconds : duration of the call, including preparation of the data and excluding compilation of kernels
@@ -50,7 +50,7 @@ class Result:
     about : further information to keep in a file, in JSON's types; the command line stores its settings and the
         encoding of the columns here
     null_loss : the loss of the model without features; None for a result from a file that does not have it
-    deviations : standard deviations of the chosen columns; None likewise
+    deviations : standard deviations of the chosen columns; None if they are unknown
     screening : the outcome of screening, if features were screened; not kept in files
     restart : starting points for a later search; not kept in files
 
@@ -129,13 +129,16 @@ class Result:
         """X as a design, and its chosen columns; ValueError if they do not suit the model."""
         design = as_design(X)
         if design.shape[1] != self.coef.size:
-            raise ValueError(f"X has {design.shape[1]} columns, the model is for {self.coef.size}")
+            raise ValueError(f"X has {design.shape[1]} columns, but the model is for {self.coef.size}")
         names = column_names(X)
         if None not in (names, self.feature_names) and names != self.feature_names:
-            raise ValueError("the columns of X have other names, or another order, than those of the fit")
+            raise ValueError(
+                "the columns of X have other names, or another order, than in the fit: give the same columns in the "
+                "same order"
+            )
         chosen = design.columns(self.support)
         if not np.isfinite(chosen).all():
-            raise ValueError("X contains NaN or infinity in the columns of the model")
+            raise ValueError("X contains NaN or infinity in the columns of the model: impute or drop these rows first")
         return design, chosen
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> NDArray[Any]:
@@ -143,6 +146,11 @@ class Result:
 
         It is the label for a classification loss, the mean ``e^u`` for losses with a logarithmic link (of the whole
         exposure, where one is given), the quantile for the quantile loss, and u for the others.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame with the columns of the fit
+        offset, exposure : those of the rows of X, as in the fit
         """
         score = self.decision_function(X, offset=offset, exposure=exposure)
         if self.classes is not None:
@@ -150,7 +158,21 @@ class Result:
         return mean_of(self.loss, score)
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Array:
-        """Probabilities of the two labels, in the order of ``classes``; only for the logistic loss."""
+        """Probabilities of the two labels, in the order of ``classes``; only for the logistic loss.
+
+        Parameters
+        ----------
+        X : matrix, sparse matrix or data frame with the columns of the fit
+        offset : that of the rows of X, as in the fit
+
+        Examples
+        --------
+        >>> import sparsest
+        >>> data = sparsest.datasets.load_breast_cancer()
+        >>> result = sparsest.best_subset(data.X, data.y, k=2, loss="logistic")
+        >>> result.predict_proba(data.X[:1]).round(3).tolist()
+        [[0.997, 0.003]]
+        """
         if self.statement.loss != "logistic":
             raise ValueError(f"probabilities need loss='logistic', this model has loss={self.statement.loss!r}")
         return probabilities(self.decision_function(X, offset=offset))
@@ -176,7 +198,7 @@ class Result:
         Parameters
         ----------
         X : matrix, sparse matrix or data frame with the columns of the fit: its rows, or others
-        y, sample_weight, offset, exposure : of the rows of X, as in the fit
+        y, sample_weight, offset, exposure : the values for the rows of X, as in the fit
         cov_type : "nonrobust" trusts the model of the response's variance; "HC0", "HC1", "HC2" and "HC3" do not.  By
             default "nonrobust", and "HC0" for losses without such a model (Huber's and squared insensitive and hinge
             losses).  Losses with kinks have neither: see :func:`sparsest.bootstrap`
@@ -196,6 +218,15 @@ class Result:
         ValueError
             If the refit has no unique or no finite coefficients: features that depend on each other, classes that are
             separated, or no more observations than coefficients.
+
+        Examples
+        --------
+        >>> import sparsest
+        >>> data = sparsest.datasets.load_diabetes_quadratic()
+        >>> chosen = sparsest.best_subset(data.X[:221], data.y[:221], k=2)
+        >>> tested = chosen.inference(data.X[221:], data.y[221:])
+        >>> tested.same_rows, bool((tested.p_value < 0.001).all())
+        (False, True)
         """
         from sparsest.results.inference import infer
 
@@ -226,7 +257,19 @@ class Result:
         }
 
     def to_frame(self) -> Any:
-        """Return the chosen columns and their coefficients as a pandas data frame, one row for each."""
+        """Return the chosen columns and their coefficients as a pandas data frame, one row for each.
+
+        Examples
+        --------
+        >>> import sparsest
+        >>> data = sparsest.datasets.load_diabetes_quadratic()
+        >>> result = sparsest.best_subset(data.X, data.y, k=2, feature_names=data.feature_names)
+        >>> result.to_frame().round(1)
+                 column  coefficient
+        feature
+        bmi           2         29.9
+        s5            8         27.5
+        """
         return data_frame({"column": self.support, "coefficient": self.coef[self.support]}, self.names, "feature")
 
     def save(self, path: str | Path) -> None:
@@ -254,7 +297,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
-        """Read what ``save`` wrote; nothing in the file is executed."""
+        """Read a file written by ``save``; nothing in it is executed."""
         kept, statement, certificate = result_files.read(path)
         support = np.array(kept["support"], dtype=np.intp)
         coef = np.zeros(statement.p)
@@ -284,7 +327,8 @@ class Result:
         """One line with status, size, objective and gap."""
         size = f"{self.support.size} feature{'s' * (self.support.size != 1)}"
         if self.feature_groups is not None:
-            size = f"{len(self.terms)} groups of {self.support.size} columns"
+            n_groups, n_columns = len(self.terms), self.support.size
+            size = f"{n_groups} group{'s' * (n_groups != 1)} of {n_columns} column{'s' * (n_columns != 1)}"
         return (
             f"Result({self.status.name}, {size}, objective={self.objective:.6g}, "
             f"lower_bound={self.lower_bound:.6g}, gap={self.gap:.2e}, seconds={self.seconds:.3g})"
@@ -320,6 +364,19 @@ class Result:
         Parameters
         ----------
         width : the largest number of characters of a line
+
+        Examples
+        --------
+        >>> import sparsest
+        >>> data = sparsest.datasets.load_diabetes_quadratic()
+        >>> result = sparsest.best_subset(data.X, data.y, k=2, feature_names=data.feature_names)
+        >>> print(result.summary())  # doctest: +ELLIPSIS
+        at most 2 features: squared loss, gamma = 0.0226244, an intercept, columns standardised, 442 × 64 data ...
+          feature      coefficient  per standard deviation
+          bmi              29.9069                 29.9069
+          s5               27.4846                 27.4846
+          (intercept)      152.133
+        objective ...
         """
         model = text_table(self.heads, self.rows(), width)
         below = *self.group_lines(), *self.proof_lines(), *self.explained_lines()

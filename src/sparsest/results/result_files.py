@@ -151,7 +151,7 @@ def strict_json(text: str) -> Any:
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is not a number of JSON")
+    raise ValueError(f"{word} is not a valid number in JSON")
 
 
 def _finite(value: float) -> float | str:

@@ -209,11 +209,11 @@ def measure_sentence(statement: Statement) -> str:
     price = "" if statement.l0_penalty is None else f", plus a price of {statement.l0_penalty:g} for each feature"
     if statement.structure is not None and statement.structure.prices is not None:
         price = ", plus the prices of the features"
-    box = "" if statement.max_coef is None else f" No coefficient may be larger than {statement.max_coef:g} in size"
+    box = "" if statement.max_coef is None else f" No coefficient may exceed {statement.max_coef:g} in absolute value"
     if box:
         box += ", for columns of mean square 1." if statement.standardize else "."
     box += _limits_sentence(statement)
-    return f"Fit is measured by {loss}, summed over all observations{ridge}{price}; less is better.{box}"
+    return f"Fit is measured by {loss}, summed over all observations{ridge}{price}; smaller is better.{box}"
 
 
 def _limits_sentence(statement: Statement) -> str:

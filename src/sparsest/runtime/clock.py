@@ -119,7 +119,7 @@ class Clock:
     ----------
     time_limit : seconds after which the search has to stop
     callback : called with every event
-    spent : seconds that count already, such as those of data that were prepared before
+    spent : seconds that count already, such as those for preparing the data
     """
 
     def __init__(self, time_limit: float, callback: Callback | None = None, spent: float = 0.0) -> None:
@@ -170,7 +170,7 @@ class Clock:
 
     @contextmanager
     def watching(self, halt: Callable[[bool], None]) -> Iterator[None]:
-        """Let another thread say now and then whether the search has to stop: compiled kernels do not check it."""
+        """Let another thread call ``halt`` regularly with whether to stop, because compiled kernels cannot check."""
         done = threading.Event()
 
         def watch() -> None:
@@ -201,7 +201,7 @@ class Clock:
 
     @contextmanager
     def silenced(self, kinds: type | tuple[type, ...] = object) -> Iterator[None]:
-        """Send no events of these kinds, by default none at all: those of a search that is a step of this one."""
+        """Send no events of these kinds (by default of any kind) inside the context, for a search within this one."""
         before, self._silenced = self._silenced, kinds
         try:
             yield

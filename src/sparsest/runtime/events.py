@@ -67,9 +67,9 @@ class Done(NamedTuple):
 
 
 class NotTried(NamedTuple):
-    """Trying all choices of features would settle the search, but takes too long, so it goes on without.
+    """Trying all choices of features would prove the optimum but take too long, so the search continues without it.
 
-    ``estimated_seconds`` and ``estimated_bytes`` are about what it would take; 0 bytes if memory does not matter.
+    ``estimated_seconds`` and ``estimated_bytes`` are what it would take; 0 bytes if memory does not matter.
     """
 
     seconds: float
@@ -77,7 +77,7 @@ class NotTried(NamedTuple):
     estimated_bytes: float
 
     def __str__(self) -> str:
-        """The estimate as a sentence without its end."""
+        """The estimate as a clause without a full stop."""
         memory = f" and {self.estimated_bytes / 1e9:.2g} GB" if self.estimated_bytes else ""
         return f"trying all choices of features would take about {duration(self.estimated_seconds)}{memory}"
 

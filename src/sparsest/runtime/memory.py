@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from sparsest.runtime.control_groups import group_memory
 
-# A search takes at most this part of the memory that is available when it begins, and may always take this many bytes
-# or this part of all memory, whichever is less.
+# A search takes at most this part of the memory that is available when it begins, or, if that is more, the smaller of
+# this many bytes and this part of all memory.
 _SHARE, _LEAST, _LEAST_SHARE = 0.5, 2e9, 0.125
 # A store of columns takes at most this part of the available memory, as several exist at a time and are copied.
 _STORE_SHARE = 0.125
-# A store of so few bytes always fits.
+# A store of at most this many bytes is always allowed.
 _SMALL_STORE = 1 << 22
 
 _limit: ContextVar[float | None] = ContextVar("memory_limit", default=None)
@@ -40,7 +40,7 @@ def memory_limit() -> float:
 
 
 def default_max_memory(root: Path = Path("/")) -> float:
-    """Half of the available memory, but not less than 2e9 bytes or an eighth of all memory, if that is less."""
+    """Half of the available memory, but at least the smaller of 2e9 bytes and an eighth of all memory."""
     memory = _memory(root)
     return max(min(_LEAST, _LEAST_SHARE * memory.total), _SHARE * memory.available)
 

@@ -1,4 +1,4 @@
-"""Sizes of blocks: how much is read, computed or parsed at a time, never what comes out.
+"""Sizes of blocks: how much is read, computed or parsed at a time.  They do not change results.
 
 Tests change them by :func:`resized`, because data that fill several blocks of the usual size are too large for a test.
 """

@@ -83,7 +83,7 @@ class Advice:
     ----------
     method : the public name to call or to fit, such as "best_subset" or "StabilitySelection"
     settings : its arguments other than the data
-    why : two sentences
+    why : the reasons, in a few sentences
     sources : where each rule that was applied comes from
     facts : the facts about the data on which the advice is based
 

@@ -71,7 +71,7 @@ def bootstrap(
         cloned; its own cross-validation is repeated as a part of the selection
     X : matrix, sparse matrix or data frame of shape (n, p)
     y : n responses or labels
-    sample_weight, offset, exposure : of the n rows; they are resampled with them
+    sample_weight, offset, exposure : n numbers each; they are resampled with the rows
     n_resamples : number of resamples; 200 give frequencies with a standard error of at most 3.6 percentage points
     stratify : whether every resample has as many rows of each class as the data; for classifiers
     n_jobs : resamples at a time, by joblib's conventions and its backend

@@ -29,7 +29,25 @@ from sparsest.selection.criteria import Criterion
 
 
 class ChoiceVerdict(NamedTuple):
-    """The outcome of a check of a certified choice; true if and only if everything claimed is proved."""
+    """The outcome of a check of a certified choice; true if and only if everything claimed is proved.
+
+    Attributes
+    ----------
+    valid : whether the certificates prove what the choice claims
+    reasons : what is wrong with it
+    value : an upper bound of the criterion of the chosen model
+    lower_bound : the proved lower bound of the criterion of all admitted supports
+    not_excluded : the other sizes that the certificates do not exclude
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> choice = sparsest.certified_choice(data.X[:, :10], data.y, "bic")
+    >>> verdict = choice.verify(data.X[:, :10], data.y)
+    >>> verdict.valid, verdict.not_excluded
+    (True, ())
+    """
 
     valid: bool
     reasons: tuple[str, ...]

@@ -38,7 +38,7 @@ class Diagnosis:
     explained : share of the constant model's objective that the model explains; close to R² for the squared loss
     without : the same for the refit without each feature (and without the other features of its group)
     deviations : standard deviations of the chosen columns
-    correlations : m × m, of the chosen columns
+    correlations : the m × m correlation matrix of the chosen columns
     substitutes : for every feature, the columns outside the model that correlate most with it
     influence : Cook's distance of every row, by one Newton step; None for losses without curvature
     """

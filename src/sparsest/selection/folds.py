@@ -39,7 +39,7 @@ def make_folds(
     ----------
     cv : None for five random folds, their number, a splitter, or pairs of row numbers; one pair is one validation set
     classification : whether a number means stratified folds
-    weights : of all rows
+    weights : the weights of all rows
     **split : further arguments of the splitter, such as ``groups``
 
     Returns

@@ -1,4 +1,4 @@
-"""Paths of several penalties, fitted to the same data, and the refits on their supports that they are blended with."""
+"""Paths of several penalties, fitted to the same data, and blends of their models with refits on their supports."""
 
 from __future__ import annotations
 

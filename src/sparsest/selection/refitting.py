@@ -147,7 +147,7 @@ def has_intercept(estimator: Any) -> bool:
 def two_classes(estimator: Any, y: NDArray[Any], stratify: bool) -> NDArray[Any] | None:
     """The labels of y if the estimator is a classifier, which needs rows of all classes; None for a regression.
 
-    ValueError is raised if ``stratify`` is asked of a regression.
+    ValueError is raised if ``stratify`` is true for a regression.
     """
     if is_classifier(estimator) or loss_of(estimator).classification:
         return np.unique(y)

@@ -71,7 +71,7 @@ def repeat(
     ----------
     work : called with the entries of a draw; its result has the fields ``unproved`` and ``at_an_end``
     name : the name of the repetitions, in the plural
-    title : of the progress line
+    title : the title of the progress line
     n_jobs, callback : see :func:`collect`; the events are ``Repetition``
     verbose : whether to show the progress
     """

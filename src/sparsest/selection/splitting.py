@@ -196,13 +196,13 @@ def multi_split(
         should select too many features rather than too few, but fewer than there are test rows
     X : matrix, sparse matrix or data frame of shape (n, p)
     y : n responses or labels
-    sample_weight, offset, exposure : of the n rows
+    sample_weight, offset, exposure : n numbers each
     n_splits : number of splits
     fraction : share of the rows that select features
     stratify : whether both parts have the same shares of the classes; for classifiers
     gamma_min : the smallest quantile over the splits that is used.  Smaller values find features that few splits
         select; larger values lose less power, as p-values are multiplied by ``1 - log(gamma_min)``
-    cov_type : of the tests, see :meth:`sparsest.Result.inference`
+    cov_type : the type of covariance for the tests, see :meth:`sparsest.Result.inference`
     n_jobs : splits at a time, by joblib's conventions and its backend
     random_state : seed of the splits
     callback : called with an event ``Repetition`` after every split; returning True stops it

@@ -7,8 +7,8 @@ kept features that are chosen no more often than by chance (with a probability o
 - ``q² / ((2τ - 1) p)``: Meinshausen and Bühlmann (2010, theorem 1), where features that do not matter are exchangeable;
   Shah and Samworth (2013, theorem 1) need no such assumption for complementary pairs;
 - ``C q² / p`` with ``C = 1 / (2(2τ - 1 - 1/(2B)))`` up to τ = 3/4 and ``4(1 - τ + 1/(2B)) / (1 + 1/B)`` above: Shah and
-  Samworth (2013, theorem 2), where q/p ≤ 1/√3 and, for each of these features, the share of the pairs both halves of
-  which choose it has a unimodal distribution.  Its C is the smallest one with that property.
+  Samworth (2013, theorem 2), where q/p ≤ 1/√3 and, for each of these features, the share of pairs in which both halves
+  choose it has a unimodal distribution.  Its C is the smallest one with that property.
 """
 
 from __future__ import annotations

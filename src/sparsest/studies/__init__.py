@@ -1,4 +1,4 @@
-"""The study runner: every experiment of Bertsimas, Pauphilet and Van Parys (2019), with figures and findings."""
+"""The study runner: every experiment of Bertsimas, Pauphilet and Van Parys (2020), with figures and findings."""
 
 from __future__ import annotations
 

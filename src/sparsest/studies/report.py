@@ -28,7 +28,7 @@ _PAGE = Markup("""<!doctype html>
 </head>
 <body class="sparsest">
 <main>
-<h1>Sparse regression: the studies of Bertsimas, Pauphilet and Van Parys (2019), run again</h1>
+<h1>Sparse regression: the studies of Bertsimas, Pauphilet and Van Parys (2020), run again</h1>
 {}
 </main>
 </body>

@@ -51,7 +51,7 @@ def results_of(studies: Iterable[Study], sizes: Iterable[Size], store: Store) ->
 def rows_of(study: Study, size: Size, finished: dict[str, Finished]) -> list[Row]:
     """All rows so far, with panel, x, data set and true size.
 
-    If each size is a task of its own, the rows of a procedure are returned only when all of its sizes are finished,
+    If each size is a separate task, the rows of a procedure are returned only when all of its sizes are finished,
     because one of them is chosen.
     """
     found: list[Row] = []

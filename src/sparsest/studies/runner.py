@@ -71,7 +71,7 @@ def run(
     n_jobs : local processes; all cores by default
     cluster : address of a Dask scheduler, instead of local processes
     folder : the folder that holds the folders of real data
-    scratch : where data sets are written to that are too large for memory; on a cluster, on the machine of each worker
+    scratch : where data sets that are too large for memory are written; on a cluster, on the machine of each worker
     """
     workers = n_jobs or os.cpu_count() or 1
     known = {task.id: task for task in tasks}

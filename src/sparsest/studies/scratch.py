@@ -21,7 +21,7 @@ class Scratch(NamedTuple):
     """Where large data sets are written to.
 
     A data set is a folder with the training rows as ``train.npy``, in column order, and all else as ``rest.npz``.  It
-    is written under another name, which has the owner's process in it, and renamed when it is whole.
+    is written under a temporary name that contains the owner's process number, and renamed when it is complete.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Scratch(NamedTuple):
         return _read(path, source.task)
 
     def remove(self, name: str) -> None:
-        """Delete a data set, and what this process or one that is gone has begun to write of it."""
+        """Delete a data set, and incomplete copies of it by this process or by processes that have ended."""
         begun = Path(self.folder).glob(f"sparsest-{name}.*")
         ours = [
             path for path in begun if (owner := int(path.name.split(".")[1])) == self.owner or not is_running(owner)

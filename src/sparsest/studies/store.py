@@ -46,7 +46,7 @@ class Finished(NamedTuple):
 
 
 class Store:
-    """The file of results; every call opens it anew, so that threads and processes can share it."""
+    """The file of results; every call opens and closes it, so that threads and processes can share it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

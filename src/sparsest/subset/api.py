@@ -71,7 +71,7 @@ def best_subset(
 
     Minimises ``Σ_i ω_i ℓ(y_i, x_i'w + b) + (1/2γ)‖w‖²`` subject to ``‖w‖_0 ≤ k``, or with ``l0_penalty · ‖w‖_0`` added,
     or both.  With ``max_coef``, also ``|w_j| ≤ max_coef``; ``lower`` and ``upper`` limit single coefficients for the
-    data as given, and ``lower=0`` asks for coefficients that are not negative.  ``feature_groups`` and ``structure``
+    data as given, and ``lower=0`` requires coefficients that are not negative.  ``feature_groups`` and ``structure``
     restrict which features may be chosen together.  A search for a proof (methods "tree" and "cuts") that ends without
     it warns with a ``ConvergenceWarning``.
 
@@ -164,8 +164,8 @@ def best_subset_path(
     Returns
     -------
     list of Result
-        One for each entry of ``ks``, in the same order; with several γs those of the first γ, then those of the next:
-        in the order given, or rising.  ``result.statement`` has k and gamma of each.
+        One for each entry of ``ks``, in the same order.  With several γs, those of the first γ come first, then those
+        of the next; "auto" is in increasing order.  ``result.statement`` has k and gamma of each.
 
     Examples
     --------

@@ -12,7 +12,7 @@ _REMEMBERED = 100_000
 
 
 class Incumbent:
-    """The best model so far; initially that of the first admissible support, without a structure the forced features.
+    """The best model so far; at first that of the problem's ``first_support``.
 
     Attributes
     ----------

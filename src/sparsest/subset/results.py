@@ -39,7 +39,7 @@ class Solver(Protocol):
         Parameters
         ----------
         start : an earlier result or a support to begin from
-        clock : that of the call, with its time limit and its callback; by default a new one with the solver's own limit
+        clock : the clock of the call, with its time limit and callback; by default a new one with the solver's limit
         """
 
 
@@ -111,7 +111,10 @@ def searching(problem: Problem, time_limit: float, clock: Clock | None) -> Itera
 def require_dual_bounds(problem: Problem) -> None:
     """Raise an error if dual points prove nothing about the problem."""
     if not problem.has_dual_bounds:
-        raise ValueError("the relaxation needs a ridge or bounds on both sides: give a finite gamma or max_coef")
+        raise ValueError(
+            "the relaxation needs a ridge, or limits on both sides of every coefficient: give a finite gamma or "
+            "max_coef"
+        )
 
 
 def start_support(start: Any, problem: Problem) -> np.ndarray | None:

@@ -39,8 +39,8 @@ from sparsest.subset.results import make_result, start_support
 # point has to exclude features.
 _PRECISION, _PART, _LEAST_PRECISION = 1e-3, 0.1, 1e-9
 
-# The path that ranks features: its number of alphas, its tolerance, and after how many times the wanted number of
-# features it ends (several may enter at once).
+# The path that ranks features: its number of alphas, its tolerance, and the multiple of the wanted number of features
+# at which it ends (several may enter at once).
 _N_ALPHAS, _PATH_TOL, _ENTERED = 100, 1e-3, 2
 # With this penalty factor no feature enters a path.
 _NEVER = 1e15
@@ -48,7 +48,7 @@ _NEVER = 1e15
 
 @dataclass(frozen=True)
 class Screened:
-    """Solves by ``inner`` on the ``size`` features that rank first ``by`` the relaxation or a path."""
+    """Solves by ``inner`` on the ``size`` best features; ``by`` says whether the relaxation or a path ranks them."""
 
     inner: Any
     size: int
@@ -113,7 +113,7 @@ class Screened:
         return score, [relaxed.alpha]
 
     def _path(self, problem: Problem, start: Any, clock: Clock) -> tuple[Array, list[Array]]:
-        """How early features enter a Lasso path without a penalty for forced features; there is no dual point."""
+        """Scores by how early features enter a Lasso path that does not penalise forced features; no dual points."""
         if isinstance(problem.loss, PiecewiseLinear):
             raise ValueError(f"screen_by='path' needs a smooth loss, not {problem.loss.name!r}: use 'relaxation'")
         factor = np.ones(problem.p)

@@ -1,6 +1,6 @@
 """The methods by name, and their solvers with the settings that users give, checked.
 
-Settings that many users need are arguments of their own, declared in :mod:`sparsest.core.settings`; the others are the
+Settings that many users need are separate arguments, declared in :mod:`sparsest.core.settings`; the others are the
 further fields of a method's frozen dataclass, given in the dictionary ``options``.
 """
 
@@ -33,7 +33,7 @@ SOLVERS: dict[str, type] = {
     "subgradient": Subgradient,
     "local": Local,
 }
-# Settings of methods that are arguments of their own.
+# Settings of methods that are separate arguments.
 ARGUMENTS = ("time_limit", "gap_tol", "engine", "n_jobs", "node_limit", "max_memory")
 # Checks of the others, which are given in ``options``.
 OPTION_CHECKS: dict[str, Callable[[Any, str], Any]] = {
@@ -83,7 +83,7 @@ def make_solver(method: Any, options: Any = None, **arguments: Any) -> Any:
 
 
 def staged(solver: Any, gamma: Any, screen: Any, screen_by: Any) -> Any:
-    """Wrap a solver by screening and by the choice of the ridge, if these are asked for."""
+    """Add screening and the choice of the ridge to a solver, if the settings require them."""
     size, by = checked("screen", screen), checked("screen_by", screen_by)
     inner = solver if size is None else Screened(solver, size, by)
     return LeaveOneOut(inner) if isinstance(gamma, str) and gamma == "loo" else inner

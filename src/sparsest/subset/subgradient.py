@@ -1,4 +1,4 @@
-"""The method "subgradient": the dual sub-gradient method of Bertsimas, Pauphilet and Van Parys (2019), Algorithm 2.
+"""The method "subgradient": the dual sub-gradient method of Bertsimas, Pauphilet and Van Parys (2020), Algorithm 2.
 
     repeat   s ← argmin_s f(α, s);   α ← P(α + δ ∇_α f(α, s)),    ∇_α f = -ℓ*'(α) - γ X_s X_s'α
 

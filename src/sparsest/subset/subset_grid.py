@@ -56,7 +56,7 @@ def solve_grid(
 
     Parameters
     ----------
-    clock : that of the call; every model has the time limit of the solver, and the first one counts what came before it
+    clock : the clock of the call; every model has the solver's time limit, and the first one counts earlier seconds too
     doubled : whether to stop after the first γ that changes nothing
     """
     rules = {k: with_k(problem, k) for k in ks}

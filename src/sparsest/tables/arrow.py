@@ -130,7 +130,7 @@ def _read_stored(opened: Opened, module: str) -> Source:
     try:
         return from_arrow(reader(opened.plain_path or pa.BufferReader(opened.read())), [])
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{opened.name} cannot be read, write it anew ({error})") from error
+        raise ValueError(f"{opened.name} cannot be read: save it again ({error})") from error
 
 
 def from_arrow(table: Any, notes: list[str]) -> Source:

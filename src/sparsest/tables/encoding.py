@@ -143,8 +143,8 @@ def categorical_features(column: Column, found: Levels, *, missing_level: bool, 
         raise ValueError(f"column {column.name!r} holds numbers and text such as {odd!r}: correct it, or {advice}")
     if len(levels) > _MOST_LEVELS or len(levels) > max(2, n_known / 2):
         raise ValueError(
-            f"column {column.name!r} holds text, {len(levels)} different ones such as {levels[0][:30]!r}: {advice}, or "
-            f"with --id '{column.name}' if it names the rows"
+            f"column {column.name!r} holds text, {len(levels)} different values such as {levels[0][:30]!r}: {advice}, "
+            f"or with --id '{column.name}' if it names the rows"
         )
     base = levels[0] if 0 < len(levels) <= 2 else None
     features = {level: None if level == base else f"{column.name}={level}" for level in levels}

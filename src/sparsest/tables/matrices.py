@@ -74,14 +74,14 @@ def _load(opened: Opened) -> Any:
     try:
         return np.load(io.BytesIO(opened.read()), allow_pickle=False)
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{opened.name} cannot be read, write it anew with numpy ({error})") from error
+        raise ValueError(f"{opened.name} cannot be read: save it again with numpy ({error})") from error
 
 
 def _sparse(opened: Opened) -> Any:
     try:
         return sp.load_npz(io.BytesIO(opened.read()))
     except (ValueError, OSError, KeyError, TypeError) as error:
-        raise ValueError(f"{opened.name} cannot be read, write it anew with scipy.sparse.save_npz ({error})") from error
+        raise ValueError(f"{opened.name} cannot be read: save it again with scipy.sparse.save_npz ({error})") from error
 
 
 def read_matrix_market(opened: Opened) -> Source:

@@ -10,7 +10,7 @@ import numpy as np
 from sparsest.runtime.sizes import sizes
 from sparsest.tables.source import Source
 
-# Formats that are always read in blocks, and formats of which only large files are.
+# Formats that are always read in blocks, and formats that are read in blocks if the file is large.
 _ALWAYS = (".pgen", ".zarr", ".h5", ".hdf5")
 _IF_LARGE = (".npy", ".parquet", ".feather", ".arrow")
 

@@ -32,7 +32,7 @@ def test_functions_take_paths(tmp_path):
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "x.npy").write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="cannot be read, write it anew with numpy"):
+    with pytest.raises(ValueError, match="cannot be read: save it again with numpy"):
         as_design(tmp_path / "x.npy")
     with pytest.raises(ValueError, match="there is no file"):
         as_design(tmp_path / "y.npy")

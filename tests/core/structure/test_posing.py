@@ -67,7 +67,7 @@ def test_a_column_stands_for_its_group():
     ("settings", "message"),
     [
         ({"feature_groups": LABELS, "k": 1, "include": [0, 1]}, "k = 1 cannot hold the 2 groups that include"),
-        ({"feature_groups": LABELS, "include": [4], "exclude": [5]}, "columns of the same groups: site"),
+        ({"feature_groups": LABELS, "include": [4], "exclude": [5]}, "include and exclude both contain groups: site"),
         ({"feature_groups": LABELS[:5]}, "feature_groups must have 6 labels, one for each column"),
         ({"feature_groups": [0.5] * 6}, "labels of feature_groups must be texts or whole numbers"),
         ({"structure": Structure(limits=[([0, 1], 2, 2)]), "k": 1}, "structure together: exactly 2 of 0, 1"),
@@ -79,7 +79,7 @@ def test_a_column_stands_for_its_group():
             {"structure": Structure(limits=[([0, 1, 2], 2, 3)]), "k": 1},
             "structure together: at least 2 of 0, 1, 2",
         ),
-        ({"structure": Structure(limits=[([0], 2, 3)])}, "a limit requires at least 2 of the 1 features 0"),
+        ({"structure": Structure(limits=[([0], 2, 3)])}, "at least 2 features, but its set has only 1: 0"),
         ({"structure": Structure(requires=[(0, [1])]), "include": [0], "exclude": [1]}, "0 needs all of 1"),
         ({"structure": Structure(costs=[1] * 6, max_cost=1.5), "include": [0, 1]}, "costs of at most 1.5"),
         ({"structure": Structure(costs=[1] * 5, max_cost=1.5)}, "costs must have 6 numbers, one for each of"),

@@ -22,7 +22,7 @@ def test_it_is_kept_as_it_is():
         ({"limits": 3}, "limits must be a list"),
         ({"limits": [([0, 1],)]}, r"every entry of limits must be \(features, most\)"),
         ({"limits": [([], 1)]}, "features of a limit must be a list of at least one feature"),
-        ({"limits": [([0, 1], 2, 1)]}, "a least number above its largest one"),
+        ({"limits": [([0, 1], 2, 1)]}, "the least number of a limit must not exceed its largest"),
         ({"requires": [(0,)]}, "every entry of requires must be"),
         ({"requires": [(0, [1], "some")]}, 'must be "any" or "all"'),
         ({"requires": [(0, [1], np.array([1, 2]))]}, 'must be "any" or "all"'),

@@ -74,7 +74,9 @@ def test_polishing_can_be_switched_off():
 @losses
 def test_no_ridge_is_an_error(loss):
     X, y = sample(loss, N, P, 0)
-    with pytest.raises(ValueError, match="needs a ridge or bounds on both sides: give a finite gamma or max_coef"):
+    with pytest.raises(
+        ValueError, match="needs a ridge, or limits on both sides of every coefficient: give a finite gamma"
+    ):
         best_subset(X, y, 2, loss=loss, gamma=np.inf, method="relaxation")
 
 

@@ -57,7 +57,7 @@ def test_the_tables():
     assert table.loc["c", ["lower", "upper", "share"]].tolist() == [-3.0, 4.0, 1.0]
     assert table.loc["d", "upper_per_deviation"] == 5.0
     text = found.summary()
-    assert text.startswith("3 models that were found of more; in each of them: c\n") and "-3 … 4" in text
+    assert text.startswith("3 models (more may exist); in each of them: c\n") and "-3 … 4" in text
     whole = importance_of(supports[:2], [np.zeros(2)] * 2, {0: 2, 2: 1, 3: 1}, True)
     assert str(found) == text and whole.summary().startswith("All 2 models; in each of them: 2\n")
     none = importance_of([supports[0], np.array([3])], [np.zeros(2), np.zeros(1)], {0: 2, 2: 1, 3: 1}, True)

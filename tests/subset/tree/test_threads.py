@@ -32,5 +32,5 @@ def test_outcomes_come_in_order(count, batch_size, sizes):
 def test_a_failure_ends_them_with_a_warning():
     with ThreadPoolExecutor(2) as pool:
         jobs = submit(pool, Squares(2), [1, 2, -1, 3, 4, 5], 1.0)
-        with pytest.warns(RuntimeWarning, match=r"ended early by MemoryError\('no room'\)"):
+        with pytest.warns(RuntimeWarning, match=r"ended early because of MemoryError\('no room'\)"):
             assert list(collect(jobs)) == [1.0, 4.0, None]

@@ -72,7 +72,10 @@ def _fill(line: NDArray[Any], column: Any) -> None:
             chunk = chunk.cast(pa.float64() if pa.types.is_decimal(chunk.type) else pa.int8())
         values = chunk.to_numpy(zero_copy_only=False)
         if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and values.size and np.abs(values).max() >= 2**53:
-            raise ValueError("X holds whole numbers that double precision cannot represent")
+            raise ValueError(
+                "X holds whole numbers that double precision cannot represent: subtract a constant or divide, or drop "
+                "the column if it is an identifier"
+            )
         line[place : place + len(chunk)] = values
         place += len(chunk)
 

@@ -52,5 +52,5 @@ def open_npy(path: Path) -> Design:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path} cannot be read, write it anew with numpy ({error})") from error
+        raise ValueError(f"{path} cannot be read: save it again with numpy ({error})") from error
     return as_design(array)

@@ -1,6 +1,6 @@
 """The losses: scalar mathematics of ``ℓ(y, u)`` that never sees the data matrix.
 
-Every loss is a NamedTuple of its parameters, and a family has a file of its own.  The bodies of ``value``,
+Every loss is a NamedTuple of its parameters, and each family has its own file.  The bodies of ``value``,
 ``derivative``, ``second_derivative`` and ``conjugate`` use nothing but arithmetic and NumPy ufuncs, so the same text
 serves whole arrays here and, compiled, single numbers in the kernels.
 
@@ -77,8 +77,8 @@ PARAMETERS: tuple[str, ...] = tuple(dict.fromkeys(field for loss in LOSSES.value
 def dual_from_margin(loss: Loss, y: Array, u: Array, weights: Array, mu: float = 0.0) -> Array:
     """Return the dual point ``α = ω ℓ'(y, u)``, which lies in the conjugate's domain.
 
-    A loss with a kink has many; ``mu > 0`` takes the smoothed loss's, which tends to the best of them
-    as ``mu`` and the error of ``u`` go to zero.
+    At a kink of the loss there are many such points; ``mu > 0`` gives that of the smoothed loss, which tends to the
+    best of them as ``mu`` and the error of ``u`` go to zero.
     """
     return weights * (loss.smoothed(mu) if mu > 0 else loss).derivative(y, u)
 
@@ -99,7 +99,7 @@ def make_loss(loss: str | Loss, **parameters: Any) -> Loss:
     given = {name: value for name, value in parameters.items() if value is not None}
     if _is_loss(loss):
         if given:
-            raise ValueError(f"{', '.join(given)} must be given to the loss itself, as it is {shown(loss)}")
+            raise ValueError(f"{', '.join(given)} must be given to the loss itself if it is an object, {shown(loss)}")
         _checked(type(loss), parameters_of(loss))
         return loss
     cls = LOSSES[word(loss, "loss", words=LOSSES)]

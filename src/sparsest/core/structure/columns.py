@@ -33,7 +33,7 @@ def column_limit(sizes: Indices, forced: Mask, banned: Mask, columns: int) -> Co
     free = np.sort(sizes[~forced & ~banned])
     left = columns - int(sizes[forced].sum())
     most = int(forced.sum()) + int(np.searchsorted(np.cumsum(free), left, side="right"))
-    # Units of one size need no budget: their number says all.
+    # Units of the same size need no budget: a limit on their number is enough.
     alike = free.size == 0 or free[0] == free[-1]
     budget = None if alike else Budget(tuple(sizes.astype(float).tolist()), float(columns))
     return ColumnLimit(most, budget)
@@ -54,7 +54,7 @@ def within_columns(
 
 
 def sums_of_sizes(start: int, sizes: Iterable[int]) -> tuple[int, ...]:
-    """All numbers that are ``start`` and a sum of some of the sizes, rising."""
+    """All sums of ``start`` and any of the sizes, in increasing order."""
     reached = 1
     for size in sizes:
         reached |= reached << int(size)

@@ -133,7 +133,9 @@ def _rules(data: Data, units: Units, given: Structure) -> Rules:
     for features, least, most in map(check_limit, given.limits):
         some = units.units(features, "limits")
         if least > len(some):
-            raise ValueError(f"a limit requires at least {least} of the {len(some)} {units.word} {units.shown(some)}")
+            raise ValueError(
+                f"a limit requires at least {least} {units.word}, but its set has only {len(some)}: {units.shown(some)}"
+            )
         limits.append(Limit(some, least, len(some) if most is None else min(most, len(some))))
     if isinstance(given.exclusive, Sequence):
         sets = [units.units(features, "exclusive") for features in given.exclusive]
@@ -147,7 +149,7 @@ def _rules(data: Data, units: Units, given: Structure) -> Rules:
     requires = []
     for feature, needed, every in map(check_requirement, given.requires):
         unit, others = units.unit(feature, "requires"), units.units(needed, "requires")
-        # A unit that needs itself among others, or with columns of its own group, needs nothing more.
+        # A unit needs itself in any case: leave it out of "all of", and drop a "one of" that contains it.
         rest = tuple(g for g in others if g != unit)
         if rest and (every or len(rest) == len(others)):
             requires.append(Requirement(unit, rest, every))
@@ -166,14 +168,14 @@ def _feasible(rule: StructuredSparsity, units: Units, include: Indices, exclude:
     forced, banned = rule.units_of(include), rule.units_of(exclude)
     both = np.flatnonzero(forced & banned)
     if both.size:
-        raise ValueError(f"include and exclude name columns of the same {units.word}: {units.shown(both.tolist())}")
+        raise ValueError(f"include and exclude both contain {units.word}: {units.shown(both.tolist())}")
     count = int(forced.sum())
     if count > rule.most_units:
         raise ValueError(f"k = {rule.k} cannot hold the {count} {units.word} that include forces in")
     first = find_choice(rule, forced, banned)
     if first is None:
         raise ValueError(
-            f"no choice of {units.word} keeps k, include, exclude and the structure together"
+            f"no choice of {units.word} satisfies k, include, exclude and the structure together"
             + _culprit(rule, units, forced, banned)
         )
     return replace(rule, first=first)
@@ -221,7 +223,7 @@ def group_labels(given: Any, p: int, names: tuple[str, ...] | None) -> list[str 
     Parameters
     ----------
     given : p labels; or a function from the name of a column to its label; or a dictionary of labels by the name of
-        the column, in which columns that are missing are groups of their own
+        the column, where columns that are missing are not grouped
     """
     if (callable(given) or isinstance(given, Mapping)) and names is None:
         raise ValueError("feature_groups by name needs the names of columns: give a data frame or feature_names")

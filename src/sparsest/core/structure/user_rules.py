@@ -17,8 +17,8 @@ class Structure:
     """Which features may be chosen together.
 
     Features are given by column number, by column name, or by the label of their group in ``feature_groups``; a column
-    stands for its whole group.  A number is always that of a column, also if groups have numbers as labels.  Everything
-    below counts groups where there are groups.
+    stands for its whole group.  A number is always that of a column, also if groups have numbers as labels.  If there
+    are groups, all rules count groups.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class Structure:
         chosen, and at least ``least``.  Sets may overlap.  Bounds are tightest for sets that are disjoint or nested.
     requires : pairs ``(feature, needed)``: the feature is chosen only with all needed ones (strong heredity).  Triples
         ``(feature, needed, "any")`` need at least one of them (weak heredity), ``(feature, needed, "all")`` all.
-    exclusive : a number between 0 and 1: no two features whose columns have an absolute correlation above it; or a list
-        of sets of features, of each of which at most one is chosen.
-    costs : the cost of each feature, or a dictionary by feature in which all others cost nothing
+    exclusive : a number between 0 and 1: no two features are chosen whose columns have a larger absolute correlation;
+        or a list of sets of features: at most one feature of each set is chosen.
+    costs : the cost of each feature, or a dictionary by feature, where features that are missing cost nothing
     max_cost : the largest sum of the costs of the chosen features
     max_columns : the largest number of columns of the chosen groups
 
@@ -74,7 +74,7 @@ def check_limit(entry: Any) -> tuple[Any, int, int | None]:
     most = whole_number(entry[-1], "the largest number of a limit", least=0)
     least = whole_number(entry[1], "the least number of a limit", least=0) if len(entry) == 3 else 0
     if least > most:
-        raise ValueError(f"a limit must not have a least number above its largest one, got {shown(entry)}")
+        raise ValueError(f"the least number of a limit must not exceed its largest number, got {shown(entry)}")
     return entry[0], least, most
 
 

@@ -25,7 +25,7 @@ _FAR = 1e100
 _MAX_ROOT_STEPS = 60
 # Relative error of the equation for the norm of a block.
 _ROOT_ACCURACY = 1e-14
-# Eigenvalues of a block below this share of the largest are zero but for rounding.
+# Eigenvalues of a block below this share of the largest are zero up to rounding errors.
 _SINGULAR = 1e-13
 # Moves smaller than this share of the largest of the previous sweep are postponed.
 _SMALL_MOVE = 0.1

@@ -156,7 +156,7 @@ def _square_of_shares(push, room, begin, end, slope, ridge, r):
 
 @kernel
 def box_terms(penalty, push, room, begin, end, lam, shift, scale):
-    """For the pushes of a group, what :func:`~sparsest.paths.kernels.duality.side_terms` says of one side.
+    """For the pushes of a group, what :func:`~sparsest.paths.kernels.duality.side_terms` returns for one side.
 
     Pushes that the gradients of all points at some distance may reach are larger by ``shift``, in norm.
     """

@@ -19,7 +19,7 @@ INSIDE = 1.0 - 1e-15
 
 @kernel
 def side_terms(penalty, push, lam, limit, scale):
-    """The push relative to what it may be at most (0 if any is feasible), and the conjugate at ``scale`` times it."""
+    """The push relative to the largest feasible one (0 if any is feasible), and the conjugate at ``scale · push``."""
     most, ratio, cost = threshold(penalty, lam), 0.0, 0.0
     if push > 0.0 and limit == np.inf:
         ratio = push / most

@@ -1,7 +1,7 @@
 """Which groups of gradients have to be computed, from gradients at earlier points; see :mod:`screening`.
 
-Gradients of a group are always computed together, so what is known of its first feature is known of all.  Where
-coefficients may have one sign only, gradients count that push to that side.
+Gradients of a group are always computed together, so the state of its first feature is that of all its features.  If
+coefficients may have one sign only, only gradients that push to that side count.
 """
 
 from __future__ import annotations

@@ -43,14 +43,14 @@ def largest_violation(alpha, tol):
 
 @kernel
 def violation_for_gap(alpha, allowed, size, n_active, curvature, most):
-    """The violation at which the gap will be about what is allowed, but at most ``most``.
+    """The violation at which the gap will be about ``allowed``; never more than ``most``.
 
     The gap is about the violation times 2‖w‖₁, or its square times the number of active features over twice the
     penalty's curvature.
 
     Parameters
     ----------
-    allowed : the gap, not relative to anything.
+    allowed : the absolute gap that is allowed.
     size, n_active : ``‖w‖₁`` and the number of nonzero coefficients.
     """
     allowed *= _GAP_SHARE

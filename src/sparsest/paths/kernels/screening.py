@@ -171,7 +171,7 @@ def note(memory, needed, count, fresh):
 def foreseen(memory, slope, sides, alpha, outside, least, out):
     """List the features outside with predicted gradients near their limits at λ in ``out``; returns their number.
 
-    Those of which fewer than ``least`` gradients are known, one or two, are left out.
+    Features with fewer than ``least`` (one or two) known gradients are left out.
     """
     m, count = memory.alphas.size, 0
     # From a point to λ, and that as a share of the way from one point to another.

@@ -1,4 +1,4 @@
-"""The studies of Bertsimas, Pauphilet and Van Parys (2019): one small file for each group that shares its data."""
+"""The studies of Bertsimas, Pauphilet and Van Parys (2020): one small file for each group that shares its data."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def over_n(
     regime: Regime, source: Source, title: str, size: Size, *, compared: bool = False, n_sets: int | None = None,
     exact_seconds: float | None = None, over_k: bool = True,
 ) -> Panel:  # fmt: skip
-    """A panel over growing n; with ``over_k``, the cell that figures over k show is fitted for all of their sizes."""
+    """A panel over growing n; with ``over_k``, one cell is fitted for all sizes that the figures over k show."""
     source = replace(source, p=regime.p, k=regime.k, snr=regime.snr)
     cells = []
     for n in sorted({*regime.ns, *([regime.roc_n] if over_k else [])}):

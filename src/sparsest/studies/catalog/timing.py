@@ -213,7 +213,7 @@ STUDIES = (
         grows("the exact method's time is about linear in p", seconds, "exact", least=0.5, most=1.5),
         grows("the relaxation's time is about linear in p", seconds, "relaxation", least=0.5, most=1.5),
         grows("MCP's time is about linear in p", seconds, "mcp", least=0.5, most=1.5),
-        remark="n = p / 5 grows too, so that time linear in p is time of the square root of the matrix's size.",
+        remark="n = p / 5 grows too, so a time that is linear in p grows like the square root of the matrix's size.",
     ),
     _study(
         "time-n",

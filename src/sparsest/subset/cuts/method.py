@@ -1,4 +1,4 @@
-"""The method "cuts": outer approximation by cutting planes (Bertsimas, Pauphilet and Van Parys 2019, Algorithm 1).
+"""The method "cuts": outer approximation by cutting planes (Bertsimas, Pauphilet and Van Parys 2020, Algorithm 1).
 
     repeat   (s, η) ← argmin of the current cuts;   add the cut of α*(s)      until η ≥ c(s) - ε
 
@@ -58,8 +58,8 @@ class Cuts:
         """Search until the gap is closed or a limit is reached."""
         if not problem.has_dual_bounds:
             raise ValueError(
-                "cutting planes need a ridge or bounds on both sides: give a finite gamma or max_coef, or use "
-                "method='tree'"
+                "the cuts need a ridge, or limits on both sides of every coefficient: give a finite gamma or max_coef, "
+                "or use method='tree'"
             )
         with searching(problem, self.time_limit, clock) as running:
             return self._solve(_CutSearch(self, problem, running), start)

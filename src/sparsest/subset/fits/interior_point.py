@@ -94,8 +94,8 @@ def stack(columns: Array, weights: Array, pieces: list[tuple[Array, Array]], fit
 class Iterate(NamedTuple):
     """An iterate or a direction; in an iterate all but z, v and r are positive, and (v, s, √δw) is in its cone.
 
-    ``g = 1 - s`` has the multiplier η.  The unused budget h has the multiplier τ; both are empty if the budget is no
-    limit.
+    ``g = 1 - s`` has the multiplier η.  The unused budget h has the multiplier τ; both are empty if the budget does
+    not restrict anything.
     """
 
     z: Array
@@ -158,7 +158,7 @@ class InteriorPoint:
     def resume(self, x: Iterate, earlier: InteriorPoint, before: Indices) -> Iterate | None:
         """The warm start near an iterate for other columns; None if it is not inside all cones.
 
-        Also None if the budget is a limit for only one of the two problems.  ``before`` is the position of each column
+        Also None if the budget restricts only one of the two problems.  ``before`` is the position of each column
         among those of ``earlier``, or -1.  Entering features take a share of the budget from the others, and are as
         central as their products with the dual point allow.
         """

@@ -66,7 +66,7 @@ class Space(ABC):
     def fit(self, support: Indices, ridge: float, w: Array, b: float, unless: float = np.inf) -> Fitted | None:
         """The model of a support; ``w`` and ``b`` are its warm start.
 
-        None as soon as its objective is not expected to be below ``unless``.
+        None if its objective is found or expected not to be below ``unless``.
         """
 
     @abstractmethod

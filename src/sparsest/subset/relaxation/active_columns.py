@@ -49,7 +49,7 @@ class ActiveColumns:
     def products(self, alpha: Array) -> Array:
         """``X_j'α`` for the active columns, and zero for the others.
 
-        Raises ``PassStopped`` if the time is over before a pass over data on disk is.
+        Raises ``PassStopped`` if the time limit is reached during a pass over data on disk.
         """
         self.passes += self.index.size / self.problem.p if self._copied else 1.0
         if not self._copied:

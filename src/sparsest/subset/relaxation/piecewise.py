@@ -118,7 +118,7 @@ def _cleaned(part: WorkingSet, omega: Regulariser, point: WorkingSolution) -> Wo
 
     Interior-point iterates approach zero but never reach it.
     """
-    # σ is infinite if the budget is no limit.  The product √δ|w| does not depend on the columns' units.
+    # σ is infinite if the budget restricts nothing.  The product √δ|w| does not depend on the columns' units.
     sigma = min(sigma_of(point.w, omega)[0], 1e200)
     size = np.where(omega.forced, np.inf, sigma * (omega.root_delta * np.abs(point.w)))
     for least in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6):

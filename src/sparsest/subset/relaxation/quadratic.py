@@ -27,12 +27,12 @@ from sparsest.subset.relaxation.working_solution import Stop, WorkingSolution
 # Largest number of FISTA iterations.
 _MOST_ITERATIONS = 20_000
 # Number of FISTA iterations before the first Newton step.  It doubles after every Newton step that fails and is halved
-# after every one that succeeds, down to the second number.
+# after every one that succeeds, down to the second number.  Alternations with nested limits, which take longer, replace
+# Newton steps there; for them the number is not reduced below the first one.
 _FIRST_ITERATIONS, _LEAST_ITERATIONS = 60, 15
-# Alternations with nested limits take longer than Newton steps, so there the first number is the least one as well; but
-# they need no settled active set.
 # A Newton step is tried only if at most this share of the active set has changed since the last attempt: before, it
-# hardly ever succeeds, and with thousands of active features it takes as long as hundreds of iterations.
+# hardly ever succeeds, and with thousands of active features it takes as long as hundreds of iterations.  Alternations
+# do not depend on a settled active set.
 _MOST_CHANGES = 0.02
 # Lengths of a Newton step that are tried, relative to the full step.
 _STEP_LENGTHS = (1.0, 0.5, 0.25, 0.1)

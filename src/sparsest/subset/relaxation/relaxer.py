@@ -21,9 +21,9 @@ _MOST_ROUNDS = 100
 # Tolerance of the first working set, relative to the objective without features.  If the relaxation is tight, one round
 # then suffices; if it is not, the extra cost is negligible.
 _FIRST_PRECISION = 1e-3
-# The rules by which features enter.  For an interior-point method a further round takes longer than some superfluous
-# features (hinge loss, 1000 × 10000, k = 50, nγ = 10: a share of 0.9 needs 8 rounds instead of 11); for the other
-# methods it is the reverse.
+# The rules by which features enter.  For an interior-point method a further round costs more than some superfluous
+# features do (hinge loss, 1000 × 10000, k = 50, nγ = 10: a share of 0.9 needs 8 rounds instead of 11); for the other
+# methods it costs less.
 _ENTERING = Entering(share=0.999, kept_share=0.6, least=100, growth=1.0)
 _ENTERING_PIECEWISE = _ENTERING._replace(share=0.9)
 # Tolerance of a working set as a share of the gap over all features, and its lower limit as a share of the requested

@@ -57,7 +57,7 @@ def solve_working_set(
     memory: Memory | None = None,
     reference: CurvedGram | None = None,
 ) -> WorkingSolution:
-    """Solve the relaxation on packed columns from (w, b); the values returned are valid whatever ended the solution.
+    """Solve the relaxation on packed columns from (w, b); the values returned are valid however the solution ended.
 
     A ``memory`` gives a warm start from the last working set.  ``reference`` is a Gram matrix for the first steps with
     a smooth loss.

@@ -16,7 +16,9 @@ _SHOWN, _NAMED = 20, 8
 
 @dataclass(frozen=True, eq=False)
 class Importance(Summarised):
-    """Ranges over models, with an entry for each feature of any model, most frequent features first.
+    """The result of ``near_optimal(...).importance()``: ranges over models, the most frequent features first.
+
+    There is an entry for each feature of any model.
 
     Attributes
     ----------
@@ -27,6 +29,15 @@ class Importance(Summarised):
     n_models : number of models
     complete : whether a proof shows that these are all models within the requested distance
     feature_names : names of all columns, or None
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> result = sparsest.best_subset(data.X, data.y, k=3, feature_names=data.feature_names)
+    >>> found = sparsest.near_optimal(result, data.X, data.y, within=0.02).importance()
+    >>> sorted(found.names[:2]), found.share.round(2).tolist()
+    (['bmi', 's5'], [1.0, 1.0, 0.33, 0.33, 0.33])
     """
 
     features: Indices
@@ -64,7 +75,7 @@ class Importance(Summarised):
         """
         every = ", ".join(shortened(name, 30) for name in np.array(self.names)[self.share == 1.0][:_NAMED])
         more = ", …" * (int((self.share == 1.0).sum()) > _NAMED)
-        these = f"All {self.n_models} models" if self.complete else f"{self.n_models} models that were found of more"
+        these = f"All {self.n_models} models" if self.complete else f"{self.n_models} models (more may exist)"
         lines = wrapped([f"{these}; in each of them: {every or 'no feature'}{more}"], width)
         rows = [
             [name, f"{share:.0%}", f"{low:.4g} … {high:.4g}", f"{low * scale:.4g} … {high * scale:.4g}"]

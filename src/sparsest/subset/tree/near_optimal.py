@@ -22,10 +22,27 @@ from sparsest.subset.tree.search import Search
 
 
 class NearOptimal(NamedTuple):
-    """Supports sorted by their objectives; ``complete`` means that a proof excludes all others below ``threshold``.
+    """The result of :func:`sparsest.near_optimal`: the supports near the optimum, sorted by their objectives.
 
-    ``coefs`` are the coefficients of each support, for the data as given.  ``deviations`` are the standard deviations
-    of all columns that occur in a support.
+    Attributes
+    ----------
+    supports, objectives : the columns of each model, and its objective
+    threshold : the largest objective that was looked for
+    complete : whether a proof excludes all other supports with objectives up to ``threshold``
+    status : how the search ended
+    n_nodes, seconds : number of nodes and duration of the search
+    coefs : the coefficients of each support, for the data as given
+    deviations : standard deviations of all columns that occur in a support
+    feature_names : names of all columns, or None
+
+    Examples
+    --------
+    >>> import sparsest
+    >>> data = sparsest.datasets.load_diabetes_quadratic()
+    >>> result = sparsest.best_subset(data.X, data.y, k=3)
+    >>> near = sparsest.near_optimal(result, data.X, data.y, within=0.02)
+    >>> [support.tolist() for support in near.supports], near.complete
+    ([[2, 3, 8], [2, 8, 36], [2, 6, 8]], True)
     """
 
     supports: list[Indices]
@@ -49,7 +66,13 @@ class NearOptimal(NamedTuple):
         )
 
     def importance(self) -> Importance:
-        """The share of models that contain each feature, and the range of its coefficient."""
+        """The share of models that contain each feature, and the range of its coefficient.
+
+        Returns
+        -------
+        Importance
+            With ``to_frame()`` and ``summary()``; :class:`sparsest.plots.ImportanceDisplay` draws it.
+        """
         return importance_of(self.supports, self.coefs, self.deviations, self.complete, self.feature_names)
 
 

@@ -15,7 +15,7 @@ from sparsest.runtime.threads import all_threads
 from sparsest.subset.relaxation.memory import CurvedGram
 from sparsest.subset.tree.tuning import DEFAULT_TUNING, Tuning
 
-# Number of features in the matrix for each coefficient of the root, and at most.
+# Number of features in the matrix for each coefficient of the root, and the largest number of features in it.
 _PER_COEFFICIENT, _MOST = 3, 4000
 # The largest share of a working set that may lie outside the matrix.
 _MOST_OUTSIDE = 0.3
@@ -33,7 +33,7 @@ class ReferenceGram:
             self.matrix = scaled.T @ scaled
 
     def of(self, features: Indices, columns: Array) -> CurvedGram | None:
-        """The matrix of these features, whose columns are given; None if it is of no use for them.
+        """The matrix of these features, whose columns are given; None if using it would save no time.
 
         That is the case if too many of them are not in it, or if computing their own matrix takes hardly any time.
         """

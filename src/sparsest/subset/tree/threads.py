@@ -25,7 +25,7 @@ def collect(jobs: Sequence[Job]) -> Iterator[NodeOutcome | None]:
         error = job.exception()
         if error is not None:
             warnings.warn(
-                f"the search ended early by {error!r}; the result has the best model and the bound found so far",
+                f"the search ended early because of {error!r}; the result has the best model and bound found so far",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -15,7 +15,7 @@ from sparsest.runtime.jit import inlined, kernel
 
 @inlined
 def threshold_of(sigma):
-    """Return the gain ``1/(2σ²)`` above which features enter; 0 if the budget is no limit or σ is unknown."""
+    """Return the gain ``1/(2σ²)`` above which features enter; 0 if the budget restricts nothing or σ is unknown."""
     return 0.5 / (sigma * sigma) if 0.0 < sigma < np.inf else 0.0
 
 

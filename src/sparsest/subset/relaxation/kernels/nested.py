@@ -39,7 +39,7 @@ class NestedRegulariser(NamedTuple):
     ----------
     root_delta : √δ of each column; equal within a unit unless ``bounded``
     unit : the unit of each column, numbered from 0
-    forced, price : of each unit
+    forced, price : whether each unit is forced in, and its price
     start, members, room : the nested sets of free units and the number that may be chosen of each
     low, high : bounds of each column
     bounded : whether a bound is finite
