@@ -1,6 +1,5 @@
 """Actions that tests inject at the points of ``sparsest.runtime.faults``."""
 
-import os
 import signal
 
 
@@ -21,5 +20,5 @@ def interrupt(*given):
 
 
 def press(*given):
-    """Press Ctrl-C."""
-    os.kill(os.getpid(), signal.SIGINT)
+    """Press Ctrl-C; a signal to the whole process could reach the main thread later."""
+    signal.raise_signal(signal.SIGINT)

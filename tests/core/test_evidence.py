@@ -15,16 +15,18 @@ from hypothesis import strategies as st
 
 from checks import best_subset
 from core.designs.storages import Foreign
+from injecting import OnCall
 from proofs.helpers import assert_enclosing
 from samples import sample
 from sparsest.core.designs import as_design
 from sparsest.core.designs.standardized import Standardized
-from sparsest.core.evidence import Evidence, SurveyedColumns
+from sparsest.core.evidence import SurveyedColumns
 from sparsest.core.problem import make_problem
 from sparsest.proofs.columns import AllColumns
 from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.points import feasible
 from sparsest.proofs.reading import ColumnBlocks
+from sparsest.runtime.faults import injected
 from sparsest.subset.api import METHODS
 from sparsest.subset.claims import statement_of
 
@@ -83,15 +85,15 @@ def test_what_is_known_of_data_does_not_keep_them(store):
     assert before() is None
 
 
-def test_a_fingerprint_whose_thread_failed_is_computed_again(monkeypatch):
+def test_a_fingerprint_whose_thread_failed_is_computed_again():
     X, y = sample("squared", 20, 5, 1)
     problem = make_problem(X, y, 2, gamma=0.1)
     found = problem.data.evidence
-    with monkeypatch.context() as broken:
-        broken.setattr(Evidence, "_compute", lambda self: None)
+    failed = OnCall(1, lambda: True)
+    with injected("fingerprint", failed):
         found.begin_fingerprint()
-        found._thread.join()
-    assert found.fingerprint() == fingerprint(found.data)
+        assert found.fingerprint() == fingerprint(found.data)
+    assert failed.calls == 1
 
 
 def _solve_again(queue, X, y, problem):

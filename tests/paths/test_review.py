@@ -9,7 +9,6 @@ from sparsest.core.data import make_data
 from sparsest.core.losses import make_loss
 from sparsest.core.penalties import path_penalty
 from sparsest.core.strengths import make_strengths
-from sparsest.paths import path, review
 from sparsest.paths.compiled_walk import CompiledWalk
 from sparsest.paths.features import FeatureRules
 from sparsest.paths.general_walk import GeneralWalk
@@ -17,6 +16,7 @@ from sparsest.paths.review import improve
 from sparsest.paths.task import make_task
 from sparsest.paths.walks import make_walk
 from sparsest.runtime.clock import Clock
+from sparsest.runtime.faults import injected
 
 TOL = 1e-6
 
@@ -85,18 +85,17 @@ def test_the_lasso_leads_to_better_solutions_of_problems_with_more_features_than
     improve(tall, alphas, fits, 300, Clock(np.inf))
 
 
-def test_the_lasso_is_left_out_if_it_is_not_wanted_or_too_large_and_in_cross_validation(monkeypatch):
+def test_the_lasso_is_left_out_if_it_is_not_wanted_or_too_large_and_in_cross_validation():
     X, y = wide()
     asked = []
-    monkeypatch.setattr(path, "improve", lambda *rest: asked.append(rest[-1]) or improve(*rest))
-    PenalizedRegressorCV("scad", alphas=np.geomspace(1.0, 0.1, 5), cv=2).fit(X, y)
+    with injected("review", asked.append):
+        PenalizedRegressorCV("scad", alphas=np.geomspace(1.0, 0.1, 5), cv=2).fit(X, y)
     # The path of all data, and those of the folds.
     assert asked == [False] * 3
     walk, alphas, fits = walked(X, y, "scad")
     walk.relax = None
     improve(walk, alphas, list(fits), 300, Clock(np.inf), with_lasso=False)
-    monkeypatch.setattr(review, "_LASSO_WORK", 9 * 60 * 300)
-    improve(walk, alphas, list(fits), 300, Clock(np.inf))
+    improve(walk, alphas, list(fits), 300, Clock(np.inf), lasso_work=9 * 60 * 300)
 
 
 def test_the_stored_loss_and_curvature_are_those_of_the_solution():

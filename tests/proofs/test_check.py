@@ -7,9 +7,11 @@ import pytest
 
 from proofs.helpers import ExactSquares, bounds_of, fraction, indices, optimum_of, sample, sample_weights, statement_of
 from sparsest.proofs import points
-from sparsest.proofs.check import Checker, prove
+from sparsest.proofs.check import prove
 from sparsest.proofs.columns import PackedColumns
 from sparsest.proofs.data import Data, Room
+from sparsest.proofs.gains import Gains
+from sparsest.proofs.splits import Diagonals
 from sparsest.proofs.steps import (
     Branch,
     Combination,
@@ -197,20 +199,22 @@ def test_one_column(fit_intercept):
             assert rigorous.bound <= exact.bound <= optimum_of(statement, X, y)
 
 
-def test_what_the_residual_of_a_split_may_be_off_is_added_to_its_products(monkeypatch):
+def test_what_the_residual_of_a_split_may_be_off_is_added_to_its_products():
     """By Cauchy and Schwarz: the spread times the norm of the column."""
     X, y = sample(14, 6)
     statement = statement_of(X, y, k=2)
     data = Data.of(statement, X, y, None)
     columns = PackedColumns(data, np.arange(6))
     split = Split(np.arange(6), np.full(6, 0.5 / statement.gamma))
-    proof = Proof((Leaf(0),), (SplitPoint(np.arange(6), np.linspace(-0.2, 0.2, 6), 0),), (split,))
+    point = SplitPoint(np.arange(6), np.linspace(-0.2, 0.2, 6), 0)
+    diagonals = Diagonals(data, statement.gamma, (split,))
+    found = points.witnesses(data, statement.rule, [point], columns)
+    assert 0.0 < found.spreads[0] < 1e-10
 
     def products(spread):
-        monkeypatch.setattr(points, "_spreads", lambda *given: (np.full(1, spread), np.zeros(1)))
-        checker = Checker(data, statement, proof, 0.0)
-        gains, _ = checker._gains(indices(0), columns)
-        return np.sqrt(2.0 * checker.diagonals.diagonal(0, columns) * gains[0])
+        given = found._replace(spreads=np.full(1, spread))
+        gains, _ = Gains(data, statement, diagonals, 1.0).from_witnesses([point], given, columns)
+        return np.sqrt(2.0 * diagonals.diagonal(0, columns) * gains[0])
 
     added = products(0.3) - products(0.0)
     np.testing.assert_allclose(added, 0.3 * columns.bounds.weighted_norms * 1.01, rtol=1e-9)
@@ -225,7 +229,7 @@ def test_gains_are_upper_bounds_where_products_cancel(n):
     columns, every = PackedColumns(data, np.arange(P)), np.arange(P)
     Z = X - X.mean(axis=0)
     point = DualPoint(Z @ np.linalg.lstsq(Z, y - y.mean(), rcond=None)[0] - (y - y.mean()))
-    gains, _ = Checker(data, statement, Proof((Leaf(0),), (point,)), 0.0)._gains(indices(0), columns)
+    gains, _ = Gains(data, statement, Diagonals(data, GAMMA, ()), 1.0).of([point], columns)
     alpha = points.witnesses(data, statement.rule, [point], columns).alpha[:, 0]
     parts = [[[Fraction(v) for v in column] for column in part.T] for part in data.exact_parts(every)]
     exact = [

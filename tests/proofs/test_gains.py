@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs.helpers import indices, sample, sample_weights, statement_of
-from sparsest.proofs.check import Checker, prove
+from proofs.helpers import sample, sample_weights, statement_of
+from sparsest.proofs.check import prove
 from sparsest.proofs.columns import AllColumns, PackedColumns
 from sparsest.proofs.data import Data
 from sparsest.proofs.exact import prove_exactly
-from sparsest.proofs.gains import _gain_above
+from sparsest.proofs.gains import Gains, _gain_above
+from sparsest.proofs.splits import Diagonals
 from sparsest.proofs.steps import DualPoint, Leaf, Proof
 
 N, P = 9, 4
@@ -50,13 +51,13 @@ def test_gains_are_upper_bounds(name, scale, seed):
     statement = statement_of(X, y, k=2, gamma=gamma, fit_intercept=False, lower=lower, upper=upper)
     data = Data.of(statement, X, y, None)
     point = DualPoint(rng.standard_normal(N) * 10.0 ** rng.uniform(-5, 5))
-    checker = Checker(data, statement, Proof((Leaf(0),), (point,)), np.inf)
+    found = Gains(data, statement, Diagonals(data, gamma, ()), 1.0)
     for columns in (AllColumns(data), PackedColumns(data, np.arange(P))):
-        gains, _ = checker._gains(indices(0), columns)
+        gains, _ = found.of([point], columns)
         for j in range(P):
             truth = exact_gain(X[:, j], point.values, gamma, statement.limits_below[j], statement.limits_above[j])
-            found = float(gains[0, j])
-            assert not np.isfinite(found) or (truth is not None and truth <= Fraction(found))
+            gain = float(gains[0, j])
+            assert not np.isfinite(gain) or (truth is not None and truth <= Fraction(gain))
 
 
 @pytest.mark.parametrize("standardize", [False, True])

@@ -139,12 +139,13 @@ def test_blocks_of_rows():
         RowBlocks(X.shape, lambda begin, end: X[begin:end].astype(complex), 3).columns(np.array([0]))
 
 
-def test_large_arrays_are_read_by_rows(monkeypatch):
-    monkeypatch.setattr("sparsest.proofs.reading._MANY_BYTES", 64)
+def test_large_arrays_are_read_by_rows():
     X = np.arange(12.0).reshape(4, 3)
-    assert isinstance(as_matrix(X), RowBlocks) and np.array_equal(as_matrix(X).columns(slice(None)), X)
+    large = as_matrix(X, many_bytes=64)
+    assert isinstance(large, RowBlocks) and np.array_equal(large.columns(slice(None)), X)
     for other in (np.asfortranarray(X), X[:2], X[:, :1]):
-        assert isinstance(as_matrix(other), np.ndarray)
+        assert isinstance(as_matrix(other, many_bytes=64), np.ndarray)
+    assert isinstance(as_matrix(X), np.ndarray)
 
 
 def test_rows_from_which_columns_are_picked():

@@ -10,7 +10,7 @@ from samples import sample
 from sparsest import Status, Structure, certified_choice, information_criterion
 from sparsest.core.problem import make_problem
 from sparsest.runtime.clock import Clock
-from sparsest.selection import size_search
+from sparsest.runtime.faults import injected
 from sparsest.selection.certified_sizes import price_of_a_column, problem_of_size, with_price, without_price
 from sparsest.selection.criteria import CRITERIA, Criterion
 from sparsest.subset.tree.method import Tree
@@ -142,12 +142,18 @@ def test_a_price_of_columns_becomes_a_price_of_the_budget():
         assert result.lower_bound <= least + 1e-9
 
 
-def test_a_price_that_does_not_decide_is_dropped(monkeypatch):
+def test_a_price_that_does_not_decide_is_dropped():
     """With a price far too high the searches end without excluding their sizes, and go on without one."""
     X, y = sample("squared", N, P, seed=3)
-    high = lambda criterion, value, best, problem, size: 10.0 if size else 0.0  # noqa: E731
-    monkeypatch.setattr(size_search, "price_of_a_column", high)
-    choice = certified_choice(X, y, "bic", gamma=0.3, standardize=False, feature_groups=LABELS, time_limit=np.inf)
+    asked = []
+
+    def high(size):
+        asked.append(size)
+        return 10.0 if size else None
+
+    with injected("price", high):
+        choice = certified_choice(X, y, "bic", gamma=0.3, standardize=False, feature_groups=LABELS, time_limit=np.inf)
+    assert any(asked)
     check(choice, criteria_of_all(choice, X, y, whole_groups(LABELS), gamma=0.3), X, y)
 
 

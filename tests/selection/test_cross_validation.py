@@ -1,11 +1,9 @@
 """Scores against loops of plain fits, means, standard errors and the choice among models."""
 
-import os
-import signal
-
 import numpy as np
 import pytest
 
+from injecting import press
 from samples import sample, sample_weights
 from sparsest.core.data import make_data
 from sparsest.selection.cross_validation import Validation, cross_validate
@@ -117,7 +115,7 @@ def test_ctrl_c_before_a_fold_is_done_is_raised(keyboard):
     folds, data = make_folds(4, X, y, classification=False), make_data(X, y, standardize=True)
 
     def pressed(part):
-        os.kill(os.getpid(), signal.SIGINT)
+        press()
         return ridge_models(part)
 
     with pytest.raises(KeyboardInterrupt):

@@ -1,19 +1,17 @@
 """Work that is repeated keeps what is done when it is interrupted."""
 
-import os
-import signal
-
 import pytest
 from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 
+from injecting import press
 from sparsest.runtime.events import Repetition
 from sparsest.selection.repeating import collect, warn_if_incomplete
 
 
 def interrupted_at(i, at):
     if i == at:
-        os.kill(os.getpid(), signal.SIGINT)
+        press()
     return i
 
 

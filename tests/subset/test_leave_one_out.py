@@ -7,10 +7,9 @@ from checks import best_subset, check_certificate
 from samples import sample
 from sparsest import BestSubsetClassifier, BestSubsetRegressor, best_subset_path
 from sparsest.core.problem import make_problem
-from sparsest.subset import leave_one_out
+from sparsest.runtime.faults import injected
 from sparsest.subset.fits.influence import leave_one_out_error
 from sparsest.subset.fits.support import fit_support
-from sparsest.subset.leave_one_out import best_turn
 
 N, P = 40, 8
 
@@ -50,21 +49,20 @@ def test_noise_shrinks_more():
     assert gammas[0] > 10 * gammas[1] > 10 * gammas[2]
 
 
-def test_rounds_that_go_round_end(monkeypatch):
+def test_rounds_that_go_round_end():
     """Where supports and ridges never agree, the turn with the smallest error ends it."""
     X, y = sample("squared", N, P)
-    problem = make_problem(X, y, 2, gamma=0.1)
     turns = []
 
-    def contrary(problem, support):
-        turn = best_turn(problem, support)._replace(gamma=0.1 if len(turns) % 2 else 1e-5, error=float(len(turns)))
-        turns.append(turn._replace(support=support[:1]))
+    def contrary(turn):
+        n, one = len(turns), turn.support[:1]
+        turns.append(turn._replace(support=one, gamma=0.1 if n % 2 else 1e-5, error=float(n)))
         return turns[-1]
 
-    monkeypatch.setattr(leave_one_out, "best_turn", contrary)
-    result = best_subset(X, y, 2, gamma="loo")
-    assert len(turns) < 12 and not result.trace["leave_one_out"]["stable"]
-    assert result.statement.gamma in (0.1, 1e-5) and problem.gamma == 0.1
+    with injected("turn", contrary):
+        result = best_subset(X, y, 2, gamma="loo")
+    assert 2 <= len(turns) < 12 and not result.trace["leave_one_out"]["stable"]
+    assert result.statement.gamma in (0.1, 1e-5)
 
 
 def test_estimators_paths_screening_and_no_features():

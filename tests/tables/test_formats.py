@@ -16,8 +16,10 @@ import scipy.sparse as sp
 from pyarrow import feather, parquet
 from sklearn.datasets import dump_svmlight_file
 
+from injecting import OnCall
+from sparsest.runtime.faults import injected
 from sparsest.runtime.sizes import resized
-from sparsest.tables import ReadingOptions, arrow, opening, read_table, read_with_encoding, readers
+from sparsest.tables import ReadingOptions, opening, read_table, read_with_encoding, readers
 from sparsest.tables.dialect import find_dialect
 
 N, P = 30, 4
@@ -201,18 +203,17 @@ def test_later_entries_may_be_of_another_kind(tmp_path, reader):
 
 @resized(text_bytes=256)
 @pytest.mark.parametrize("decimal", ".,")
-def test_many_columns_of_another_kind_cost_a_few_passes(tmp_path, monkeypatch, decimal):
+def test_many_columns_of_another_kind_cost_a_few_passes(tmp_path, decimal):
     """Each needed a separate pass."""
-    passes = []
-    usual = arrow._input
-    monkeypatch.setattr(arrow, "_input", lambda *given: passes.append(1) or usual(*given))
+    passes = OnCall(0, None)
     late = ["0"] * 41 + ["low"] * 20 + ["high"] * 20
     rows = [";".join([str(i / 4).replace(".", decimal), *[late[i]] * 40, str(i)]) for i in range(81)]
     (tmp_path / "a.csv").write_text("\n".join([";".join(["x", *(f"c{j}" for j in range(40)), "y"]), *rows]))
-    table = read_table(str(tmp_path / "a.csv"), ReadingOptions())
+    with injected("pass over text", passes):
+        table = read_table(str(tmp_path / "a.csv"), ReadingOptions())
     assert table.names == ("x", *(f"c{j}={level}" for j in range(40) for level in ("0", "high", "low")))
     np.testing.assert_array_equal(table.matrix[:, 0], np.arange(81) / 4)
-    assert len(passes) == 5
+    assert passes.calls == 5
 
 
 @pytest.mark.parametrize("separator", ",\t;")

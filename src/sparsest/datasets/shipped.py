@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsest.datasets.dataset import Dataset
+from sparsest.runtime.faults import reach
 
 
 def load_diabetes_quadratic() -> Dataset:
@@ -87,4 +88,4 @@ def _table(file: str, **layout: Any) -> NDArray[np.float64] | None:
     package = find_spec("sklearn")
     assert package is not None and package.submodule_search_locations is not None
     path = Path(package.submodule_search_locations[0], "datasets", "data", file)
-    return np.loadtxt(path, ndmin=2, **layout) if path.is_file() else None
+    return np.loadtxt(path, ndmin=2, **layout) if path.is_file() and not reach("shipped table", file) else None

@@ -18,6 +18,7 @@ from sparsest.core.penalties import nearly_convex
 from sparsest.paths.task import Task
 from sparsest.paths.walk import Fit, Walk
 from sparsest.runtime.clock import Clock
+from sparsest.runtime.faults import reach
 
 # Solutions that may be computed, as a share of those of the path.  Each takes up to twice as long as one of the path:
 # with 0.15 the CPU time of 14 paths with n < p is 1.2 times as much on average, with 0.25 up to 1.5 times.
@@ -34,7 +35,13 @@ _LASSO_WORK, _PRODUCTS_OF_START, _PRODUCTS_OF_STEP = 3e7, 10, 2
 
 
 def improve(
-    walk: Walk, alphas: Array, fits: list[Fit], max_features: int, clock: Clock, with_lasso: bool = True
+    walk: Walk,
+    alphas: Array,
+    fits: list[Fit],
+    max_features: int,
+    clock: Clock,
+    with_lasso: bool = True,
+    lasso_work: float = _LASSO_WORK,
 ) -> None:
     """Replace solutions by better ones.
 
@@ -43,10 +50,12 @@ def improve(
     alphas, fits : the alphas in falling order, and their solutions, which are replaced.
     max_features : no solution with more features replaces another.
     with_lasso : whether better solutions are also looked for from those of the Lasso.
+    lasso_work : the number of multiplications that these starts may take.
     """
+    reach("review", with_lasso)
     first = next((i for i, fit in enumerate(fits) if not fit.locally_convex), len(fits))
     if not walk.task.penalty.convex and first < len(fits) - 1:
-        review = _Review(walk, alphas, fits, max_features, clock)
+        review = _Review(walk, alphas, fits, max_features, clock, lasso_work)
         n, p = walk.task.view.shape
         if with_lasso and n < p:
             review.from_lasso(first)
@@ -60,9 +69,11 @@ class _Review:
     those to which the Lasso leads.
     """
 
-    def __init__(self, walk: Walk, alphas: Array, fits: list[Fit], max_features: int, clock: Clock) -> None:
+    def __init__(
+        self, walk: Walk, alphas: Array, fits: list[Fit], max_features: int, clock: Clock, work: float
+    ) -> None:
         self.walk, self.alphas, self.fits, self.max_features, self.clock = walk, alphas, fits, max_features, clock
-        self.left, self.work = int(_MAX_SHARE * len(fits)), _LASSO_WORK
+        self.left, self.work = int(_MAX_SHARE * len(fits)), work
         # The solution at which the walk is, if it is at one of the path's.
         self._present: Fit | None = fits[-1]
 

@@ -41,8 +41,12 @@ class Gains:
 
     def of(self, points: Sequence[Point], columns: Columns) -> tuple[Array, Array]:
         """Upper bounds of all gains ``q``, a row for each point, and lower bounds of the constants."""
+        found = witnesses(self.data, self.statement.rule, points, columns, self.caution)
+        return self.from_witnesses(points, found, columns)
+
+    def from_witnesses(self, points: Sequence[Point], found: Witnesses, columns: Columns) -> tuple[Array, Array]:
+        """The same from the exactly feasible dual points."""
         data, gamma = self.data, self.statement.gamma
-        found = witnesses(data, self.statement.rule, points, columns, self.caution)
         # Gains overwrite products.
         gains = columns.products(found.alpha)
         # Rounding of the column, of n products and of their sum.  Underflow of each product and of the

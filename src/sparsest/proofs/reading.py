@@ -86,8 +86,11 @@ def _of_object(X: Any) -> ColumnBlocks | RowBlocks:
     return ColumnBlocks(X.shape, X.columns, getattr(X, "whole_grid", None))
 
 
-def as_matrix(X: Any) -> Any:
-    """A matrix that can be indexed by columns; sparse ones in compressed columns, with valid indices."""
+def as_matrix(X: Any, many_bytes: int = _MANY_BYTES) -> Any:
+    """A matrix that can be indexed by columns; sparse ones in compressed columns, with valid indices.
+
+    Arrays in row order of at least ``many_bytes`` are read by rows.
+    """
     if isinstance(X, (ColumnBlocks, RowBlocks)):
         matrix: Any = X
     elif is_dask_array(X):
@@ -108,7 +111,7 @@ def as_matrix(X: Any) -> Any:
         return matrix
     require_real(matrix)
     by_rows = isinstance(matrix, np.ndarray) and matrix.flags.c_contiguous and matrix.shape[1] > 1
-    return _in_rows(matrix) if by_rows and matrix.nbytes >= _MANY_BYTES else matrix
+    return _in_rows(matrix) if by_rows and matrix.nbytes >= many_bytes else matrix
 
 
 def _of_grid(grid: Grid) -> ColumnBlocks:

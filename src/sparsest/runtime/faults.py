@@ -13,6 +13,7 @@ from typing import Any
 POINTS = {
     "clock": "a search asks whether its time is up; true: it is",
     "data": "data of this shape are about to be centred and scaled",
+    "fingerprint": "a thread is about to compute the fingerprint of data; true: it ends without one",
     "columns": "the tree copies some columns",
     "set up": "the tree sets up the bounds of its nodes",
     "relax": "a kernel is about to improve a relaxation of the squared loss",
@@ -26,10 +27,15 @@ POINTS = {
     "simplex": "HiGHS has run; true: it has failed",
     "cut node": "the search over cuts is about to close or split a node",
     "result": "a result is about to be built",
+    "turn": "receives the ridge that was chosen for a support; true: another choice",
     "walk": "a penalty path goes on to its next alphas",
+    "review": "receives whether a path is reviewed with starts from the Lasso",
     "fold": "the grid of a fold is about to be fitted",
+    "price": "receives a size that is about to be searched; true: the price of a column in this search",
     "event": "the command line receives this event",
     "table": "a data file is about to be read",
+    "pass over text": "a text file is about to be read from its beginning",
+    "shipped table": "receives a file of scikit-learn's; true: it is not where it usually is",
     "report": "a report is about to compare other supports",
 }
 

@@ -17,6 +17,7 @@ from sparsest.core.sparsity import Sparsity
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Status
+from sparsest.runtime.faults import reach
 from sparsest.selection.certified import (
     bounds_of_sizes,
     open_sizes,
@@ -98,7 +99,8 @@ class SizeSearch:
         """The price of a column in searches of this size."""
         if k in self.unpriced or np.isinf(self.value):
             return 0.0
-        return price_of_a_column(self.criterion, self.value, self.best.support.size, self.problem, k)
+        price = price_of_a_column(self.criterion, self.value, self.best.support.size, self.problem, k)
+        return float(reach("price", k) or price)
 
     def _solved(self, k: int, solver: Any, seconds: float) -> Result:
         """Solve a size; the result does not include the price of columns."""

@@ -17,6 +17,7 @@ from sparsest.core.arrays import Indices
 from sparsest.core.problem import Problem
 from sparsest.results.result import Result
 from sparsest.runtime.clock import Clock
+from sparsest.runtime.faults import reach
 from sparsest.subset.fits.influence import check_curved, leave_one_out_error
 from sparsest.subset.fits.support import fit_support
 from sparsest.subset.relaxation.method import Relaxation
@@ -88,7 +89,8 @@ class LeaveOneOut:
                 turns.append(best)
                 return solver.solve(problem.with_gamma(best.gamma), best.support, clock)
             met.add(result.support.tobytes())
-            turns.append(best_turn(problem, result.support))
+            turn = best_turn(problem, result.support)
+            turns.append(reach("turn", turn) or turn)
         return result
 
 

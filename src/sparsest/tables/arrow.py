@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsest.runtime.faults import reach
 from sparsest.runtime.sizes import sizes
 from sparsest.tables.dialect import Dialect
 from sparsest.tables.opening import Opened, need
@@ -87,6 +88,7 @@ def _quotes_span_lines(head: bytes) -> bool:
 
 
 def _input(pa: Any, opened: Opened) -> Any:
+    reach("pass over text")
     raw = pa.BufferReader(opened.content) if opened.path is None else pa.OSFile(str(opened.path))
     return raw if opened.compression is None else pa.CompressedInputStream(raw, opened.compression)
 
