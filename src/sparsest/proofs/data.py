@@ -53,8 +53,7 @@ class Room(NamedTuple):
     matrices: int = 1 << 20
     # The largest square matrix, and all points of one combination.
     most: int = 1 << 31
-    # Multiplications of a step that tries its last features, after the first test of all choices: half a minute at 1e10
-    # a second, an estimate.
+    # Work of a step that tries its last features, after the first test of all choices, in multiplications.
     work: float = 3e11
     threads: int = cores()
 
