@@ -15,6 +15,13 @@ settings.load_profile("seeded")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+def pytest_configure():
+    """Processes of pytest-xdist use all cores: threads of BLAS beside them would only wait for each other."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
+
+
 def pytest_collection_modifyitems(items):
     """Run long tests first, so that no process is still running one when the others have finished."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
@@ -46,6 +53,18 @@ def keyboard():
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, usual)
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """An empty folder of compiled kernels, in place of the usual one."""
+    from sparsest.runtime.jit import cache_directory
+
+    monkeypatch.setenv("SPARSEST_CACHE_DIR", str(tmp_path))
+    cache_directory.cache_clear()
+    yield cache_directory()
+    monkeypatch.undo()
+    cache_directory.cache_clear()
 
 
 @pytest.fixture(params=["compiled", "plain"])

@@ -7,11 +7,13 @@ against the former two; the best over all of them is what ``enumerate_best`` ret
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from itertools import chain, combinations
 
 import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import xlogy
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, TweedieRegressor
 from sklearn.svm import SVC, SVR
@@ -98,6 +100,48 @@ def support_value(loss, X, y, gamma, fit_intercept, weights=None, max_coef=None,
     precise(terms + ridge, limits, 1e-8 if loss in EXPONENTIAL else 1e-11)
     coef = w.value if m else np.zeros(0)
     return objective(loss, X, y, coef, float(b.value) if fit_intercept else 0.0, gamma, weights)
+
+
+def conic_values(loss, X, y, gamma, fit_intercept, chosen, weights=None, max_coef=None, bounds=None):
+    """``support_value`` of each of many supports, as one conic program that falls apart into theirs.
+
+    There must be a ridge or limits on both sides: without, one support that has no best model would spoil the others.
+    If the solver fails, it solves the programs one by one.
+    """
+    try:
+        with warnings.catch_warnings():
+            # That a solution may be inaccurate.
+            warnings.simplefilter("error", UserWarning)
+            return _together(loss, X, y, gamma, fit_intercept, chosen, weights, max_coef, bounds)
+    except (cp.SolverError, UserWarning):
+        values = {}
+        for support in chosen:
+            columns = list(support)
+            sides = None if bounds is None else [np.asarray(side)[columns] for side in bounds]
+            values[support] = support_value(loss, X[:, columns], y, gamma, fit_intercept, weights, max_coef, sides)
+        return values
+
+
+def _together(loss, X, y, gamma, fit_intercept, chosen, weights, max_coef, bounds):
+    n, count = X.shape[0], len(chosen)
+    features, ends = [j for support in chosen for j in support], np.cumsum([0, *map(len, chosen)])
+    w, b = cp.Variable(ends[-1]), cp.Variable(count)
+    blocks = sp.block_diag([X[:, list(support)] for support in chosen], format="csr")
+    weights = np.ones(n) if weights is None else weights
+    u = blocks @ w + (np.repeat(np.eye(count), n, axis=0) @ b if fit_intercept else 0.0)
+    total = np.tile(weights, count) @ _cvxpy_losses(loss, np.tile(y, count), u)
+    ridge = 0.5 / gamma * cp.sum_squares(w) if np.isfinite(gamma) else 0.0
+    limits = [] if max_coef is None else [cp.abs(w) <= max_coef]
+    for side, sign in () if bounds is None else zip(bounds, (1.0, -1.0), strict=True):
+        limit = np.asarray(side)[features]
+        finite = np.flatnonzero(np.isfinite(limit))
+        limits += [sign * w[finite] >= sign * limit[finite]] if finite.size else []
+    precise(total + ridge, limits, 1e-8 if loss in EXPONENTIAL else 1e-11)
+    constants = b.value if fit_intercept else np.zeros(count)
+    return {
+        support: objective(loss, X[:, list(support)], y, w.value[begin:end], float(constant), gamma, weights)
+        for support, begin, end, constant in zip(chosen, ends[:-1], ends[1:], constants, strict=True)
+    }
 
 
 def relaxation_value(

@@ -11,7 +11,7 @@ from scipy.optimize import lsq_linear
 
 from checks import best_subset, best_subset_path, check_certificate
 from covering import every_pair
-from oracles import EXPONENTIAL, best_of, relaxation_value, support_value, support_values, supports
+from oracles import EXPONENTIAL, best_of, conic_values, relaxation_value, support_value, support_values, supports
 from samples import DIFFERENCES, LOSS_NAMES, hard, sample, sample_weights
 from sparsest import certified_choice
 from sparsest.core.problem import make_problem
@@ -117,6 +117,9 @@ def enumerated(loss, X, y, gamma, kind, bounds, max_coef, form):
     if kind == "standardised":
         spread = X.std(axis=0)
         X, bounds = (X - X.mean(axis=0)) / spread, [side * spread for side in bounds]
+    if np.isfinite(gamma):
+        chosen, has_intercept = list(supports(X.shape[1], form.get("k"))), kind != "no intercept"
+        return best_of(conic_values(loss, X, y, gamma, has_intercept, chosen, weights, max_coef, bounds), **form)[0]
     values = {}
     with warnings.catch_warnings():
         # The solver calls some solutions inaccurate; what they are compared to tells whether they are.

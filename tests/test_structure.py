@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from checks import best_subset, best_subset_path, check_certificate
 from covering import every_pair
-from oracles import EXPONENTIAL, support_value
+from oracles import EXPONENTIAL, conic_values, support_value
 from samples import LOSS_NAMES, sample, sample_weights
 from sparsest import Structure
 from sparsest.core.settings import METHODS
@@ -68,16 +68,12 @@ SIZES = {
 def values(loss, gamma, fit_intercept, weighted):
     """The objective of every union of units of any structure, by conic programming."""
     X, y = sample(loss, N, P, 1)
-    weights = sample_weights(weighted, N, 1)
-    found = {}
+    chosen = set()
     for units in (UNITS, ALONE):
-        for choice in product([False, True], repeat=int(units.max()) + 1):
-            support = tuple(np.flatnonzero(np.array(choice)[units]).tolist())
-            # Larger supports are not reached by the sizes below.
-            if support not in found and sum(choice) <= 3:
-                columns = X[:, list(support)]
-                found[support] = support_value(loss, columns, y, gamma, fit_intercept, weights)
-    return found
+        # Larger supports are not reached by the sizes below.
+        choices = (z for z in product([False, True], repeat=int(units.max()) + 1) if sum(z) <= 3)
+        chosen |= {tuple(np.flatnonzero(np.array(z)[units]).tolist()) for z in choices}
+    return conic_values(loss, X, y, gamma, fit_intercept, sorted(chosen), sample_weights(weighted, N, 1))
 
 
 def prices_of(units):

@@ -3,10 +3,9 @@
 import subprocess
 
 from sparsest.cli import demo
-from sparsest.runtime import jit
 
 
-def test_a_process_beside_the_first_demo_is_ended_with_it(monkeypatch, tmp_path):
+def test_a_process_beside_the_first_demo_is_ended_with_it(monkeypatch, cache):
     started = []
 
     class Helper(subprocess.Popen):
@@ -15,12 +14,11 @@ def test_a_process_beside_the_first_demo_is_ended_with_it(monkeypatch, tmp_path)
             super().__init__([*command[:2], "import time; time.sleep(60)"], **settings)
 
     monkeypatch.setattr(demo.subprocess, "Popen", Helper)
-    monkeypatch.setattr(jit, "cache_directory", lambda: tmp_path)
     with demo._compiling_beside():
         assert started[0].poll() is None
     assert started[0].returncode != 0
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "leap.nbi").touch()
+    (cache / "kernels").mkdir()
+    (cache / "kernels" / "leap.nbi").touch()
     with demo._compiling_beside():
         pass
     assert len(started) == 1

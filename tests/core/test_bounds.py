@@ -46,3 +46,4 @@ def test_gains_are_the_best_within_the_bounds():
             assert gain == pytest.approx((-u * w - 0.5 * w**2 / gamma).max(), abs=1e-6)
     assert not make_problem(X, y, 2, gamma=np.inf, lower=0.0).has_dual_bounds
     assert make_problem(X, y, 2, gamma=np.inf, lower=0.0, upper=[1, 1, np.inf, 1], exclude=[2]).has_dual_bounds
+    assert make_problem(X, y, 2, gamma=np.inf, exclude=range(4)).has_dual_bounds

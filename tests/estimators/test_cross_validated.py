@@ -36,6 +36,7 @@ from sparsest import (
     PenalizedRegressorCV,
 )
 from sparsest.runtime.events import Fold, Status
+from sparsest.runtime.faults import injected
 
 SMALL = {"ks": (1, 3), "gammas": (0.1, 1.0), "cv": 3}
 FEW = {"alphas": 10, "cv": 3}
@@ -394,13 +395,12 @@ def test_bad_parameters(change, message):
     ],
     ids=str,
 )
-def test_settings_are_checked_before_any_fold_is_fitted(make, change, message, monkeypatch):
+def test_settings_are_checked_before_any_fold_is_fitted(make, change, message):
     def fitted(*_):
         raise AssertionError("a fold was fitted")
 
-    monkeypatch.setattr("sparsest.estimators.cross_validated.cross_validate", fitted)
     X, y = regression(60, 6)
-    with pytest.raises(ValueError, match=message):
+    with injected("fold", fitted), pytest.raises(ValueError, match=message):
         make(**change).fit(X, y > 0 if make in (BestSubsetClassifierCV, PenalizedClassifierCV) else y)
 
 

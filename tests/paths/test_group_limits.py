@@ -38,6 +38,7 @@ def test_convex_paths_reach_the_least_objective(loss, l1_ratio, intercept, n, se
 @every_pair(loss=SMOOTH_NAMES, l1_ratio=[1.0, 0.5], intercept=[True, False], max_iter=[1, 3, 10_000], seed=range(4))
 def test_gaps_are_never_too_small(loss, l1_ratio, intercept, max_iter, seed):
     path, objective, least = _path(loss, l1_ratio, intercept, 25, seed, tol=0.03, max_iter=max_iter)
+    assert path.solved.any() or max_iter < 10_000
     for i in np.flatnonzero(path.solved)[-2:]:
         reached = objective(i, coefficients(path, i), path.intercepts[i])
         # The null loss is at most the loss with other intercepts, so this is at most the relative excess.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 import flint
@@ -160,13 +161,26 @@ class ExactSquares:
         d = self.inner(x, x) / self.total if self.statement.standardize and any(x) else flint.fmpq(1)
         return d / rational(self.statement.gamma)
 
-    def value(self, support):
-        """The least objective on a support, without the price of its features."""
-        M = [[self.inner(self.columns[i], self.columns[j]) for j in support] for i in support]
-        b = [self.inner(self.columns[i], self.y) for i in support]
+    @cached_property
+    def products(self):
+        """The inner products of all columns and, as the last of them, the response."""
+        lines = [*self.columns, self.y]
+        shape = len(lines), len(self.y)
+        plain = flint.fmpq_mat(*shape, [v for line in lines for v in line])
+        weighted = flint.fmpq_mat(*shape, [w * v for line in lines for w, v in zip(self.weights, line, strict=True)])
+        found = (plain * weighted.transpose()).entries()
+        return [found[i : i + len(lines)] for i in range(0, len(found), len(lines))]
+
+    def equations(self, support):
+        """The matrix and the right side of the normal equations of a support, and half the square of the response."""
+        M = [[self.products[i][j] for j in support] for i in support]
         for i, j in enumerate(support):
             M[i][i] += self.ridge[j]
-        value = self.inner(self.y, self.y) / 2
+        return M, [self.products[i][-1] for i in support], self.products[-1][-1] / 2
+
+    def value(self, support):
+        """The least objective on a support, without the price of its features."""
+        M, b, value = self.equations(support)
         for i in range(len(support)):
             if M[i][i] == 0:
                 continue

@@ -28,10 +28,7 @@ class LimitedSquares(ExactSquares):
             self.high[j] = most if self.high[j] is None else min(self.high[j], most)
 
     def value(self, support):
-        M = [[self.inner(self.columns[i], self.columns[j]) for j in support] for i in support]
-        b = [self.inner(self.columns[i], self.y) for i in support]
-        for i, j in enumerate(support):
-            M[i][i] += self.ridge[j]
+        M, b, whole = self.equations(support)
         gains = [flint.fmpq(0)]
         sides = [[None, *(x for x in (self.low[j], self.high[j], flint.fmpq(0)) if x is not None)] for j in support]
         for face in product(*sides):
@@ -40,7 +37,7 @@ class LimitedSquares(ExactSquares):
                 linear = sum((u * v for u, v in zip(b, w, strict=True)), flint.fmpq(0))
                 pairs = product(range(len(w)), repeat=2)
                 gains.append(linear - sum((w[i] * M[i][j] * w[j] for i, j in pairs), flint.fmpq(0)) / 2)
-        return self.inner(self.y, self.y) / 2 - max(gains)
+        return whole - max(gains)
 
     def _admits(self, j, v):
         return (self.low[j] is None or v >= self.low[j]) and (self.high[j] is None or v <= self.high[j])

@@ -102,16 +102,21 @@ class BoundedSquares:
         box = np.full(s.p, np.inf) if s.max_coef is None else s.max_coef / np.sqrt(d)
         self.low = np.maximum(-box, -np.inf if s.lower is None else np.array(s.lower))
         self.high = np.minimum(box, np.inf if s.upper is None else np.array(s.upper))
+        self._values = {(): 0.5 * float(self.z @ self.z)}
 
     def value(self, columns):
-        """The optimum on some columns, without prices."""
-        free = [j for j in columns if self.low[j] < self.high[j]]
-        if not free:
-            return 0.5 * float(self.z @ self.z)
+        """The optimum on some columns, without prices; each is computed once."""
+        free = tuple(j for j in columns if self.low[j] < self.high[j])
+        if free not in self._values:
+            self._values[free] = self._least_squares(list(free))
+        return self._values[free]
+
+    def _least_squares(self, free):
         stacked = np.vstack([self.A[:, free], np.diag(np.sqrt(self.ridge[free]))])
-        target = np.append(self.z, np.zeros(len(free)))
-        w = lsq_linear(stacked, target, (self.low[free], self.high[free]), method="bvls").x
-        w = np.clip(w, self.low[free], self.high[free])
+        target, low, high = np.append(self.z, np.zeros(len(free))), self.low[free], self.high[free]
+        w, *_ = np.linalg.lstsq(stacked, target, rcond=None)
+        if (w < low).any() or (w > high).any():
+            w = np.clip(lsq_linear(stacked, target, (low, high), method="bvls").x, low, high)
         return 0.5 * float(np.sum((stacked @ w - target) ** 2))
 
     def least(self, sets_of_units):

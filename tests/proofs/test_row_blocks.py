@@ -12,6 +12,9 @@ from sparsest.proofs.fingerprint import fingerprint
 from sparsest.proofs.reading import RowBlocks
 from sparsest.proofs.row_blocks import row_sums
 
+# More columns than are converted at a time.
+P = 600
+
 
 class Counted:
     """Blocks of rows, and how many rows were read."""
@@ -25,15 +28,10 @@ class Counted:
         return self.X[begin:end]
 
 
-@pytest.fixture
-def few_columns(monkeypatch):
-    monkeypatch.setattr("sparsest.proofs.row_blocks._COLUMNS", 4)
-
-
 @pytest.mark.parametrize("shifted", [False, True])
-def test_sums(few_columns, shifted):
+def test_sums(shifted):
     rng = np.random.default_rng(0)
-    X = np.round(rng.standard_normal((20, 11)), 3).astype(np.float32)
+    X = np.round(rng.standard_normal((20, P)), 3).astype(np.float32)
     weights = np.where(np.arange(20) % 5 == 2, 0.0, rng.uniform(0.5, 2.0, 20))
     kept = np.flatnonzero(weights)
     counted = Counted(X)
@@ -47,8 +45,8 @@ def test_sums(few_columns, shifted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_fingerprint_is_that_of_the_columns(few_columns, weighted):
-    X, y = sample("squared", 30, 9)
+def test_the_fingerprint_is_that_of_the_columns(weighted):
+    X, y = sample("squared", 30, P)
     X[3, 2] = -0.0
     weights = np.where(np.arange(30) < 4, 0.0, 1.0) if weighted else None
     rule = rule_of("squared")
@@ -57,7 +55,7 @@ def test_the_fingerprint_is_that_of_the_columns(few_columns, weighted):
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_a_proof_of_one_leaf_is_verified_in_one_pass(few_columns, loss):
+def test_a_proof_of_one_leaf_is_verified_in_one_pass(loss):
     X, y = sample(loss, 60, 12)
     result = best_subset(X, y, k=3, loss=loss, method="relaxation", options={"fixing": False})
     counted = Counted(X)
@@ -68,11 +66,11 @@ def test_a_proof_of_one_leaf_is_verified_in_one_pass(few_columns, loss):
     assert not result.certificate.verify(Counted(wrong).blocks, y)
 
 
-def test_columns_that_are_wanted_are_kept_by_a_pass(few_columns):
-    X = np.arange(60.0).reshape(10, 6)
+def test_columns_that_are_wanted_are_kept_by_a_pass():
+    X = np.arange(10.0 * P).reshape(10, P)
     counted = Counted(X, 3)
     data = data_of(counted.blocks, np.arange(10.0), np.where(np.arange(10) == 4, 0.0, 1.0))
-    data.want(np.array([4, 1, 77, -1]))
+    data.want(np.array([4, 1, P + 70, -1]))
     row_sums(data, np.empty((0, 9)), shifted=True, keys=None)
     kept = np.delete(X, 4, axis=0)
     assert np.array_equal(data.raw(np.array([1])), kept[:, [1]]) and counted.n_read == 10

@@ -23,14 +23,14 @@ EVIL = "<script>alert(1)</script>"
 NAMES = [EVIL, *(f"gene {j}" for j in range(1, 8))]
 
 
-def report(loss="squared", k=3, weighted=False, **extra):
+def report(loss="squared", k=3, weighted=False, target=EVIL, **extra):
     X, y = sample(loss, 80, 8)
     labels = np.where(y > 0, "ill", "well") if loss in ("logistic", "hinge") else y
     weights, record = sample_weights(weighted, 80), Record()
     asked = {"loss": loss, "gamma": 0.3, "include": [0], "sample_weight": weights, "callback": record.take}
     result = best_subset(pd.DataFrame(X, columns=NAMES), labels, k, **asked)
     text = model_report(
-        result, X, labels, rows={} if weights is None else {"sample_weight": weights}, record=record, target=EVIL,
+        result, X, labels, rows={} if weights is None else {"sample_weight": weights}, record=record, target=target,
         command=f"sparsest fit '{EVIL}'", notes=[EVIL], ids=[EVIL] * 80, **extra,
     )  # fmt: skip
     return result, text
@@ -131,14 +131,15 @@ document.title = `cut off: ${cells.length}, page: ${page.scrollWidth > page.clie
 
 @pytest.mark.chromium
 @pytest.mark.parametrize("width", [400, 1400])
-def test_nothing_is_cut_off(tmp_path, width, monkeypatch):
+def test_nothing_is_cut_off(tmp_path, width):
     """Also with a long name of the target, which is in the labels of a phone's table."""
-    monkeypatch.setattr("report.test_page.EVIL", "progression of the disease after one year of treatment")
+    target = "progression of the disease after one year of treatment"
     curve = Curve([1, 2, 3], [0.1, 0.3, 0.2], [0.1, 0.1, 0.1], 2, "accuracy")
     page = tmp_path / "report.html"
     for loss in ("squared", "logistic"):
         # The page forbids scripts, so that has to go first.
-        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", report(loss, curve=curve)[1])
+        _, text = report(loss, target=target, curve=curve)
+        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
         page.write_text(text + _TOO_WIDE, encoding="utf-8")
         for scheme in (0, 1):
             seen = visit(

@@ -26,8 +26,8 @@ TASK = Task(Source("toeplitz", p=12, k=2, snr=4.0, n_validation=20, n_test=20), 
 COUNT = 90
 
 
-def begin(folder):
-    arguments = [sys.executable, str(NAPS), str(folder / "results.sqlite"), str(folder / "log"), str(COUNT)]
+def begin(folder, n_tasks=COUNT):
+    arguments = [sys.executable, str(NAPS), str(folder / "results.sqlite"), str(folder / "log"), str(n_tasks)]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -82,12 +82,14 @@ def test_two_runners_share_the_work(tmp_path):
 
 
 def test_ctrl_c_ends_cleanly(tmp_path):
-    process = after(begin(tmp_path), 2)
+    # Many more tasks than are done before the signal, also if this process has to wait.
+    n_tasks = 20 * COUNT
+    process = after(begin(tmp_path, n_tasks), 2)
     process.send_signal(signal.SIGINT)
     code, out, errors = end(process)
     assert code == 0 and errors == "", errors
     done, interrupted = out.split()
-    assert interrupted == "True" and 2 <= int(done) < COUNT and len(finished_at(tmp_path)) == int(done)
+    assert interrupted == "True" and 2 <= int(done) < n_tasks and len(finished_at(tmp_path)) == int(done)
     with sqlite3.connect(tmp_path / "results.sqlite") as connection:
         assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
     connection.close()
@@ -131,10 +133,16 @@ def test_a_dask_cluster_does_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("empty", [True, False])
-def test_kernels_are_compiled_before_anything_is_measured(tmp_path, monkeypatch, empty):
+def test_kernels_are_compiled_before_anything_is_measured(tmp_path, monkeypatch, cache, empty):
     calls = []
-    monkeypatch.setattr(runner, "is_cache_empty", lambda: empty)
+
+    class Watched(Store):
+        def claim(self, task):
+            calls.append("claimed")
+            return False
+
+    if not empty:
+        (cache / "leap.nbi").touch()
     monkeypatch.setattr(runner, "warmup", lambda: calls.append("compiled"))
-    monkeypatch.setattr(runner, "_claimed", lambda tasks, store: calls.append("claimed") or iter(()))
-    run([TASK], Store(tmp_path / "results.sqlite"), n_jobs=1)
+    run([TASK], Watched(tmp_path / "results.sqlite"), n_jobs=1)
     assert calls == (["compiled", "claimed"] if empty else ["claimed"])

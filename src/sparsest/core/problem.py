@@ -92,7 +92,8 @@ class Problem:
     @cached_property
     def has_dual_bounds(self) -> bool:
         """Whether a ridge, or bounds on both sides, keep gains finite: without either a dual point proves nothing."""
-        return bool(np.isfinite(self.gamma)) or self.bounds.closed(self.root.alive)
+        alive = self.root.alive
+        return bool(np.isfinite(self.gamma)) or alive.size == 0 or self.bounds.closed(alive)
 
     @property
     def plain_sparsity(self) -> Sparsity:

@@ -15,6 +15,7 @@ from sparsest.core.ridge import default_gamma
 from sparsest.paths.features import FeatureRules
 from sparsest.paths.path import PathSolver
 from sparsest.paths.path_result import PathResult
+from sparsest.runtime.faults import reach
 from sparsest.selection.models import Models
 from sparsest.subset.fits.support import fit_support
 
@@ -58,6 +59,7 @@ class PenaltyGrid:
 
     def __call__(self, data: Data) -> Models:
         """Fit the models of all cells."""
+        reach("fold")
         models: list[tuple[Indices, Array, float]] = []
         for penalty, alphas in self.paths:
             solver = PathSolver(penalty, alphas, tol=self.tol, max_iter=self.max_iter, with_lasso=False)

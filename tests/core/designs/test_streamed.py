@@ -5,6 +5,7 @@ import pickle
 import signal
 import threading
 import time
+from itertools import count
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from sparsest.core.designs.row_sums import RowSums
 from sparsest.core.designs.sources import ArraySource, CompressedSource, SlicedSource, in_memory
 from sparsest.core.designs.summed_packs import SummedPack
 from sparsest.proofs.fingerprint import Fingerprint
-from sparsest.runtime.events import Bound, Pass
+from sparsest.runtime.events import Bound, Pass, Status
 from sparsest.runtime.sizes import resized
 
 
@@ -212,8 +213,8 @@ def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
     design, _ = pair_of(name, many_rows(), block_bytes=1 << 13)
     n, p = design.shape
     results = []
-    for count in (1, 2, 5):
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=count: range(count), raising=False)
+    for cores in (1, 2, 5):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: range(cores), raising=False)
         results.append(
             (design.tdot(np.arange(float(n))), design.dot(np.arange(float(p))), design.survey(np.ones(n))[0])
         )
@@ -250,6 +251,25 @@ def test_the_certificate_is_that_of_the_matrix(name, method):
     assert result.certificate.verify(X, y)
 
 
+class Interrupting(ArraySource):
+    """Presses Ctrl-C in one of its reads, and goes on when the main thread has taken notice."""
+
+    def __init__(self, array, at):
+        super().__init__(array)
+        self._reads, self.at, self.pressed = count(1), at, False
+
+    def read(self, begin, end):
+        if next(self._reads) == self.at:
+            searching = signal.getsignal(signal.SIGINT)
+            # Blocks are read by another thread.
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            deadline = time.monotonic() + 60.0
+            while signal.getsignal(signal.SIGINT) is searching and time.monotonic() < deadline:
+                time.sleep(0.001)
+            self.pressed = signal.getsignal(signal.SIGINT) is not searching
+        return super().read(begin, end)
+
+
 class TestStopping:
     """A pass that takes long ends between two blocks."""
 
@@ -269,29 +289,13 @@ class TestStopping:
             assert Dense(np.ones((2, 2))).tdot(np.ones(2)).tolist() == [2.0, 2.0]
 
     @pytest.mark.parametrize("method", ["relaxation", "tree"])
-    def test_an_interrupted_search_keeps_its_answer(self, problem, method, monkeypatch):
+    def test_an_interrupted_search_keeps_its_answer(self, problem, method, keyboard):
         """Ctrl-C in the first pass of the search, between two blocks."""
-        design, X, y = problem
-        read = type(design.source).read
-
-        def interrupted(source, begin, end):
-            # The survey reads every line once.
-            seen.append(begin)
-            if len(seen) == 6 + 2:
-                # Blocks are read by another thread: let the main one take notice before the pass goes on.
-                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-                time.sleep(1.0)
-            return read(source, begin, end)
-
-        seen = []
-        monkeypatch.setattr(type(design.source), "read", interrupted)
-        # Other programs in the same process, such as the client of a cluster, may have replaced the usual handler.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            result = best_subset(design, y, k=3, method=method)
-        finally:
-            signal.signal(signal.SIGINT, before)
-        assert result.status.name in ("INTERRUPTED", "OPTIMAL") and result.support.size == 3
+        _, X, y = problem
+        # The survey reads all six blocks.
+        source = Interrupting(np.asfortranarray(X), at=6 + 2)
+        result = best_subset(Streamed(source, block_bytes=60 * 8 * 2), y, k=3, method=method)
+        assert source.pressed and result.status is Status.INTERRUPTED and result.support.size == 3
         assert result.certificate.verify(X, y)
 
     def test_passes_of_a_relaxation(self):

@@ -77,7 +77,7 @@ def test_a_search_ends_when_its_seconds_of_the_processor_are_spent():
     assert row["status"] == "TIME_LIMIT" and row["gap"] > 1e-4 and row["certified"] is False
 
 
-def test_only_what_the_checker_accepts_is_certified(monkeypatch):
+def test_only_what_the_checker_accepts_is_certified():
     sample = sample_of()
     found = search(pose(best_subset_data(sample), 2, gamma=base_gamma(sample, 2)), 5.0)
     assert found.status is Status.OPTIMAL and proved(found, sample)["certified"] is True
