@@ -69,7 +69,10 @@ TESTED_ELSEWHERE = {
     # Blocks of genotypes.
     "core/designs/packed": "core/designs/test_genotypes",
     # What designs that are read in blocks are made of.
-    **dict.fromkeys((f"core/designs/{name}" for name in ("combining", "sources")), "core/designs/test_streamed"),
+    **dict.fromkeys(
+        (f"core/designs/{name}" for name in ("combining", "recent", "row_sums", "sources", "summed_packs")),
+        "core/designs/test_streamed",
+    ),
     # What designs and checks send to blocks.
     "core/designs/block_work": "core/designs/test_blocked",
     "proofs/passes": "proofs/test_grid",
@@ -110,6 +113,9 @@ TESTED_ELSEWHERE = {
     "subset/tree/local_optima": "subset/tree/test_goal",
     # The gains of choices of last features.
     "subset/tree/choice_gains": "subset/tree/test_last_features",
+    # What leaves of several kinds are checked with.
+    "proofs/bounds": "proofs/test_splits",
+    "proofs/exact_algebra": "proofs/test_exact",
     # The interval arithmetic of the checker's losses.
     "proofs/enclosures": "proofs/test_losses",
     # Tuples, tested with the searches that make them.

@@ -91,7 +91,7 @@ def test_quadratics_with_prices_of_both_signs(seed):
     limits = [s >= 0, s <= 1, cp.sum(s) <= 2, *(cp.sum(s[units]) <= most for units, most in SETS)]
     ridge = sum(cp.quad_over_lin(w[np.flatnonzero(g == UNITS)], s[g]) for g in range(5))
     root = np.linalg.cholesky(H).T
-    expected = precise(0.5 * cp.sum_squares(root @ w) - c @ w + 0.5 / GAMMA * ridge + prices @ s, limits, 1e-9)
+    expected = precise(0.5 * cp.sum_squares(root @ w) - c @ w + 0.5 / GAMMA * ridge + prices @ s, limits, 1e-8)
     found = np.zeros(P)
     primal, dual, _ = solve_quadratic(H, c, omega, found, Stop(1e-7))
     assert dual <= expected + 1e-6 and expected - 1e-6 <= primal <= expected + 1e-5

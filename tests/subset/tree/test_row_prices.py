@@ -13,7 +13,7 @@ from sparsest.proofs.structure import Rules as ProofRules
 from sparsest.runtime.events import Status
 from sparsest.subset.claims import statement_of
 from sparsest.subset.relaxation.solution import Start
-from sparsest.subset.tree.bounder import Request
+from sparsest.subset.tree.bounder import BounderOptions, Request
 from sparsest.subset.tree.bounders import make_bounder
 from sparsest.subset.tree.method import Tree
 from sparsest.subset.tree.row_prices import SideRows, numbered_rows
@@ -106,7 +106,8 @@ def test_searches_are_right_and_their_proofs_hold(kind, loss, l0_penalty):
 
 def bound_of_root(problem, steps):
     """The bound of the root at prices found in some steps."""
-    bounder = make_bounder(problem, np.arange(problem.p), tuning=DEFAULT_TUNING._replace(first_price_steps=steps))
+    options = BounderOptions(tuning=DEFAULT_TUNING._replace(first_price_steps=steps))
+    bounder = make_bounder(problem, np.arange(problem.p), options)
     warm = bounder.start(Start(np.empty(0, dtype=np.intp), np.empty(0), 0.0))
     cutoff = min(best_of(problem, problem.root).values())
     return bounder.solve([Request(warm, problem.root.state)], cutoff)[0].bound, cutoff

@@ -112,7 +112,7 @@ SPLIT = {
 def test_bounds_and_fixings_of_splits_are_valid(gamma, rounding, kind):
     X, y = sample("squared", N, P, 6)
     problem = make_problem(X, y, 3, gamma=gamma, sample_weight=sample_weights(True, N), **SPLIT[kind])
-    bounder = make_bounder(problem, np.arange(P), rounding)
+    bounder = make_bounder(problem, np.arange(P), BounderOptions(rounding))
     bounder.strengthen()
     assert bounder.strong and bounder.delta.min() >= problem.ridge
     rule = problem.sparsity
