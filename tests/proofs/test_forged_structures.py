@@ -82,6 +82,7 @@ ROW_PRICES = {
     "a row twice": (RowPrices(indices(0, 0), np.ones(2)), "distinct rows"),
     "a row that is none": (RowPrices(indices(6), np.ones(1)), "a row that does not exist"),
     "a row before the first": (RowPrices(indices(-1), np.ones(1)), "a row that does not exist"),
+    "half a row": (RowPrices(np.array([0.5]), np.ones(1)), "distinct rows"),
     "more prices than rows": (RowPrices(indices(0), np.ones(2)), "distinct rows"),
     "a matrix of prices": (RowPrices(np.zeros((1, 1), dtype=np.intp), np.ones((1, 1))), "distinct rows"),
 }

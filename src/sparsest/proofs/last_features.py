@@ -44,6 +44,9 @@ _BLOCK = 512
 _WORTH_THREADS = 2_000_000
 # Largest number of choices that are tried one by one.
 _MOST_TRIALS = 3000
+# Largest number of choices that fail the test, where some are ignored: those that exceed a limit or a budget, and those
+# that the bound need not hold for.
+_MOST_FAILING = 30_000
 # Largest number of hard features, those without an h: each is forced in, with all choices of the others.
 _MOST_HARD = 200
 # The work of a trial for each observation and pair of features.  Trials take 20 to 40 ns for each of them (5 to 120
@@ -88,6 +91,7 @@ class ByTrying:
             raise ValueError("trying the last features ignores groups and prices of single features")
         # Whether a support may be replaced by another one that is at least as good.
         self.replaceable = rules is None and not excepted
+        self._most_failing = _MOST_TRIALS if self.replaceable else _MOST_FAILING
         self.data, self.statement, self.caution, self.excepted = data, statement, caution, excepted
         self.threads = threads or data.room.threads
         self._by_dual = by_dual
@@ -194,7 +198,7 @@ class ByTrying:
             none = np.empty((0, 2), dtype=np.intp)
             failing = good[failing_triples(scaled.left, scaled.right, none, self.threads, self.data.room)]
             failing = failing[~choices.hold(failing)]
-        if failing.shape[0] > _MOST_TRIALS:
+        if failing.shape[0] > self._most_failing:
             raise TooMany
         for choice in failing:
             self._try(np.append(S, F[choice]))
@@ -277,13 +281,13 @@ class ByTrying:
             found = found[found[:, 0] < found[:, 1]]
             if choices is not None:
                 found = found[~choices.pairs_hold(found, i, j, _BLOCK)]
-            if found.shape[0] > _MOST_TRIALS:
+            if found.shape[0] > self._most_failing:
                 raise TooMany
             return found
 
         several = size * size > _WORTH_THREADS
         parts = [part for part in mapped(failing, blocks(), self.threads if several else 1) if part.size]
-        if sum(part.shape[0] for part in parts) > _MOST_TRIALS:
+        if sum(part.shape[0] for part in parts) > self._most_failing:
             raise TooMany
         return parts
 

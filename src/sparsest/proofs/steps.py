@@ -87,7 +87,8 @@ class RowPrices(NamedTuple):
     def require_valid(self, count: int) -> None:
         """Raise a ValueError unless there is one finite, nonnegative number for each of several distinct rows."""
         rows, values = np.asarray(self.rows), np.asarray(self.values, dtype=np.float64)
-        if rows.ndim != 1 or values.shape != rows.shape or np.unique(rows).size != rows.size:
+        is_list = rows.dtype.kind in "iu" and rows.ndim == 1 and values.shape == rows.shape
+        if not is_list or np.unique(rows).size != rows.size:
             raise ValueError("row prices need distinct rows, and one number for each of them")
         if rows.size and not 0 <= rows.min() <= rows.max() < count:
             raise ValueError(f"row prices refer to a row that does not exist: the structure has {count}")

@@ -9,6 +9,7 @@ from checks import best_subset, solve
 from sparsest import Structure
 from sparsest import best_subset as plain_best_subset
 from sparsest.core.problem import make_problem
+from sparsest.proofs.data import Room
 from sparsest.proofs.steps import LastFeatures as Step
 from sparsest.runtime.clock import Clock
 from sparsest.runtime.events import Done, NotTried, Status
@@ -16,6 +17,7 @@ from sparsest.subset.fits.support import fit_support
 from sparsest.subset.local_search import LocalSearch
 from sparsest.subset.tree.goal import BestSupport
 from sparsest.subset.tree.last_features import LastFeatures
+from sparsest.subset.tree.method import Tree
 from sparsest.subset.tree.near_optimal import NearOptimalSearch
 from sparsest.subset.tree.trying import swap_pairs
 from sparsest.subset.tree.tuning import Tuning
@@ -137,6 +139,28 @@ def test_structures_of_single_features_are_closed_by_trying(name, gamma):
         assert near.complete and len(near.supports) == sum(value <= near.threshold for value in values)
 
 
+@pytest.mark.parametrize(
+    ("structure", "status"),
+    [
+        (Structure(limits=[(range(120), 1)]), Status.OPTIMAL),
+        # The checker tries these one by one, and they are too many.
+        (Structure(requires=[(j, [125]) for j in range(120)]), Status.NODE_LIMIT),
+    ],
+    ids=["exceeded", "incomplete"],
+)
+def test_thousands_of_better_supports_that_are_not_admissible(structure, status):
+    """Each of two factors is measured 60 times, and only one of all measurements may be chosen."""
+    rng = np.random.default_rng(0)
+    factors = rng.standard_normal((50, 2))
+    X = np.repeat(factors, 60, axis=1) + 0.3 * rng.standard_normal((50, 120))
+    X = np.column_stack([X, rng.standard_normal((50, 10))])
+    y = factors.sum(axis=1) + 0.2 * rng.standard_normal(50)
+    result = best_subset(X, y, 2, gamma=1.0, structure=structure, node_limit=20)
+    assert result.status is status and result.lower_bound > 0.0
+    assert (Step in steps_of(result)) is (status is Status.OPTIMAL)
+    assert result.certificate.verify(X, y)
+
+
 def all_fits(problem):
     most = problem.sparsity.budget(problem.root)
     for size in range(most + 1):
@@ -187,6 +211,15 @@ def test_what_takes_too_long_is_said():
     assert kinds.count(NotTried) == 1 and kinds.index(NotTried) < kinds.index(Done)
     estimated = told[kinds.index(NotTried)]
     assert result.trace["last features"]["estimated_seconds"] == estimated.estimated_seconds > 0.0
+
+
+@pytest.mark.parametrize("most", [300_000, 30_000])
+def test_what_the_check_refuses_is_not_tried(most):
+    """The check has less room than the search, for the matrix of all pairs or for the columns; the search goes on."""
+    X, y = wide(20, 300, 3)
+    problem = make_problem(X, y, 3, gamma=1.0)
+    problem.data.evidence.data.room = Room(most=most)
+    assert Tree(node_limit=20).solve(problem).status is Status.NODE_LIMIT
 
 
 def test_hours_are_said():

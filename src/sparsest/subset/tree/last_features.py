@@ -109,7 +109,8 @@ class LastFeatures:
         self.problem, self.features, self.max_memory = problem, features, max_memory
         self.price = price_of(problem)
         self.threads = n_jobs or os.cpu_count() or 1
-        # Whether columns are so nearly dependent that rounding may have hidden choices.
+        # Whether the checker might not prove what was found: columns are so nearly dependent that rounding may have
+        # hidden choices, or too many choices are not admissible.
         self.doubtful = False
         root = np.sqrt(problem.weights)
         lines = np.ascontiguousarray(problem.design.columns(features).T)

@@ -35,6 +35,8 @@ _FITTED = 8
 _FITTED_WITH_LIMITS = 1000
 # Largest number of scans: a scan that finds too many choices is repeated with the better incumbent found by it.
 _MOST_SCANS = 20
+# With more choices below the cutoff than this, none of which is admissible, the checker might not prove the bound.
+_MOST_LEFT = 900
 # The largest share of the remaining time that trying all choices may take.
 TRIED_AT_MOST = 0.8
 # The largest share of the memory of the search that the copied columns may take.
@@ -84,6 +86,9 @@ def _try_size(last: LastFeatures, goal: Goal, S: Indices, F: Indices, q: int, al
         found = last.below(S, F, q, cutoff, allowed, clock.expired)
         done = _offer_choices(last, goal, S, found, clock)
         if found.complete and done and not clock.expired():
+            # Where the checker tries too many choices one by one, it proves nothing.
+            n_left = 0 if goal.exhaustive else int((found.values < goal.cutoff).sum())
+            last.doubtful |= n_left > _MOST_LEFT
             return True
         if goal.exhaustive or clock.expired() or not goal.cutoff < cutoff:
             return False
@@ -213,19 +218,27 @@ class Trying:
         if self._applies and self._has_room(survivors) and np.isin(self.goal.fit.support, survivors).all():
             swap_pairs(self._columns(survivors), self.goal, self.clock)
 
+    @property
+    def _most_checked(self) -> int:
+        """Bytes of the largest matrix that the checker admits."""
+        return self.problem.data.evidence.data.room.most
+
     def _has_room(self, survivors: Indices) -> bool:
-        """Whether copies of the columns take at most their share of the memory."""
-        return 8.0 * self.problem.n * survivors.size <= _SHARE_OF_MEMORY * self.limits.max_memory
+        """Whether copies of the columns take at most their share of the memory, and fit into the checker's."""
+        most = min(_SHARE_OF_MEMORY * self.limits.max_memory, self._most_checked)
+        return 8.0 * self.problem.n * survivors.size <= most
 
     def _columns(self, survivors: Indices) -> LastFeatures:
         if self._last is None or not np.array_equal(self._last.features, survivors):
-            self._last = LastFeatures(self.problem, survivors, self.limits.n_jobs, self.limits.max_memory)
+            # A matrix may take half of the memory.
+            most = min(self.limits.max_memory, 2.0 * self._most_checked)
+            self._last = LastFeatures(self.problem, survivors, self.limits.n_jobs, most)
         return self._last
 
     def _report_not_tried(self, error: TooLong) -> None:
         """Report that trying all choices would take too long; the search continues without it."""
         left = self.clock.left()
-        if error.seconds > TRIED_AT_MOST * left or error.memory > 0.5 * self.limits.max_memory:
+        if error.seconds > TRIED_AT_MOST * left or error.memory > min(0.5 * self.limits.max_memory, self._most_checked):
             if "last features" not in self.trace:
                 self.clock.tell(NotTried(self.clock.seconds(), error.seconds, error.memory))
             self.trace["last features"] = {"estimated_seconds": error.seconds, "bytes": error.memory}
