@@ -193,6 +193,17 @@ def test_tables_are_sorted_by_effects_per_standard_deviation():
     assert "146 degrees of freedom" in lines[0] and "95 % interval" in found.summary()
 
 
+def test_counts_that_vary_more_than_the_loss_assumes_are_told():
+    X, y = data("poisson")
+    for target, told in ((y, False), (5.0 * y, True)):
+        found = infer(X, target, ["a"] * X.shape[1], loss=make_loss("poisson"))
+        expected = sm.GLM(target, sm.add_constant(X), family=sm.families.Poisson()).fit(tol=1e-13)
+        assert found.overdispersion == pytest.approx(expected.pearson_chi2 / expected.df_resid, rel=1e-6)
+        assert ("as much as the loss assumes" in found.note) is told
+        robust = infer(X, target, ["a"] * X.shape[1], loss=make_loss("poisson"), cov_type="HC3")
+        assert np.isnan(robust.overdispersion) and robust.note == SAME_ROWS
+
+
 def test_other_rows_are_told_from_those_of_the_fit():
     result, X, y = fitted("squared")
     rows = np.arange(0, N, 2)

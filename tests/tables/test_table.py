@@ -306,6 +306,34 @@ def test_codes_may_be_categories(path):
         read_table(str(path), ReadingOptions(categorical=("mass",)))
 
 
+def test_codes_may_be_numbers_and_text(path):
+    big(path, {"cylinders": lambda i: ("4", "6", "rotary")[i % 3], "b": lambda i: i % 9})
+    with pytest.raises(ValueError, match="levels with --categorical 'cylinders'"):
+        read_table(str(path), ReadingOptions())
+    table = read_table(str(path), ReadingOptions(categorical=("cylinders",)))
+    assert table.names == ("cylinders=4", "cylinders=6", "cylinders=rotary", "b")
+    # A file for predictions may have numbers alone.
+    big(path, {"cylinders": lambda i: ("4", "6")[i % 2], "b": lambda i: i % 9})
+    again = read_with_encoding(str(path), Encoding.from_json(table.encoding.to_json()), table.names, 4)
+    np.testing.assert_array_equal(again.matrix[:, 1], np.arange(60) % 2 == 1)
+
+
+def test_many_distinct_whole_numbers_are_no_identifiers(path):
+    genes = {f"g{j}": lambda i, j=j: 1000 + (i * 7919 + j) % 997 for j in range(11)}
+    big(path, {"number": lambda i: i + 1, **genes})
+    assert noted(
+        read_table(str(path), ReadingOptions()), "a column looks like an identifier, distinct whole numbers: 'number'"
+    )
+    big(path, genes)
+    assert not noted(read_table(str(path), ReadingOptions()), "identifier")
+
+
+def test_labels_are_whole_where_rows_without_one_are_left_out(path):
+    path.write_text("a,y\n" + "".join(f"{i % 5},{('', '0', '1')[i % 3]}\n" for i in range(30)))
+    target = read_table(str(path), ReadingOptions(impute="drop")).target
+    assert target.dtype.kind == "i" and target.tolist() == [0, 1] * 10
+
+
 DATES = ["{:02d}.03.2021", "{}/12/2020", "2021-01-{:02d}", "{:02d}-11-1999", "2021-01-{:02d} 10:30"]
 
 

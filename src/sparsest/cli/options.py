@@ -73,7 +73,8 @@ class ColumnOptions:
     ] = None
     drop: Annotated[list[str], _column("Columns to leave out of the table, a,b,…")] = field(default_factory=list)
     categorical: Annotated[
-        list[str], _column("Columns of numbers that are codes, a,b,…: they are treated like columns of text.")
+        list[str],
+        _column("Columns of numbers, or of numbers and text, that are codes, a,b,…: they are treated like text."),
     ] = field(default_factory=list)
 
     def requirements(self, *, excluded_in_table: bool, **further: Any) -> ReadingOptions:

@@ -198,9 +198,9 @@ class BestSubsetClassifierCV(_BestSubsetCV, SparseClassifier):
     --------
     >>> import sparsest
     >>> data = sparsest.datasets.load_breast_cancer()
-    >>> model = sparsest.BestSubsetClassifierCV(ks=[1, 2, 3], gammas=[0.01, 0.1]).fit(data.X, data.y)
-    >>> model.k_, model.status_.name
-    (3, 'OPTIMAL')
+    >>> model = sparsest.BestSubsetClassifierCV(ks=range(8), gammas=[0.1, 1.0, 10.0]).fit(data.X, data.y)
+    >>> model.k_, model.gamma_, model.status_.name
+    (6, 1.0, 'OPTIMAL')
     """
 
     class_weight: dict[Any, float] | str | None = None

@@ -38,6 +38,8 @@ SAME_ROWS = (
     "Conditional on the chosen features: they were chosen on the same rows, so p-values are too small and intervals "
     "too narrow. sparsest.bootstrap and sparsest.multi_split take the choice into account."
 )
+# Pearson's statistic over its degrees of freedom from which a note says that standard errors are too small.
+_OVERDISPERSED = 2.0
 OTHER_ROWS = "Conditional on the chosen features. They were chosen on other rows, so p-values and intervals are valid."
 
 
@@ -60,6 +62,8 @@ class Inference(Summarised):
     degrees_of_freedom : observations (or the sum of their frequencies) less coefficients
     dispersion : the factor φ of the variance; NaN for robust covariances of losses without a model of the response
     same_rows : whether the features were selected on the same rows
+    overdispersion : for counts, Pearson's statistic over its degrees of freedom, about 1 if the loss fits their
+        variance; NaN for other losses, and for robust covariances, which do not need it
 
     Examples
     --------
@@ -89,6 +93,7 @@ class Inference(Summarised):
     degrees_of_freedom: float
     dispersion: float
     same_rows: bool
+    overdispersion: float = np.nan
 
     @property
     def order(self) -> list[int]:
@@ -98,8 +103,14 @@ class Inference(Summarised):
 
     @property
     def note(self) -> str:
-        """A sentence on what the results are conditional on."""
-        return SAME_ROWS if self.same_rows else OTHER_ROWS
+        """What the results are conditional on, and whether counts vary more than their loss assumes."""
+        condition = SAME_ROWS if self.same_rows else OTHER_ROWS
+        if not self.overdispersion > _OVERDISPERSED:
+            return condition
+        return (
+            f"{condition} The counts vary {self.overdispersion:.2g} times as much as the loss assumes, so the standard "
+            "errors are too small: give cov_type='HC3', or fit loss='negative_binomial' with a suitable theta."
+        )
 
     def to_frame(self) -> Any:
         """A pandas data frame with a row for each coefficient, the largest effects per standard deviation first."""
@@ -191,6 +202,9 @@ def infer(
         degrees_of_freedom=float(free),
         dispersion=dispersion,
         same_rows=same_rows,
+        overdispersion=_pearson(fit, free)
+        if loss.log_link and loss.dispersion == "one" and kind == "nonrobust"
+        else np.nan,
     )
 
 
@@ -228,6 +242,11 @@ def _dispersion(fit: Refit, free: float) -> float:
     kind = fit.data.loss.dispersion
     if kind != "estimated":
         return 1.0 if kind == "one" else np.nan
+    return _pearson(fit, free)
+
+
+def _pearson(fit: Refit, free: float) -> float:
+    """Pearson's statistic over its degrees of freedom."""
     assert fit.expected_curvature is not None
     return float(fit.data.weights @ (fit.slope**2 / fit.expected_curvature)) / free
 

@@ -140,7 +140,10 @@ def categorical_features(column: Column, found: Levels, *, missing_level: bool, 
     advice = f"leave it out with --drop '{column.name}'"
     if len(numbers) > len(levels) / 2 and not column.coded:
         odd = next(level for level in levels if not _is_number(level))
-        raise ValueError(f"column {column.name!r} holds numbers and text such as {odd!r}: correct it, or {advice}")
+        raise ValueError(
+            f"column {column.name!r} holds numbers and text such as {odd!r}: correct it, {advice}, or read all of them "
+            f"as levels with --categorical '{column.name}'"
+        )
     if len(levels) > _MOST_LEVELS or len(levels) > max(2, n_known / 2):
         raise ValueError(
             f"column {column.name!r} holds text, {len(levels)} different values such as {levels[0][:30]!r}: {advice}, "

@@ -24,7 +24,7 @@ class ReadingOptions:
     min_level : levels of fewer rows than this are pooled, and rarer features are noted; by default 5 from 50 rows
         on, else 1
     drop : columns that are left out of the table
-    categorical : columns of numbers that are codes; they are encoded like text
+    categorical : columns of numbers, or of numbers and text, that are codes; they are encoded like text
     drop_zero_exposure : whether to leave out rows with zero exposure
     """
 

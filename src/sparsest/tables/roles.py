@@ -63,9 +63,14 @@ def target_of(source: Source, name: str | None, given: str | None, n_rows: int) 
     if column.kind == "text":
         labels = np.array([*values.levels, None], dtype=object)[values.codes]
         return labels if (values.codes < 0).any() else labels.astype(str)
-    if values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.round(values)).all():
-        return values.astype(np.int64) if np.abs(values).max(initial=0.0) < 2**53 else values
-    return np.array(values)
+    return whole_as_integers(np.array(values))
+
+
+def whole_as_integers(values: NDArray[Any]) -> NDArray[Any]:
+    """Floating-point numbers as integers if all of them are whole; other values are returned unchanged."""
+    if values.dtype.kind != "f" or not np.isfinite(values).all() or (values != np.round(values)).any():
+        return values
+    return values.astype(np.int64) if np.abs(values).max(initial=0.0) < 2**53 else values
 
 
 def rows_of(source: Source, beside: dict[str, str]) -> dict[str, NDArray[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ class Column:
     kind : "number", "text", "date", or "other" for types that no model can use
     load : returns the numbers, NaN if missing; for text its :class:`Levels`
     dtype : type of the numbers
-    coded : whether the column is text made from a column of numbers
+    coded : whether the user asked for categories, so that numbers among them are levels
     """
 
     name: str
@@ -73,7 +73,7 @@ class Source:
     first_row: int = 1
 
     def take_as_categories(self, names: Sequence[str]) -> None:
-        """Read columns of numbers as text, one level for each number."""
+        """Read these columns as text, with a level for each number among their values."""
         self.columns = [_coded(column) if column.name in names else column for column in self.columns]
 
     def column(self, name: str) -> Column | None:
@@ -121,9 +121,9 @@ def number_column(name: str, values: NDArray[Any]) -> Column:
 
 
 def _coded(column: Column) -> Column:
-    """A column of numbers as text."""
+    """A column as text with a level for each number; dates and other types are returned unchanged."""
     if column.kind != "number":
-        return column
+        return replace(column, coded=column.kind == "text")
 
     def load() -> Levels:
         values = np.asarray(column.load())

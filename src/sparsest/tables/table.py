@@ -25,7 +25,15 @@ from sparsest.tables.plan import plan_columns, what_was_filled
 from sparsest.tables.readers import read_source
 from sparsest.tables.reading_options import ReadingOptions
 from sparsest.tables.remarks import remarks
-from sparsest.tables.roles import identifiers_of, require_column, rows_of, taken_columns, target_name, target_of
+from sparsest.tables.roles import (
+    identifiers_of,
+    require_column,
+    rows_of,
+    taken_columns,
+    target_name,
+    target_of,
+    whole_as_integers,
+)
 from sparsest.tables.source import Column, Source, is_design, listing
 from sparsest.tables.source import taken as taken_from
 from sparsest.tables.suspects import number_suspects, suspects, text_suspects
@@ -218,8 +226,9 @@ def with_exposure(table: Table, drop: bool) -> Table:
 def with_rows(table: Table, rows: NDArray[np.intp]) -> Table:
     """The table restricted to some rows."""
     target = None if table.target is None else table.target[rows]
-    if target is not None and target.dtype == object:
-        target = target.astype(str)
+    if target is not None:
+        # Missing values, which are gone now, had other types.
+        target = target.astype(str) if target.dtype == object else whole_as_integers(target)
     return replace(
         table,
         matrix=table.matrix.rows(rows) if is_design(table.matrix) else table.matrix[rows],

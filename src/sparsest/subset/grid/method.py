@@ -2,10 +2,11 @@
 
 The cells are solved for increasing γ and, for each γ, for increasing k.  The relaxation starts from that of the
 previous k, or for the first k from that of the previous γ.  Its rounded support and the support of the previous γ (or
-of the previous k) are improved by swaps, and the better model is kept.  The squared loss is solved in Gram space, other
-smooth losses by quadratic models of the loss; all cells share their columns, so that a cell takes milliseconds.
-Piecewise linear losses are smoothed to find supports; the models on these supports are then fitted with the original
-loss.
+of the previous k) are improved by swaps, and the better model is kept.  Supports that are too large for swaps have no
+relaxation, except for the first k: they grow from that of the previous γ or k.  The squared loss is solved in Gram
+space, other smooth losses by quadratic models of the loss; all cells share their columns, so that a cell takes
+milliseconds.  Piecewise linear losses are smoothed to find supports; the models on these supports are then fitted with
+the original loss.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ class _Cells:
         for k in ks:
             budget = min(k - self.include.size, int(self.movable.sum()))
             starts = [before.get(k, smaller)]
-            if 0 < budget < self.movable.sum():
+            # Without swaps, a relaxation for each k predicted no better (benchmarks/README.md).
+            if 0 < budget < self.movable.sum() and (k == ks[0] or k <= self._space.swapped_up_to):
                 relaxed, rounded = self._relax(ridge, k, relaxed)
                 if k == ks[0]:
                     self._first = relaxed

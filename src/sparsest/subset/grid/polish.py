@@ -98,7 +98,9 @@ def _moves(
     outside = movable.copy()
     outside[support] = False
     promise = np.abs(gradient) / np.where(space.norms > 0.0, space.norms, 1.0)
-    into = most_promising(np.flatnonzero(outside), promise, support.size, _POOL)
+    # Supports that are not swapped need candidates for the additions only.
+    wanted = support.size if support.size <= space.swapped_up_to else count
+    into = most_promising(np.flatnonzero(outside), promise, wanted, _POOL)
     out = np.flatnonzero(movable[support])
     if into.size == 0 or not (grows or out.size):
         return
